@@ -1,4 +1,4 @@
-//! What a command changes, seen as it happens.
+//! The file changes of one command, captured as they happen.
 
 mod heads;
 
@@ -19,42 +19,41 @@ use toolcrib_text::visible_name;
 use self::heads::Heads;
 use crate::runtime::Runtime;
 
-/// As many files with other names are named.
+/// Number of hard-linked files that are named.
 const MAX_SHARED: usize = 3;
 
-/// What one command changes: told by the thread that lets its calls wait, asked for by calls.
+/// Captures the changes of one command. The supervisor thread reports them; calls collect them.
 #[derive(Debug)]
 pub(crate) struct Trail {
     footprint: ChangeCapture,
     workspace: Workspace,
-    /// By the root.
+    /// By root.
     ignored: HashMap<PathBuf, IgnoreLookup>,
     own: Vec<PathBuf>,
     heads: Mutex<Heads>,
-    /// What is settled and nobody has asked for yet.
+    /// Recorded changes that no call has collected yet.
     untold: Mutex<PathClass>,
-    /// No process of the command is left.
     is_over: AtomicBool,
 }
 
-/// What a command has changed since somebody asked last.
+/// Changes of a command since they were last collected.
 #[derive(Debug, Default)]
 pub(crate) struct PathClass {
     pub(crate) files: Vec<ChangedFile>,
-    /// Directories that it made, with no changed file in them.
+    /// Created directories that contain no changed file.
     pub(crate) made: Vec<PathBuf>,
-    /// Directories that it removed, with no changed file in them.
+    /// Removed directories that contained no changed file.
     pub(crate) removed: Vec<PathBuf>,
-    /// The changes in the journal that it makes up.
+    /// Ids of the changes in the journal.
     pub(crate) ids: Vec<u64>,
-    /// The heads of repositories that it has moved, in words.
+    /// Moved heads of repositories, in words.
     pub(crate) moved_heads: Vec<String>,
-    /// What could not be seen, or not be kept, in words.
+    /// Changes that could not be observed or recorded, in words.
     pub(crate) troubles: Vec<String>,
 }
 
 impl Trail {
-    /// Of a command that has not begun.
+    /// For a command that has not started yet.
     pub(crate) fn begin(runtime: &Runtime, about: About) -> Trail {
         let (workspace, journal) = (runtime.workspace().clone(), runtime.journal().cloned());
         let with_path = |tree: TreeReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
@@ -69,7 +68,7 @@ impl Trail {
         }
     }
 
-    /// What it has changed since this was asked last.
+    /// Changes since the last call of this method.
     pub(crate) fn take(&self) -> PathClass {
         let mut untold = self.lock();
         untold.add(self.settle(!self.is_over.load(Ordering::Relaxed)));
@@ -78,7 +77,7 @@ impl Trail {
         left
     }
 
-    /// The command is about to change these.
+    /// Called before the command changes these paths.
     pub(crate) fn touched(&self, accesses: &[FileAccess]) {
         for FileAccess { path, action, .. } in accesses {
             let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
@@ -87,22 +86,22 @@ impl Trail {
         }
     }
 
-    /// Names the command, once it has an id.
+    /// Sets the id of the command.
     pub(crate) fn name_shell(&self, id: &str) {
         self.footprint.name_shell(id);
     }
 
-    /// Whether the command was about to change a file, and still runs.
+    /// Whether the running command may be changing this file.
     pub(crate) fn may_be_changing(&self, path: &Path) -> bool {
         !self.is_over.load(Ordering::Relaxed) && self.footprint.has_touched(path)
     }
 
-    /// The mode of a file that is kept as it was before the command, so that Undo brings it back.
+    /// Mode of the captured version of a file, which Undo restores.
     pub(crate) fn kept_mode(&self, path: &Path) -> Option<u32> {
         self.footprint.kept(path).map(|version| version.mode)
     }
 
-    /// A change could not be supervised.
+    /// Called if a change could not be supervised.
     pub(crate) fn unseen(&self, why: &io::Error) {
         let mut untold = self.lock();
         let trouble = format!("a change could not be recorded, so Undo does not know it: {why}");
@@ -111,7 +110,7 @@ impl Trail {
         }
     }
 
-    /// No process of the command is left.
+    /// Called when no process of the command is left.
     pub(crate) fn over(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.lock().add(self.settle(false));
@@ -124,7 +123,7 @@ impl Trail {
     fn worth(&self, path: &Path, is_directory: bool) -> CaptureClass {
         let is_own = self.own.iter().any(|own| path.starts_with(own));
         let names = || path.components().map(|component| component.as_os_str());
-        // Version control keeps its own history, and half of it brought back is worse than none.
+        // Version control keeps its own history. Restoring half of it is worse than restoring none.
         if is_own || names().any(|name| VERSION_CONTROL.iter().any(|known| name == *known)) {
             return CaptureClass::Nothing;
         }

@@ -1,4 +1,4 @@
-//! What this system lets us enforce on commands, found by trying to get out.
+//! Checks the sandbox by trying to escape from it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,28 +11,33 @@ use crate::runtime::Runtime;
 use crate::sandbox::{is_enough, sandbox, seen_tmp};
 use crate::shell::ShellHost;
 
-/// How commands are confined here.
+/// State of the sandbox on this machine.
 #[derive(Debug, Clone)]
 pub struct Checkup {
-    /// From 0 to 4.
+    /// Level, from 0 (none) to 4 (all).
     pub level: u8,
-    /// What that is.
+    /// Description of the level.
     pub means: String,
-    /// Whether commands are run in it, or refused.
+    /// Whether the level suffices. If not, commands are denied.
     pub enough: bool,
-    /// What is not enforced.
+    /// Restrictions that are not enforced.
     pub missing: Vec<String>,
-    /// Why each higher level could not be had.
+    /// Reason for each higher level that is not available.
     pub reasons: Vec<String>,
-    /// What was tried, and whether it was refused.
+    /// Escape attempts and their results.
     pub attempts: Vec<EscapeAttempt>,
-    /// Names of variables that commands do not get: secrets, and what makes programs run code.
+    /// Names of variables that commands do not get: secrets, and variables that make programs execute code.
     pub left_out: Vec<String>,
 }
 
 impl Runtime {
-    /// Finds out how commands are confined here: runs some that try to get out, in the sandbox that those
-    /// of an agent get. With the profile `open` they get none; then it is the one that they would get.
+    /// Checks the sandbox: runs commands that try to escape from the same sandbox that an agent's commands get.
+    /// With the profile `open`, which has no sandbox, it checks the sandbox of the other profiles.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind [`ErrorKind::Unsupported`] if the runtime has no helper or the system has no bash, and
+    /// if a command cannot be started.
     pub fn check_up(&self) -> Result<Checkup, Error> {
         let unsupported = |message| Error::new(ErrorKind::Unsupported, message);
         let host = self.shell_host().ok_or_else(|| unsupported("this host runs no commands"))?;
@@ -70,7 +75,7 @@ impl Runtime {
     }
 }
 
-/// What a command of an agent gets.
+/// Environment of an agent's command.
 fn environment(host: &ShellHost, level: Level, tmp: &Path) -> Vec<(OsString, OsString)> {
     let mut environment = host.environment().0.variables.clone();
     environment.push(("TMPDIR".into(), seen_tmp(level, tmp).into()));

@@ -1,5 +1,4 @@
-//! What a call answers when it could not do what was asked: a kind to branch on, a sentence to read,
-//! a hint to act on.
+//! Errors of calls: a kind for programs, a message and a hint for the model.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,37 +9,59 @@ use toolcrib_text::{Secrets, truncate_line, visible_lines};
 
 use crate::reply::{clip, mask_strings};
 
-/// What went wrong. The list is closed: callers branch on it.
+/// Kind of an error. Callers branch on it; [`ErrorKind::name`] is its stable name in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the contract, and `name` spells them")]
 pub enum ErrorKind {
+    /// The arguments are wrong.
     Invalid,
+    /// The path is outside the workspace.
     OutsideWorkspace,
+    /// The path is protected or hidden.
     Protected,
+    /// The policy or the approver denied the call.
     Denied,
+    /// The file, change, job or cell does not exist.
     NotFound,
+    /// The path is a directory, and a file is needed.
     IsDirectory,
+    /// The path is not a regular file.
     NotRegular,
+    /// The file is binary.
     Binary,
+    /// The file is too large.
     TooLarge,
+    /// The operating system denies the access.
     Permission,
+    /// The file or its root is read-only.
     ReadOnly,
+    /// The file has changed since it was read.
     Stale,
+    /// The text to replace was not found.
     NoMatch,
+    /// The text to replace was found several times.
     Ambiguous,
+    /// The change has been made already.
     AlreadyApplied,
+    /// The change conflicts with another one.
     Conflict,
+    /// The command failed.
     Failed,
+    /// The time limit was reached.
     Timeout,
+    /// The caller cancelled the call.
     Cancelled,
+    /// Another limit was reached.
     Limit,
+    /// The host or the system does not support it.
     Unsupported,
+    /// The operating system reported another error.
     Io,
+    /// A tool has a bug.
     Internal,
 }
 
 impl ErrorKind {
-    /// Its name on the wire.
+    /// Name of the kind in JSON and in records.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Invalid => "invalid",
@@ -70,10 +91,18 @@ impl ErrorKind {
     }
 }
 
-/// An error for the model that made the call.
+/// Error of a call, written for the model that made it.
+///
+/// ```
+/// use toolcrib::{Error, ErrorKind};
+///
+/// let error = Error::new(ErrorKind::NotFound, "there is no ticket 7").hint("Call ListTickets first.");
+/// assert_eq!(error.kind().name(), "not_found");
+/// assert_eq!(error.text(), "there is no ticket 7\nCall ListTickets first.");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
-    // Boxed, so that a `Result` costs its callers no more than a pointer.
+    // Boxed, so that a `Result` is no larger than a pointer.
     parts: Box<Parts>,
 }
 
@@ -87,66 +116,66 @@ struct Parts {
 }
 
 impl Error {
-    /// An error with what happened, in a sentence.
+    /// Creates an error. `message` is a sentence that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let (hint, detail) = (String::new(), String::new());
         let parts = Parts { kind, message: message.into(), hint, detail, metadata: Map::new() };
         Error { parts: Box::new(parts) }
     }
 
-    /// The refusal of what lies outside the workspace.
+    /// The error for a path outside the workspace.
     pub(crate) fn outside(shown: &str) -> Self {
         Error::new(ErrorKind::OutsideWorkspace, format!("{shown} is outside the workspace"))
             .hint(OUTSIDE)
     }
 
-    /// The caller's own mistake.
+    /// Creates an error of kind [`ErrorKind::Invalid`]: the arguments are wrong.
     pub fn invalid(message: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message)
     }
 
-    /// What to do next.
+    /// Sets the hint, which says what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.parts.hint = hint.into();
         self
     }
 
-    /// Lines to look at: the place in the file, the candidates.
+    /// Sets lines that follow the message, such as a part of the file or a list of candidates.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.parts.detail = detail.into();
         self
     }
 
-    /// A fact for programs.
+    /// Adds a field to the metadata.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.parts.metadata.insert(key.to_owned(), value.into());
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.parts.kind
     }
 
-    /// What happened, in a sentence.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.parts.message
     }
 
-    /// What to do next; may be empty.
+    /// Returns the hint. May be empty.
     pub fn hint_text(&self) -> &str {
         &self.parts.hint
     }
 
-    /// Facts for programs.
+    /// Returns the metadata, for programs.
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.parts.metadata
     }
 
-    /// All of it as the model reads it: message, lines to look at, hint.
+    /// Returns the text for the model: message, detail, hint.
     pub fn text(&self) -> String {
         [&self.parts.message, &self.parts.detail, &self.parts.hint]
             .into_iter()
@@ -156,8 +185,7 @@ impl Error {
             .join("\n")
     }
 
-    /// The same error within the budget. What is said first matters most: the sentence, then what to
-    /// do, then the lines to look at.
+    /// Truncates the error to `chars` characters. The message and the hint take precedence over the detail.
     pub(crate) fn within(mut self, chars: usize) -> Self {
         let parts = &mut self.parts;
         parts.message = truncate_line(&visible_lines(&parts.message), chars / 4);
@@ -167,7 +195,7 @@ impl Error {
         self
     }
 
-    /// The same error without secrets.
+    /// Masks secrets.
     #[must_use]
     pub(crate) fn masked(mut self, secrets: &Secrets) -> Self {
         let parts = &mut self.parts;
@@ -180,13 +208,13 @@ impl Error {
         self
     }
 
-    /// The same error, about one of several things.
+    /// Prefixes the message with the item that it is about, and states that nothing was written.
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.parts.message = format!("{what}: {}", self.parts.message);
         self.nothing_written()
     }
 
-    /// Says that the workspace is as it was, where the hint does not.
+    /// States in the hint that nothing was written, unless the hint says so.
     pub(crate) fn nothing_written(mut self) -> Self {
         if !self.parts.hint.contains("Nothing was") {
             self.parts.hint = format!("Nothing was written. {}", self.parts.hint);
@@ -194,7 +222,7 @@ impl Error {
         self
     }
 
-    /// An error of the file leaf, about a file that the caller knows as `shown`.
+    /// Converts an error of `toolcrib-fs`, about a path that the caller knows as `shown`.
     pub(crate) fn from_fs(shown: &str, error: &FsError) -> Self {
         let message = format!("{shown} {}", error.detail());
         let (kind, hint) = match error.kind() {

@@ -1,8 +1,7 @@
-//! The host's own program, started once more as a child with limits, for work that must not take the
-//! host with it.
+//! Child processes of the host's own program, for work that may crash or exhaust resources.
 //!
-//! A host that wants this calls [`run_helper`] first thing in its `main`, and tells the runtime where
-//! its program is ([`crate::RuntimeBuilder::helper`]).
+//! The host calls [`run_helper`] at the start of its `main`, and passes the path of its program to
+//! [`crate::RuntimeBuilder::helper`].
 
 mod matching;
 mod pdf;
@@ -26,25 +25,27 @@ pub(crate) use self::matching::MatchingProcesses;
 pub(crate) use self::pdf::pdf_text;
 pub(crate) use self::picture::fitting_picture;
 
-/// The argument by which the program knows that it was started as a helper.
+/// First argument of a helper process.
 const ARGUMENT: &str = "toolcrib-helper";
 
-/// The arguments of a helper that keeps a command.
+/// Arguments of a helper that runs a command.
 pub(crate) const KEEP: [&str; 2] = [ARGUMENT, "keep"];
 
-/// The first word of what else a helper does.
+/// First word of the other tasks.
 const PDF: &str = "pdf";
 const PICTURE: &str = "picture";
 const MATCH: &str = "match";
 
-/// Decoders that run at once: each may take a gigabyte.
+/// Concurrent decoders. Each may use a gigabyte.
 static DECODERS: WorkerPlaces = WorkerPlaces::new(4);
 
-/// A call waits no longer than this for a decoder; common clients give up after a minute.
+/// A call waits at most this long for a decoder. Common clients give up after a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(40);
 
-/// Does a helper's work, if these are the arguments of one, and answers the code to exit with; nothing,
-/// if the program was started for something else.
+/// Runs the helper's task if the arguments are those of a helper process, and returns the exit code. Returns
+/// `None` if the program was started for another purpose; continue with your own `main` then.
+///
+/// Call it first: the helper starts your program again for commands, PDFs and images.
 ///
 /// ```no_run
 /// # use std::process::ExitCode;
@@ -61,7 +62,7 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    // First: every command pays for it.
+    // First, because every command pays for it.
     let mut arguments = arguments.peekable();
     if arguments.peek().is_some_and(|task| task == KEEP[1]) {
         return Some(run_shim());
@@ -79,7 +80,7 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     Some(done.unwrap_or(ExitCode::from(2)))
 }
 
-/// A place for a decoder, as soon as one is free. Held while the file is in memory, too.
+/// Waits for a free decoder slot. The caller holds it while the file is in memory, too.
 pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerPlace<'static>, Error> {
     let began = Instant::now();
     let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= LONGEST_WAIT;
@@ -90,7 +91,7 @@ pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerPlace<'static>, Error
     })
 }
 
-/// What a helper answers to some bytes.
+/// Runs a helper on some bytes and returns its output.
 fn ask(
     cx: &Cx<'_>,
     what: &str,

@@ -1,8 +1,8 @@
-//! Notes behind the output of a command, and output that imitates them.
+//! Notes after the output of a command, and escaping of output that imitates them.
 //!
-//! A note is a line that begins with `[` and a known opening. A line of output that begins the same way, or like
-//! the sentence that tells of a failure, is shown with a backslash in front. So every line with an opening is a
-//! note of ours, wherever it stands, and taking one backslash off the escaped lines gives the output again.
+//! A note is a line that begins with `[` and a known opening. A line of output that begins in the same way, or
+//! like the sentence about a failure, gets a backslash in front. So every line with an opening is a note of
+//! ours, and removing one backslash from the escaped lines restores the output.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use toolcrib_text::invisible_name;
 
 use crate::phrases::counted;
 
-/// What a note that has no opening of its own begins with.
+/// Opening of a note without an opening of its own.
 const OTHER: &str = "note: ";
 
-/// The openings of notes, behind the bracket.
+/// Openings of notes, after the bracket.
 const OPENINGS: &[&str] = &[
     OTHER,
     "HEAD moved from ",
@@ -54,30 +54,30 @@ const OPENINGS: &[&str] = &[
     "what it exported ",
 ];
 
-/// What notes count, behind the bracket and a number.
+/// Nouns that notes count, after the bracket and a number.
 const COUNTED: &[&str] = &["byte", "character", "line", "value"];
 
-/// How the sentence begins that tells of a command's failure.
+/// Openings of the sentence about a command's failure.
 const FAILURES: &[&str] = &["exit code ", "killed by ", "the command took longer than "];
 
-/// A note as a line of its own. One without a known opening gets one.
+/// Formats a note as a line. Adds an opening if it has none.
 pub(crate) fn bracketed(note: impl AsRef<str>) -> String {
     let note = note.as_ref().replace('\n', " ");
     let line = format!("[{note}]");
     if is_note(&line) { line + "\n" } else { format!("[{OTHER}{note}]\n") }
 }
 
-/// A line of output as replies show it: escaped where a reader could take it for one of our own lines.
+/// Escapes a line of output that looks like one of our lines.
 pub(crate) fn escaped(line: &str) -> Cow<'_, str> {
     let line = match line.contains(BREAKS) {
-        // They would begin a line for some who show the text.
+        // Some viewers start a new line at them.
         true => Cow::Owned(line.replace(BREAKS[0], "\\u{2028}").replace(BREAKS[1], "\\u{2029}")),
         false => Cow::Borrowed(line),
     };
     if needs_escape(&line) { Cow::Owned(format!("\\{line}")) } else { line }
 }
 
-/// What to say of the lines in a shown output that were escaped, and how many they are.
+/// The note about escaped lines in the shown output, and their number.
 pub(crate) fn escapes(shown: &str) -> Option<(String, usize)> {
     let is_escaped = |line: &&str| line.strip_prefix('\\').is_some_and(needs_escape);
     let count = shown.lines().filter(is_escaped).count();
@@ -87,11 +87,11 @@ pub(crate) fn escapes(shown: &str) -> Option<(String, usize)> {
     (count > 0).then_some((note, count))
 }
 
-/// The separators of lines and paragraphs.
+/// Unicode line and paragraph separators.
 const BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
 fn needs_escape(line: &str) -> bool {
-    // Most lines begin with something else.
+    // Fast path: most lines begin with another character.
     if !line.starts_with(|c: char| matches!(c, '[' | 'e' | 'k' | 't' | '\\') || is_blank(c)) {
         return false;
     }
@@ -99,7 +99,7 @@ fn needs_escape(line: &str) -> bool {
     is_note(line) || FAILURES.iter().any(|failure| line.starts_with(failure))
 }
 
-/// Whether a line begins as only our notes do.
+/// Whether a line begins like a note.
 fn is_note(line: &str) -> bool {
     let Some(inner) = line.strip_prefix('[') else { return false };
     let behind_number = inner.trim_start_matches(|c: char| c.is_ascii_digit());

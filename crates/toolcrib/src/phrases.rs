@@ -1,4 +1,4 @@
-//! Words that several replies use.
+//! Phrases of several replies.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     }
 }
 
-/// `1 process runs`, `2 processes run`: with the verb as it is for one, and for several.
+/// `1 process runs`, `2 processes run`. The pair has the verb for one and for several.
 pub(crate) fn counted_do(number: u64, noun: &str, (one, several): (&str, &str)) -> String {
     format!("{} {}", counted(number, noun), if number == 1 { one } else { several })
 }
@@ -36,7 +36,7 @@ pub(crate) fn lasting(duration: Duration) -> String {
     }
 }
 
-/// The first of some names, and how many more there are: `a, b and 3 more`.
+/// The first items, and the number of others: `a, b and 3 more`.
 pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -> String {
     let names: Vec<String> = all.iter().take(most).map(name).collect();
     match all.len().saturating_sub(most) {
@@ -45,7 +45,7 @@ pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -
     }
 }
 
-/// A script on one line of at most so many characters.
+/// First line of a script, truncated to `chars` characters.
 pub(crate) fn one_line(script: &str, chars: usize) -> String {
     let mut lines = script.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();

@@ -1,11 +1,10 @@
-//! The letters of a file that is not plain UTF-8, for a search: as Read would show them.
+//! Decodes files that are not plain UTF-8 for a search, as Read does.
 
 use std::borrow::Cow;
 
 use toolcrib_search::{ChunkDecoder, Decoded, Decoder};
 use toolcrib_text::{Detector, TextProperties, Transcoder};
 
-/// Reads what Read reads.
 pub(crate) struct AsRead;
 
 impl Decoder for AsRead {
@@ -41,7 +40,7 @@ impl Decoder for AsRead {
     }
 }
 
-/// A large text; what it begins with tells its encoding and its line ends, as for Read.
+/// Decodes a large file in chunks. The beginning determines the encoding and the line ends, as in Read.
 struct InPieces {
     stream: Transcoder,
     encoding: Option<&'static str>,
@@ -62,7 +61,7 @@ impl ChunkDecoder for InPieces {
     }
 }
 
-/// Where no line ends with `\n`, `\r` ends one.
+/// Converts `\r` to `\n` if no line ends with `\n`.
 fn with_line_feeds(mut letters: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if ends_with_cr(&letters) {
         cr_to_lf(&mut letters);

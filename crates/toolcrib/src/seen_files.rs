@@ -1,4 +1,4 @@
-//! What a session has seen of a file: by what it said, never by when.
+//! What a session has seen of a file, identified by content hash, not by time.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use toolcrib_fs::{Content, ContentHash, ContentHasher};
 use toolcrib_text::changed_lines;
 
-/// What files said, by their real paths; nothing, where there was none.
+/// Content hashes by resolved path. `None` if the file did not exist.
 pub(crate) type Basis = HashMap<PathBuf, Option<ContentHash>>;
 
-/// Of longer files only the whole is remembered, not each line.
+/// Longer files have no line hashes.
 const MAX_LINES: usize = 50_000;
 
-/// Ranges of lines that are named.
+/// Line ranges named in a reply.
 const MAX_RANGES: usize = 10;
 
-/// More parts of a file than anybody reads; what is read beyond them does not count.
+/// More parts than a session reads of one file. Further parts do not count as seen.
 const MAX_PARTS: usize = 1_000;
 
-/// What a file said when a session last saw it, and how much of it the session was shown.
+/// Content of a file when the session last saw it, and the lines that the session was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) hash: ContentHash,
@@ -27,33 +27,32 @@ pub(crate) struct Seen {
     shown: Shown,
 }
 
-/// How much of a file a session was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
     Whole,
-    /// These lines, from the first to the last of each part, in order.
+    /// Line ranges (first, last), sorted.
     Parts(Vec<(u64, u64)>),
 }
 
 impl Seen {
-    /// A file of which nothing was shown.
+    /// For a file of which nothing was shown.
     pub(crate) fn of(content: &Content) -> Seen {
         let mut seeing = Seeing::default();
         seeing.feed(content);
         seeing.finish()
     }
 
-    /// A file that the session knows as a whole.
+    /// For a file that was shown completely.
     pub(crate) fn whole(content: &Content) -> Seen {
         Seen::of(content).into_whole()
     }
 
-    /// The same, known as a whole.
+    /// Marks the file as shown completely.
     pub(crate) fn into_whole(self) -> Seen {
         Seen { shown: Shown::Whole, ..self }
     }
 
-    /// The same with all that was shown of it before, and these lines of so many.
+    /// Adds the lines shown before, if the content is the same, and these lines of `total`.
     pub(crate) fn with_lines(
         mut self,
         before: Option<Seen>,
@@ -83,12 +82,12 @@ impl Seen {
         self
     }
 
-    /// Whether the session was shown all of it.
+    /// Whether all lines were shown.
     pub(crate) fn is_whole(&self) -> bool {
         self.shown == Shown::Whole
     }
 
-    /// The lines that the session was shown, in words; nothing, if none or all.
+    /// The shown lines, in words. `None` if none or all were shown.
     pub(crate) fn parts(&self) -> Option<String> {
         match &self.shown {
             Shown::Parts(parts) if !parts.is_empty() => Some(in_words(parts)),
@@ -96,7 +95,8 @@ impl Seen {
         }
     }
 
-    /// The lines of `now` that are not as they were seen, in words; nothing, if that cannot be told.
+    /// The lines of `now` that differ from the seen content, in words. `None` if the file is too long for line
+    /// hashes.
     pub(crate) fn where_changed(&self, now: &Seen) -> Option<String> {
         let ranges = changed_lines(self.lines.as_ref()?, now.lines.as_ref()?);
         (!ranges.is_empty()).then(|| in_words(&ranges))
@@ -118,7 +118,7 @@ fn in_words(ranges: &[(u64, u64)]) -> String {
     words.join(", ")
 }
 
-/// Sees a file in chunks.
+/// Builds a [`Seen`] from chunks of a file.
 #[derive(Default)]
 pub(crate) struct Seeing {
     hasher: ContentHasher,
@@ -137,7 +137,7 @@ impl Seeing {
     }
 }
 
-/// A number for each line, that stands for what it says.
+/// One hash per line.
 #[derive(Default)]
 struct LineHashes {
     lines: Vec<u64>,
@@ -159,7 +159,7 @@ impl LineHashes {
         }
     }
 
-    /// The numbers; nothing, if there are too many lines.
+    /// The hashes. `None` if there are too many lines.
     fn finish(mut self) -> Option<Vec<u64>> {
         if self.in_line {
             self.end_line();

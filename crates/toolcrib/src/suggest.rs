@@ -1,15 +1,14 @@
-//! The name that was probably meant.
+//! Similar names, for suggestions.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// So many names of a directory are looked at to find one that is near; a larger directory is not worth
-/// the time.
+/// Directory entries compared with a name. In a larger directory, only the first ones are.
 pub(crate) const MAX_NAMES: usize = 10_000;
 
-/// Below this two names have little to do with each other.
+/// Minimum similarity of two names.
 const LIKENESS: f64 = 0.75;
 
-/// The candidates that are most like `name`, best first, at most `most`. Case does not matter.
+/// The candidates most similar to `name`, best first, at most `most`. Case is ignored.
 pub(crate) fn similar_names<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -25,8 +24,8 @@ pub(crate) fn similar_names<'a>(
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// The names of files that are most like `name`, best first, at most `most`: those that differ in a few letters, in their case
-/// or in what stands behind the dot.
+/// The file names most similar to `name`, best first, at most `most`: names that differ in a few characters, in
+/// case or in the extension.
 pub(crate) fn similar_files<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -43,19 +42,19 @@ pub(crate) fn similar_files<'a>(
         })
         .collect();
     found.sort_unstable();
-    // Beside a name that differs in one letter, one that differs in two is noise.
+    // Next to a name that differs in one character, a name that differs in two is noise.
     let fewest = found.first().map_or(0, |(letters, _)| *letters);
     found.retain(|(letters, _)| *letters == fewest || *letters > few);
     found.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// A name up to its first dot, if that says something.
+/// The name up to its first dot, if it is longer than one character.
 fn stem(name: &str) -> Option<&str> {
     name.split('.').next().filter(|stem| stem.len() > 1)
 }
 
-/// The one name that looks the same as `name`: by another Unicode form of its letters, or with another
-/// kind of blank. None, if there are several.
+/// The unique name that looks the same as `name`: another Unicode normalization, or other whitespace. `None` if
+/// there are several.
 pub(crate) fn lookalike<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -68,7 +67,7 @@ pub(crate) fn lookalike<'a>(
     alike.next().filter(|_| alike.next().is_none())
 }
 
-/// A name without regard to case and `_`: how tools and fields are compared.
+/// A name without case and `_`, for comparing tool and field names.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()
 }

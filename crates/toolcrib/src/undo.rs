@@ -1,14 +1,14 @@
-//! Taking changes back, on today's files.
+//! Reverts changes in the current files.
 //!
-//! A change is taken back as an inverse patch: where a file is as the change left it, it gets back what
-//! it said before; where it was changed since, the two are merged line by line, so that later
-//! work stays. Where both touch the same lines there is no answer, and nothing is written. A symlink gets back
-//! its target, and is neither followed nor merged. Directories come back with their modes, and those that were
-//! made go if they are empty.
+//! A change is reverted by an inverse patch. A file that is still as the change left it gets its previous
+//! content. A file that was changed since is merged line by line, so that later edits are preserved. If both
+//! touch the same lines, the undo fails and writes nothing. A symlink gets its previous target; it is neither
+//! followed nor merged. Removed directories are restored with their modes, and created ones are removed if they
+//! are empty.
 //!
-//! A protected file gets back what it said before the change, byte by byte, and nothing else: it is not merged,
-//! it does not get back what an earlier change wrote, and what was taken back is not done again. Otherwise it
-//! is left as it is, and the rest is taken back without it.
+//! A protected file gets exactly its content from before the change, or stays as it is: it is not merged, it
+//! does not get content that an earlier change wrote, and an undo of it is not redone. The other files are
+//! reverted without it.
 
 mod current_file;
 mod request;
@@ -29,32 +29,32 @@ use crate::history::{ChangeLog, HistoryEntry};
 use crate::path_access::require_restorable;
 use crate::phrases::first_of;
 
-/// So many later changes of a file are named.
+/// Later changes of a file that are named.
 const NAMED: usize = 5;
 
-/// What would be written, all at once.
+/// The edits of an undo.
 pub(crate) struct Plan {
     pub(crate) edits: Vec<FileEdit>,
-    /// Directories to make, with their modes, each before those in it.
+    /// Directories to create, with their modes, parents first.
     pub(crate) needed: Vec<(PathBuf, u32)>,
-    /// Directories that go if they are empty, each before those in it.
+    /// Directories to remove if they are empty, parents first.
     pub(crate) unneeded: Vec<PathBuf>,
-    /// Files in which later changes were kept, and which those are.
+    /// Merged files, each with the later changes that were preserved.
     pub(crate) merged: Vec<String>,
-    /// Protected files that get back what they said before.
+    /// Protected files whose previous content is restored.
     pub(crate) restored: Vec<PathBuf>,
-    /// Protected files that stay as they are, and why.
+    /// Protected files that stay as they are, with the reason.
     pub(crate) left: Vec<(String, &'static str)>,
 }
 
 const MADE_BY_CHANGE: &str = "what it said before was written by an earlier change";
 
 impl Plan {
-    /// Takes back what was chosen, of all changes that are known.
+    /// Plans the undo of the selected changes. `log` has all known changes.
     pub(crate) fn of(cx: &Cx<'_>, chosen: &Chosen, log: &ChangeLog) -> Result<Plan, Error> {
         let mut files: BTreeMap<PathBuf, Today> = BTreeMap::new();
         let mut merged: BTreeMap<PathBuf, u64> = BTreeMap::new();
-        // Whether each is to be there, and with which mode.
+        // The mode that a directory is to have. `None` if it is to be removed.
         let mut directories: BTreeMap<PathBuf, Option<u32>> = BTreeMap::new();
         for change in &chosen.changes {
             for file in change.standing_files() {
@@ -160,7 +160,7 @@ impl Plan {
     }
 }
 
-/// Whose later changes of a file were kept, in words.
+/// Describes the later changes of a file that were preserved.
 fn later_changes(log: &ChangeLog, path: &Path, id: u64, today: Option<&Today>) -> String {
     let of_path = |change: &HistoryEntry| {
         change.standing_files().find(|file| file.path() == path).map(|file| (change.id, file.after))
@@ -181,8 +181,8 @@ fn later_changes(log: &ChangeLog, path: &Path, id: u64, today: Option<&Today>) -
     }
 }
 
-/// Why a protected file does not get a content back: a change had put it there, which the protection is to
-/// prevent.
+/// Why the previous content of a protected file is not restored: an earlier change wrote it, which the
+/// protection is to prevent.
 fn made_by_change(
     path: &Path,
     content: Option<&Content>,

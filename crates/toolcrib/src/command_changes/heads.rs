@@ -1,5 +1,5 @@
-//! The state of repositories before a command. Undo restores files: it moves no head, changes no stash, and neither
-//! removes nor restores a `.git`.
+//! State of the repositories before a command. Undo restores files only: it does not move a head, change a
+//! stash, or remove or restore a `.git`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use toolcrib_text::visible_name;
 use crate::sandbox::git_directory::{self, COMMON};
 use crate::sandbox::git_refs::{self, Head};
 
-/// As many repositories are followed.
+/// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
 /// Names in a git directory that move its head when they change.
@@ -22,7 +22,7 @@ const USUAL_NAME: &str = ".git";
 /// The file of the newest stash entry, in a git directory.
 const STASH: &str = "refs/stash";
 
-/// What is in a git directory while a command of git is not done, and the command that ends it.
+/// Entries of a git directory during an unfinished git operation, with the command that aborts it.
 const UNDER_WAY: [(&str, &str); 5] = [
     ("rebase-merge", "git rebase --abort"),
     ("rebase-apply", "git rebase --abort"),
@@ -31,21 +31,21 @@ const UNDER_WAY: [(&str, &str); 5] = [
     ("REVERT_HEAD", "git revert --abort"),
 ];
 
-/// The heads and stashes of the repositories that a command changes, and whether they exist.
+/// Heads and stashes of the repositories that a command changes, and whether each repository existed.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// By the real path of the git directory.
+    /// By resolved path of the git directory.
     before: BTreeMap<PathBuf, Option<Head>>,
-    /// By the real path of each `.git`: whether it existed.
+    /// By resolved path of each `.git`.
     existed: BTreeMap<PathBuf, bool>,
-    /// By the real path of the git directory: the newest stash entry.
+    /// Newest stash entry, by resolved path of the git directory.
     stashes: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
 impl Heads {
-    /// A command is about to change something in a workspace.
+    /// Called before a command changes a path.
     pub(super) fn touched(&mut self, workspace: &Workspace, path: &Path) {
-        // Nearly all paths are no part of a repository.
+        // Most paths are not part of a repository.
         let is_part = |path: &Path| path.iter().any(|name| name == USUAL_NAME);
         if self.before.len() >= MAX_HEADS || !is_part(path) {
             return;
@@ -72,7 +72,7 @@ impl Heads {
         }
     }
 
-    /// What to say of the repositories that have changed since this was asked last, in a way that Undo does not revert.
+    /// Describes the changes to repositories since the last call of this method that Undo does not revert.
     pub(super) fn take_moved(&mut self, workspace: &Workspace) -> Vec<String> {
         let mut moved = Vec::new();
         for (directory, before) in &mut self.before {
@@ -112,7 +112,7 @@ impl Heads {
     }
 }
 
-/// The command that ends the operation of git that is under way.
+/// The command that aborts the unfinished git operation.
 fn under_way(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
     let found = UNDER_WAY.iter().find(|(name, _)| tree.may_have(&directory.join(name)));
     found.map(|(_, command)| *command)

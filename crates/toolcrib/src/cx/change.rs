@@ -1,4 +1,4 @@
-//! Changing: the only ways in which a tool writes.
+//! The methods of [`Cx`] that change files.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,77 +15,83 @@ use crate::error::{Error, ErrorKind};
 use crate::path_access::{entry, require_restorable, resolve};
 use crate::seen_files::Seen;
 
-/// Somebody who does not hold the lock changes the file again and again: so often is tried.
+/// Retries when a process that ignores our lock keeps changing the file.
 const TRIES: usize = 5;
 
-/// What is to become of a file.
+/// A change of one file: its content before and after.
 #[derive(Debug, Clone)]
 pub struct FileEdit {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it must say now; nothing, if it must not be there.
+    /// Expected current content. `None` if the file must not exist.
     pub was: Option<Content>,
-    /// What it will say; nothing, if it is to go.
+    /// New content. `None` deletes the file.
     pub now: Option<Content>,
-    /// Its mode, if that is to be another.
+    /// New mode. `None` keeps the mode.
     pub mode: Option<NewMode>,
 }
 
-/// A file that was changed by what it said.
+/// Result of [`Cx::update`].
 #[derive(Debug)]
 pub struct Updated {
-    /// What it said; nothing, if it was not there.
+    /// Previous content. `None` if the file did not exist.
     pub was: Option<Content>,
-    /// What it says.
+    /// New content.
     pub now: Content,
-    /// What there is to say about the change.
+    /// Details of the change.
     pub changed: Changed,
 }
 
-/// What takes changes back.
+/// The edits that revert changes.
 #[derive(Debug)]
 pub(crate) struct Restoring {
-    /// Files and symlinks, by their real paths.
+    /// Files and symlinks, by resolved path.
     pub(crate) edits: Vec<FileEdit>,
-    /// The changes that are taken back.
+    /// Ids of the reverted changes.
     pub(crate) undoes: Vec<u64>,
-    /// Only what they did at this path and beneath it.
+    /// Revert them only at this path and below.
     pub(crate) only: Option<PathBuf>,
-    /// Protected files that get back what they said before.
+    /// Protected files whose previous content is restored.
     pub(crate) protected: Vec<PathBuf>,
-    /// Directories to make, with their modes, each before those in it.
+    /// Directories to create, with their modes, parents first.
     pub(crate) needed: Vec<(PathBuf, u32)>,
-    /// Directories that go if they are empty, each before those in it.
+    /// Directories to remove if they are empty, parents first.
     pub(crate) unneeded: Vec<PathBuf>,
 }
 
-/// Directories that are made and removed with a change.
+/// Directories that a change creates and removes.
 #[derive(Default)]
 struct Directories {
     needed: Vec<(ResolvedPath, u32)>,
     unneeded: Vec<ResolvedPath>,
 }
 
-/// What a file said, nothing if it was not there, and what it says.
+/// Previous content (`None` if the file did not exist) and new content.
 pub(crate) type Versions = (Option<Content>, Content);
 
-/// What there is to say about a change.
+/// Details of a change.
 #[derive(Debug, Clone, Default)]
 pub struct Changed {
-    /// Its number in the journal, if there is one.
+    /// Id in the journal, if there is a journal.
     pub id: Option<u64>,
-    /// What its caller should know, each a sentence.
+    /// Sentences for the caller.
     pub notes: Vec<String>,
-    /// A file had another name (hard link), which keeps the old content.
+    /// A file had a hard link, which keeps the old content.
     pub hard_link_broken: bool,
-    /// A file was written in place, not replaced at once.
+    /// A file was overwritten in place, which is not atomic.
     pub in_place: bool,
 }
 
 impl Cx<'_> {
-    /// Changes a file by what it says, under its lock, if the call said that it would write it: `change`
-    /// gets what is there, nothing if there is no file, and answers what is to be there. It may be
-    /// asked again, if somebody changed the file meanwhile. In a dry run nothing is written.
+    /// Changes the content of a file, under its lock.
+    ///
+    /// `change` receives the current content, or `None` if there is no file, and returns the new content. It is
+    /// called again if another process changed the file meanwhile. In a dry run nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call has not declared the path for writing, if the file cannot be read or written, if it
+    /// keeps changing (kind [`ErrorKind::Stale`]), or if `change` fails. After an error the file is unchanged.
     pub fn update(
         &self,
         path: impl AsRef<Path>,
@@ -102,8 +108,8 @@ impl Cx<'_> {
         }
     }
 
-    /// The same for several files, all of them or none: `change` gets what each says and answers what each
-    /// is to say. Answers that with what there is to say about the change.
+    /// Like [`Cx::update`] for several files, which change atomically. `change` receives the content of each
+    /// and returns the new content of each. Returns both versions of each file.
     pub(crate) fn update_all(
         &self,
         paths: &[&Path],
@@ -120,9 +126,9 @@ impl Cx<'_> {
         })
     }
 
-    /// Changes some of these files, all at once or none: `change` gets what each says, and answers what is
-    /// to become of those that change, each by its path as it stands here, with whatever else the caller
-    /// wants to know. It may be asked again, if somebody changed a file meanwhile.
+    /// Changes some of these files atomically. `change` receives the content of each and returns the edits,
+    /// with paths as in `paths`, and a value for the caller. It is called again if another process changed a
+    /// file meanwhile.
     pub(crate) fn rework<T>(
         &self,
         paths: &[&Path],
@@ -158,8 +164,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Takes changes back, all at once or nothing, if the call said that it would write whatever a change has
-    /// written. The session is not shown what the files say then. In a dry run nothing is written.
+    /// Reverts changes atomically. The call must have declared [`Access::WriteAny`](toolcrib_policy::Access).
+    /// The restored content does not count as seen by the session. In a dry run nothing is written.
     pub(crate) fn restore(&self, restoring: Restoring) -> Result<Changed, Error> {
         let Restoring { edits, undoes, only, protected, needed, unneeded } = restoring;
         let protected: HashSet<&PathBuf> = protected.iter().collect();
@@ -179,7 +185,7 @@ impl Cx<'_> {
                 .iter()
                 .map(|(path, mode)| Ok((self.entry(path)?, *mode)))
                 .collect::<Result<_, Error>>()?,
-            // One that cannot be found any more stays, as one does that is not empty.
+            // A directory that cannot be resolved any more is kept, like one that is not empty.
             unneeded: unneeded.iter().flat_map(|path| self.entry(path)).collect(),
         };
         let edits: Vec<(FileEdit, ResolvedPath)> = edits.into_iter().zip(places).collect();
@@ -189,31 +195,31 @@ impl Cx<'_> {
         Ok(changed)
     }
 
-    /// The file or symlink that a change was made at, not followed, though its name be protected.
+    /// The file or symlink at the path of a change. Symlinks are not followed. Protected names are allowed.
     pub(crate) fn entry(&self, path: &Path) -> Result<ResolvedPath, Error> {
-        // The call must have said that it writes whatever a change has written.
+        // The call must have declared that it may write any changed file.
         self.place(Effect::Write, Path::new("."))?;
         entry(self.runtime, self.session, path)
     }
 
-    /// What is at a place of [`Cx::entry`]; nothing, if nothing is there.
+    /// Content of a path of [`Cx::entry`]. `None` if it does not exist.
     pub(crate) fn read_entry(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
         read_entry(place, self.limits().edit_bytes).map_err(|error| self.fs_error(&error))
     }
 
-    /// The call itself has said all of what a file says now.
+    /// Marks a file as seen by the session: its whole content was in the call.
     pub(crate) fn knows_whole(&self, real: &Path, now: &Content) {
         if !self.dry_run() {
             self.session().saw(real.to_owned(), Seen::whole(now));
         }
     }
 
-    /// What a file says, if the call said that it would read or write it; nothing, if there is none.
+    /// Content of a file that the call has declared for reading or writing. `None` if it does not exist.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Content>, Error> {
         self.read_at(&self.place(Effect::Read, path)?)
     }
 
-    /// The mode bits that a file has, if there is one.
+    /// Mode bits of a file, if it exists.
     pub(crate) fn mode(&self, path: &Path) -> Result<Option<u32>, Error> {
         Ok(self.place(Effect::Read, path)?.mode())
     }
@@ -226,7 +232,7 @@ impl Cx<'_> {
         Ok(Some(bytes.into()))
     }
 
-    /// A place as it is now, which must be the one that was granted.
+    /// Resolves a path again. It must still lead to the granted file.
     fn place_to_write(&self, path: &Path) -> Result<ResolvedPath, Error> {
         let granted = self.place(Effect::Write, path)?;
         let place = resolve(self.runtime, self.session, Effect::Write, path)?;
@@ -284,8 +290,8 @@ impl Cx<'_> {
         Ok(Changed::of(&committed))
     }
 
-    /// What the session knows of files once these edits are made: a file as a whole, if it is new, or if the
-    /// session knew it as a whole before.
+    /// What the session has seen of each file after these edits: the whole file if it is new, or if the session
+    /// had seen all of it before.
     fn known_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
         let known = |(edit, place): &(FileEdit, ResolvedPath)| {
             let path = place.path();
@@ -302,8 +308,8 @@ impl Cx<'_> {
         edits.iter().map(known).collect()
     }
 
-    /// What the session knows of a file once it is restored: that it says something else, and not what. A file
-    /// that it had not seen stays unseen; one that says again what the session saw is known as it was.
+    /// What the session has seen of a file after it is restored: its hash, not its content. An unseen file
+    /// stays unseen. A file with the content that the session saw keeps its state.
     fn known_restored(
         &self,
         (edit, place): &(FileEdit, ResolvedPath),
@@ -326,7 +332,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Notes what the files say that are changed, and holds them to what somebody agreed to.
+    /// Records the content that the edits are based on. Fails if it differs from the version that the approver
+    /// has seen.
     fn note_basis(&self, edits: &[(FileEdit, ResolvedPath)]) -> Result<(), Error> {
         for (edit, place) in edits {
             let hash = edit.was.as_ref().map(Content::hash);
@@ -367,8 +374,7 @@ impl Changed {
         Changed { id: committed.id, notes, hard_link_broken, in_place }
     }
 
-    /// What programs should know: its number, by which it can be undone, and how files were written, where that
-    /// was not by replacing them whole under their only name.
+    /// Metadata: the id for Undo, and how files were written if not by atomic replacement.
     pub(crate) fn facts(&self) -> Vec<(&'static str, Value)> {
         let mut facts = Vec::new();
         facts.extend(self.id.map(|id| ("change", id.into())));

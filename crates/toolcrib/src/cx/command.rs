@@ -1,4 +1,4 @@
-//! Commands: starting one, and those that run.
+//! The methods of [`Cx`] that start and find commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,40 +17,40 @@ use crate::sandbox::{
 };
 use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
 
-/// Characters of a command that the history keeps.
+/// Characters of a command in the history.
 const COMMAND_CHARS: usize = 200;
 
-/// What decides on the changes of a command in the sandbox, and what captures them.
+/// The guard of a sandboxed command, and the capture of its changes.
 type Guarded = (Arc<CommandGuard>, Arc<Trail>);
 
-/// A command that runs, or has.
+/// A started command.
 pub(crate) struct StartedCommand {
     pub(crate) job: Arc<Job>,
-    /// Where it began, as replies show it.
+    /// Working directory, as replies show it.
     pub(crate) directory: String,
-    /// What the caller should know of how it was started.
+    /// Notes on the start, for the caller.
     pub(crate) notes: Vec<String>,
-    /// What held it.
+    /// The sandbox.
     pub(crate) confined: Confined,
-    /// What decides about its changes, and records them, if it is confined.
+    /// Guard and capture, if the command is sandboxed.
     pub(crate) guarded: Option<Guarded>,
-    /// What is not shown of its output.
+    /// Values to redact from its output.
     pub(crate) secrets: Secrets,
-    /// What it was started with, and the variables that its call gave it alone.
+    /// The environment at the start, and the variables that only this call set.
     pub(crate) environment: Variables,
     pub(crate) with_login: bool,
     pub(crate) given: Vec<(String, String)>,
 }
 
 impl StartedCommand {
-    /// The command as metadata has it: without secrets, and so many characters of it at most.
+    /// The command for metadata: secrets masked, truncated to `chars` characters.
     pub(crate) fn command_shown(&self, chars: usize) -> String {
         let script = visible(self.job.script());
         truncate_line(&self.secrets.mask(&script), chars)
     }
 }
 
-/// What is said of a command before it is started.
+/// Details of a command that is not started yet.
 struct StartedAs {
     directory: String,
     notes: Vec<String>,
@@ -58,8 +58,7 @@ struct StartedAs {
 }
 
 impl<'a> Cx<'a> {
-    /// Starts a script, if the call said that it would run just this one: in `directory`, or where the
-    /// last one ended.
+    /// Starts a script that the call has declared, in `directory`, or where the last command ended.
     pub(crate) fn start(
         &self,
         script: &str,
@@ -89,7 +88,7 @@ impl<'a> Cx<'a> {
         }
         let mut environment = shell.carried().environment_with(&base, with_login);
         environment.retain(|(name, _)| name != "PWD");
-        // By its components, without a slash at the end.
+        // Without a trailing slash.
         let pwd: PathBuf = place.path().components().collect();
         environment.push(("PWD".into(), pwd.into_os_string()));
         let command = Command {
@@ -104,17 +103,17 @@ impl<'a> Cx<'a> {
         self.launch(host, shell, command, StartedAs { directory, notes, with_login })
     }
 
-    /// What no output of a command shows.
+    /// Values to redact from the output of commands.
     pub(crate) fn secrets(&self) -> Secrets {
         self.runtime.secrets(self.session)
     }
 
-    /// A real path as replies show it.
+    /// A resolved path as replies show it.
     pub(crate) fn show_real(&self, path: &Path) -> String {
         self.runtime.show_path(self.session.directory(), path)
     }
 
-    /// Starts a command in the sandbox, if the profile has one.
+    /// Starts a command, in the sandbox if the profile has one.
     fn launch(
         &self,
         host: &ShellHost,
@@ -152,7 +151,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// Starts a command in the sandbox. `shown` is the command as the history has it.
+    /// Starts a command in the sandbox. `shown` is the command for the history.
     fn launch_confined(
         &self,
         host: &ShellHost,
@@ -183,7 +182,7 @@ impl<'a> Cx<'a> {
         Ok((job, (guard, trail)))
     }
 
-    /// No command runs in a directory that took the name of a root.
+    /// The error if another directory has taken the path of a root. No command runs there.
     fn root_is_gone(&self, root: &Path) -> Error {
         let shown = visible_name(root.as_os_str().as_encoded_bytes());
         let message = format!("{shown} is not the directory that it was when this session began");
@@ -192,14 +191,14 @@ impl<'a> Cx<'a> {
         )
     }
 
-    /// Where the next command begins, as replies show it, if nobody says otherwise.
+    /// Default working directory of the next command, as replies show it.
     pub(crate) fn shell_directory(&self) -> Result<String, Error> {
         let place = self.carried_directory(self.shell()?, &mut Vec::new());
         Ok(self.show_place(&place))
     }
 
-    /// The next command begins where this one ended, if that is inside; answers the directory as replies
-    /// show it, or what is wrong with it.
+    /// Makes the directory in which a command ended the default of the next command, if it is inside the
+    /// workspace. Returns the directory as replies show it, or as an error the path outside.
     pub(crate) fn carry_directory(&self, ended_in: &Path) -> Result<String, String> {
         let outside = || visible_name(ended_in.as_os_str().as_encoded_bytes());
         let resolved = self.runtime.find(self.session, self.session.directory(), ended_in);
@@ -215,12 +214,12 @@ impl<'a> Cx<'a> {
         self.session.shell().ok_or_else(no_helper)
     }
 
-    /// The network that commands have in their sandbox; nothing, where they run without one.
+    /// The network setting of the sandbox. `None` without a sandbox.
     pub(crate) fn network(&self) -> Option<Network> {
         Some(self.runtime.shell_host()?.sandbox()?.network)
     }
 
-    /// A job of this session. No id leads to a job of another.
+    /// A job of this session. Ids of other sessions are not found.
     pub(crate) fn job(&self, id: &str) -> Result<Arc<Job>, Error> {
         let jobs = self.shell()?.jobs();
         let job = shell_number(id).and_then(|number| jobs.get(&format!("sh_{number}")));
@@ -253,7 +252,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Where the last command ended; if that is gone, what is left of the way to it.
+    /// The directory in which the last command ended, or its nearest existing parent.
     fn carried_directory(&self, shell: &SessionShell, notes: &mut Vec<String>) -> ResolvedPath {
         let top = self.session.directory();
         let Some(carried) = shell.carried().directory else { return top.clone() };
@@ -274,9 +273,9 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// The first line of a command, for the history.
+/// First line of a command, for the history.
 fn shown_command(script: &[u8], secrets: &Secrets) -> String {
-    // Masked before it is cut: half a token is not recognized.
+    // Masked before truncation: a truncated token is not recognized.
     visible_name(one_line(&secrets.mask(&visible(script)), COMMAND_CHARS).as_bytes())
 }
 
@@ -290,7 +289,7 @@ fn shell_number(id: &str) -> Option<u64> {
     number.parse().ok().filter(|_| is_number)
 }
 
-/// Trouble of ours, as an error that nobody takes for the command's.
+/// A failure to start or run a command, worded so that it is not taken for the command's own failure.
 pub(crate) fn trouble(error: &JobError) -> Error {
     let kind = match error {
         JobError::TooMany(_) => ErrorKind::Limit,

@@ -1,4 +1,4 @@
-//! Looking: opening, listing, and what things are called in replies.
+//! The methods of [`Cx`] that read files and directories, and show paths.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,33 @@ use crate::hidden_paths::Reason;
 use crate::open_file::OpenFile;
 use crate::suggest::MAX_NAMES;
 
-/// So many names are shown of a directory that was taken for a file.
+/// Entries shown if a directory was given in place of a file.
 const SHOWN_NAMES: usize = 20;
 
 impl Cx<'_> {
-    /// Opens a file for reading, if the call said that it would read or write it.
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call has not declared the path for reading or writing, if the file does not exist, or if it
+    /// is not a regular file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenFile, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         self.open_at(&place)
     }
 
-    /// Whether there is anything at the path.
+    /// Returns whether a file, directory or other entry exists at the path. Fails if the call has not declared
+    /// the path.
     pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool, Error> {
         Ok(self.place(Effect::Read, path.as_ref())?.kind().is_some())
     }
 
-    /// Opens a directory for listing, if the call said that it would read it.
+    /// Opens a directory for listing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call has not declared the path for reading, if it does not exist, or if it is not a
+    /// directory.
     pub fn list(&self, path: impl AsRef<Path>) -> Result<Directory, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         if place.kind().is_none() {
@@ -41,23 +52,24 @@ impl Cx<'_> {
         Directory::open(&place).map_err(|error| self.error(&place, &error))
     }
 
-    /// A path as replies show it: real, and relative to the session's directory where it is in it.
+    /// Returns a path as replies show it: resolved, and relative to the session's directory if it is below it.
+    /// Fails if the call has not declared the path.
     pub fn show(&self, path: impl AsRef<Path>) -> Result<String, Error> {
         Ok(self.show_place(&self.place(Effect::Read, path.as_ref())?))
     }
 
-    /// Why no tool shows what is at a real path, if none does.
+    /// Why a resolved path is hidden. `None` if it is not.
     pub(crate) fn hidden(&self, path: &Path) -> Option<Reason> {
         self.runtime.closed(self.session, path)
     }
 
-    /// The real path, by which the session knows what it has seen.
+    /// The resolved path, by which the session records what it has seen.
     pub(crate) fn real_path(&self, path: impl AsRef<Path>) -> Result<PathBuf, Error> {
         Ok(self.place(Effect::Read, path.as_ref())?.path())
     }
 
-    /// What was given, and the file that it leads to, if a link was followed or the name is really
-    /// another that looks the same.
+    /// Describes where a path leads (`given → real`) if it leads through a symlink, or if the file has another
+    /// name that looks the same. `None` otherwise. Fails if the call has not declared the path.
     pub fn followed_link(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         let given = visible_name(path.as_ref().as_os_str().as_encoded_bytes());
@@ -87,7 +99,7 @@ impl Cx<'_> {
         Error::from_fs(&self.show_place(place), error)
     }
 
-    /// An error about a file that it names itself.
+    /// Converts an error, with the path that it contains.
     pub(super) fn fs_error(&self, error: &FsError) -> Error {
         Error::from_fs(&self.runtime.show_path(self.session.directory(), error.path()), error)
     }
@@ -96,7 +108,7 @@ impl Cx<'_> {
         self.runtime.show_path(self.session.directory(), &place.path())
     }
 
-    /// The error for a place at which nothing is.
+    /// The error for a path that does not exist.
     pub(super) fn missing(&self, place: &ResolvedPath) -> Error {
         let target = self.show_place(place);
         let message = match place.names_on_the_way().next().filter(|_| place.through_link()) {
@@ -126,7 +138,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The names in a directory, as shown, in order, and whether those are all.
+    /// Entries of a directory as replies show them, sorted, and whether the list is complete.
     pub(super) fn names(&self, place: &ResolvedPath) -> Result<(Vec<String>, bool), FsError> {
         let mut names = Vec::new();
         Directory::open(place)?.each(|name, _| {

@@ -1,4 +1,4 @@
-//! Which file was meant by a path at which nothing is.
+//! Suggests existing paths for a path that does not exist.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,17 +10,18 @@ use toolcrib_text::visible_name;
 use super::Cx;
 use crate::suggest::similar_files;
 
-/// So many files are named.
+/// Number of suggestions.
 const NAMED: usize = 3;
 
-/// How long the tree is searched for the name. Where earlier calls have listed it, that takes less than a millisecond.
+/// Time limit for searching the tree. If the listing cache has the tree, the search takes less than a
+/// millisecond.
 const SEARCH_TIME: Duration = Duration::from_millis(200);
 
-/// Directories that may have been meant, each of which is tried.
+/// Limit of similarly named directories that are tried.
 const TRIED: usize = 3;
 
 impl Cx<'_> {
-    /// What to do about a place at which nothing is: the paths that may have been meant, the likeliest first.
+    /// Hint for a path that does not exist: the most likely paths first.
     pub(super) fn near_names(&self, place: &ResolvedPath) -> String {
         let Some(parent) = place.parent() else {
             return "There is nothing above it that may be seen.".to_owned();
@@ -50,7 +51,7 @@ impl Cx<'_> {
         meant + &whose
     }
 
-    /// What stands in the same directory under a name like it.
+    /// Entries with a similar name in the same directory.
     fn beside(&self, place: &ResolvedPath, parent: &ResolvedPath) -> Vec<String> {
         let Ok((names, _)) = self.names(parent) else { return Vec::new() };
         let near =
@@ -62,7 +63,7 @@ impl Cx<'_> {
         near.into_iter().map(shown).collect()
     }
 
-    /// The same path below a directory whose name is like that of the first one that is missing.
+    /// The same path below a directory whose name is similar to that of the first missing one.
     fn in_like_directory(&self, place: &ResolvedPath) -> Vec<String> {
         let mut missing = place.clone();
         let (above, rest) = loop {
@@ -85,7 +86,8 @@ impl Cx<'_> {
         like.into_iter().filter_map(exists).collect()
     }
 
-    /// Files of the same name anywhere below the root; those whose directories are like the ones given come first.
+    /// Files with the same name anywhere below the root. Files that share more directories with the given path
+    /// come first.
     fn in_tree(&self, place: &ResolvedPath) -> Vec<String> {
         let Some(name) = place.relative().file_name() else { return Vec::new() };
         let Ok(top) = self.runtime.workspace().resolve(self.session.directory(), Path::new("."))
@@ -128,7 +130,7 @@ impl Cx<'_> {
     }
 }
 
-/// Files of one name that are compared.
+/// Limit of same-named files that are compared.
 const MAX_FOUND: usize = 1_000;
 
 fn last_name(path: &Path) -> String {

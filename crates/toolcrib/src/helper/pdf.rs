@@ -1,4 +1,4 @@
-//! The text of a PDF.
+//! Text of a PDF, extracted in a helper process.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{PDF, ask, not_understood};
 use crate::cx::Cx;
 use crate::error::Error;
 
-/// What reading a PDF may cost. A bomb takes a few seconds of one processor, not the server.
+/// Resources for reading a PDF. A malicious file costs a few seconds of one CPU and leaves the server intact.
 const LIMITS: WorkerLimits = WorkerLimits {
     memory_bytes: 2 << 30,
     cpu_seconds: 10,
@@ -17,7 +17,7 @@ const LIMITS: WorkerLimits = WorkerLimits {
     output_bytes: 16 << 20,
 };
 
-/// Which pages, and how much of them.
+/// Pages, and the limit of characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Task {
     first: u32,
@@ -35,14 +35,14 @@ impl Task {
         })
     }
 
-    /// The child's side.
+    /// Runs in the helper process.
     pub(super) fn run(self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         let text = read_pdf(bytes, self.first..=self.last, self.chars);
         serde_json::to_vec(&text).map_err(|error| error.to_string())
     }
 }
 
-/// The text of some pages of a PDF.
+/// Extracts the text of some pages.
 pub(crate) fn pdf_text(
     cx: &Cx<'_>,
     pdf: &[u8],

@@ -1,4 +1,4 @@
-//! A picture made to fit.
+//! Images scaled to fit, in a helper process.
 
 use std::time::Duration;
 
@@ -9,13 +9,12 @@ use super::{PICTURE, ask, not_understood};
 use crate::cx::Cx;
 use crate::error::Error;
 
-/// Memory for the program, the file, and what is made of it.
+/// Memory for the program, the file and the result.
 const BESIDE_PIXELS: u64 = 256 << 20;
 
-/// Bytes that a pixel takes while it is decoded, turned and made smaller, at most.
+/// Maximum bytes per pixel while the image is decoded, rotated and scaled.
 const PIXEL_BYTES: u64 = 24;
 
-/// What decoding may cost.
 fn limits(fit: ImageLimits) -> WorkerLimits {
     WorkerLimits {
         memory_bytes: fit.pixels.saturating_mul(PIXEL_BYTES).saturating_add(BESIDE_PIXELS),
@@ -34,7 +33,7 @@ pub(super) fn parse(words: &[&str]) -> Option<ImageLimits> {
     })
 }
 
-/// The child's side: a line that describes the picture, then its bytes if it was made anew.
+/// Runs in the helper process. Returns a line that describes the image, then its bytes if it was re-encoded.
 pub(super) fn run(bytes: &[u8], fit: ImageLimits) -> Result<Vec<u8>, String> {
     let mut made = picture(bytes, fit);
     let remade = made.as_mut().ok().and_then(|made| made.remade.take());
@@ -44,7 +43,7 @@ pub(super) fn run(bytes: &[u8], fit: ImageLimits) -> Result<Vec<u8>, String> {
     Ok(answer)
 }
 
-/// A picture that fits, made of a file's bytes.
+/// Decodes an image and scales it to fit.
 pub(crate) fn fitting_picture(
     cx: &Cx<'_>,
     bytes: &[u8],

@@ -1,43 +1,43 @@
-//! Which changes, and what of them, later changes have taken back.
+//! Which changes, and which parts of them, later changes have undone.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::Entry;
 
-/// What later changes have taken back of one.
+/// The undone parts of one change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TakenBack {
     all: bool,
-    /// What is at these paths and beneath them.
+    /// At and below these paths.
     at: Vec<PathBuf>,
 }
 
 impl TakenBack {
-    /// Whether what the change did at a path was taken back.
+    /// Whether the change is undone at a path.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.all || self.at.iter().any(|at| path.starts_with(at))
     }
 
-    /// Whether something of a change is left, and something is not.
+    /// Whether a change is undone in part.
     pub(crate) fn is_part_of(&self, entry: &Entry) -> bool {
         !self.is_all_of(entry) && entry.paths().any(|path| self.has(&path))
     }
 
-    /// Whether nothing of a change is left.
+    /// Whether a change is undone completely.
     pub(crate) fn is_all_of(&self, entry: &Entry) -> bool {
         self.all || (!self.at.is_empty() && entry.paths().all(|path| self.has(&path)))
     }
 }
 
-/// What was taken back of each change, as if the changes in `without` were not made. A change that takes back
-/// others is itself taken back as a whole or not at all.
+/// The undone parts of each change, as if the changes in `without` did not exist. A change that undoes others
+/// can itself only be undone as a whole.
 pub(crate) fn taken_back<'a>(
     entries: impl IntoIterator<Item = &'a Entry, IntoIter: DoubleEndedIterator>,
     without: &HashSet<u64>,
 ) -> HashMap<u64, TakenBack> {
     let mut taken_back: HashMap<u64, TakenBack> = HashMap::new();
-    // From the newest back: what a change that stands takes back, does not stand.
+    // Newest first: a change that is in effect removes the effect of those that it undoes.
     for entry in entries.into_iter().rev() {
         let stands = taken_back.get(&entry.id).is_none_or(|taken| !taken.all);
         if !stands || without.contains(&entry.id) {

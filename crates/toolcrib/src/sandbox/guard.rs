@@ -1,4 +1,4 @@
-//! The guard of one command: decides about each change that it makes by the path, and records it.
+//! The guard of one command: decides on each of its changes by path, and captures it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,21 @@ use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
 use super::path_rules::{Danger, PathRules, Rule};
 use crate::command_changes::Trail;
 
-/// As many refused contents are explained.
+/// Limit of rejected contents that are explained.
 const MAX_EXPLAINED: usize = 200;
 
-/// The guard of one command.
 #[derive(Debug)]
 pub(crate) struct CommandGuard {
     rules: Arc<PathRules>,
     trail: Arc<Trail>,
-    /// The session's own directory, which other programs find under another path.
+    /// The session's private directory, which other programs see at another path.
     tmp: Option<Workspace>,
-    /// The contents that were refused: the path, and what was wrong.
+    /// Rejected contents: path and reason.
     refused: Mutex<Vec<(PathBuf, Danger)>>,
 }
 
 impl CommandGuard {
-    /// Of a command that is about to begin.
+    /// For a command that has not started yet.
     pub(crate) fn new(
         rules: Arc<PathRules>,
         trail: Arc<Trail>,
@@ -40,7 +39,7 @@ impl CommandGuard {
         CommandGuard { rules, trail, tmp, refused: Mutex::default() }
     }
 
-    /// The place of a path in the session's own directory, and the path under which the command finds that.
+    /// A path inside the session's private directory, and the path at which the command sees that directory.
     fn in_tmp(&self, path: &Path) -> Option<(TreeReader, PathBuf, PathBuf)> {
         if self.rules.is_in_workspace(path) {
             return None;
@@ -53,8 +52,8 @@ impl CommandGuard {
         Some((tree, relative, top))
     }
 
-    /// The rule for one access. In the session's own directory only git directories matter: a file that
-    /// points to one leads other programs there.
+    /// The rule for one access. In the session's private directory only git directories are protected: a
+    /// `gitdir:` file elsewhere can lead other programs to them.
     fn rule(
         &self,
         number: usize,
@@ -76,7 +75,7 @@ impl CommandGuard {
         }
     }
 
-    /// The contents that were refused since this was asked last: the path, and what was wrong.
+    /// Contents rejected since the last call of this method: path and reason.
     pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Danger)> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }

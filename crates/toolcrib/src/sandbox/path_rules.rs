@@ -1,5 +1,6 @@
-//! Which files commands and file tools may not change: those that make programs run code, those that rules
-//! deny, and those of the host. Decided by path at the moment of the change, without any search.
+//! Rules for files that commands and file tools may not change: files that make programs execute code, files
+//! that rules deny, and files of the host. They are applied by path at the moment of the change, without a
+//! search.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,57 +18,56 @@ use super::other_version_control::{MERCURIAL, in_other_version_control, mercuria
 use super::version_control_programs::{applies_patches, is_version_control_program};
 use crate::hidden_paths::Hidden;
 
-/// Patterns that protect whole directories of version control from file tools. Commands may work in them,
-/// but for the parts that make programs run code.
+/// Patterns that protect whole version control directories from file tools. Commands may change them, except
+/// for the parts that make programs execute code.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
-/// The mode of a file whose own is not known.
+/// Mode of a restored file whose own mode is not known.
 const USUAL_MODE: u32 = 0o644;
 
-/// As many names are looked at in a directory that is renamed, if rules deny files by path.
+/// Limit of entries checked below a renamed directory, if rules deny files by path.
 const MAX_RENAMED: usize = 50_000;
 
-/// The answer about one access.
+/// Rule for one access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Rule {
     Allowed,
-    /// Allowed once these files were reviewed and replaced by copies.
+    /// Allowed after these files were reviewed and replaced by copies.
     Renewed(Vec<PathBuf>),
     Refused(Unwritable),
-    /// The content decides.
+    /// Depends on the content.
     Reviewed,
-    /// Allowed if the file can be brought back.
+    /// Allowed if the file can be restored.
     Removed,
 }
 
-/// Why a file must not have a content.
+/// Why a content is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Danger {
-    /// These variables of a configuration can make programs run code.
+    /// These configuration variables can make programs execute code.
     Variables(Vec<String>),
-    /// The file makes programs run code, and the content is not known to be the user's own.
+    /// The file makes programs execute code, and the content is not the user's own.
     Unknown,
 }
 
-/// Everything that paths are judged by.
 #[derive(Debug)]
 pub(crate) struct PathRules {
     workspace: Workspace,
-    /// The caches that commands may write, for the rules about git directories.
+    /// Caches that commands may write, for the rules about git directories.
     caches: Option<Workspace>,
     policy: Arc<Policy>,
     protection: Protection,
-    /// The host's own files, those of other servers, and the user's secrets.
+    /// Files of the host and of other servers, and the user's secrets.
     hidden: Arc<Hidden>,
-    /// The real paths that links with protected names in the roots lead to.
+    /// Resolved targets of symlinks with protected names in the roots.
     linked: Vec<PathBuf>,
     /// The user's own content of protected files.
     known: KnownContent,
-    /// Paths that the configurations of repositories name, by work tree.
+    /// Paths in the configurations of repositories, by work tree.
     named: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
-    /// The roots and the directories above them, which may be work trees.
+    /// The roots and their parent directories, which may be work trees.
     around_roots: Vec<PathBuf>,
-    /// Programs of stopped rebases that were there already, by git directory.
+    /// Programs that stopped rebases already contained, by git directory.
     programs: Mutex<HashMap<PathBuf, HashSet<String>>>,
 }
 
@@ -98,32 +98,31 @@ impl PathRules {
         }
     }
 
-    /// A command is about to begin in a directory. The commits that are there now are the user's, unless commands of
-    /// this runtime have made them.
+    /// Called before a command starts in a directory. The commits that exist now are the user's, unless
+    /// commands of this runtime made them.
     pub(super) fn before_command(&self, directory: &Path) {
-        // The user may have changed configurations since the last one.
+        // The user may have changed configurations since the last command.
         self.forget_named();
         let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
         self.known.record_around(&tree, &relative);
     }
 
-    /// Whether a path lies in a root.
+    /// Whether a path is inside a root.
     pub(super) fn is_in_workspace(&self, path: &Path) -> bool {
         self.workspace.tree_of(path).is_some()
     }
 
-    /// Whether rules deny files to be read that commands could otherwise read.
+    /// Whether rules deny reading files that commands could otherwise read.
     pub(crate) fn deny_reading(&self) -> bool {
         self.policy.denies_files(Effect::Read)
     }
 
-    /// Whether a command may read a file.
     pub(super) fn may_read(&self, path: &Path) -> bool {
         self.hidden.reason(path).is_none() && !self.policy.denies_file(Effect::Read, path)
     }
 
-    /// Whether a file tool must not write a place for a reason that the patterns of protected names do
-    /// not show: it is a part of a git directory, or another name of a protected file.
+    /// Whether file tools must not write a path although its name matches no pattern: it is a part of a git
+    /// directory, or another name of a protected file.
     pub(crate) fn refuses_writing(&self, place: &ResolvedPath) -> bool {
         let (tree, relative, path) = (TreeReader::around(place), place.relative(), place.path());
         if self.protection.allows(relative) {
@@ -131,7 +130,7 @@ impl PathRules {
         }
         let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
         let part = git_directory::part_of(&tree, relative);
-        // The directories on the way are made, too.
+        // Missing parent directories would be created, too.
         let makes_structure = relative.ancestors().any(|made| {
             !made.as_os_str().is_empty()
                 && !tree.may_have(made)
@@ -145,7 +144,7 @@ impl PathRules {
             || self.has_protected_name(&tree, relative)
     }
 
-    /// The rule for one of the accesses of a call. `program` tells which program makes it.
+    /// The rule for one access of a system call. `program` returns the calling program.
     pub(super) fn rule(
         &self,
         access: &FileAccess,
@@ -225,17 +224,17 @@ impl PathRules {
         self.in_git_directory(&tree, &relative, access)
     }
 
-    /// What is wrong with the new content of a file that is reviewed; nothing, if it may be so.
+    /// Why the new content of a reviewed file is rejected. `None` if it is accepted.
     pub(super) fn danger(&self, path: &Path, new: &[u8], is_new: bool) -> Option<Danger> {
         let place = self.workspace.tree_of(path);
         let (tree, relative) = place.or_else(|| self.caches.as_ref()?.tree_of(path))?;
-        // Other protected files are no configuration of git, whatever is beside them.
+        // Other protected files are not git configurations, whatever is beside them.
         let pattern = self.protection.find(&relative);
         let is_other = pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern));
         let part = git_directory::part_of(&tree, &relative);
         let is_configuration = matches!(part, Some((_, Part::Configuration | Part::Sequence(_))))
             || relative.file_name().is_some_and(|name| name == MERCURIAL);
-        // A directory is about to become a git directory, and this its configuration.
+        // The directory is about to become a git directory with this configuration.
         if is_new || (is_configuration && !is_other) {
             return self.danger_in(&tree, &relative, new, is_new);
         }
@@ -249,8 +248,8 @@ impl PathRules {
         None
     }
 
-    /// Whether a protected file may be removed. `mode` is its mode if it is kept, so that Undo brings it back. Otherwise
-    /// a commit of the user's must have it.
+    /// Whether a protected file may be removed. `mode` is its mode if the file is captured, so that Undo can
+    /// restore it. Otherwise a commit of the user must contain it.
     pub(super) fn may_be_removed(&self, path: &Path, mode: Option<u32>) -> bool {
         let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
         let content = git_directory::read(&tree, &relative);
@@ -266,7 +265,7 @@ impl PathRules {
         may
     }
 
-    /// The content and the mode of a protected file that a command has removed.
+    /// Content and mode of a protected file that a command has removed.
     pub(super) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
         self.known.removed(path)
     }
@@ -275,7 +274,7 @@ impl PathRules {
         Places { workspace: &self.workspace, caches: self.caches.as_ref(), hidden: &self.hidden }
     }
 
-    /// The same for a configuration, by its path from the root of a tree.
+    /// Like [`PathRules::danger`] for a configuration, by its path relative to the root of a tree.
     pub(super) fn danger_in(
         &self,
         tree: &TreeReader,
@@ -300,8 +299,8 @@ impl PathRules {
         (!found.is_empty()).then_some(Danger::Variables(found))
     }
 
-    /// The programs that a stopped rebase has had up to now. Git takes a step out of its list before it makes it,
-    /// and puts it back if it fails.
+    /// The programs that a stopped rebase has contained so far. Git removes a step from the list before it runs
+    /// it, and restores the step if it fails.
     fn known_programs(
         &self,
         directory: PathBuf,
@@ -337,7 +336,7 @@ impl PathRules {
         }
         let new = match &access.action {
             FileAction::Remove => return Rule::Allowed,
-            // Git tries whether modes can be changed.
+            // Git tests whether modes can be changed.
             FileAction::ChangeMode if part == Part::Configuration => return Rule::Allowed,
             FileAction::Write => Some(NodeKind::File),
             FileAction::Create(kind) | FileAction::RenameTo(kind) => Some(kind.clone()),
@@ -354,7 +353,7 @@ impl PathRules {
             },
             (Part::Example, Some(NodeKind::File) | None) => Rule::Allowed,
             (Part::Sequence(_), Some(NodeKind::File)) => Rule::Reviewed,
-            // Another name of it would be written without a review.
+            // A hard link could be written without a review.
             (Part::Sequence(_), None) if access.action != FileAction::Link => Rule::Allowed,
             (Part::SequenceDirectory, Some(NodeKind::Directory)) => match access.action {
                 FileAction::Create(_) => Rule::Allowed,
@@ -376,12 +375,12 @@ impl PathRules {
         }
         self.known.is_being_made(tree, directory);
         let reviewed = git_directory::reviewed_files(&tree.path().join(directory));
-        // A command may still have them open, or have other names for them.
+        // A command may still have the files open, or have hard links to them.
         Rule::Renewed(reviewed)
     }
 
-    /// Whether a repository that no command made is being removed by a program that knows nothing of it, as
-    /// by `rm -rf *`. It is not a wall: what is removed runs nothing.
+    /// Whether a program other than version control removes a repository that no command created, as `rm -rf *`
+    /// does. This prevents accidents; it is not a security boundary, since a removed file runs nothing.
     fn is_removed_by_accident(
         &self,
         tree: &TreeReader,
@@ -404,19 +403,19 @@ impl PathRules {
         if !is_part || is_temporary || self.known.was_made(tree, &repository) {
             return false;
         }
-        // A file that points to a repository, and a directory that never became one, are nothing to lose.
+        // A file that points to a repository, and a directory that never became one, are no loss.
         let is_git = repository.file_name().is_some_and(|name| name == ".git");
         if is_git && !git_directory::is_complete(tree, &repository, None) {
             return false;
         }
-        // `git clean` removes repositories that are untracked files to it, and nothing of its own.
+        // `git clean` removes nested repositories, which are untracked files to it, and nothing of its own.
         program().is_none_or(|program| {
             !is_version_control_program(&program)
                 || program.arguments.iter().any(|one| one == "clean")
         })
     }
 
-    /// Whether a rule denies the change, or one of a file beneath a directory that is renamed.
+    /// Whether a rule denies the change, or the change of a file below a renamed directory.
     fn is_denied(&self, tree: &TreeReader, access: &FileAccess, all: &[FileAccess]) -> bool {
         let denies = |effect, path: &Path| self.policy.denies_file(effect, path);
         let (reading, editing) =
@@ -436,7 +435,7 @@ impl PathRules {
         if access.action != FileAction::RenameFrom || !is_directory {
             return false;
         }
-        // Beneath another directory, a rule may not know the files any more, or know others.
+        // Under the new path, rules may no longer match the files, or match others.
         let to = all.iter().find(|other| matches!(other.action, FileAction::RenameTo(_)));
         let to = to.map_or(Path::new(""), |to| to.path.as_path());
         match beneath(tree, &access.path, MAX_RENAMED) {
@@ -448,7 +447,7 @@ impl PathRules {
         }
     }
 
-    /// Whether a link or a directory gets a name beneath which something is protected.
+    /// Whether a symlink or directory gets a name below which paths are protected.
     fn leads_to_protected(&self, relative: &Path, access: &FileAccess, all: &[FileAccess]) -> bool {
         let kind = match &access.action {
             FileAction::Create(kind) | FileAction::RenameTo(kind) => kind,
@@ -462,7 +461,7 @@ impl PathRules {
                 let from = from.and_then(|from| self.workspace.tree_of(&from.path));
                 let Some((tree, from)) = from else { return !rests().is_empty() };
                 rests().iter().any(|rest| {
-                    // A pattern for more than one name is not looked for.
+                    // A pattern for several names is not looked up.
                     rest.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?".contains(byte))
                         || tree.may_have(&from.join(rest))
                 })
@@ -471,14 +470,14 @@ impl PathRules {
         }
     }
 
-    /// Whether something protected would lose its place with a directory that is renamed.
+    /// Whether renaming a directory would move a protected file.
     fn holds_protected(&self, tree: &TreeReader, relative: &Path) -> bool {
         let rests = self.protection.protected_beneath(relative);
         rests.iter().any(|rest| tree.may_have(&relative.join(rest)))
     }
 
-    /// Whether the configuration of a repository around a path has git run it, or read it. A path that
-    /// `replaces` another is also one above such a path. If it cannot be known, it is one.
+    /// Whether a repository's configuration makes git run or read the path. If the access `replaces` the path,
+    /// its ancestors count, too. An unreadable configuration counts as a match.
     fn is_named(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
         let path = tree.path().join(relative);
         let is_one =
@@ -487,7 +486,7 @@ impl PathRules {
             let is_work_tree = || git_directory::may_be_work_tree(tree, work_tree);
             self.named_in(&tree.path().join(work_tree), is_work_tree)
         });
-        // No command changes what makes these unknown.
+        // No command can make these unreadable.
         let mut around = self.around_roots.iter().filter_map(|path| self.named_in(path, || true));
         in_tree.any(|named| named.is_none_or(|named| named.iter().any(is_one)))
             || around.any(|named| named.iter().any(is_one))
@@ -510,12 +509,12 @@ impl PathRules {
         Some(named)
     }
 
-    /// Has the configurations read again: a command has begun, or one was changed.
+    /// Makes the configurations be read again: a command has started, or a configuration has changed.
     pub(super) fn forget_named(&self) {
         lock(&self.named).clear();
     }
 
-    /// Whether a file with several names is also one that makes git run something.
+    /// Whether a file is a hard link to a file that makes git run programs.
     fn has_protected_name(&self, tree: &TreeReader, relative: &Path) -> bool {
         let Some(stamp) = tree.stamp(relative).filter(|stamp| stamp.is_shared) else {
             return false;
@@ -532,15 +531,16 @@ impl PathRules {
     }
 }
 
-/// The rule for a file that makes programs run code. Nothing runs because it is gone, or because a directory is there.
-/// Programs of version control may write what the user's commits have; to others it is refused at once.
+/// The rule for a file that makes programs execute code. Removing it, or a directory in its place, executes
+/// nothing. Version control programs may write content of the user's commits; other programs are refused at
+/// once.
 fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> Rule {
     let by_version_control =
         || program().is_some_and(|program| is_version_control_program(&program));
     let by_patch = || program().is_some_and(|program| applies_patches(&program));
     match (&access.action, &access.kind) {
         (FileAction::Remove, Some(NodeKind::Directory)) => Rule::Allowed,
-        // Git then renames another file to this name, whose content is known at that moment.
+        // Git then renames another file to this name, whose content is known at that time.
         (FileAction::Remove | FileAction::Create(NodeKind::File), _) if by_patch() => {
             Rule::Refused(Unwritable::Protected)
         }
@@ -556,7 +556,7 @@ fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> R
     }
 }
 
-/// The real paths that links with protected names at the top of the roots lead to.
+/// Resolved targets of symlinks with protected names at the top of the roots.
 fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
     let top = workspace.top();
     let mut linked = Vec::new();
@@ -574,7 +574,7 @@ fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
     linked
 }
 
-/// The files beneath a directory; nothing, if there are more than that.
+/// Paths below a directory. `None` if there are more than `most`.
 fn beneath(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut pending = vec![path.strip_prefix(tree.path()).ok()?.to_owned()];
     let mut found = Vec::new();

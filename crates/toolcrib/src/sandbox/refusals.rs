@@ -1,4 +1,4 @@
-//! What a sandbox refused to a command, in words: each with the operator's setting that would allow it.
+//! Describes the accesses that the sandbox denied, each with the setting that would allow it.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use toolcrib_text::visible_name;
 
 use crate::phrases::{counted, first_of};
 
-/// So many lines tell of refusals.
+/// Lines about denied accesses.
 pub(crate) const MAX_LINES: usize = 3;
 
-/// So many refusals are named in a line.
+/// Accesses named per line.
 const NAMED: usize = 3;
 
-/// What to say of it, one line for each setting and at most `most_lines`, that of the network first. Paths that
-/// `output` shows, as they are or relative to `directory`, are not repeated.
+/// One line per setting, at most `most_lines`, the network first. Paths that `output` contains, absolute or
+/// relative to `directory`, are not repeated.
 pub(crate) fn notes(
     refusals: &[Refusal],
     output: &str,
@@ -53,7 +53,7 @@ pub(crate) fn notes(
     first.iter().map(line).chain([format!("{BY_SANDBOX}: {more}, for other reasons")]).collect()
 }
 
-/// Whether an output has a path.
+/// Whether the output contains a path.
 fn shows(output: &str, path: &Path, directory: &Path) -> bool {
     let absolute = visible_name(path.as_os_str().as_encoded_bytes());
     let relative = path.strip_prefix(directory).ok();
@@ -64,7 +64,7 @@ fn shows(output: &str, path: &Path, directory: &Path) -> bool {
         })
 }
 
-/// The same, for programs.
+/// Metadata about denied accesses.
 pub(crate) fn facts(refusals: &[Refusal]) -> Option<Value> {
     let facts: Vec<Value> = refusals.iter().take(REFUSALS_TOLD).map(fact).collect();
     (!facts.is_empty()).then(|| facts.into())
@@ -114,7 +114,7 @@ fn path(refusal: &Refusal) -> Option<&Path> {
     }
 }
 
-/// What would allow it.
+/// The setting that would allow the access.
 fn remedy(why: Unwritable) -> &'static str {
     match why {
         Unwritable::Outside => {

@@ -1,8 +1,8 @@
-//! The environment that a user has in a terminal: what their shell makes of it when they log in.
+//! The environment of the user's login shell.
 //!
-//! A server that a desktop started has a poor one: no `PATH` of nvm, pyenv or cargo. The shell is run as at a
-//! login, in the background and where nothing can be written; what it prints is of no interest but for what
-//! `env` prints. That is kept for the next server, until one of the files that the shell reads has changed.
+//! A server that a desktop starts has a minimal environment: no `PATH` of nvm, pyenv or cargo. The login shell
+//! runs in the background without write access. Only the output of `env` is used. It is cached for the next
+//! server until a file that the shell reads has changed.
 
 mod cache;
 mod files;
@@ -19,18 +19,18 @@ use super::Variables;
 pub use self::files::login_files;
 pub(super) use self::loading::{Loaded, Login, LoginProbe};
 
-/// Between what the shell prints at its start and what `env` prints. In the script it has a backslash, so
-/// that a shell which shows its commands does not show it.
+/// Separates the startup output of the shell from the output of `env`. The script spells it with a backslash,
+/// so that a shell which echoes its commands does not print it.
 const MARK: &[u8] = b"\x01toolcrib\x01";
 
-/// Variables that are there when a person logs in. With others, the result would depend on who started us.
+/// Variables that a login provides. With others, the result would depend on the program that started us.
 const AT_LOGIN: [&str; 8] =
     ["HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER", "XDG_CONFIG_HOME", "ZDOTDIR"];
 
-/// Where programs are at a login.
+/// `PATH` of a login.
 const PATH_AT_LOGIN: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The environment that a login shell begins with.
+/// Initial environment of the login shell.
 fn environment_at_login(own: &Variables) -> Variables {
     let is_kept = |name: &OsString| {
         name.to_str().is_some_and(|name| AT_LOGIN.contains(&name) || name.starts_with("LC_"))
@@ -43,7 +43,7 @@ fn environment_at_login(own: &Variables) -> Variables {
     environment
 }
 
-/// The command that has the login shell `shell` print what it makes of an environment.
+/// The command that makes the login shell `shell` print its environment.
 fn login_command(bash: &Path, shell: &Path, mut environment: Variables) -> Command {
     let script = b"exec \"$TOOLCRIB_LOGIN_SHELL\" -l -i -c 'printf \"\\001toolcrib\\001\"; command env -0; printf \"\\001toolcrib\\001\"' 2>/dev/null";
     let directory = home(&environment).unwrap_or_else(|| "/".into());
@@ -62,8 +62,7 @@ fn home(environment: &Variables) -> Option<PathBuf> {
     home.map(|(_, home)| PathBuf::from(home)).filter(|home| home.is_absolute())
 }
 
-/// What a command gets: what the process has itself beats what a login makes, and both have a say in where
-/// programs are.
+/// Merges the two. The process's own variables take precedence; `PATH` has the entries of both.
 pub(super) fn merged(own: Variables, login: Variables) -> Variables {
     let path = |variables: &Variables| {
         variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone())
@@ -85,7 +84,7 @@ pub(super) fn merged(own: Variables, login: Variables) -> Variables {
     all
 }
 
-/// What that command has printed, once it has printed all of it.
+/// Parses the output of that command, once it is complete.
 fn parse(output: &[u8]) -> Option<Variables> {
     let begin = find(output, MARK)? + MARK.len();
     let rest = output.get(begin..)?;

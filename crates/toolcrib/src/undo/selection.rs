@@ -1,4 +1,4 @@
-//! Which changes are taken back.
+//! Selects the changes to undo.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry, taken_back};
 use crate::phrases::first_of;
 
-/// So many changes of ignored files are named.
+/// Changes of ignored files that are named.
 const NAMED: usize = 10;
 
-/// The changes that are taken back.
+/// The changes to undo.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    /// From the newest to the oldest.
+    /// Newest first.
     pub(crate) changes: Vec<HistoryEntry>,
-    /// Only what they did at this real path and beneath it.
+    /// Undo them only at this resolved path and below.
     pub(crate) only: Option<PathBuf>,
-    /// Changes of ignored files alone that are newer than some of them, and stay.
+    /// Newer changes that affect only ignored files and are skipped.
     pub(crate) passed_over: Vec<u64>,
 }
 
@@ -32,18 +32,18 @@ impl Chosen {
         }
     }
 
-    /// Whether it is about a path.
+    /// Whether the undo includes a path.
     pub(crate) fn covers(&self, path: &Path) -> bool {
         self.only.as_ref().is_none_or(|only| path.starts_with(only))
     }
 
-    /// The same for a directory, which comes and goes with what is in it.
+    /// Whether the undo includes a directory, which is created and removed with its entries.
     pub(crate) fn covers_directory(&self, path: &Path) -> bool {
         self.covers(path) || self.only.as_ref().is_some_and(|only| only.starts_with(path))
     }
 }
 
-/// Changes that stand and take back none, from the newest to the oldest.
+/// Changes that are neither undone nor undos, newest first.
 fn standing(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
     log.changes.iter().rev().filter(|change| !change.undone && change.undoes.is_empty())
 }
@@ -120,8 +120,8 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<C
     }
 }
 
-/// All changes from one on, so that the files are as they were before it. An undo made since then of a change
-/// from before is taken back too; an undo of a change made since then has nothing to do any more.
+/// All changes from one on, so that the files are as they were before it. An undo made since then of an earlier
+/// change is reverted too; an undo of a later change has no effect any more.
 fn since(log: &ChangeLog, since: u64) -> Result<Chosen, Error> {
     find(log, since)?;
     let inside = || log.changes.iter().filter(|change| change.id >= since);

@@ -1,4 +1,4 @@
-//! Loading the environment of a login in the background.
+//! Loads the login environment in the background.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,37 +10,37 @@ use super::{Variables, cache, environment_at_login, files::fingerprint, login_co
 use crate::sandbox::is_enough;
 use crate::shell::read_only_sandbox;
 
-/// A command waits no longer than this after we were started.
+/// A command waits at most this long after the start of the runtime.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A shell that nothing can be written by may be ended at any time, and is after so long.
+/// Time limit of the shell in a sandbox. It can write nothing, so it may be ended at any time.
 const MOST: Duration = Duration::from_secs(60);
 
-/// How long the shell may take for the rest once the environment was printed.
+/// Time for the shell to exit after it has printed the environment.
 const REST: Duration = Duration::from_secs(2);
 
-/// How often the output is looked at, and the wish to stop.
+/// Interval of checks for output and for cancellation.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// What an environment has at most.
+/// Limit of the output.
 const MAX_BYTES: usize = 4 << 20;
 
-/// What is needed to run the user's shell.
+/// Parameters of the login shell.
 pub(in crate::shell) struct LoginProbe {
     pub(in crate::shell) shells: Arc<Shells>,
     pub(in crate::shell) bash: PathBuf,
     pub(in crate::shell) shell: PathBuf,
-    /// The environment of this process.
+    /// The environment that the host passed in.
     pub(in crate::shell) own: Variables,
-    /// Places that the shell does not see.
+    /// Paths that the shell does not see.
     pub(in crate::shell) hidden: Vec<PathBuf>,
-    /// Where the directory for its `/tmp` is made.
+    /// Parent of the directory for its `/tmp`.
     pub(in crate::shell) tmp: PathBuf,
-    /// Where the result is kept.
+    /// State directory for the cache.
     pub(in crate::shell) state: Option<PathBuf>,
 }
 
-/// The environment of a login, once it is there.
+/// The login environment, loaded in the background.
 pub(in crate::shell) struct Login {
     shared: Arc<Shared>,
     began: Instant,
@@ -68,7 +68,7 @@ pub(in crate::shell) enum Loaded {
 }
 
 impl Login {
-    /// Begins to load it.
+    /// Starts loading.
     pub(in crate::shell) fn load(probe: LoginProbe) -> Login {
         let shared = Arc::new(Shared::default());
         let to_tell = shared.clone();
@@ -79,7 +79,7 @@ impl Login {
         Login { shared, began: Instant::now() }
     }
 
-    /// What there is, after a short wait if we have just been started.
+    /// The state, after a short wait if the runtime has just started.
     pub(in crate::shell) fn wait(&self) -> Loaded {
         let mut state = self.shared.lock();
         while matches!(state.loaded, Loaded::NotYet) {
@@ -93,7 +93,6 @@ impl Login {
         state.loaded.clone()
     }
 
-    /// What there is now.
     pub(in crate::shell) fn now(&self) -> Loaded {
         self.shared.lock().loaded.clone()
     }
@@ -126,7 +125,7 @@ impl LoginProbe {
         if let Some(kept) = kept {
             shared.tell(Loaded::Variables(Arc::new(kept.variables)));
         }
-        // Found by trying, which the first command would have to wait for.
+        // Determined by a test, which the first command would otherwise wait for.
         self.shells.enforced();
         if !run {
             return;
@@ -142,8 +141,8 @@ impl LoginProbe {
         }
     }
 
-    /// Runs the shell where nothing can be written, if the system allows that: a command may have written the
-    /// files that it runs, and a profile that is ended while it holds a lock would leave it behind.
+    /// Runs the shell without write access if the system supports it: a command may have written the files that
+    /// it executes, and a profile that is killed while it holds a lock would leave the lock behind.
     fn ask_the_shell(&self, environment: Variables, shared: &Shared) -> Option<Variables> {
         let command = login_command(&self.bash, &self.shell, environment);
         let jobs = self.shells.session(1);
@@ -165,8 +164,8 @@ impl LoginProbe {
     }
 }
 
-/// What the shell prints, as soon as it has; nothing, if it ends before, takes too long, or nobody wants it
-/// any more.
+/// Reads the variables as soon as they are printed. `None` if the shell exits first, takes too long, or is no
+/// longer needed.
 fn read(job: &Job, most: Option<Duration>, shared: &Shared) -> Option<Variables> {
     let began = Instant::now();
     loop {
