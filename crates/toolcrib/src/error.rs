@@ -9,59 +9,37 @@ use toolcrib_text::{Secrets, truncate_line, visible_lines};
 
 use crate::reply::{clip, mask_strings};
 
-/// Kind of an error. Callers branch on it; [`ErrorKind::name`] is its stable name in JSON.
+/// What went wrong. The list is closed: callers branch on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are the contract, and `name` spells them")]
 pub enum ErrorKind {
-    /// The arguments are wrong.
     Invalid,
-    /// The path is outside the workspace.
     OutsideWorkspace,
-    /// The path is protected or hidden.
     Protected,
-    /// The policy or the approver denied the call.
     Denied,
-    /// The file, change, job or cell does not exist.
     NotFound,
-    /// The path is a directory, and a file is needed.
     IsDirectory,
-    /// The path is not a regular file.
     NotRegular,
-    /// The file is binary.
     Binary,
-    /// The file is too large.
     TooLarge,
-    /// The operating system denies the access.
     Permission,
-    /// The file or its root is read-only.
     ReadOnly,
-    /// The file has changed since it was read.
     Stale,
-    /// The text to replace was not found.
     NoMatch,
-    /// The text to replace was found several times.
     Ambiguous,
-    /// The change has been made already.
     AlreadyApplied,
-    /// The change conflicts with another one.
     Conflict,
-    /// The command failed.
     Failed,
-    /// The time limit was reached.
     Timeout,
-    /// The caller cancelled the call.
     Cancelled,
-    /// Another limit was reached.
     Limit,
-    /// The host or the system does not support it.
     Unsupported,
-    /// The operating system reported another error.
     Io,
-    /// A tool has a bug.
     Internal,
 }
 
 impl ErrorKind {
-    /// Name of the kind in JSON and in records.
+    /// Its name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Invalid => "invalid",

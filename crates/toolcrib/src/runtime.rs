@@ -64,12 +64,8 @@ impl Runtime {
         RuntimeBuilder::default()
     }
 
-    /// Adds your own tool. It gets argument decoding, permission checks, records and all transports, like a
-    /// built-in tool. See [`Tool`] for an example.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a tool with this name exists, or if its argument schema is not supported.
+    /// Adds a tool of one's own. It gets decoding, permission, records and every door, as the
+    /// built-in ones do.
     pub fn register<T: Tool>(&mut self) -> Result<(), Error> {
         self.table.register(Entry::of::<T>())
     }
@@ -93,8 +89,8 @@ impl Runtime {
         &self.policy
     }
 
-    /// The policy for a call. Whether the sandbox works is determined by a test, so only for calls that run a
-    /// command.
+    /// The rules that decide on a call. Whether commands are confined is found out by trying, so only for
+    /// calls that run one.
     pub(crate) fn policy_for(&self, session: &Session, accesses: &[Access]) -> Cow<'_, Policy> {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
         let confined = runs && self.shell_host.as_ref().is_some_and(ShellHost::confines);

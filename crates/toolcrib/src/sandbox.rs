@@ -87,6 +87,7 @@ impl Confined {
     }
 }
 
+/// The sandbox of a command.
 pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path) -> Sandbox {
     let roots = |mode: RootMode| {
         let roots = runtime.workspace().roots().filter(move |root| root.mode() == mode);

@@ -40,7 +40,7 @@ pub struct ToolInfo<'a> {
 }
 
 impl Runtime {
-    /// Returns all tools, built-in tools first.
+    /// Every tool, the built-in ones first.
     pub fn tools(&self) -> impl Iterator<Item = ToolInfo<'_>> {
         self.table().rows().iter().map(info)
     }

@@ -1,4 +1,4 @@
-//! The table of built-in and registered tools.
+//! The table of tools: those that are built in, and those that a library user registered.
 
 use std::sync::OnceLock;
 
@@ -8,20 +8,20 @@ use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::Entry;
 
-/// Tools in the order of listings.
+/// The tools by name, in the order in which they are listed.
 pub(crate) struct Table {
     rows: Vec<Row>,
 }
 
-/// A tool and its schema, computed on demand.
+/// A tool and its schema, which is made when it is first needed.
 pub(crate) struct Row {
     pub(crate) entry: Entry,
     schema: OnceLock<Schema>,
 }
 
-/// Limit of OpenAI and Anthropic, the strictest of the clients.
+/// The tightest of the clients' rules: OpenAI's and Anthropic's.
 const MAX_NAME: usize = 64;
-/// Limit of OpenAI. Claude Code truncates at 2,048.
+/// OpenAI's; Claude Code cuts at 2,048.
 pub(crate) const MAX_DESCRIPTION: usize = 1_024;
 
 impl Table {
@@ -33,13 +33,13 @@ impl Table {
         &self.rows
     }
 
-    /// Finds a tool by name. Case and `_` are ignored.
+    /// Finds a tool without regard to case and `_`.
     pub(crate) fn find(&self, name: &str) -> Result<&Row, Error> {
         let row = |name: &str| {
             let wanted = fold(name);
             self.rows.iter().find(|row| fold(row.entry.name) == wanted)
         };
-        // A registered tool takes precedence over an alias of a built-in one.
+        // A tool of a library user's own comes before another name of ours.
         row(name).or_else(|| row(other_name(name)?)).ok_or_else(|| {
             let names = || self.rows.iter().map(|row| row.entry.name);
             let mut listed = similar_names(name, names(), 3);
@@ -50,7 +50,7 @@ impl Table {
         })
     }
 
-    /// Adds a tool. Fails if some client could not use it.
+    /// Adds a tool, if every client could take it.
     pub(crate) fn register(&mut self, entry: Entry) -> Result<(), Error> {
         let row = Row::new(entry);
         if let Some(fault) = self.fault(&row) {
@@ -64,7 +64,7 @@ impl Table {
         Ok(())
     }
 
-    /// Why a tool cannot be registered. `None` if it can.
+    /// What is wrong with a tool, if anything.
     pub(crate) fn fault(&self, row: &Row) -> Option<String> {
         let name = row.entry.name;
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

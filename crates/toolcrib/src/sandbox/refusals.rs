@@ -64,7 +64,7 @@ fn shows(output: &str, path: &Path, directory: &Path) -> bool {
         })
 }
 
-/// Metadata about denied accesses.
+/// The same, for programs.
 pub(crate) fn facts(refusals: &[Refusal]) -> Option<Value> {
     let facts: Vec<Value> = refusals.iter().take(REFUSALS_TOLD).map(fact).collect();
     (!facts.is_empty()).then(|| facts.into())
