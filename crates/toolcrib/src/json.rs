@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_read_as_it_is() {
+    fn json_is_parsed_unchanged() {
         let text = r#"{"a": [1, -2, 3.5, true, null, "é\u0000"], "b": {}}"#;
         assert_eq!(
             parse_json(text.as_bytes()).unwrap(),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_or_hides_something_is_refused_with_its_place() {
+    fn invalid_json_and_duplicate_names_are_rejected() {
         let deep = "[".repeat(100_000);
         let cases = [
             (r#"{"a": 1, "a": 2}"#, "\"a\" stands twice"),

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_not_several() {
+    fn nouns_are_pluralized() {
         for (number, noun, expected) in [
             (1, "process", "1 process"),
             (2, "process", "2 processes"),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_have_a_unit_that_fits() {
+    fn durations_have_a_fitting_unit() {
         for (millis, expected) in [
             (0, "0.0 s"),
             (420, "0.4 s"),

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_reply_says_what_is_missing() {
+    fn truncated_reply_reports_the_removed_amount() {
         let long = |output: usize, diff: usize| {
             Reply::new("line\n".repeat(output)).diff("+x\n".repeat(diff)).within(400)
         };
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_of_exactly_the_budget_is_whole() {
+    fn reply_at_the_limit_is_not_truncated() {
         let reply = Reply::new("abc").diff("de");
         assert_eq!(reply.clone().within(6), reply);
     }

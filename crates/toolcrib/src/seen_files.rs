@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_changed_are_told() {
+    fn changed_lines_are_reported() {
         let seen = Seen::of(&b"1\n2\n3\n4\n".into());
         let now = Seen::of(&b"1\n2\nthree\n4\n5\n6\n".into());
         assert_eq!(seen.where_changed(&now).as_deref(), Some("line 3, lines 5-6"));

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_look_the_same_are_found_if_there_is_one() {
+    fn unique_lookalike_is_found() {
         let names = ["Shot 3\u{202f}PM.png", "cafe\u{301}.txt", "a b", "a\u{a0}b"];
         assert_eq!(lookalike("Shot 3 PM.png", names), Some("Shot 3\u{202f}PM.png"));
         assert_eq!(lookalike("caf\u{e9}.txt", names), Some("cafe\u{301}.txt"));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_names_are_not_near() {
+    fn dissimilar_files_are_not_suggested() {
         assert_eq!(similar_files("nodir", ["NOTICE", "notes.md", "index"], 3), [""; 0]);
         assert_eq!(similar_files("clik", ["click", "clap"], 3), ["click"]);
         assert_eq!(similar_files("scr", ["lib", "src"], 3), ["src"]);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_comes_first() {
+    fn most_similar_name_comes_first() {
         let names = ["file_path", "offset", "limit"];
         assert_eq!(similar_names("fil_path", names, 1), ["file_path"]);
         assert_eq!(similar_names("filePath", names, 1), ["file_path"]);

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_git() {
+    fn object_ids_match_git() {
         let empty = ObjectId::of_file(b"");
         assert_eq!(empty.to_string(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(ObjectId::parse(empty.to_string().as_bytes()), Some(empty));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_has_a_line_and_what_it_would_allow() {
+    fn each_setting_has_a_line_with_its_remedy() {
         let refusals = [
             Refusal::Write("/etc/hosts".into(), Unwritable::Outside),
             Refusal::LookUp("10.0.0.2:53".parse().unwrap()),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_it() {
+    fn notes_are_bounded() {
         let all = notes(&written(21), "", Path::new("/w"), MAX_LINES);
         assert_eq!(all.len(), 1);
         assert!(all[0].contains("write /etc/2 and 18 more ("), "{all:?}");

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_prints_at_its_start_is_of_no_interest() {
+    fn startup_output_is_ignored() {
         let output = b"Welcome!\n\x01toolcrib\x01A=1\0B=two\nlines\0\x01toolcrib\x01bye";
         assert_eq!(parse(output), Some(variables(&[("A", "1"), ("B", "two\nlines")])));
         assert_eq!(parse(b"Welcome!\n\x01toolcrib\x01A=1\0"), None);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn both_say_where_programs_are_and_the_process_itself_knows_better() {
+    fn own_variables_take_precedence_and_paths_are_merged() {
         let own = variables(&[("PATH", "/venv/bin:/bin"), ("A", "own")]);
         let login = variables(&[("PATH", "/nvm/bin:/bin"), ("A", "login"), ("B", "login")]);
         let expected = [("B", "login"), ("A", "own"), ("PATH", "/venv/bin:/bin:/nvm/bin")];

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_user_has_set_stays() {
+    fn user_settings_are_kept() {
         let mut environment: Variables = vec![
             ("PIP_RETRIES".into(), "3".into()),
             ("NPM_CONFIG_FETCH_RETRIES".into(), "7".into()),

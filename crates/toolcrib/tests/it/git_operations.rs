@@ -1,5 +1,5 @@
-//! Git in the sandbox does what it does outside: each operation runs once without a sandbox and once with it,
-//! from the same files at the same path, and both must leave the same repositories, files and exit code.
+//! Git behaves in the sandbox as outside: each operation runs once without and once with the sandbox, from the
+//! same files at the same path, and both must leave the same repositories, files and exit code.
 
 mod rows;
 
@@ -15,26 +15,26 @@ use toolcrib::{Call, Caps, Options, Profile, Runtime, SandboxSettings, Session};
 
 use self::rows::ROWS;
 
-/// One operation.
 pub(super) struct Row {
     name: &'static str,
-    /// Run outside, in the workspace, after [`SETUP`].
+    /// Runs outside the sandbox, in the workspace, after [`SETUP`].
     setup: &'static str,
-    /// Run both ways, in `repo`.
+    /// Runs with and without the sandbox, in `repo`.
     command: &'static str,
     expected: Expected,
 }
 
 pub(super) enum Expected {
-    /// All is as it is outside.
+    /// The result is the same as outside.
     Same,
-    /// Nothing changed, and the reply contains this.
+    /// Nothing changed, and the reply contains this text.
     Refused(&'static str),
-    /// All is as it is outside but for these files, which are as they were, and the reply contains this.
+    /// The result is the same as outside except for these files, which are unchanged, and the reply contains
+    /// this text.
     Kept(&'static [&'static str], &'static str),
 }
 
-/// A repository whose commits add, change and remove protected names.
+/// A repository whose commits add, change and remove protected files.
 const SETUP: &str = r#"
 set -e
 git init -q repo && cd repo
@@ -60,21 +60,21 @@ cd .. && git clone -q --bare repo remote.git && git clone -q --bare repo ../outs
 git -C repo remote add origin ../remote.git && git -C repo fetch -q && git -C repo branch -q -u origin/main
 "#;
 
-pub(crate) struct Here {
+pub(crate) struct GitFixture {
     top: tempfile::TempDir,
-    /// What [`SETUP`] leaves.
+    /// Files that [`SETUP`] creates.
     template: PathBuf,
 }
 
-/// What can be seen of a directory: repositories by what git says of them, and files.
+/// State of a directory: repositories as git reports them, and files.
 type State = BTreeMap<String, String>;
 
-impl Here {
-    pub(crate) fn new() -> Here {
-        // Not in /tmp: commands have another one.
+impl GitFixture {
+    pub(crate) fn new() -> GitFixture {
+        // Not in /tmp: commands have a private one.
         let top = crate::command_directory();
         let template = top.path().join("template");
-        let here = Here { top, template };
+        let here = GitFixture { top, template };
         for directory in ["template/ws", "home"] {
             fs::create_dir_all(here.top.path().join(directory)).unwrap();
         }
@@ -105,7 +105,7 @@ impl Here {
         variables
     }
 
-    /// The workspace anew, as a script leaves it.
+    /// Creates the workspace anew and runs a script in it.
     pub(crate) fn make(&self, setup: &str) {
         for directory in ["ws", "outside.git", "state"] {
             let _ = fs::remove_dir_all(self.top.path().join(directory));
@@ -144,11 +144,11 @@ impl Here {
 
     fn state(&self) -> State {
         let mut state = State::new();
-        self.look(&self.ws(), &mut state);
+        self.collect_state(&self.ws(), &mut state);
         state
     }
 
-    fn look(&self, directory: &Path, state: &mut State) {
+    fn collect_state(&self, directory: &Path, state: &mut State) {
         let relative = |path: &Path| path.strip_prefix(self.ws()).unwrap().display().to_string();
         let is_bare = directory.join("objects").is_dir() && directory.join("HEAD").is_file();
         if is_bare || directory.join(".git").exists() {
@@ -168,7 +168,7 @@ impl Here {
             }
             if about.is_dir() {
                 state.insert(relative(&path), "directory".to_owned());
-                self.look(&path, state);
+                self.collect_state(&path, state);
             } else if about.is_symlink() {
                 state.insert(relative(&path), format!("link {:?}", fs::read_link(&path).unwrap()));
             } else {
@@ -251,9 +251,9 @@ fn difference(expected: &State, found: &State) -> String {
     text
 }
 
-/// Checks every fourth row from one on, so that four tests share the work.
+/// Checks every fourth row from `first` on, so that four tests share the work.
 fn check_rows(first: usize) {
-    let here = Here::new();
+    let here = GitFixture::new();
     let only = std::env::var("GIT_ROW").unwrap_or_default();
     let rows = ROWS.iter().skip(first).step_by(4).filter(|row| row.name.contains(&only));
     let failed: Vec<String> = rows
@@ -263,21 +263,21 @@ fn check_rows(first: usize) {
 }
 
 #[test]
-fn git_does_what_it_does_outside_1() {
+fn git_behaves_as_outside_1() {
     check_rows(0);
 }
 
 #[test]
-fn git_does_what_it_does_outside_2() {
+fn git_behaves_as_outside_2() {
     check_rows(1);
 }
 
 #[test]
-fn git_does_what_it_does_outside_3() {
+fn git_behaves_as_outside_3() {
     check_rows(2);
 }
 
 #[test]
-fn git_does_what_it_does_outside_4() {
+fn git_behaves_as_outside_4() {
     check_rows(3);
 }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_kept_is_read_and_secrets_are_not_kept() {
+    fn cache_round_trips_without_secrets() {
         let variables: Variables = vec![
             ("PATH".into(), "/nvm:/bin".into()),
             ("TWO".into(), "a\nb=c".into()),
