@@ -10,7 +10,7 @@ use crate::cx::Cx;
 /// the journal does not know it: then another program wrote the file.
 pub(crate) fn author(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     recorded(cx, path, hash).or_else(|| {
-        let shell = cx.session().shell()?.changing(path)?;
+        let shell = cx.session().shell()?.job_changing(path)?;
         Some(format!("this session's command {shell}, which still runs"))
     })
 }

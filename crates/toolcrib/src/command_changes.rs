@@ -24,21 +24,21 @@ const MAX_SHARED: usize = 3;
 
 /// Captures the changes of one command. The supervisor thread reports them; calls collect them.
 #[derive(Debug)]
-pub(crate) struct Trail {
-    footprint: ChangeCapture,
+pub(crate) struct CommandChanges {
+    capture: ChangeCapture,
     workspace: Workspace,
     /// By root.
     ignored: HashMap<PathBuf, IgnoreLookup>,
-    own: Vec<PathBuf>,
+    own_paths: Vec<PathBuf>,
     heads: Mutex<Heads>,
     /// Recorded changes that no call has collected yet.
-    untold: Mutex<PathClass>,
-    is_over: AtomicBool,
+    uncollected: Mutex<NewChanges>,
+    has_ended: AtomicBool,
 }
 
 /// Changes of a command since they were last collected.
 #[derive(Debug, Default)]
-pub(crate) struct PathClass {
+pub(crate) struct NewChanges {
     pub(crate) files: Vec<ChangedFile>,
     /// Created directories that contain no changed file.
     pub(crate) made: Vec<PathBuf>,
@@ -52,76 +52,78 @@ pub(crate) struct PathClass {
     pub(crate) troubles: Vec<String>,
 }
 
-impl Trail {
+impl CommandChanges {
     /// For a command that has not started yet.
-    pub(crate) fn begin(runtime: &Runtime, about: About) -> Trail {
+    pub(crate) fn begin(runtime: &Runtime, about: About) -> CommandChanges {
         let (workspace, journal) = (runtime.workspace().clone(), runtime.journal().cloned());
         let with_path = |tree: TreeReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
-        Trail {
+        CommandChanges {
             ignored: workspace.trees().map(with_path).collect(),
-            own: runtime.own().to_vec(),
+            own_paths: runtime.own().to_vec(),
             heads: Mutex::default(),
             workspace: workspace.clone(),
-            footprint: ChangeCapture::new(workspace, journal, about, CaptureLimits::default()),
-            untold: Mutex::default(),
-            is_over: AtomicBool::new(false),
+            capture: ChangeCapture::new(workspace, journal, about, CaptureLimits::default()),
+            uncollected: Mutex::default(),
+            has_ended: AtomicBool::new(false),
         }
     }
 
     /// Changes since the last call of this method.
-    pub(crate) fn take(&self) -> PathClass {
-        let mut untold = self.lock();
-        untold.add(self.settle(!self.is_over.load(Ordering::Relaxed)));
-        let mut left = std::mem::take(&mut *untold);
-        left.moved_heads = self.heads().take_moved(&self.workspace);
-        left
+    pub(crate) fn take(&self) -> NewChanges {
+        let mut uncollected = self.lock();
+        uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
+        let mut new = std::mem::take(&mut *uncollected);
+        new.moved_heads = self.heads().take_notes(&self.workspace);
+        new
     }
 
     /// Called before the command changes these paths.
-    pub(crate) fn touched(&self, accesses: &[FileAccess]) {
+    pub(crate) fn before_change(&self, accesses: &[FileAccess]) {
         for FileAccess { path, action, .. } in accesses {
             let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
-            self.heads().touched(&self.workspace, path);
-            self.footprint.touch(path, whole, &|path, is_directory| self.worth(path, is_directory));
+            self.heads().before_change(&self.workspace, path);
+            self.capture
+                .touch(path, whole, &|path, is_directory| self.capture_class(path, is_directory));
         }
     }
 
     /// Sets the id of the command.
-    pub(crate) fn name_shell(&self, id: &str) {
-        self.footprint.name_shell(id);
+    pub(crate) fn set_job_id(&self, id: &str) {
+        self.capture.name_shell(id);
     }
 
     /// Whether the running command may be changing this file.
     pub(crate) fn may_be_changing(&self, path: &Path) -> bool {
-        !self.is_over.load(Ordering::Relaxed) && self.footprint.has_touched(path)
+        !self.has_ended.load(Ordering::Relaxed) && self.capture.has_touched(path)
     }
 
     /// Mode of the captured version of a file, which Undo restores.
-    pub(crate) fn kept_mode(&self, path: &Path) -> Option<u32> {
-        self.footprint.kept(path).map(|version| version.mode)
+    pub(crate) fn captured_mode(&self, path: &Path) -> Option<u32> {
+        self.capture.kept(path).map(|version| version.mode)
     }
 
     /// Called if a change could not be supervised.
-    pub(crate) fn unseen(&self, why: &io::Error) {
-        let mut untold = self.lock();
+    pub(crate) fn add_unobserved(&self, why: &io::Error) {
+        let mut uncollected = self.lock();
         let trouble = format!("a change could not be recorded, so Undo does not know it: {why}");
-        if !untold.troubles.contains(&trouble) {
-            untold.troubles.push(trouble);
+        if !uncollected.troubles.contains(&trouble) {
+            uncollected.troubles.push(trouble);
         }
     }
 
-    /// Called when no process of the command is left.
-    pub(crate) fn over(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
+    /// Called when no process of the command is new.
+    pub(crate) fn command_ended(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
         self.lock().add(self.settle(false));
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
-        self.footprint.settle(still_runs, &|path, is_directory| self.worth(path, is_directory))
+        self.capture
+            .settle(still_runs, &|path, is_directory| self.capture_class(path, is_directory))
     }
 
-    fn worth(&self, path: &Path, is_directory: bool) -> CaptureClass {
-        let is_own = self.own.iter().any(|own| path.starts_with(own));
+    fn capture_class(&self, path: &Path, is_directory: bool) -> CaptureClass {
+        let is_own = self.own_paths.iter().any(|own| path.starts_with(own));
         let names = || path.components().map(|component| component.as_os_str());
         // Version control keeps its own history. Restoring half of it is worse than restoring none.
         if is_own || names().any(|name| VERSION_CONTROL.iter().any(|known| name == *known)) {
@@ -129,9 +131,8 @@ impl Trail {
         }
         let place = self.workspace.tree_of(path);
         let is_ignored = place.is_some_and(|(tree, relative)| {
-            self.ignored.get(tree.path()).is_some_and(|ignored| match is_directory {
-                true => ignored.has_directory(&relative),
-                false => ignored.has(&relative),
+            self.ignored.get(tree.path()).is_some_and(|ignored| {
+                if is_directory { ignored.has_directory(&relative) } else { ignored.has(&relative) }
             })
         });
         if is_ignored { CaptureClass::Little } else { CaptureClass::Much }
@@ -141,12 +142,12 @@ impl Trail {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, PathClass> {
-        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, NewChanges> {
+        self.uncollected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl PathClass {
+impl NewChanges {
     fn add(&mut self, settled: CapturedChanges) {
         self.files.extend(settled.files);
         self.made.extend(settled.made);

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::Effect;
 
-pub(crate) use self::change::Restoring;
+pub(crate) use self::change::Revert;
 pub use self::change::{Changed, FileEdit, Updated};
-pub(crate) use self::command::{StartedCommand, trouble};
-pub(crate) use self::search::Ground;
+pub(crate) use self::command::{StartedCommand, job_error};
+pub(crate) use self::search::SearchScope;
 
 use crate::call::Options;
 use crate::cancel::Progress;

@@ -84,7 +84,7 @@ impl Runtime {
     ///
     /// Fails if the runtime has no journal or the log cannot be read.
     pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
-        let all = self.journal_there()?.decisions().map_err(|error| journal_error(&error))?;
+        let all = self.require_journal()?.decisions().map_err(|error| journal_error(&error))?;
         let here = self.workspace().top().path().display().to_string();
         let entry = |decided: Decided| DecisionEntry {
             time_ms: decided.time_ms,

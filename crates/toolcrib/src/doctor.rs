@@ -5,10 +5,10 @@ use std::path::Path;
 
 use toolcrib_exec::{Command, EscapeAttempt, Level, reports_denials, try_to_escape};
 
-use crate::cx::trouble;
+use crate::cx::job_error;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
-use crate::sandbox::{is_enough, sandbox, seen_tmp};
+use crate::sandbox::{is_sufficient, sandbox, visible_tmp};
 use crate::shell::ShellHost;
 
 /// State of the sandbox on this machine.
@@ -47,7 +47,7 @@ impl Runtime {
         if enforced.level.number() > 0 {
             let session = host.session();
             let settings = host.sandbox().cloned().unwrap_or_default();
-            let tmp = session.jobs().tmp(host.tmp()).map_err(|error| trouble(&error))?;
+            let tmp = session.jobs().tmp(host.tmp()).map_err(|error| job_error(&error))?;
             let command = Command {
                 script: Vec::new(),
                 shell: shell.to_owned(),
@@ -57,16 +57,16 @@ impl Runtime {
             };
             let sandbox = sandbox(self, &settings, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);
-            attempts = tried.map_err(|error| trouble(&error))?;
-            let told = reports_denials(session.jobs(), &sandbox, &command);
-            if !told.map_err(|error| trouble(&error))? {
+            attempts = tried.map_err(|error| job_error(&error))?;
+            let reports = reports_denials(session.jobs(), &sandbox, &command);
+            if !reports.map_err(|error| job_error(&error))? {
                 missing.push("What is refused to a command is not told in replies.".to_owned());
             }
         }
         Ok(Checkup {
             level: enforced.level.number(),
             means: enforced.level.to_string(),
-            enough: is_enough(enforced),
+            enough: is_sufficient(enforced),
             missing,
             reasons: enforced.reasons.clone(),
             attempts,
@@ -78,6 +78,6 @@ impl Runtime {
 /// Environment of an agent's command.
 fn environment(host: &ShellHost, level: Level, tmp: &Path) -> Vec<(OsString, OsString)> {
     let mut environment = host.environment().0.variables.clone();
-    environment.push(("TMPDIR".into(), seen_tmp(level, tmp).into()));
+    environment.push(("TMPDIR".into(), visible_tmp(level, tmp).into()));
     environment
 }

@@ -168,8 +168,8 @@ impl Error {
         let parts = &mut self.parts;
         parts.message = truncate_line(&visible_lines(&parts.message), chars / 4);
         parts.hint = truncate_line(&visible_lines(&parts.hint), chars / 4);
-        let said = parts.message.chars().count() + parts.hint.chars().count() + 2;
-        parts.detail = clip(&parts.detail, chars.saturating_sub(said), chars).0;
+        let used = parts.message.chars().count() + parts.hint.chars().count() + 2;
+        parts.detail = clip(&parts.detail, chars.saturating_sub(used), chars).0;
         self
     }
 

@@ -23,13 +23,13 @@ use crate::error::{Error, ErrorKind};
 
 pub(crate) use self::matching::MatchingProcesses;
 pub(crate) use self::pdf::pdf_text;
-pub(crate) use self::picture::fitting_picture;
+pub(crate) use self::picture::scaled_picture;
 
 /// First argument of a helper process.
 const ARGUMENT: &str = "toolcrib-helper";
 
 /// Arguments of a helper that runs a command.
-pub(crate) const KEEP: [&str; 2] = [ARGUMENT, "keep"];
+pub(crate) const SHIM_ARGUMENTS: [&str; 2] = [ARGUMENT, "keep"];
 
 /// First word of the other tasks.
 const PDF: &str = "pdf";
@@ -40,7 +40,7 @@ const MATCH: &str = "match";
 static DECODERS: WorkerPlaces = WorkerPlaces::new(4);
 
 /// A call waits at most this long for a decoder. Common clients give up after a minute.
-const LONGEST_WAIT: Duration = Duration::from_secs(40);
+const DECODER_WAIT_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Runs the helper's task if the arguments are those of a helper process, and returns the exit code. Returns
 /// `None` if the program was started for another purpose; continue with your own `main` then.
@@ -64,7 +64,7 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     }
     // First, because every command pays for it.
     let mut arguments = arguments.peekable();
-    if arguments.peek().is_some_and(|task| task == KEEP[1]) {
+    if arguments.peek().is_some_and(|task| task == SHIM_ARGUMENTS[1]) {
         return Some(run_shim());
     }
     let task: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
@@ -81,9 +81,9 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
 }
 
 /// Waits for a free decoder slot. The caller holds it while the file is in memory, too.
-pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerPlace<'static>, Error> {
+pub(crate) fn acquire_decoder(cx: &Cx<'_>) -> Result<WorkerPlace<'static>, Error> {
     let began = Instant::now();
-    let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= LONGEST_WAIT;
+    let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= DECODER_WAIT_TIMEOUT;
     DECODERS.take(&cancelled).ok_or_else(|| match cx.check_cancelled() {
         Err(cancelled) => cancelled,
         Ok(()) => Error::new(ErrorKind::Limit, "too many pictures and PDFs are read at once")
@@ -92,7 +92,7 @@ pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerPlace<'static>, Error
 }
 
 /// Runs a helper on some bytes and returns its output.
-fn ask(
+fn run_task(
     cx: &Cx<'_>,
     what: &str,
     words: Vec<String>,
@@ -104,7 +104,9 @@ fn ask(
             .hint("A program that embeds toolcrib calls run_helper and RuntimeBuilder::helper.")
     })?;
     let cancelled = || cx.check_cancelled().is_err();
-    worker(program, words, limits).run(bytes, &cancelled).map_err(|error| failed(cx, what, &error))
+    worker(program, words, limits)
+        .run(bytes, &cancelled)
+        .map_err(|error| worker_error(cx, what, &error))
 }
 
 fn worker(program: &Path, words: Vec<String>, limits: WorkerLimits) -> Worker {
@@ -112,7 +114,7 @@ fn worker(program: &Path, words: Vec<String>, limits: WorkerLimits) -> Worker {
     Worker { program: program.to_owned(), arguments, limits }
 }
 
-fn failed(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
+fn worker_error(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
     if let Err(cancelled) = cx.check_cancelled() {
         return cancelled;
     }
@@ -125,6 +127,6 @@ fn failed(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
     Error::new(kind, format!("the {what} could not be read: {error}"))
 }
 
-fn not_understood(error: &dyn std::fmt::Display) -> Error {
+fn bad_answer(error: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, format!("the helper's answer is not understood: {error}"))
 }

@@ -12,7 +12,7 @@ use toolcrib_fs::{
 };
 use toolcrib_text::{Diff, unified_diff, visible_name};
 
-pub(crate) use self::undone::{TakenBack, taken_back};
+pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::error::{Error, ErrorKind};
 use crate::phrases::{counted, first_of, one_line};
@@ -54,7 +54,7 @@ pub struct HistoryEntry {
     pub directories: Vec<HistoryDirectory>,
     pub(crate) entry: Entry,
     /// The undone parts.
-    pub(crate) taken_back: TakenBack,
+    pub(crate) undone_parts: UndoneParts,
 }
 
 /// The changes of this workspace.
@@ -115,31 +115,31 @@ impl Runtime {
 
     /// Like [`Runtime::history`], with the damaged changes.
     pub fn change_log(&self) -> Result<ChangeLog, Error> {
-        self.changes_known(|file| self.workspace().seen_path(file), |_| false)
+        self.visible_changes(|file| self.workspace().seen_path(file), |_| false)
     }
 
     /// Like [`Runtime::change_log`], with the changes of a session in its own directories and outside the
     /// workspace.
     pub(crate) fn session_changes(&self, session: &Session) -> Result<ChangeLog, Error> {
         let workspace = self.workspace().with(session.opened_roots().iter().cloned());
-        self.changes_known(|file| workspace.seen_path(file), |id| session.made_outside(id))
+        self.visible_changes(|file| workspace.seen_path(file), |id| session.made_outside(id))
     }
 
     /// Changes whose files are visible, or that were made outside the workspace, with visible paths.
-    fn changes_known(
+    fn visible_changes(
         &self,
         seen_path: impl Fn(&Path) -> Option<PathBuf>,
         made_outside: impl Fn(u64) -> bool,
     ) -> Result<ChangeLog, Error> {
         let Changes { entries, damaged } =
-            self.journal_there()?.changes().map_err(|error| journal_error(&error))?;
+            self.require_journal()?.changes().map_err(|error| journal_error(&error))?;
         let is_seen = |entry: &&Entry| {
             made_outside(entry.id) || entry.paths().all(|path| seen_path(&path).is_some())
         };
         let seen: HashSet<u64> = entries.iter().filter(is_seen).map(|entry| entry.id).collect();
         let entries = entries.into_iter().map(|entry| with_paths(entry, &seen_path));
         let entries: Vec<Entry> = entries.collect();
-        let mut taken_back = taken_back(&entries, &HashSet::new());
+        let mut undone = undone_parts(&entries, &HashSet::new());
         let (mut undos, mut here) = (HashSet::<u64>::new(), HashSet::<u64>::new());
         let mut history = Vec::new();
         for entry in entries {
@@ -155,8 +155,8 @@ impl Runtime {
             };
             if is_here {
                 here.insert(entry.id);
-                let taken_back = taken_back.remove(&entry.id).unwrap_or_default();
-                history.push(self.history_entry(taken_back, is_undo, entry));
+                let undone_parts = undone.remove(&entry.id).unwrap_or_default();
+                history.push(self.history_entry(undone_parts, is_undo, entry));
             }
         }
         Ok(ChangeLog { changes: history, damaged })
@@ -251,14 +251,19 @@ impl Runtime {
     }
 
     /// The journal, or an error if there is none.
-    pub(crate) fn journal_there(&self) -> Result<&Journal, Error> {
+    pub(crate) fn require_journal(&self) -> Result<&Journal, Error> {
         self.journal().ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, "there is no journal")
                 .hint("The host of this runtime has given it no directory to keep one in.")
         })
     }
 
-    fn history_entry(&self, taken_back: TakenBack, is_undo: bool, entry: Entry) -> HistoryEntry {
+    fn history_entry(
+        &self,
+        undone_parts: UndoneParts,
+        is_undo: bool,
+        entry: Entry,
+    ) -> HistoryEntry {
         let top = self.workspace().top();
         let short = |version: &Option<Version>| version.map(|version| version.hash.short());
         let files = entry.files.iter().map(|file| HistoryFile {
@@ -295,13 +300,13 @@ impl Runtime {
             only_ignored: entry.only_ignored,
             undoes: entry.about.undoes.clone(),
             only,
-            undone: taken_back.is_all_of(&entry),
-            undone_in_part: taken_back.is_part_of(&entry),
+            undone: undone_parts.is_all_of(&entry),
+            undone_in_part: undone_parts.is_part_of(&entry),
             is_undo,
             files: files.collect(),
             directories: directories.collect(),
             entry,
-            taken_back,
+            undone_parts,
         }
     }
 }
@@ -368,14 +373,14 @@ impl HistoryEntry {
     }
 
     /// Files that have not been undone.
-    pub(crate) fn standing_files(&self) -> impl Iterator<Item = &FileChange> {
-        self.entry.files.iter().filter(|file| !self.taken_back.has(&file.path()))
+    pub(crate) fn effective_files(&self) -> impl Iterator<Item = &FileChange> {
+        self.entry.files.iter().filter(|file| !self.undone_parts.includes(&file.path()))
     }
 
     /// Whether the change has an effect at or below this path that has not been undone.
-    pub(crate) fn stands_at(&self, path: &Path) -> bool {
+    pub(crate) fn is_effective_at(&self, path: &Path) -> bool {
         let mut paths = self.entry.paths();
-        paths.any(|one| one.starts_with(path) && !self.taken_back.has(&one))
+        paths.any(|one| one.starts_with(path) && !self.undone_parts.includes(&one))
     }
 }
 

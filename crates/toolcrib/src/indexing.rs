@@ -24,19 +24,19 @@ pub struct RootIndex {
 }
 
 /// Time limit for listing one root.
-const TO_BUILD: Duration = Duration::from_secs(600);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Runtime {
     /// Returns the state of the index of each root.
     pub fn indexes(&self) -> Result<Vec<RootIndex>, Error> {
-        let patience = self.limits().search_time;
-        self.each_tree(patience, |tree, listing| Ok(self.root_index(tree, listing)))
+        let timeout = self.limits().search_time;
+        self.each_tree(timeout, |tree, listing| Ok(self.root_index(tree, listing)))
     }
 
     /// Builds or updates the index of each root, even of roots that are too small for searches to index. With a
     /// journal, the index is stored beside it for later processes.
     pub fn build_indexes(&self) -> Result<Vec<RootIndex>, Error> {
-        self.each_tree(TO_BUILD, |tree, listing| {
+        self.each_tree(BUILD_TIMEOUT, |tree, listing| {
             self.tables().build_index(tree, listing, &AsRead);
             Ok(self.root_index(tree, listing))
         })
@@ -66,7 +66,7 @@ impl Runtime {
 
     fn each_tree<T>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         mut take: impl FnMut(&TreeReader, &Listing) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let never = || false;
@@ -78,7 +78,7 @@ impl Runtime {
                 ignored: false,
                 named: &[],
                 own: &hidden,
-                stop: &Deadline::new(Instant::now() + patience, &never),
+                stop: &Deadline::new(Instant::now() + timeout, &never),
             });
             all.push(take(&tree, &listing)?);
         }

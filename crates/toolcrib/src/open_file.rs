@@ -17,7 +17,7 @@ pub struct OpenFile {
 
 /// Large enough that the system calls cost little, small enough for the CPU cache.
 const CHUNK_BYTES: u64 = 256 << 10;
-const LEAST_CHUNK_BYTES: u64 = 4 << 10;
+const MIN_CHUNK_BYTES: u64 = 4 << 10;
 
 impl OpenFile {
     pub(crate) fn new(file: ReadFile, shown: String, path: PathBuf) -> Self {
@@ -52,7 +52,7 @@ impl OpenFile {
     /// Reads the file in chunks from `offset`.
     pub fn chunks_from<'a>(&'a self, cx: &'a Cx<'_>, offset: u64) -> Chunks<'a> {
         // One byte more than the file size, so that the first read of a small file also finds its end.
-        let size = (self.size() + 1).clamp(LEAST_CHUNK_BYTES, CHUNK_BYTES);
+        let size = (self.size() + 1).clamp(MIN_CHUNK_BYTES, CHUNK_BYTES);
         let buffer = vec![0; usize::try_from(size).unwrap_or(0)];
         Chunks { file: self, cx, offset, buffer, ended: false }
     }

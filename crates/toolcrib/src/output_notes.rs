@@ -11,11 +11,11 @@ use toolcrib_text::invisible_name;
 use crate::phrases::counted;
 
 /// Opening of a note without an opening of its own.
-const OTHER: &str = "note: ";
+const DEFAULT_OPENING: &str = "note: ";
 
 /// Openings of notes, after the bracket.
 const OPENINGS: &[&str] = &[
-    OTHER,
+    DEFAULT_OPENING,
     "HEAD moved from ",
     "a change could not be recorded",
     "a value that looks secret ",
@@ -55,7 +55,7 @@ const OPENINGS: &[&str] = &[
 ];
 
 /// Nouns that notes count, after the bracket and a number.
-const COUNTED: &[&str] = &["byte", "character", "line", "value"];
+const COUNTED_NOUNS: &[&str] = &["byte", "character", "line", "value"];
 
 /// Openings of the sentence about a command's failure.
 const FAILURES: &[&str] = &["exit code ", "killed by ", "the command took longer than "];
@@ -64,21 +64,24 @@ const FAILURES: &[&str] = &["exit code ", "killed by ", "the command took longer
 pub(crate) fn bracketed(note: impl AsRef<str>) -> String {
     let note = note.as_ref().replace('\n', " ");
     let line = format!("[{note}]");
-    if is_note(&line) { line + "\n" } else { format!("[{OTHER}{note}]\n") }
+    if is_note(&line) { line + "\n" } else { format!("[{DEFAULT_OPENING}{note}]\n") }
 }
 
 /// Escapes a line of output that looks like one of our lines.
 pub(crate) fn escaped(line: &str) -> Cow<'_, str> {
-    let line = match line.contains(BREAKS) {
+    let line = if line.contains(LINE_SEPARATORS) {
         // Some viewers start a new line at them.
-        true => Cow::Owned(line.replace(BREAKS[0], "\\u{2028}").replace(BREAKS[1], "\\u{2029}")),
-        false => Cow::Borrowed(line),
+        Cow::Owned(
+            line.replace(LINE_SEPARATORS[0], "\\u{2028}").replace(LINE_SEPARATORS[1], "\\u{2029}"),
+        )
+    } else {
+        Cow::Borrowed(line)
     };
     if needs_escape(&line) { Cow::Owned(format!("\\{line}")) } else { line }
 }
 
 /// The note about escaped lines in the shown output, and their number.
-pub(crate) fn escapes(shown: &str) -> Option<(String, usize)> {
+pub(crate) fn escape_note(shown: &str) -> Option<(String, usize)> {
     let is_escaped = |line: &&str| line.strip_prefix('\\').is_some_and(needs_escape);
     let count = shown.lines().filter(is_escaped).count();
     let lines = counted(count as u64, "line");
@@ -88,14 +91,16 @@ pub(crate) fn escapes(shown: &str) -> Option<(String, usize)> {
 }
 
 /// Unicode line and paragraph separators.
-const BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
+const LINE_SEPARATORS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
 fn needs_escape(line: &str) -> bool {
     // Fast path: most lines begin with another character.
-    if !line.starts_with(|c: char| matches!(c, '[' | 'e' | 'k' | 't' | '\\') || is_blank(c)) {
+    if !line.starts_with(|c: char| {
+        matches!(c, '[' | 'e' | 'k' | 't' | '\\') || is_whitespace_or_invisible(c)
+    }) {
         return false;
     }
-    let line = line.trim_start_matches(|c| c == '\\' || is_blank(c));
+    let line = line.trim_start_matches(|c| c == '\\' || is_whitespace_or_invisible(c));
     is_note(line) || FAILURES.iter().any(|failure| line.starts_with(failure))
 }
 
@@ -104,15 +109,15 @@ fn is_note(line: &str) -> bool {
     let Some(inner) = line.strip_prefix('[') else { return false };
     let behind_number = inner.trim_start_matches(|c: char| c.is_ascii_digit());
     let counts = behind_number.len() < inner.len()
-        && behind_number.strip_prefix(' ').is_some_and(|noun| begins_with_one(noun, COUNTED));
-    counts || begins_with_one(inner, OPENINGS)
+        && behind_number.strip_prefix(' ').is_some_and(|noun| starts_with_any(noun, COUNTED_NOUNS));
+    counts || starts_with_any(inner, OPENINGS)
 }
 
-fn begins_with_one(text: &str, beginnings: &[&str]) -> bool {
+fn starts_with_any(text: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| text.starts_with(beginning))
 }
 
-fn is_blank(c: char) -> bool {
+fn is_whitespace_or_invisible(c: char) -> bool {
     c.is_whitespace() || invisible_name(c).is_some()
 }
 

@@ -15,14 +15,14 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// Kernel file systems: processes, devices, settings. Closed to file tools in every profile.
-const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+const KERNEL_DIRECTORIES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Sockets and secrets of services. Empty for commands in a sandbox.
-const SERVICES: &str = "/run";
+const SERVICES_DIRECTORY: &str = "/run";
 
 impl Runtime {
     /// Resolves a path in the roots, in the session's own directories, or outside.
-    pub(crate) fn find(
+    pub(crate) fn resolve_path(
         &self,
         session: &Session,
         directory: &ResolvedPath,
@@ -33,7 +33,7 @@ impl Runtime {
         if !is_outside && !self.has_root_around_tmp() {
             return inside;
         }
-        self.reach(session).resolve(directory, path)
+        self.reachable_workspace(session).resolve(directory, path)
     }
 
     /// The roots and the session's own directories. Changes there are recorded.
@@ -58,7 +58,7 @@ impl Runtime {
     }
 
     /// Why a path is closed to all tools. `None` if it is not.
-    pub(crate) fn closed(&self, session: &Session, path: &Path) -> Option<Reason> {
+    pub(crate) fn closed_reason(&self, session: &Session, path: &Path) -> Option<Reason> {
         let length = |root: &Path| root.components().count();
         let beneath = |root: &&Root| path.starts_with(root.path());
         let innermost = self.workspace().roots().filter(beneath).map(|root| length(root.path()));
@@ -68,29 +68,34 @@ impl Runtime {
         if own > innermost {
             return None;
         }
-        let of_system = || self.closed_system(path).map(Reason::System);
+        let of_system = || self.closed_system_directory(path).map(Reason::System);
         innermost.map_or_else(of_system, |_| None).or_else(|| self.hidden().reason(path))
     }
 
     /// Closed system directories, for a search that starts above them.
     pub(crate) fn closed_directories(&self) -> Vec<PathBuf> {
         let tmp = SESSION_TMP.iter().filter(|_| self.has_private_tmp());
-        let services = [SERVICES].into_iter().filter(|_| self.is_sandboxed());
-        KERNEL.into_iter().chain(services).chain(tmp.copied()).map(PathBuf::from).collect()
+        let services = [SERVICES_DIRECTORY].into_iter().filter(|_| self.is_sandboxed());
+        KERNEL_DIRECTORIES
+            .into_iter()
+            .chain(services)
+            .chain(tmp.copied())
+            .map(PathBuf::from)
+            .collect()
     }
 
     /// The closed system directory that contains a path.
-    fn closed_system(&self, path: &Path) -> Option<PathBuf> {
+    fn closed_system_directory(&self, path: &Path) -> Option<PathBuf> {
         // Whether commands have a private `/tmp` is determined by a test, so ask only for paths in it.
         let is_tmp = SESSION_TMP.iter().any(|top| path.starts_with(top));
         let tmp = SESSION_TMP.into_iter().filter(|_| is_tmp && self.has_private_tmp());
-        let services = [SERVICES].into_iter().filter(|_| self.is_sandboxed());
-        let mut closed = KERNEL.into_iter().chain(services).chain(tmp);
+        let services = [SERVICES_DIRECTORY].into_iter().filter(|_| self.is_sandboxed());
+        let mut closed = KERNEL_DIRECTORIES.into_iter().chain(services).chain(tmp);
         closed.find(|top| path.starts_with(top)).map(PathBuf::from)
     }
 
     /// All directories that the tools of a session may reach.
-    fn reach(&self, session: &Session) -> Workspace {
+    fn reachable_workspace(&self, session: &Session) -> Workspace {
         let workspace = self.session_workspace(session);
         if self.policy().on_outside() == Outside::Deny {
             return workspace;
@@ -106,9 +111,10 @@ impl Runtime {
             return Vec::new();
         };
         let Ok(tmp) = shell.jobs().tmp(host.tmp()) else { return Vec::new() };
-        let places = match host.enforced().level.has_view() {
-            true => SESSION_TMP.map(PathBuf::from).to_vec(),
-            false => vec![tmp.clone()],
+        let places = if host.enforced().level.has_view() {
+            SESSION_TMP.map(PathBuf::from).to_vec()
+        } else {
+            vec![tmp.clone()]
         };
         let roots = places.iter().filter_map(|seen_at| Root::of_session(&tmp, seen_at).ok());
         roots.map(Arc::new).collect()

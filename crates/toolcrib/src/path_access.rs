@@ -20,20 +20,20 @@ const MAX_COMMAND_BYTES: usize = 8 << 20;
 /// The accesses of a call, with resolved paths.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    granted: Vec<Granted>,
+    granted: Vec<GrantedAccess>,
     /// Index by path: a patch may name thousands of files and look each up repeatedly.
     by_path: HashMap<PathBuf, Vec<usize>>,
     /// An error that reveals something about paths outside the workspace. Returned only after approval.
-    untold: Option<Error>,
+    withheld: Option<Error>,
 }
 
 /// One access, as declared and as resolved.
 #[derive(Debug)]
-struct Granted {
-    said: Access,
-    place: Option<ResolvedPath>,
+struct GrantedAccess {
+    declared: Access,
+    resolved: Option<ResolvedPath>,
     /// The declared path, made absolute without resolving symlinks.
-    meant: Option<PathBuf>,
+    requested: Option<PathBuf>,
 }
 
 /// Why a path cannot be accessed.
@@ -41,12 +41,12 @@ struct Granted {
 pub(crate) struct Unresolved {
     error: Error,
     /// The error reveals something about paths outside the workspace.
-    tells_of_outside: bool,
+    reveals_outside: bool,
 }
 
 impl From<Error> for Unresolved {
     fn from(error: Error) -> Self {
-        Unresolved { error, tells_of_outside: false }
+        Unresolved { error, reveals_outside: false }
     }
 }
 
@@ -64,55 +64,56 @@ impl Grant {
         accesses: Vec<Access>,
     ) -> Result<Grant, Error> {
         let asks = runtime.policy().on_outside() == Outside::Ask;
-        let mut untold = None;
-        let granted = accesses.into_iter().map(|said| {
-            if let Access::Command(script) = &said {
+        let mut withheld = None;
+        let granted = accesses.into_iter().map(|declared| {
+            if let Access::Command(script) = &declared {
                 check_script(script)?;
             }
-            let Some(path) = said.path() else {
-                return Ok(Granted { said, place: None, meant: None });
+            let Some(path) = declared.path() else {
+                return Ok(GrantedAccess { declared, resolved: None, requested: None });
             };
-            let meant = Some(requested(runtime, session, path)?);
-            let place = match resolve(runtime, session, said.effect(), path) {
-                Err(unresolved) if asks && unresolved.tells_of_outside => {
-                    untold.get_or_insert(unresolved.error);
+            let requested_path = Some(requested(runtime, session, path)?);
+            let resolved = match resolve(runtime, session, declared.effect(), path) {
+                Err(unresolved) if asks && unresolved.reveals_outside => {
+                    withheld.get_or_insert(unresolved.error);
                     None
                 }
-                place => Some(place?),
+                resolved => Some(resolved?),
             };
-            Ok(Granted { said, place, meant })
+            Ok(GrantedAccess { declared, resolved, requested: requested_path })
         });
-        let granted: Vec<Granted> = granted.collect::<Result<_, Error>>()?;
+        let granted: Vec<GrantedAccess> = granted.collect::<Result<_, Error>>()?;
         let mut by_path: HashMap<PathBuf, Vec<usize>> = HashMap::new();
         for (at, path) in
-            granted.iter().enumerate().filter_map(|(at, g)| Some((at, g.said.path()?)))
+            granted.iter().enumerate().filter_map(|(at, g)| Some((at, g.declared.path()?)))
         {
             by_path.entry(path.to_owned()).or_default().push(at);
         }
-        Ok(Grant { granted, by_path, untold })
+        Ok(Grant { granted, by_path, withheld })
     }
 
     /// Returns the withheld error, once it may be revealed.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.untold.clone().map_or(Ok(()), Err)
+        self.withheld.clone().map_or(Ok(()), Err)
     }
 
     /// Whether the call writes outside the workspace, or may write there.
     pub(crate) fn writes_outside(&self) -> bool {
         let is_outside =
             |place: &Option<ResolvedPath>| place.as_ref().is_none_or(ResolvedPath::is_outside);
-        self.granted
-            .iter()
-            .any(|granted| matches!(granted.said, Access::Write(_)) && is_outside(&granted.place))
+        self.granted.iter().any(|granted| {
+            matches!(granted.declared, Access::Write(_)) && is_outside(&granted.resolved)
+        })
     }
 
     /// The accesses with resolved paths, for the policy and the approver.
     pub(crate) fn accesses(&self) -> Vec<Access> {
-        let real = |granted: &Granted| match &granted.place {
-            Some(place) => granted.said.at(place.path()),
-            None => {
-                granted.meant.iter().fold(granted.said.clone(), |said, path| said.at(path.clone()))
-            }
+        let real = |granted: &GrantedAccess| match &granted.resolved {
+            Some(place) => granted.declared.at(place.path()),
+            None => granted
+                .requested
+                .iter()
+                .fold(granted.declared.clone(), |declared, path| declared.at(path.clone())),
         };
         self.granted.iter().map(real).collect()
     }
@@ -120,9 +121,9 @@ impl Grant {
     /// The declared paths, where they differ from the resolved ones. The policy decides on both: a symlink does
     /// not bypass a rule on its target, nor on its own name.
     pub(crate) fn requested(&self) -> Vec<Access> {
-        let requested = |granted: &Granted| {
-            let (place, path) = (granted.place.as_ref()?, granted.meant.clone()?);
-            (path != place.path()).then(|| granted.said.at(path))
+        let requested = |granted: &GrantedAccess| {
+            let (place, path) = (granted.resolved.as_ref()?, granted.requested.clone()?);
+            (path != place.path()).then(|| granted.declared.at(path))
         };
         self.granted.iter().filter_map(requested).collect()
     }
@@ -136,19 +137,19 @@ impl Grant {
         effect: Effect,
         path: &Path,
     ) -> Result<ResolvedPath, Error> {
-        let covers = |granted: &&Granted| granted.said.effect() >= effect;
+        let covers = |granted: &&GrantedAccess| granted.declared.effect() >= effect;
         let same = self.by_path.get(path).into_iter().flatten().map(|&at| &self.granted[at]);
-        if let Some(Granted { place: Some(place), .. }) = same.into_iter().find(covers) {
+        if let Some(GrantedAccess { resolved: Some(place), .. }) = same.into_iter().find(covers) {
             return Ok(place.clone());
         }
         let place = resolve(runtime, session, effect, path)?;
-        let around = |granted: &Granted| match &granted.place {
+        let around = |granted: &GrantedAccess| match &granted.resolved {
             Some(around) => place.is_within(around),
             // A tool with `WriteAny` is limited to the workspace and to files that the session has changed
             // outside.
             None => {
                 let changed = || session.has_changed_outside(&place.path());
-                granted.said == Access::WriteAny && (!place.is_outside() || changed())
+                granted.declared == Access::WriteAny && (!place.is_outside() || changed())
             }
         };
         if self.granted.iter().filter(covers).any(around) {
@@ -191,7 +192,7 @@ pub(crate) fn resolve(
 ) -> Result<ResolvedPath, Unresolved> {
     let place = resolve_any(runtime, session, effect, path)?;
     if effect == Effect::Write {
-        refuse_protected(runtime, &place, path, &place)?;
+        reject_protected(runtime, &place, path, &place)?;
     }
     Ok(place)
 }
@@ -206,12 +207,12 @@ pub(crate) fn require_restorable(runtime: &Runtime, place: &ResolvedPath) -> Res
         above.kind().is_some_and(|kind| kind != FileKind::Directory).then_some(above)
     });
     let in_the_way = place.kind().is_none().then(|| in_the_way.last()).flatten();
-    refuse_protected(runtime, place, &path, in_the_way.as_ref().unwrap_or(place))
+    reject_protected(runtime, place, &path, in_the_way.as_ref().unwrap_or(place))
 }
 
 /// Rejects a path with a protected name. `path` is the path in the call, `judged` the path for the rules for
 /// git directories.
-fn refuse_protected(
+fn reject_protected(
     runtime: &Runtime,
     place: &ResolvedPath,
     path: &Path,
@@ -249,8 +250,8 @@ pub(crate) fn entry(
     path: &Path,
 ) -> Result<ResolvedPath, Error> {
     let shown = visible_name(path.as_os_str().as_encoded_bytes());
-    if let Some(reason) = runtime.closed(session, path) {
-        return Err(hidden(&shown, &reason));
+    if let Some(reason) = runtime.closed_reason(session, path) {
+        return Err(hidden_error(&shown, &reason));
     }
     let known = runtime.workspace().with(session.opened_roots().iter().cloned());
     let outside = || {
@@ -278,24 +279,24 @@ pub(crate) fn resolve_any(
     }
     let requested = requested(runtime, session, given)?;
     // With the caller's spelling: an error about a path outside may not reveal more.
-    let place = runtime.find(session, session.directory(), path).map_err(|error| {
-        let told = match error.kind() {
+    let place = runtime.resolve_path(session, session.directory(), path).map_err(|error| {
+        let shown_error = match error.kind() {
             FsErrorKind::Closed => {
                 let mut names = [error.path(), &requested].into_iter();
-                let reason = names.find_map(|path| runtime.closed(session, path));
+                let reason = names.find_map(|path| runtime.closed_reason(session, path));
                 let unknown = || Error::from_fs(&shown(path), &error);
-                reason.map_or_else(unknown, |reason| hidden(&shown(path), &reason))
+                reason.map_or_else(unknown, |reason| hidden_error(&shown(path), &reason))
             }
             _ => Error::from_fs(&shown(error.path()), &error),
         };
-        Unresolved { error: told, tells_of_outside: error.tells_of_outside() }
+        Unresolved { error: shown_error, reveals_outside: error.tells_of_outside() }
     })?;
     let place = match place.kind() {
-        None => shown_as(runtime, session, path).unwrap_or(place),
+        None => file_shown_as(runtime, session, path).unwrap_or(place),
         Some(_) => place,
     };
     let place = match effect {
-        Effect::Read => lookalike_of(runtime, session, &place).unwrap_or(place),
+        Effect::Read => lookalike_file(runtime, session, &place).unwrap_or(place),
         // A written file gets the given name. The policy decides whether it may be written outside.
         _ if place.is_outside() => {
             let path = shown(path);
@@ -306,19 +307,19 @@ pub(crate) fn resolve_any(
     // Every component too: one of them may have become a symlink since the runtime was built.
     let mut names: Vec<PathBuf> = place.paths_on_the_way().collect();
     names.push(requested);
-    if let Some(reason) = names.iter().find_map(|path| runtime.closed(session, path)) {
-        return Err(hidden(&shown(path), &reason).into());
+    if let Some(reason) = names.iter().find_map(|path| runtime.closed_reason(session, path)) {
+        return Err(hidden_error(&shown(path), &reason).into());
     }
     Ok(place)
 }
 
 /// A path made absolute without resolving symlinks.
 fn requested(runtime: &Runtime, session: &Session, path: &Path) -> Result<PathBuf, Error> {
-    Ok(without_dots(&session.directory().path().join(runtime.expand_home(path)?)))
+    Ok(normalized(&session.directory().path().join(runtime.expand_home(path)?)))
 }
 
 /// The error for a hidden path.
-fn hidden(shown: &str, reason: &Reason) -> Error {
+fn hidden_error(shown: &str, reason: &Reason) -> Error {
     match reason {
         Reason::Own => {
             let message = format!("{shown} is where this program keeps its own things");
@@ -349,12 +350,12 @@ const MAX_SHOWN_NAMES: usize = 100_000;
 
 /// The file that replies show as this path, if a component is shown with escapes: it contains invalid UTF-8, a
 /// newline or another character that is not shown directly.
-fn shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<ResolvedPath> {
+fn file_shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<ResolvedPath> {
     if !path.as_os_str().as_encoded_bytes().contains(&b'\\') {
         return None;
     }
     let exists = |path: &Path| {
-        let place = runtime.find(session, session.directory(), path).ok()?;
+        let place = runtime.resolve_path(session, session.directory(), path).ok()?;
         place.kind().is_some().then_some(place)
     };
     let (mut real, mut place) = (PathBuf::new(), None);
@@ -365,10 +366,8 @@ fn shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<Resolve
             continue;
         }
         let Component::Normal(name) = part else { return None };
-        let directory = match real.as_os_str().is_empty() {
-            true => session.directory().clone(),
-            false => place?,
-        };
+        let directory =
+            if real.as_os_str().is_empty() { session.directory().clone() } else { place? };
         real.push(entry_shown_as(&directory, name)?);
         place = Some(exists(&real)?);
     }
@@ -393,7 +392,7 @@ fn entry_shown_as(directory: &ResolvedPath, name: &OsStr) -> Option<OsString> {
 }
 
 /// The unique file in the same directory whose name looks the same as that of a missing file.
-fn lookalike_of(
+fn lookalike_file(
     runtime: &Runtime,
     session: &Session,
     place: &ResolvedPath,
@@ -412,11 +411,11 @@ fn lookalike_of(
     });
     listed.ok()?;
     let found = lookalike(name, names.iter().map(String::as_str))?;
-    runtime.find(session, &parent, Path::new(found)).ok()
+    runtime.resolve_path(session, &parent, Path::new(found)).ok()
 }
 
 /// Removes `.` and `..` without resolving symlinks.
-fn without_dots(path: &Path) -> PathBuf {
+fn normalized(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -11,7 +11,7 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 }
 
 /// `1 process runs`, `2 processes run`. The pair has the verb for one and for several.
-pub(crate) fn counted_do(number: u64, noun: &str, (one, several): (&str, &str)) -> String {
+pub(crate) fn counted_with_verb(number: u64, noun: &str, (one, several): (&str, &str)) -> String {
     format!("{} {}", counted(number, noun), if number == 1 { one } else { several })
 }
 
@@ -27,7 +27,7 @@ fn plural(noun: &str) -> String {
 }
 
 /// `0.4 s`, `31 s`, `5 min`, `3 h`.
-pub(crate) fn lasting(duration: Duration) -> String {
+pub(crate) fn duration_text(duration: Duration) -> String {
     match duration.as_secs() {
         0 => format!("{:.1} s", duration.as_secs_f64()),
         seconds @ ..120 => format!("{seconds} s"),
@@ -71,8 +71,8 @@ mod tests {
         ] {
             assert_eq!(counted(number, noun), expected);
         }
-        assert_eq!(counted_do(1, "process", ("runs", "run")), "1 process runs");
-        assert_eq!(counted_do(2, "process", ("runs", "run")), "2 processes run");
+        assert_eq!(counted_with_verb(1, "process", ("runs", "run")), "1 process runs");
+        assert_eq!(counted_with_verb(2, "process", ("runs", "run")), "2 processes run");
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
             (300_000, "5 min"),
             (10_800_000, "3 h"),
         ] {
-            assert_eq!(lasting(Duration::from_millis(millis)), expected);
+            assert_eq!(duration_text(Duration::from_millis(millis)), expected);
         }
     }
 }

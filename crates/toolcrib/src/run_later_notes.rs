@@ -11,11 +11,11 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// Files named in one note, and notes of one call.
-const NAMED: usize = 5;
-const NOTES: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
+const MAX_NOTES: usize = 5;
 
 /// Files listed in the metadata.
-const LISTED: usize = 100;
+const MAX_LISTED_FILES: usize = 100;
 
 /// Files that a later build or test executes and that no note has named yet.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl RunLater {
     ) -> RunLater {
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
         for path in written {
-            let Some(reason) = runs_later(path).filter(|_| session.names_first(path)) else {
+            let Some(reason) = runs_later(path).filter(|_| session.mark_named(path)) else {
                 continue;
             };
             let shown = runtime.show_path(session.directory(), path);
@@ -48,13 +48,13 @@ impl RunLater {
     /// One sentence per reason.
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |(reason, files): &(String, Vec<String>)| {
-            format!("{}: {reason}", first_of(files, NAMED, String::clone))
+            format!("{}: {reason}", first_of(files, MAX_NAMED_FILES, String::clone))
         };
-        self.reasons.iter().take(NOTES).map(note).collect()
+        self.reasons.iter().take(MAX_NOTES).map(note).collect()
     }
 
     pub(crate) fn facts(&self) -> Vec<(&'static str, Value)> {
-        let files = self.reasons.iter().flat_map(|(_, files)| files).take(LISTED);
+        let files = self.reasons.iter().flat_map(|(_, files)| files).take(MAX_LISTED_FILES);
         let files: Vec<&str> = files.map(String::as_str).collect();
         if files.is_empty() { Vec::new() } else { vec![("runs_later", files.into())] }
     }

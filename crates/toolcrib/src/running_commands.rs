@@ -7,7 +7,7 @@ use toolcrib_exec::{Ending, RunningJob, all_running_jobs};
 use toolcrib_text::{Secrets, visible, visible_name};
 
 use crate::error::{Error, ErrorKind};
-use crate::helper::KEEP;
+use crate::helper::SHIM_ARGUMENTS;
 
 /// A running command of any runtime of this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn running_commands() -> Vec<RunningCommand> {
         workspace: kept.workspace,
         user: kept.user,
     };
-    all_running_jobs(&KEEP).into_iter().map(shown).collect()
+    all_running_jobs(&SHIM_ARGUMENTS).into_iter().map(shown).collect()
 }
 
 /// Ends a command of any runtime of this user, with all its processes. Returns the number of ended processes.
@@ -53,7 +53,8 @@ pub fn running_commands() -> Vec<RunningCommand> {
 /// Fails with kind [`ErrorKind::NotFound`] if no such command runs, and with [`ErrorKind::Timeout`] if
 /// processes remain.
 pub fn end_command(id: &str) -> Result<u64, Error> {
-    let Some(kept) = all_running_jobs(&KEEP).into_iter().find(|kept| kept.id == id) else {
+    let Some(kept) = all_running_jobs(&SHIM_ARGUMENTS).into_iter().find(|kept| kept.id == id)
+    else {
         let message = format!("no command {} runs", visible_name(id.as_bytes()));
         return Err(Error::new(ErrorKind::NotFound, message));
     };

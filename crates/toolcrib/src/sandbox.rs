@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
 
 /// Minimum level. Below it, commands run only with the profile `open`.
-const LEAST: Level = Level::Landlock;
+const MIN_LEVEL: Level = Level::Landlock;
 
 /// Settings of the sandbox of commands.
 #[derive(Debug, Clone)]
@@ -117,22 +117,22 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
 
 /// Path of the session's private directory as the command sees it: `/tmp` if the command has its own mount
 /// layout.
-pub(crate) fn seen_tmp(level: Level, tmp: &Path) -> &Path {
+pub(crate) fn visible_tmp(level: Level, tmp: &Path) -> &Path {
     if level.has_view() { Path::new(SESSION_TMP[0]) } else { tmp }
 }
 
 /// Whether the level suffices to run commands.
-pub(crate) fn is_enough(enforced: &Enforced) -> bool {
-    enforced.level >= LEAST
+pub(crate) fn is_sufficient(enforced: &Enforced) -> bool {
+    enforced.level >= MIN_LEVEL
 }
 
 /// The error if the level does not suffice.
-pub(crate) fn not_enough(enforced: &Enforced) -> Error {
+pub(crate) fn insufficient_level_error(enforced: &Enforced) -> Error {
     let level = enforced.level;
     let message = format!(
         "this system confines commands at level {} of 4 only ({level}), and the profile needs {}",
         level.number(),
-        LEAST.number()
+        MIN_LEVEL.number()
     );
     Error::new(ErrorKind::Unsupported, message).hint(format!(
         "Nothing was run. {} Ask the operator to make the sandbox available (`toolcrib doctor` says what is missing).",

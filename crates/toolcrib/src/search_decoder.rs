@@ -9,33 +9,33 @@ pub(crate) struct AsRead;
 
 impl Decoder for AsRead {
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
-        let (survey, mut detector) = (TextProperties::of(bytes), Detector::default());
+        let (properties, mut detector) = (TextProperties::of(bytes), Detector::default());
         detector.feed(bytes);
-        if survey.looks_binary() && !detector.may_be_utf16() {
+        if properties.looks_binary() && !detector.may_be_utf16() {
             return Decoded::Binary;
         }
-        let encoding = detector.finish(&survey);
+        let encoding = detector.finish(&properties);
         if encoding.is_utf8() {
             return Decoded::Text(with_line_feeds(bytes.into()), None);
         }
         let mut stream = encoding.stream();
-        let mut letters = stream.feed(bytes, false).into_owned();
-        letters.extend_from_slice(&stream.feed(b"", true));
-        Decoded::Text(with_line_feeds(letters.into()), Some(encoding.name()))
+        let mut text = stream.feed(bytes, false).into_owned();
+        text.extend_from_slice(&stream.feed(b"", true));
+        Decoded::Text(with_line_feeds(text.into()), Some(encoding.name()))
     }
 
     fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
-        let (survey, mut detector) = (TextProperties::of(beginning), Detector::default());
+        let (properties, mut detector) = (TextProperties::of(beginning), Detector::default());
         detector.feed(beginning);
-        if survey.looks_binary() && !detector.may_be_utf16() {
+        if properties.looks_binary() && !detector.may_be_utf16() {
             return None;
         }
-        let encoding = detector.finish(&survey);
-        let letters = encoding.stream().feed(beginning, false).into_owned();
+        let encoding = detector.finish(&properties);
+        let text = encoding.stream().feed(beginning, false).into_owned();
         Some(Box::new(InPieces {
             stream: encoding.stream(),
             encoding: (!encoding.is_utf8()).then(|| encoding.name()),
-            ends_with_cr: ends_with_cr(&letters),
+            ends_with_cr: ends_with_cr(&text),
         }))
     }
 }
@@ -53,28 +53,28 @@ impl ChunkDecoder for InPieces {
     }
 
     fn feed<'b>(&mut self, bytes: &'b [u8], is_last: bool) -> Cow<'b, [u8]> {
-        let mut letters = self.stream.feed(bytes, is_last);
+        let mut text = self.stream.feed(bytes, is_last);
         if self.ends_with_cr {
-            cr_to_lf(&mut letters);
+            cr_to_lf(&mut text);
         }
-        letters
+        text
     }
 }
 
 /// Converts `\r` to `\n` if no line ends with `\n`.
-fn with_line_feeds(mut letters: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    if ends_with_cr(&letters) {
-        cr_to_lf(&mut letters);
+fn with_line_feeds(mut text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    if ends_with_cr(&text) {
+        cr_to_lf(&mut text);
     }
-    letters
+    text
 }
 
-fn ends_with_cr(letters: &[u8]) -> bool {
-    !letters.contains(&b'\n') && letters.contains(&b'\r')
+fn ends_with_cr(text: &[u8]) -> bool {
+    !text.contains(&b'\n') && text.contains(&b'\r')
 }
 
-fn cr_to_lf(letters: &mut Cow<'_, [u8]>) {
-    for byte in letters.to_mut().iter_mut().filter(|byte| **byte == b'\r') {
+fn cr_to_lf(text: &mut Cow<'_, [u8]>) {
+    for byte in text.to_mut().iter_mut().filter(|byte| **byte == b'\r') {
         *byte = b'\n';
     }
 }

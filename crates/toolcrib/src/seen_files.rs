@@ -37,9 +37,9 @@ enum Shown {
 impl Seen {
     /// For a file of which nothing was shown.
     pub(crate) fn of(content: &Content) -> Seen {
-        let mut seeing = Seeing::default();
-        seeing.feed(content);
-        seeing.finish()
+        let mut builder = SeenBuilder::default();
+        builder.feed(content);
+        builder.finish()
     }
 
     /// For a file that was shown completely.
@@ -90,27 +90,28 @@ impl Seen {
     /// The shown lines, in words. `None` if none or all were shown.
     pub(crate) fn parts(&self) -> Option<String> {
         match &self.shown {
-            Shown::Parts(parts) if !parts.is_empty() => Some(in_words(parts)),
+            Shown::Parts(parts) if !parts.is_empty() => Some(ranges_text(parts)),
             _ => None,
         }
     }
 
     /// The lines of `now` that differ from the seen content, in words. `None` if the file is too long for line
     /// hashes.
-    pub(crate) fn where_changed(&self, now: &Seen) -> Option<String> {
+    pub(crate) fn changed_lines(&self, now: &Seen) -> Option<String> {
         let ranges = changed_lines(self.lines.as_ref()?, now.lines.as_ref()?);
-        (!ranges.is_empty()).then(|| in_words(&ranges))
+        (!ranges.is_empty()).then(|| ranges_text(&ranges))
     }
 }
 
-fn in_words(ranges: &[(u64, u64)]) -> String {
+fn ranges_text(ranges: &[(u64, u64)]) -> String {
     let mut words: Vec<String> = ranges
         .iter()
         .take(MAX_RANGES)
-        .map(|(from, to)| match from == to {
-            true => format!("line {from}"),
-            false => format!("lines {from}-{to}"),
-        })
+        .map(
+            |(from, to)| {
+                if from == to { format!("line {from}") } else { format!("lines {from}-{to}") }
+            },
+        )
         .collect();
     if ranges.len() > MAX_RANGES {
         words.push("and more".to_owned());
@@ -120,12 +121,12 @@ fn in_words(ranges: &[(u64, u64)]) -> String {
 
 /// Builds a [`Seen`] from chunks of a file.
 #[derive(Default)]
-pub(crate) struct Seeing {
+pub(crate) struct SeenBuilder {
     hasher: ContentHasher,
     lines: LineHashes,
 }
 
-impl Seeing {
+impl SeenBuilder {
     pub(crate) fn feed(&mut self, chunk: &[u8]) {
         self.hasher.feed(chunk);
         self.lines.feed(chunk);
@@ -180,10 +181,10 @@ mod tests {
     fn changed_lines_are_reported() {
         let seen = Seen::of(&b"1\n2\n3\n4\n".into());
         let now = Seen::of(&b"1\n2\nthree\n4\n5\n6\n".into());
-        assert_eq!(seen.where_changed(&now).as_deref(), Some("line 3, lines 5-6"));
-        let mut seeing = Seeing::default();
-        b"1\n2\n3\n4\n".chunks(3).for_each(|chunk| seeing.feed(chunk));
-        assert_eq!(seeing.finish(), seen, "chunks make no difference");
+        assert_eq!(seen.changed_lines(&now).as_deref(), Some("line 3, lines 5-6"));
+        let mut builder = SeenBuilder::default();
+        b"1\n2\n3\n4\n".chunks(3).for_each(|chunk| builder.feed(chunk));
+        assert_eq!(builder.finish(), seen, "chunks make no difference");
     }
 
     #[test]

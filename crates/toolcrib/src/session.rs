@@ -26,7 +26,7 @@ const MAX_REMEMBERED: usize = 10_000;
 const MAX_AGREED: usize = 100;
 
 /// Interval of cancellation checks while another question is open.
-const GLANCE: Duration = Duration::from_millis(50);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// State of one agent: working directory, approvals, files read, exported variables, jobs.
 ///
@@ -210,7 +210,7 @@ impl Session {
         lock(&self.seen).get(path).cloned()
     }
 
-    pub(crate) fn saw(&self, path: PathBuf, seen: Seen) {
+    pub(crate) fn remember_seen(&self, path: PathBuf, seen: Seen) {
         let mut all = lock(&self.seen);
         if all.len() >= MAX_SEEN {
             all.clear();
@@ -223,7 +223,7 @@ impl Session {
     }
 
     /// Returns whether a file is named for the first time, and marks it as named.
-    pub(crate) fn names_first(&self, path: &Path) -> bool {
+    pub(crate) fn mark_named(&self, path: &Path) -> bool {
         let mut named = lock(&self.named);
         if named.len() >= MAX_SEEN {
             named.clear();
@@ -236,7 +236,7 @@ impl Session {
         let mut asking = lock(&self.asking);
         while *asking {
             cancel.check()?;
-            let waited = self.answered.wait_timeout(asking, GLANCE);
+            let waited = self.answered.wait_timeout(asking, CANCEL_POLL_INTERVAL);
             asking = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         *asking = true;

@@ -18,11 +18,11 @@ use toolcrib_text::Secrets;
 
 pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
-pub(crate) use self::offline::end_waiting_for_a_network;
+pub(crate) use self::offline::add_offline_variables;
 use self::syntax::{read_syntax_check, syntax_check};
-use crate::command_changes::Trail;
-use crate::helper::KEEP;
-use crate::sandbox::{SandboxSettings, is_enough};
+use crate::command_changes::CommandChanges;
+use crate::helper::SHIM_ARGUMENTS;
+use crate::sandbox::{SandboxSettings, is_sufficient};
 
 /// Jobs of one session, running and finished.
 const MAX_JOBS: usize = 1_000;
@@ -78,7 +78,7 @@ impl ShellHost {
         let state = directory.clone();
         let launcher = Launcher {
             program: program.to_owned(),
-            arguments: KEEP.iter().map(OsString::from).collect(),
+            arguments: SHIM_ARGUMENTS.iter().map(OsString::from).collect(),
             workspace,
         };
         let limits = LogLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory };
@@ -123,7 +123,7 @@ impl ShellHost {
 
     /// Whether commands run in a sandbox of sufficient level.
     pub(crate) fn confines(&self) -> bool {
-        self.sandbox.is_some() && is_enough(self.enforced())
+        self.sandbox.is_some() && is_sufficient(self.enforced())
     }
 
     /// Parent of the session directories.
@@ -136,7 +136,7 @@ impl ShellHost {
             jobs: self.shells.session(MAX_JOBS),
             carried: Mutex::default(),
             cursors: Mutex::default(),
-            trails: Mutex::default(),
+            changes_by_job: Mutex::default(),
         }
     }
 
@@ -148,11 +148,11 @@ impl ShellHost {
         }
         let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
         let users = match self.login.as_ref().map(Login::wait) {
-            Some(Loaded::NotYet) => return (Arc::new(of_user(own)), false),
+            Some(Loaded::NotYet) => return (Arc::new(user_environment(own)), false),
             Some(Loaded::Variables(login)) => merged(own, login.to_vec()),
-            Some(Loaded::Nothing) | None => own,
+            Some(Loaded::Failed) | None => own,
         };
-        (self.environment.get_or_init(|| Arc::new(of_user(users))).clone(), true)
+        (self.environment.get_or_init(|| Arc::new(user_environment(users))).clone(), true)
     }
 
     /// The error that bash reports for a script. `None` if bash accepts the script or cannot be asked.
@@ -176,7 +176,7 @@ impl ShellHost {
         let own = self.own.get_or_init(|| own_variables(&self.source));
         // Read each time: the shell may run again for the secrets that the cache omits.
         let login = match self.login.as_ref().map(Login::now) {
-            Some(Loaded::Variables(login)) => of_user(login.to_vec()).secrets,
+            Some(Loaded::Variables(login)) => user_environment(login.to_vec()).secrets,
             _ => Vec::new(),
         };
         let carried = session.and_then(|session| session.carried().environment).unwrap_or_default();
@@ -211,7 +211,7 @@ pub(crate) struct SessionShell {
     jobs: Jobs,
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
-    trails: Mutex<HashMap<String, Arc<Trail>>>,
+    changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
 }
 
 /// State carried to the next command.
@@ -255,32 +255,33 @@ impl SessionShell {
     pub(crate) fn carry_environment(&self, environment: Variables, with_login: bool) -> bool {
         let bytes: usize =
             environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-        let taken = bytes <= MAX_CARRIED_BYTES;
-        if taken {
+        let fits = bytes <= MAX_CARRIED_BYTES;
+        if fits {
             let mut carried = lock(&self.carried);
             carried.environment = Some(environment);
             carried.with_login = with_login;
         }
-        taken
+        fits
     }
 
     /// The changes of a job, if they are captured.
-    pub(crate) fn trail(&self, id: &str) -> Option<Arc<Trail>> {
-        lock(&self.trails).get(id).cloned()
+    pub(crate) fn changes_of(&self, id: &str) -> Option<Arc<CommandChanges>> {
+        lock(&self.changes_by_job).get(id).cloned()
     }
 
     /// The running job that may be changing a file.
-    pub(crate) fn changing(&self, path: &Path) -> Option<String> {
-        let trails = lock(&self.trails);
-        let mut changing = trails.iter().filter(|(_, trail)| trail.may_be_changing(path));
+    pub(crate) fn job_changing(&self, path: &Path) -> Option<String> {
+        let changes_by_job = lock(&self.changes_by_job);
+        let mut changing =
+            changes_by_job.iter().filter(|(_, changes)| changes.may_be_changing(path));
         changing.next().map(|(id, _)| id.clone())
     }
 
-    pub(crate) fn keep_trail(&self, id: &str, trail: Arc<Trail>) {
-        let mut trails = lock(&self.trails);
+    pub(crate) fn add_changes(&self, id: &str, changes: Arc<CommandChanges>) {
+        let mut changes_by_job = lock(&self.changes_by_job);
         // The changes of forgotten jobs have been reported.
-        trails.retain(|id, _| self.jobs.get(id).is_some());
-        trails.insert(id.to_owned(), trail);
+        changes_by_job.retain(|id, _| self.jobs.get(id).is_some());
+        changes_by_job.insert(id.to_owned(), changes);
     }
 
     /// Position up to which the output of a job was read.
@@ -302,7 +303,7 @@ fn own_variables(source: &Option<EnvironmentSource>) -> Variables {
     source.as_ref().map(|source| source()).unwrap_or_default()
 }
 
-fn of_user(variables: Variables) -> Environment {
+fn user_environment(variables: Variables) -> Environment {
     Environment::of(variables, |value| Secrets::default().are_in(value))
 }
 

@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization;
 pub(crate) const MAX_NAMES: usize = 10_000;
 
 /// Minimum similarity of two names.
-const LIKENESS: f64 = 0.75;
+const MIN_SIMILARITY: f64 = 0.75;
 
 /// The candidates most similar to `name`, best first, at most `most`. Case is ignored.
 pub(crate) fn similar_names<'a>(
@@ -18,7 +18,7 @@ pub(crate) fn similar_names<'a>(
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&name, &fold(candidate)), candidate))
-        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
@@ -36,15 +36,15 @@ pub(crate) fn similar_files<'a>(
     let mut found: Vec<(usize, &str)> = candidates
         .into_iter()
         .map(|candidate| (strsim::osa_distance(&wanted, &fold(candidate)), candidate))
-        .filter(|(letters, candidate)| {
-            *letters <= few
+        .filter(|(distance, candidate)| {
+            *distance <= few
                 || stem(&wanted).is_some_and(|wanted| stem(&fold(candidate)) == Some(wanted))
         })
         .collect();
     found.sort_unstable();
     // Next to a name that differs in one character, a name that differs in two is noise.
-    let fewest = found.first().map_or(0, |(letters, _)| *letters);
-    found.retain(|(letters, _)| *letters == fewest || *letters > few);
+    let fewest = found.first().map_or(0, |(distance, _)| *distance);
+    found.retain(|(distance, _)| *distance == fewest || *distance > few);
     found.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 

@@ -16,7 +16,7 @@ use crate::path_access::{entry, require_restorable, resolve};
 use crate::seen_files::Seen;
 
 /// Retries when a process that ignores our lock keeps changing the file.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// A change of one file: its content before and after.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub struct Updated {
 
 /// The edits that revert changes.
 #[derive(Debug)]
-pub(crate) struct Restoring {
+pub(crate) struct Revert {
     /// Files and symlinks, by resolved path.
     pub(crate) edits: Vec<FileEdit>,
     /// Ids of the reverted changes.
@@ -115,7 +115,7 @@ impl Cx<'_> {
         paths: &[&Path],
         mut change: impl FnMut(&[Option<Content>]) -> Result<Vec<Vec<u8>>, Error>,
     ) -> Result<(Vec<Versions>, Changed), Error> {
-        self.rework(paths, |was| {
+        self.edit_files(paths, |was| {
             let now = change(was)?.into_iter().map(Content::from);
             let files: Vec<Versions> = was.iter().cloned().zip(now).collect();
             let edits = files.iter().zip(paths).filter_map(|((was, now), path)| {
@@ -129,17 +129,17 @@ impl Cx<'_> {
     /// Changes some of these files atomically. `change` receives the content of each and returns the edits,
     /// with paths as in `paths`, and a value for the caller. It is called again if another process changed a
     /// file meanwhile.
-    pub(crate) fn rework<T>(
+    pub(crate) fn edit_files<T>(
         &self,
         paths: &[&Path],
         mut change: impl FnMut(&[Option<Content>]) -> Result<(Vec<FileEdit>, T), Error>,
     ) -> Result<(T, Changed), Error> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            let places = paths.iter().map(|path| self.place_to_write(path));
+            let places = paths.iter().map(|path| self.resolve_for_writing(path));
             let places = places.collect::<Result<Vec<_>, _>>()?;
             let locks = self.lock(&places)?;
-            let was = places.iter().map(|place| self.read_at(place));
+            let was = places.iter().map(|place| self.read_resolved(place));
             let was = was.collect::<Result<Vec<_>, _>>()?;
             let (edits, answer) = change(&was)?;
             if edits.is_empty() {
@@ -151,13 +151,13 @@ impl Cx<'_> {
                 None => Err(Error::new(ErrorKind::Internal, "a file changed that was not read")),
             };
             let edits = edits.into_iter().map(place_of).collect::<Result<Vec<_>, _>>()?;
-            let known = self.known_after(&edits);
-            tries += 1;
-            match self.make(edits, locks.as_ref(), self.about.clone(), Directories::default()) {
-                Err(error) if error.kind() == ErrorKind::Stale && tries < TRIES => {}
+            let known = self.seen_after(&edits);
+            attempts += 1;
+            match self.commit(edits, locks.as_ref(), self.about.clone(), Directories::default()) {
+                Err(error) if error.kind() == ErrorKind::Stale && attempts < MAX_ATTEMPTS => {}
                 made => {
                     let changed = made?;
-                    self.remember(known);
+                    self.remember_seen(known);
                     return Ok((answer, changed));
                 }
             }
@@ -166,14 +166,15 @@ impl Cx<'_> {
 
     /// Reverts changes atomically. The call must have declared [`Access::WriteAny`](toolcrib_policy::Access).
     /// The restored content does not count as seen by the session. In a dry run nothing is written.
-    pub(crate) fn restore(&self, restoring: Restoring) -> Result<Changed, Error> {
-        let Restoring { edits, undoes, only, protected, needed, unneeded } = restoring;
+    pub(crate) fn restore(&self, restoring: Revert) -> Result<Changed, Error> {
+        let Revert { edits, undoes, only, protected, needed, unneeded } = restoring;
         let protected: HashSet<&PathBuf> = protected.iter().collect();
         let places = edits.iter().map(|edit| {
             let place = self.entry(&edit.path)?;
-            match protected.contains(&edit.path) {
-                true => Ok(place),
-                false => require_restorable(self.runtime, &place).map(|()| place),
+            if protected.contains(&edit.path) {
+                Ok(place)
+            } else {
+                require_restorable(self.runtime, &place).map(|()| place)
             }
         });
         let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -189,9 +190,9 @@ impl Cx<'_> {
             unneeded: unneeded.iter().flat_map(|path| self.entry(path)).collect(),
         };
         let edits: Vec<(FileEdit, ResolvedPath)> = edits.into_iter().zip(places).collect();
-        let known = edits.iter().filter_map(|edit| self.known_restored(edit)).collect();
-        let changed = self.make(edits, locks.as_ref(), about, directories)?;
-        self.remember(known);
+        let known = edits.iter().filter_map(|edit| self.seen_after_restore(edit)).collect();
+        let changed = self.commit(edits, locks.as_ref(), about, directories)?;
+        self.remember_seen(known);
         Ok(changed)
     }
 
@@ -208,15 +209,15 @@ impl Cx<'_> {
     }
 
     /// Marks a file as seen by the session: its whole content was in the call.
-    pub(crate) fn knows_whole(&self, real: &Path, now: &Content) {
+    pub(crate) fn mark_seen_whole(&self, real: &Path, now: &Content) {
         if !self.dry_run() {
-            self.session().saw(real.to_owned(), Seen::whole(now));
+            self.session().remember_seen(real.to_owned(), Seen::whole(now));
         }
     }
 
     /// Content of a file that the call has declared for reading or writing. `None` if it does not exist.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Content>, Error> {
-        self.read_at(&self.place(Effect::Read, path)?)
+        self.read_resolved(&self.place(Effect::Read, path)?)
     }
 
     /// Mode bits of a file, if it exists.
@@ -224,7 +225,7 @@ impl Cx<'_> {
         Ok(self.place(Effect::Read, path)?.mode())
     }
 
-    fn read_at(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
+    fn read_resolved(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
         if place.kind().is_none() {
             return Ok(None);
         }
@@ -233,7 +234,7 @@ impl Cx<'_> {
     }
 
     /// Resolves a path again. It must still lead to the granted file.
-    fn place_to_write(&self, path: &Path) -> Result<ResolvedPath, Error> {
+    fn resolve_for_writing(&self, path: &Path) -> Result<ResolvedPath, Error> {
         let granted = self.place(Effect::Write, path)?;
         let place = resolve(self.runtime, self.session, Effect::Write, path)?;
         if place.path() == granted.path() {
@@ -250,7 +251,7 @@ impl Cx<'_> {
         Locks::acquire(places.iter()).map(Some).map_err(|error| self.fs_error(&error))
     }
 
-    fn make(
+    fn commit(
         &self,
         edits: Vec<(FileEdit, ResolvedPath)>,
         locks: Option<&Locks>,
@@ -258,7 +259,7 @@ impl Cx<'_> {
         directories: Directories,
     ) -> Result<Changed, Error> {
         self.check_cancelled()?;
-        self.note_basis(&edits)?;
+        self.check_basis(&edits)?;
         let there = edits.iter().filter(|(edit, _)| edit.now.is_some());
         let written: Vec<PathBuf> = there.map(|(_, place)| place.path()).collect();
         let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
@@ -292,15 +293,16 @@ impl Cx<'_> {
 
     /// What the session has seen of each file after these edits: the whole file if it is new, or if the session
     /// had seen all of it before.
-    fn known_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
+    fn seen_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
         let known = |(edit, place): &(FileEdit, ResolvedPath)| {
             let path = place.path();
             let now = edit.now.as_ref().map(|now| {
                 let before = self.session().seen(&path).filter(Seen::is_whole);
                 let was = edit.was.as_ref().map(Content::hash);
-                match was.is_none() || before.map(|before| before.hash) == was {
-                    true => Seen::whole(now),
-                    false => Seen::of(now),
+                if was.is_none() || before.map(|before| before.hash) == was {
+                    Seen::whole(now)
+                } else {
+                    Seen::of(now)
                 }
             });
             (path, now)
@@ -310,7 +312,7 @@ impl Cx<'_> {
 
     /// What the session has seen of a file after it is restored: its hash, not its content. An unseen file
     /// stays unseen. A file with the content that the session saw keeps its state.
-    fn known_restored(
+    fn seen_after_restore(
         &self,
         (edit, place): &(FileEdit, ResolvedPath),
     ) -> Option<(PathBuf, Option<Seen>)> {
@@ -320,13 +322,13 @@ impl Cx<'_> {
         (before.hash != now.hash()).then(|| (path, Some(Seen::of(now))))
     }
 
-    fn remember(&self, known: Vec<(PathBuf, Option<Seen>)>) {
+    fn remember_seen(&self, known: Vec<(PathBuf, Option<Seen>)>) {
         if self.dry_run() {
             return;
         }
         for (path, now) in known {
             match now {
-                Some(now) => self.session().saw(path, now),
+                Some(now) => self.session().remember_seen(path, now),
                 None => self.session().forget(&path),
             }
         }
@@ -334,7 +336,7 @@ impl Cx<'_> {
 
     /// Records the content that the edits are based on. Fails if it differs from the version that the approver
     /// has seen.
-    fn note_basis(&self, edits: &[(FileEdit, ResolvedPath)]) -> Result<(), Error> {
+    fn check_basis(&self, edits: &[(FileEdit, ResolvedPath)]) -> Result<(), Error> {
         for (edit, place) in edits {
             let hash = edit.was.as_ref().map(Content::hash);
             self.basis.borrow_mut().insert(place.path(), hash);

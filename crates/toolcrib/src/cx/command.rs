@@ -9,19 +9,20 @@ use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 
 use super::Cx;
-use crate::command_changes::Trail;
+use crate::command_changes::CommandChanges;
 use crate::error::{Error, ErrorKind};
 use crate::phrases::one_line;
 use crate::sandbox::{
-    CommandGuard, Confined, SandboxSettings, is_enough, not_enough, sandbox, seen_tmp,
+    CommandGuard, Confined, SandboxSettings, insufficient_level_error, is_sufficient, sandbox,
+    visible_tmp,
 };
-use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
+use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
 
 /// Characters of a command in the history.
 const COMMAND_CHARS: usize = 200;
 
 /// The guard of a sandboxed command, and the capture of its changes.
-type Guarded = (Arc<CommandGuard>, Arc<Trail>);
+type GuardAndChanges = (Arc<CommandGuard>, Arc<CommandChanges>);
 
 /// A started command.
 pub(crate) struct StartedCommand {
@@ -33,7 +34,7 @@ pub(crate) struct StartedCommand {
     /// The sandbox.
     pub(crate) confined: Confined,
     /// Guard and capture, if the command is sandboxed.
-    pub(crate) guarded: Option<Guarded>,
+    pub(crate) guarded: Option<GuardAndChanges>,
     /// Values to redact from its output.
     pub(crate) secrets: Secrets,
     /// The environment at the start, and the variables that only this call set.
@@ -51,7 +52,7 @@ impl StartedCommand {
 }
 
 /// Details of a command that is not started yet.
-struct StartedAs {
+struct CommandDetails {
     directory: String,
     notes: Vec<String>,
     with_login: bool,
@@ -79,7 +80,7 @@ impl<'a> Cx<'a> {
         })?;
         let mut notes = Vec::new();
         let place = match directory {
-            Some(given) => self.directory_of(given)?,
+            Some(given) => self.requested_directory(given)?,
             None => self.carried_directory(shell, &mut notes),
         };
         let (base, with_login) = host.environment();
@@ -100,7 +101,7 @@ impl<'a> Cx<'a> {
         };
         shell.jobs().clean_up(MAX_AGE);
         let directory = self.show_place(&place);
-        self.launch(host, shell, command, StartedAs { directory, notes, with_login })
+        self.launch(host, shell, command, CommandDetails { directory, notes, with_login })
     }
 
     /// Values to redact from the output of commands.
@@ -119,18 +120,18 @@ impl<'a> Cx<'a> {
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-        StartedAs { directory, notes, with_login }: StartedAs,
+        CommandDetails { directory, notes, with_login }: CommandDetails,
     ) -> Result<StartedCommand, Error> {
         let secrets = self.secrets();
         let (job, confined, guarded) = match host.sandbox() {
             None => {
-                let job = shell.jobs().start(&command).map_err(|error| trouble(&error))?;
+                let job = shell.jobs().start(&command).map_err(|error| job_error(&error))?;
                 (job, Confined::Not, None)
             }
             Some(settings) => {
                 let enforced = host.enforced();
-                if !is_enough(enforced) {
-                    return Err(not_enough(enforced));
+                if !is_sufficient(enforced) {
+                    return Err(insufficient_level_error(enforced));
                 }
                 let shown = shown_command(&command.script, &secrets);
                 let (job, guarded) =
@@ -159,31 +160,31 @@ impl<'a> Cx<'a> {
         settings: &SandboxSettings,
         command: &mut Command,
         shown: String,
-    ) -> Result<(Arc<Job>, Guarded), Error> {
+    ) -> Result<(Arc<Job>, GuardAndChanges), Error> {
         let jobs = shell.jobs();
-        let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
-        let seen = seen_tmp(host.enforced().level, &tmp);
+        let tmp = jobs.tmp(host.tmp()).map_err(|error| job_error(&error))?;
+        let seen = visible_tmp(host.enforced().level, &tmp);
         command.environment.push(("TMPDIR".into(), seen.into()));
         if settings.network == Network::None {
-            end_waiting_for_a_network(&mut command.environment);
+            add_offline_variables(&mut command.environment);
         }
         if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
-            return Err(self.root_is_gone(moved.path()));
+            return Err(self.replaced_root_error(moved.path()));
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
-        let trail = Arc::new(Trail::begin(self.runtime, about));
+        let changes = Arc::new(CommandChanges::begin(self.runtime, about));
         let rules = self.runtime.path_rules().clone();
-        let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
+        let guard = Arc::new(CommandGuard::new(rules, changes.clone(), &tmp, &command.directory));
         let job = jobs.start_within(&sandbox, command, guard.clone());
-        let job = job.map_err(|error| trouble(&error))?;
-        trail.name_shell(job.id());
-        shell.keep_trail(job.id(), trail.clone());
-        Ok((job, (guard, trail)))
+        let job = job.map_err(|error| job_error(&error))?;
+        changes.set_job_id(job.id());
+        shell.add_changes(job.id(), changes.clone());
+        Ok((job, (guard, changes)))
     }
 
     /// The error if another directory has taken the path of a root. No command runs there.
-    fn root_is_gone(&self, root: &Path) -> Error {
+    fn replaced_root_error(&self, root: &Path) -> Error {
         let shown = visible_name(root.as_os_str().as_encoded_bytes());
         let message = format!("{shown} is not the directory that it was when this session began");
         Error::new(ErrorKind::Stale, message).hint(
@@ -201,7 +202,7 @@ impl<'a> Cx<'a> {
     /// workspace. Returns the directory as replies show it, or as an error the path outside.
     pub(crate) fn carry_directory(&self, ended_in: &Path) -> Result<String, String> {
         let outside = || visible_name(ended_in.as_os_str().as_encoded_bytes());
-        let resolved = self.runtime.find(self.session, self.session.directory(), ended_in);
+        let resolved = self.runtime.resolve_path(self.session, self.session.directory(), ended_in);
         let place = resolved.ok().filter(|place| !place.is_outside()).ok_or_else(outside)?;
         if let Ok(shell) = self.shell() {
             shell.carry_directory(place.path());
@@ -238,7 +239,7 @@ impl<'a> Cx<'a> {
         self.runtime.shell_host().ok_or_else(no_helper)
     }
 
-    fn directory_of(&self, given: &str) -> Result<ResolvedPath, Error> {
+    fn requested_directory(&self, given: &str) -> Result<ResolvedPath, Error> {
         let place = self.place(Effect::Read, Path::new(given))?;
         let shown = self.show_place(&place);
         match place.kind() {
@@ -257,7 +258,7 @@ impl<'a> Cx<'a> {
         let top = self.session.directory();
         let Some(carried) = shell.carried().directory else { return top.clone() };
         let is_there = |path: &PathBuf| {
-            let place = self.runtime.find(self.session, top, path).ok()?;
+            let place = self.runtime.resolve_path(self.session, top, path).ok()?;
             let is_inside = place.kind() == Some(FileKind::Directory) && !place.is_outside();
             is_inside.then_some(place)
         };
@@ -290,7 +291,7 @@ fn shell_number(id: &str) -> Option<u64> {
 }
 
 /// A failure to start or run a command, worded so that it is not taken for the command's own failure.
-pub(crate) fn trouble(error: &JobError) -> Error {
+pub(crate) fn job_error(error: &JobError) -> Error {
     let kind = match error {
         JobError::TooMany(_) => ErrorKind::Limit,
         _ => ErrorKind::Io,

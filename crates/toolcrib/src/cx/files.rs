@@ -14,7 +14,7 @@ use crate::open_file::OpenFile;
 use crate::suggest::MAX_NAMES;
 
 /// Entries shown if a directory was given in place of a file.
-const SHOWN_NAMES: usize = 20;
+const MAX_SHOWN_ENTRIES: usize = 20;
 
 impl Cx<'_> {
     /// Opens a file for reading.
@@ -43,7 +43,7 @@ impl Cx<'_> {
     pub fn list(&self, path: impl AsRef<Path>) -> Result<Directory, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         if place.kind().is_none() {
-            return Err(self.missing(&place));
+            return Err(self.missing_error(&place));
         }
         if place.kind() != Some(FileKind::Directory) {
             let message = format!("{} is a file, not a directory", self.show_place(&place));
@@ -59,8 +59,8 @@ impl Cx<'_> {
     }
 
     /// Why a resolved path is hidden. `None` if it is not.
-    pub(crate) fn hidden(&self, path: &Path) -> Option<Reason> {
-        self.runtime.closed(self.session, path)
+    pub(crate) fn hidden_reason(&self, path: &Path) -> Option<Reason> {
+        self.runtime.closed_reason(self.session, path)
     }
 
     /// The resolved path, by which the session records what it has seen.
@@ -87,8 +87,8 @@ impl Cx<'_> {
             Err(error) => {
                 let error = self.error(place, &error);
                 Err(match error.kind() {
-                    ErrorKind::NotFound => self.missing(place),
-                    ErrorKind::IsDirectory => error.hint(self.entries(place)),
+                    ErrorKind::NotFound => self.missing_error(place),
+                    ErrorKind::IsDirectory => error.hint(self.entries_hint(place)),
                     _ => error,
                 })
             }
@@ -109,7 +109,7 @@ impl Cx<'_> {
     }
 
     /// The error for a path that does not exist.
-    pub(super) fn missing(&self, place: &ResolvedPath) -> Error {
+    pub(super) fn missing_error(&self, place: &ResolvedPath) -> Error {
         let target = self.show_place(place);
         let message = match place.names_on_the_way().next().filter(|_| place.through_link()) {
             Some(link) => {
@@ -119,14 +119,14 @@ impl Cx<'_> {
             }
             None => format!("{target} does not exist"),
         };
-        Error::new(ErrorKind::NotFound, message).hint(self.near_names(place))
+        Error::new(ErrorKind::NotFound, message).hint(self.suggestions_hint(place))
     }
 
-    fn entries(&self, place: &ResolvedPath) -> String {
-        let Ok((names, all)) = self.names(place) else {
+    fn entries_hint(&self, place: &ResolvedPath) -> String {
+        let Ok((names, all)) = self.entry_names(place) else {
             return "It cannot be listed.".to_owned();
         };
-        let more = names.len().saturating_sub(SHOWN_NAMES);
+        let more = names.len().saturating_sub(MAX_SHOWN_ENTRIES);
         let shown = names[..names.len() - more].join(", ");
         match (names.is_empty(), more, all) {
             (true, ..) => "It is empty.".to_owned(),
@@ -139,7 +139,7 @@ impl Cx<'_> {
     }
 
     /// Entries of a directory as replies show them, sorted, and whether the list is complete.
-    pub(super) fn names(&self, place: &ResolvedPath) -> Result<(Vec<String>, bool), FsError> {
+    pub(super) fn entry_names(&self, place: &ResolvedPath) -> Result<(Vec<String>, bool), FsError> {
         let mut names = Vec::new();
         Directory::open(place)?.each(|name, _| {
             names.push(visible_name(name.as_encoded_bytes()));

@@ -13,14 +13,14 @@ use crate::error::{Error, ErrorKind};
 
 /// The file or directory of a search.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct SearchScope {
     pub(crate) tree: TreeReader,
     pub(crate) place: ResolvedPath,
     /// Hidden paths, which the search skips.
     pub(crate) hidden: Vec<PathBuf>,
 }
 
-impl Ground {
+impl SearchScope {
     /// The path relative to the root.
     pub(crate) fn start(&self) -> &Path {
         self.place.relative()
@@ -34,7 +34,7 @@ impl Ground {
 
 impl<'a> Cx<'a> {
     /// Resolves a file or directory to search. The call must have declared it for reading.
-    pub(crate) fn ground(&self, path: impl AsRef<Path>) -> Result<Ground, Error> {
+    pub(crate) fn search_scope(&self, path: impl AsRef<Path>) -> Result<SearchScope, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         match place.kind() {
             Some(FileKind::File | FileKind::Directory) => {
@@ -47,7 +47,7 @@ impl<'a> Cx<'a> {
                         [self.runtime.hidden().all(), closed].concat()
                     }
                 };
-                Ok(Ground { tree, place, hidden })
+                Ok(SearchScope { tree, place, hidden })
             }
             Some(_) => {
                 let message =
@@ -55,7 +55,7 @@ impl<'a> Cx<'a> {
                 Err(Error::new(ErrorKind::NotRegular, message)
                     .hint("Only files and directories can be searched."))
             }
-            None => Err(self.missing(&place)),
+            None => Err(self.missing_error(&place)),
         }
     }
 
@@ -69,10 +69,13 @@ impl<'a> Cx<'a> {
         let (top, link) = (self.session.directory(), tree.path().join(link));
         let found = match tree.kind() {
             RootKind::Workspace => self.runtime.workspace().resolve(top, &link),
-            RootKind::Session | RootKind::System => self.runtime.find(self.session, top, &link),
+            RootKind::Session | RootKind::System => {
+                self.runtime.resolve_path(self.session, top, &link)
+            }
         };
         found.is_ok_and(|place| {
-            let closed = || place.paths_on_the_way().any(|path| self.hidden(&path).is_some());
+            let closed =
+                || place.paths_on_the_way().any(|path| self.hidden_reason(&path).is_some());
             place.kind() == Some(FileKind::File) && !closed()
         })
     }
@@ -89,11 +92,11 @@ impl<'a> Cx<'a> {
 
     /// Lists a tree, from the listing cache if it is current.
     pub(crate) fn list_tree(&self, asked: &Walk<'_>) -> Listing {
-        self.tables(asked.tree).map_or_else(|| walk(asked), |tables| tables.list(asked))
+        self.listing_caches(asked.tree).map_or_else(|| walk(asked), |tables| tables.list(asked))
     }
 
     /// Listing cache of a tree. Directories outside the workspace are neither cached nor watched.
-    pub(crate) fn tables(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
+    pub(crate) fn listing_caches(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
         (tree.kind() == RootKind::Workspace).then(|| self.runtime.tables())
     }
 
@@ -103,7 +106,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Deadline of a search that starts now.
-    pub(crate) fn search_until(&self) -> Instant {
+    pub(crate) fn search_deadline(&self) -> Instant {
         let now = Instant::now();
         now.checked_add(self.limits().search_time).unwrap_or(now)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolcrib_exec::WorkerLimits;
 use toolcrib_media::{PdfError, PdfText, read_pdf};
 
-use super::{PDF, ask, not_understood};
+use super::{PDF, bad_answer, run_task};
 use crate::cx::Cx;
 use crate::error::Error;
 
@@ -50,8 +50,8 @@ pub(crate) fn pdf_text(
     chars: usize,
 ) -> Result<Result<PdfText, PdfError>, Error> {
     let words = vec![PDF.to_owned(), first.to_string(), last.to_string(), chars.to_string()];
-    let answer = ask(cx, "PDF", words, LIMITS, pdf).map_err(|error| {
+    let answer = run_task(cx, "PDF", words, LIMITS, pdf).map_err(|error| {
         error.hint("It is read in a process of its own, with limits. Fewer pages may do.")
     })?;
-    serde_json::from_slice(&answer).map_err(|error| not_understood(&error))
+    serde_json::from_slice(&answer).map_err(|error| bad_answer(&error))
 }

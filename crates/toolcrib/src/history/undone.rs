@@ -7,49 +7,49 @@ use toolcrib_fs::Entry;
 
 /// The undone parts of one change.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TakenBack {
+pub(crate) struct UndoneParts {
     all: bool,
     /// At and below these paths.
-    at: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
 }
 
-impl TakenBack {
+impl UndoneParts {
     /// Whether the change is undone at a path.
-    pub(crate) fn has(&self, path: &Path) -> bool {
-        self.all || self.at.iter().any(|at| path.starts_with(at))
+    pub(crate) fn includes(&self, path: &Path) -> bool {
+        self.all || self.paths.iter().any(|at| path.starts_with(at))
     }
 
     /// Whether a change is undone in part.
     pub(crate) fn is_part_of(&self, entry: &Entry) -> bool {
-        !self.is_all_of(entry) && entry.paths().any(|path| self.has(&path))
+        !self.is_all_of(entry) && entry.paths().any(|path| self.includes(&path))
     }
 
     /// Whether a change is undone completely.
     pub(crate) fn is_all_of(&self, entry: &Entry) -> bool {
-        self.all || (!self.at.is_empty() && entry.paths().all(|path| self.has(&path)))
+        self.all || (!self.paths.is_empty() && entry.paths().all(|path| self.includes(&path)))
     }
 }
 
 /// The undone parts of each change, as if the changes in `without` did not exist. A change that undoes others
 /// can itself only be undone as a whole.
-pub(crate) fn taken_back<'a>(
+pub(crate) fn undone_parts<'a>(
     entries: impl IntoIterator<Item = &'a Entry, IntoIter: DoubleEndedIterator>,
     without: &HashSet<u64>,
-) -> HashMap<u64, TakenBack> {
-    let mut taken_back: HashMap<u64, TakenBack> = HashMap::new();
+) -> HashMap<u64, UndoneParts> {
+    let mut undone: HashMap<u64, UndoneParts> = HashMap::new();
     // Newest first: a change that is in effect removes the effect of those that it undoes.
     for entry in entries.into_iter().rev() {
-        let stands = taken_back.get(&entry.id).is_none_or(|taken| !taken.all);
-        if !stands || without.contains(&entry.id) {
+        let is_effective = undone.get(&entry.id).is_none_or(|parts| !parts.all);
+        if !is_effective || without.contains(&entry.id) {
             continue;
         }
         for id in &entry.about.undoes {
-            let taken = taken_back.entry(*id).or_default();
+            let parts = undone.entry(*id).or_default();
             match &entry.about.only {
-                None => taken.all = true,
-                Some(only) => taken.at.push(only.path()),
+                None => parts.all = true,
+                Some(only) => parts.paths.push(only.path()),
             }
         }
     }
-    taken_back
+    undone
 }

@@ -22,10 +22,10 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_HOOKS: usize = 1_000;
 
 /// Extension of sample hooks, which git creates and does not run.
-const EXAMPLE: &str = "sample";
+const SAMPLE_EXTENSION: &str = "sample";
 
 /// Name of nearly every git directory.
-pub(super) const USUAL_NAME: &str = ".git";
+pub(super) const DOT_GIT: &str = ".git";
 
 const CONFIGURATIONS: [&str; 2] = ["config", "config.worktree"];
 const HOOKS: &str = "hooks";
@@ -54,7 +54,7 @@ pub(super) enum Part {
     /// The `hooks` directory.
     Hooks,
     /// A sample hook.
-    Example,
+    SampleHook,
     /// Another file in the `hooks` directory.
     Hook,
     /// A file with the next steps of a rebase or of a series of cherry-picks.
@@ -90,10 +90,10 @@ const TOP_NAMES: [&str; 20] = [
 ];
 
 /// The outermost git directory that contains a path. Paths are relative to the root.
-pub(super) fn around(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
+pub(super) fn containing(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
     let mut directory = PathBuf::new();
     for name in path.iter() {
-        let is_part = directory.file_name().is_some_and(|name| name == USUAL_NAME)
+        let is_part = directory.file_name().is_some_and(|name| name == DOT_GIT)
             || TOP_NAMES.iter().any(|top| name == *top);
         if is_part && is_complete(tree, &directory, None) {
             return Some(directory);
@@ -129,8 +129,10 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
     match (name.as_str(), rest) {
         (name, []) if CONFIGURATIONS.contains(&name) => Some(Part::Configuration),
         (HOOKS, []) => Some(Part::Hooks),
-        (HOOKS, [hook]) if Path::new(hook).extension().is_some_and(|last| last == EXAMPLE) => {
-            Some(Part::Example)
+        (HOOKS, [hook])
+            if Path::new(hook).extension().is_some_and(|last| last == SAMPLE_EXTENSION) =>
+        {
+            Some(Part::SampleHook)
         }
         (HOOKS, _) => Some(Part::Hook),
         (REBASE | SEQUENCER, []) => Some(Part::SequenceDirectory),
@@ -147,7 +149,7 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
 
 /// Whether git would use a directory, or is about to: a new repository first gets the usual name.
 pub(super) fn is_git_directory(tree: &TreeReader, directory: &Path) -> bool {
-    let is_usual = directory.file_name().is_some_and(|name| name.eq_ignore_ascii_case(USUAL_NAME));
+    let is_usual = directory.file_name().is_some_and(|name| name.eq_ignore_ascii_case(DOT_GIT));
     is_usual || is_complete(tree, directory, None)
 }
 
@@ -165,7 +167,8 @@ pub(super) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
     let harmless = |name: &&str| {
         let path = directory.join(name);
         !tree.may_have(&path)
-            || read(tree, &path).is_some_and(|new| dangers(&path, None, &new).is_empty())
+            || read(tree, &path)
+                .is_some_and(|new| dangerous_variables(&path, None, &new).is_empty())
     };
     let goes_on_harmlessly = |(path, kind): (PathBuf, SequenceFile)| {
         !tree.may_have(&path)
@@ -173,7 +176,7 @@ pub(super) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
     };
     CONFIGURATIONS.iter().all(harmless)
         && sequence_files(directory).all(goes_on_harmlessly)
-        && has_only_examples(tree, &directory.join(HOOKS))
+        && has_only_samples(tree, &directory.join(HOOKS))
 }
 
 fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequenceFile)> {
@@ -181,7 +184,7 @@ fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequenceFi
     SEQUENCE_FILES.into_iter().map(move |(above, name, kind)| (path(above, name), kind))
 }
 
-fn has_only_examples(tree: &TreeReader, hooks: &Path) -> bool {
+fn has_only_samples(tree: &TreeReader, hooks: &Path) -> bool {
     if !tree.may_have(hooks) {
         return true;
     }
@@ -190,7 +193,7 @@ fn has_only_examples(tree: &TreeReader, hooks: &Path) -> bool {
     let (mut only, mut count) = (true, 0);
     let complete = listed.each(|name, kind| {
         count += 1;
-        let is_example = Path::new(name).extension().is_some_and(|last| last == EXAMPLE);
+        let is_example = Path::new(name).extension().is_some_and(|last| last == SAMPLE_EXTENSION);
         only &= is_example && kind == EntryKind::File && count < MAX_HOOKS;
         only
     });
@@ -198,7 +201,7 @@ fn has_only_examples(tree: &TreeReader, hooks: &Path) -> bool {
 }
 
 /// The variables of a new configuration that can make git run programs and that the old one does not have.
-pub(super) fn dangers(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
+pub(super) fn dangerous_variables(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
     let depth = path.iter().count().saturating_sub(1);
     let mut dangers = match git_config::judge(old, new, depth) {
         Ok(verdict) => verdict.dangerous,
@@ -231,12 +234,12 @@ pub(super) fn configurations(directory: &Path) -> Vec<PathBuf> {
 
 /// Whether a directory may be a work tree.
 pub(super) fn may_be_work_tree(tree: &TreeReader, work_tree: &Path) -> bool {
-    tree.may_have(&work_tree.join(USUAL_NAME))
+    tree.may_have(&work_tree.join(DOT_GIT))
 }
 
 /// The git directory of a work tree, relative to the root.
 pub(super) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBuf> {
-    let path = work_tree.join(USUAL_NAME);
+    let path = work_tree.join(DOT_GIT);
     tree.stamp(&path)?;
     if tree.directory(&path).is_ok() {
         return Some(path);

@@ -14,7 +14,7 @@ const MAX_TAGS: usize = 10;
 
 /// Whether the file at `path` had this content in one of these commits or their ancestors. If the history is
 /// too long, all given commits and the newest ancestors are searched.
-pub(super) fn had(
+pub(super) fn contains(
     store: &ObjectStore,
     commits: &[ObjectId],
     path: &Path,

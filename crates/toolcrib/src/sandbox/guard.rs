@@ -10,7 +10,7 @@ use toolcrib_exec::{
 use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
 
 use super::path_rules::{Danger, PathRules, Rule};
-use crate::command_changes::Trail;
+use crate::command_changes::CommandChanges;
 
 /// Limit of rejected contents that are explained.
 const MAX_EXPLAINED: usize = 200;
@@ -18,7 +18,7 @@ const MAX_EXPLAINED: usize = 200;
 #[derive(Debug)]
 pub(crate) struct CommandGuard {
     rules: Arc<PathRules>,
-    trail: Arc<Trail>,
+    changes: Arc<CommandChanges>,
     /// The session's private directory, which other programs see at another path.
     tmp: Option<Workspace>,
     /// Rejected contents: path and reason.
@@ -29,14 +29,14 @@ impl CommandGuard {
     /// For a command that has not started yet.
     pub(crate) fn new(
         rules: Arc<PathRules>,
-        trail: Arc<Trail>,
+        changes: Arc<CommandChanges>,
         tmp: &Path,
         directory: &Path,
     ) -> CommandGuard {
         rules.before_command(directory);
         let tmp = Root::open(tmp, RootMode::ReadWrite).ok();
         let tmp = tmp.and_then(|tmp| Workspace::new(vec![tmp]).ok());
-        CommandGuard { rules, trail, tmp, refused: Mutex::default() }
+        CommandGuard { rules, changes, tmp, refused: Mutex::default() }
     }
 
     /// A path inside the session's private directory, and the path at which the command sees that directory.
@@ -65,7 +65,7 @@ impl CommandGuard {
             return self.rules.rule(access, accesses, program);
         };
         match self.rules.in_git_directory(&tree, &relative, access) {
-            Rule::Renewed(paths) => Rule::Renewed(
+            Rule::AllowedAfterReview(paths) => Rule::AllowedAfterReview(
                 paths
                     .iter()
                     .filter_map(|path| Some(top.join(path.strip_prefix(tree.path()).ok()?)))
@@ -92,18 +92,18 @@ impl Guard for CommandGuard {
             match self.rule(number, accesses, program) {
                 Rule::Allowed => {}
                 Rule::Refused(why) => return GuardVerdict::Refuse { access: number, why },
-                Rule::Reviewed => verdict = GuardVerdict::Review,
-                Rule::Renewed(paths) => verdict = GuardVerdict::Renew(paths),
-                Rule::Removed => {
-                    self.trail.touched(accesses);
+                Rule::NeedsReview => verdict = GuardVerdict::Review,
+                Rule::AllowedAfterReview(paths) => verdict = GuardVerdict::Renew(paths),
+                Rule::AllowedIfRestorable => {
+                    self.changes.before_change(accesses);
                     let path = &accesses[number].path;
-                    if !self.rules.may_be_removed(path, self.trail.kept_mode(path)) {
+                    if !self.rules.may_be_removed(path, self.changes.captured_mode(path)) {
                         return GuardVerdict::Refuse { access: number, why: Unwritable::Protected };
                     }
                 }
             }
         }
-        self.trail.touched(accesses);
+        self.changes.before_change(accesses);
         verdict
     }
 
@@ -129,10 +129,10 @@ impl Guard for CommandGuard {
     }
 
     fn unseen(&self, why: &io::Error) {
-        self.trail.unseen(why);
+        self.changes.add_unobserved(why);
     }
 
     fn over(&self) {
-        self.trail.over();
+        self.changes.command_ended();
     }
 }

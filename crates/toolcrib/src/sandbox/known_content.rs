@@ -25,7 +25,7 @@ use super::git_refs;
 use crate::hidden_paths::Hidden;
 
 /// Entries of a git directory that refer to commits.
-const TELL_COMMITS: [&str; 5] = ["HEAD", "logs", "packed-refs", "refs", "reftable"];
+const COMMIT_ENTRIES: [&str; 5] = ["HEAD", "logs", "packed-refs", "refs", "reftable"];
 
 /// Limit of recorded commits.
 const MAX_COMMITS: usize = 100_000;
@@ -55,14 +55,14 @@ struct State {
     /// Git directories whose commits are recorded, by inode identity.
     recorded: HashSet<(u64, u64)>,
     /// Git directories that commands have created.
-    made: HashSet<(u64, u64)>,
+    created_by_commands: HashSet<(u64, u64)>,
     /// Git directories of work trees whose `.git` file was changed or removed, by resolved path of the work
     /// tree.
-    former: HashMap<PathBuf, PathBuf>,
+    former_directories: HashMap<PathBuf, PathBuf>,
     /// Contents that protected files had, or got after a review.
-    had: HashSet<(PathBuf, ObjectId)>,
+    accepted: HashSet<(PathBuf, ObjectId)>,
     /// The same contents at any path.
-    had_anywhere: HashSet<ObjectId>,
+    accepted_anywhere: HashSet<ObjectId>,
     /// Protected files that commands have removed, with their modes.
     removed: HashMap<PathBuf, (Vec<u8>, u32)>,
     removed_bytes: usize,
@@ -70,7 +70,7 @@ struct State {
 
 /// Where repositories are searched.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'a> {
+pub(super) struct RepositoryLocations<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) caches: Option<&'a Workspace>,
     pub(super) hidden: &'a Hidden,
@@ -84,11 +84,11 @@ impl KnownContent {
             && let Some(work_tree) = relative.parent()
             && let Some(directory) = git_directory::of_work_tree(tree, work_tree)
         {
-            self.lock().former.entry(tree.path().join(work_tree)).or_insert(directory);
+            self.lock().former_directories.entry(tree.path().join(work_tree)).or_insert(directory);
         }
         let mut directory = PathBuf::new();
         for name in relative.iter() {
-            if TELL_COMMITS.iter().any(|tells| name == *tells) {
+            if COMMIT_ENTRIES.iter().any(|tells| name == *tells) {
                 self.record(tree, &directory);
             }
             directory.push(name);
@@ -105,30 +105,30 @@ impl KnownContent {
     }
 
     /// Called before a command turns a directory into a git directory: its commits are not the user's.
-    pub(super) fn is_being_made(&self, tree: &TreeReader, directory: &Path) {
+    pub(super) fn mark_created(&self, tree: &TreeReader, directory: &Path) {
         if let Some(stamp) = tree.stamp(directory) {
-            self.lock().made.insert(stamp.identity);
+            self.lock().created_by_commands.insert(stamp.identity);
         }
     }
 
     /// Whether a command has created a git directory.
-    pub(super) fn was_made(&self, tree: &TreeReader, directory: &Path) -> bool {
+    pub(super) fn was_created_by_command(&self, tree: &TreeReader, directory: &Path) -> bool {
         let stamp = tree.stamp(directory);
-        stamp.is_some_and(|stamp| self.lock().made.contains(&stamp.identity))
+        stamp.is_some_and(|stamp| self.lock().created_by_commands.contains(&stamp.identity))
     }
 
     /// Called before a directory is removed: another one may get its inode number.
     pub(super) fn forget(&self, tree: &TreeReader, directory: &Path) {
         let mut state = self.lock();
-        if !state.made.is_empty()
+        if !state.created_by_commands.is_empty()
             && let Some(stamp) = tree.stamp(directory)
         {
-            state.made.remove(&stamp.identity);
+            state.created_by_commands.remove(&stamp.identity);
         }
     }
 
     /// Called before a protected file is replaced or removed.
-    pub(super) fn remember(&self, path: &Path, content: &[u8], mode: u32) {
+    pub(super) fn remember_removed(&self, path: &Path, content: &[u8], mode: u32) {
         self.accept(path, content);
         let mut state = self.lock();
         if state.removed_bytes + content.len() > MAX_REMOVED_BYTES {
@@ -142,16 +142,16 @@ impl KnownContent {
     /// Accepts a content for a protected file: it has it, or gets it after a review.
     pub(super) fn accept(&self, path: &Path, content: &[u8]) {
         let mut state = self.lock();
-        if state.had.len() < MAX_CONTENTS {
+        if state.accepted.len() < MAX_CONTENTS {
             let id = ObjectId::of_file(content);
-            state.had.insert((path.to_owned(), id));
-            state.had_anywhere.insert(id);
+            state.accepted.insert((path.to_owned(), id));
+            state.accepted_anywhere.insert(id);
         }
     }
 
     /// Whether a content was accepted for some protected file. Then removing it from another does no harm.
-    pub(super) fn has_anywhere(&self, content: &[u8]) -> bool {
-        self.lock().had_anywhere.contains(&ObjectId::of_file(content))
+    pub(super) fn accepts_anywhere(&self, content: &[u8]) -> bool {
+        self.lock().accepted_anywhere.contains(&ObjectId::of_file(content))
     }
 
     /// Content and mode of a protected file that a command has removed.
@@ -160,19 +160,20 @@ impl KnownContent {
     }
 
     /// Whether a protected file may have a content.
-    pub(super) fn has(
+    pub(super) fn allows(
         &self,
-        places: Places<'_>,
+        places: RepositoryLocations<'_>,
         tree: &TreeReader,
         file: &Path,
         content: &[u8],
     ) -> bool {
         let id = ObjectId::of_file(content);
-        if self.lock().had.contains(&(tree.path().join(file), id)) {
+        if self.lock().accepted.contains(&(tree.path().join(file), id)) {
             return true;
         }
         let found = file.ancestors().skip(1).find_map(|work_tree| {
-            let former = || self.lock().former.get(&tree.path().join(work_tree)).cloned();
+            let former =
+                || self.lock().former_directories.get(&tree.path().join(work_tree)).cloned();
             let directory = git_directory::of_work_tree(tree, work_tree).or_else(former)?;
             Some((work_tree, directory))
         });
@@ -182,14 +183,16 @@ impl KnownContent {
         let store = ObjectStore::new(object_directories(places, tree, &directory));
         let commits = self.lock().commits.clone();
         // The cheap check first: most unknown contents are not in the store.
-        store.has(id) && git_history::had(&store, &commits, inner, id)
+        store.has(id) && git_history::contains(&store, &commits, inner, id)
     }
 
     /// Records the commits of a git directory once, unless a command has created it.
     fn record(&self, tree: &TreeReader, directory: &Path) {
         let Some(stamp) = tree.stamp(directory) else { return };
         let mut state = self.lock();
-        if state.made.contains(&stamp.identity) || state.recorded.contains(&stamp.identity) {
+        if state.created_by_commands.contains(&stamp.identity)
+            || state.recorded.contains(&stamp.identity)
+        {
             return;
         }
         if !git_directory::is_complete(tree, directory, None) {
@@ -207,7 +210,7 @@ impl KnownContent {
     /// was cloned.
     fn record_sources(
         &self,
-        places: Places<'_>,
+        places: RepositoryLocations<'_>,
         tree: &TreeReader,
         work_tree: &Path,
         directory: &Path,
@@ -216,7 +219,7 @@ impl KnownContent {
         for _ in 0..MAX_SOURCES {
             let Some((tree, work_tree, directory)) = pending.pop() else { return };
             self.record(&tree, &directory);
-            for address in addresses(&tree, &directory).iter().take(MAX_SOURCES) {
+            for address in local_remotes(&tree, &directory).iter().take(MAX_SOURCES) {
                 let path = tree.path().join(&work_tree).join(address);
                 let Some((tree, place)) = places.find(&path) else { continue };
                 if git_directory::is_complete(&tree, &place, None) {
@@ -233,7 +236,7 @@ impl KnownContent {
     }
 }
 
-impl Places<'_> {
+impl RepositoryLocations<'_> {
     /// Finds a directory by absolute path, with the tree that contains it. `None` if commands have other files
     /// there than this process.
     fn find(&self, path: &Path) -> Option<(TreeReader, PathBuf)> {
@@ -253,7 +256,7 @@ impl Places<'_> {
 }
 
 /// Local paths among the remote URLs of a repository.
-fn addresses(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
+fn local_remotes(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
     let text = git_directory::read(tree, &directory.join("config")).unwrap_or_default();
     let variables = git_config::parse(&text).unwrap_or_default();
     let address = |variable: git_config::Variable| {
@@ -271,7 +274,7 @@ fn addresses(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
 
 /// The object directory of a repository, and its alternates.
 fn object_directories(
-    places: Places<'_>,
+    places: RepositoryLocations<'_>,
     tree: &TreeReader,
     directory: &Path,
 ) -> Vec<(TreeReader, PathBuf)> {

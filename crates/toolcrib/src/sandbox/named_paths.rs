@@ -16,7 +16,7 @@ const MAX_CONFIGURATIONS: usize = 64;
 
 /// The absolute paths that the repository of a work tree names. `None` if they cannot be determined.
 pub(super) fn named_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<PathBuf>> {
-    let Some(directory) = directory_of(work_tree)? else { return Some(Vec::new()) };
+    let Some(directory) = git_directory_of(work_tree)? else { return Some(Vec::new()) };
     let mut pending: Vec<PathBuf> = git_directory::configurations(&directory);
     let (mut named, mut seen) = (Vec::new(), HashSet::new());
     while let Some(configuration) = pending.pop() {
@@ -40,19 +40,19 @@ pub(super) fn named_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<P
             if is_included {
                 pending.push(real.clone());
             }
-            named.extend([plain(&path), real]);
+            named.extend([normalized(&path), real]);
         }
     }
     Some(named)
 }
 
 /// The git directory of a work tree. The outer `None` means unknown; the inner one means no repository.
-fn directory_of(work_tree: &Path) -> Option<Option<PathBuf>> {
+fn git_directory_of(work_tree: &Path) -> Option<Option<PathBuf>> {
     let tree = tree(work_tree)?;
     if !git_directory::may_be_work_tree(&tree, Path::new("")) {
         return Some(None);
     }
-    let path = real_path(&work_tree.join(git_directory::USUAL_NAME));
+    let path = real_path(&work_tree.join(git_directory::DOT_GIT));
     if self::tree(&path).is_some() {
         return Some(Some(path));
     }
@@ -84,7 +84,7 @@ fn path_of(variable: &Variable, from: &Path, home: Option<&Path>) -> Option<Path
 }
 
 /// Removes `.` and `..` without resolving symlinks.
-fn plain(path: &Path) -> PathBuf {
+fn normalized(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {

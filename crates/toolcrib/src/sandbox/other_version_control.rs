@@ -25,7 +25,11 @@ pub(super) fn in_other_version_control(relative: &Path, access: &FileAccess) -> 
                 | FileAction::Create(NodeKind::File)
                 | FileAction::RenameTo(NodeKind::File)
         );
-        return Some(if is_file { Rule::Reviewed } else { Rule::Refused(Unwritable::Protected) });
+        return Some(if is_file {
+            Rule::NeedsReview
+        } else {
+            Rule::Refused(Unwritable::Protected)
+        });
     }
     let is_jujutsus = ends(&[".jj", "repo", "config.toml"]) || ends(&[".jj", "repo"]);
     let is_made = matches!(access.action, FileAction::Create(NodeKind::Directory));

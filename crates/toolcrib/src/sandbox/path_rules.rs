@@ -12,7 +12,7 @@ use toolcrib_policy::git_sequence::{self, SequenceFile};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use super::git_directory::{self, Part};
-use super::known_content::{KnownContent, Places};
+use super::known_content::{KnownContent, RepositoryLocations};
 use super::named_paths::named_paths;
 use super::other_version_control::{MERCURIAL, in_other_version_control, mercurial_dangers};
 use super::version_control_programs::{applies_patches, is_version_control_program};
@@ -33,12 +33,12 @@ const MAX_RENAMED: usize = 50_000;
 pub(super) enum Rule {
     Allowed,
     /// Allowed after these files were reviewed and replaced by copies.
-    Renewed(Vec<PathBuf>),
+    AllowedAfterReview(Vec<PathBuf>),
     Refused(Unwritable),
     /// Depends on the content.
-    Reviewed,
+    NeedsReview,
     /// Allowed if the file can be restored.
-    Removed,
+    AllowedIfRestorable,
 }
 
 /// Why a content is rejected.
@@ -60,11 +60,11 @@ pub(crate) struct PathRules {
     /// Files of the host and of other servers, and the user's secrets.
     hidden: Arc<Hidden>,
     /// Resolved targets of symlinks with protected names in the roots.
-    linked: Vec<PathBuf>,
+    symlink_targets: Vec<PathBuf>,
     /// The user's own content of protected files.
     known: KnownContent,
     /// Paths in the configurations of repositories, by work tree.
-    named: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
+    configured_paths: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
     /// The roots and their parent directories, which may be work trees.
     around_roots: Vec<PathBuf>,
     /// Programs that stopped rebases already contained, by git directory.
@@ -79,7 +79,7 @@ impl PathRules {
         protection: Protection,
         hidden: Arc<Hidden>,
     ) -> PathRules {
-        let linked = linked(&workspace, &protection);
+        let linked = protected_symlink_targets(&workspace, &protection);
         let around: BTreeSet<PathBuf> = workspace
             .roots()
             .flat_map(|root| root.path().ancestors().map(Path::to_owned).collect::<Vec<_>>())
@@ -90,9 +90,9 @@ impl PathRules {
             policy,
             protection,
             hidden,
-            linked,
+            symlink_targets: linked,
             known: KnownContent::default(),
-            named: Mutex::default(),
+            configured_paths: Mutex::default(),
             around_roots: around.into_iter().collect(),
             programs: Mutex::default(),
         }
@@ -102,7 +102,7 @@ impl PathRules {
     /// commands of this runtime made them.
     pub(super) fn before_command(&self, directory: &Path) {
         // The user may have changed configurations since the last command.
-        self.forget_named();
+        self.forget_configured_paths();
         let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
         self.known.record_around(&tree, &relative);
     }
@@ -128,19 +128,19 @@ impl PathRules {
         if self.protection.allows(relative) {
             return false;
         }
-        let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
+        let is_linked = self.symlink_targets.iter().any(|linked| path.starts_with(linked));
         let part = git_directory::part_of(&tree, relative);
         // Missing parent directories would be created, too.
         let makes_structure = relative.ancestors().any(|made| {
             !made.as_os_str().is_empty()
                 && !tree.may_have(made)
                 && matches!(git_directory::part_of(&tree, made), Some((directory, Part::Structure))
-                    if self.complete(&tree, &directory, made) != Rule::Allowed)
+                    if self.rule_for_new_git_directory(&tree, &directory, made) != Rule::Allowed)
         });
         is_linked
             || makes_structure
             || part.is_some_and(|(_, part)| part != Part::Structure)
-            || self.is_named(&tree, relative, false)
+            || self.is_configured_path(&tree, relative, false)
             || self.has_protected_name(&tree, relative)
     }
 
@@ -161,7 +161,7 @@ impl PathRules {
         let holds = |held: &Path| moves && held.starts_with(path);
         let is_directory = access.kind == Some(NodeKind::Directory);
         let holds_hidden = || is_directory && self.hidden.all().iter().any(|hidden| holds(hidden));
-        let held = self.linked.iter().map(PathBuf::as_path).chain(roots);
+        let held = self.symlink_targets.iter().map(PathBuf::as_path).chain(roots);
         if moves && (held.into_iter().any(holds) || holds_hidden()) {
             return Rule::Refused(Unwritable::Holding);
         }
@@ -180,12 +180,12 @@ impl PathRules {
             return Rule::Allowed;
         }
         let pattern = self.protection.find(&relative);
-        let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
+        let is_linked = self.symlink_targets.iter().any(|linked| path.starts_with(linked));
         if is_linked {
             return Rule::Refused(Unwritable::Protected);
         }
         if pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern)) {
-            return of_protected(access, program);
+            return protected_file_rule(access, program);
         }
         if self.leads_to_protected(&relative, access, all) {
             return Rule::Refused(Unwritable::Protected);
@@ -217,8 +217,8 @@ impl PathRules {
             if self.has_protected_name(&tree, &relative) {
                 return Rule::Refused(Unwritable::Protected);
             }
-            if self.is_named(&tree, &relative, replaces) {
-                return of_protected(access, program);
+            if self.is_configured_path(&tree, &relative, replaces) {
+                return protected_file_rule(access, program);
             }
         }
         self.in_git_directory(&tree, &relative, access)
@@ -238,11 +238,11 @@ impl PathRules {
         if is_new || (is_configuration && !is_other) {
             return self.danger_in(&tree, &relative, new, is_new);
         }
-        if !self.known.has(self.places(), &tree, &relative, new) {
+        if !self.known.allows(self.repository_locations(), &tree, &relative, new) {
             return Some(Danger::Unknown);
         }
         if let Some(old) = git_directory::read(&tree, &relative) {
-            self.known.remember(path, &old, USUAL_MODE);
+            self.known.remember_removed(path, &old, USUAL_MODE);
         }
         self.known.accept(path, new);
         None
@@ -254,13 +254,13 @@ impl PathRules {
         let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
         let content = git_directory::read(&tree, &relative);
         let is_known = |content: &Vec<u8>| {
-            self.known.has_anywhere(content)
-                || self.known.has(self.places(), &tree, &relative, content)
+            self.known.accepts_anywhere(content)
+                || self.known.allows(self.repository_locations(), &tree, &relative, content)
         };
         let may = mode.is_some() && self.protection.may_be_removed(&relative)
             || content.as_ref().is_some_and(is_known);
         if let Some(content) = content.filter(|_| may) {
-            self.known.remember(path, &content, mode.unwrap_or(USUAL_MODE));
+            self.known.remember_removed(path, &content, mode.unwrap_or(USUAL_MODE));
         }
         may
     }
@@ -270,8 +270,12 @@ impl PathRules {
         self.known.removed(path)
     }
 
-    fn places(&self) -> Places<'_> {
-        Places { workspace: &self.workspace, caches: self.caches.as_ref(), hidden: &self.hidden }
+    fn repository_locations(&self) -> RepositoryLocations<'_> {
+        RepositoryLocations {
+            workspace: &self.workspace,
+            caches: self.caches.as_ref(),
+            hidden: &self.hidden,
+        }
     }
 
     /// Like [`PathRules::danger`] for a configuration, by its path relative to the root of a tree.
@@ -282,7 +286,7 @@ impl PathRules {
         new: &[u8],
         is_new: bool,
     ) -> Option<Danger> {
-        self.forget_named();
+        self.forget_configured_paths();
         let found = if relative.file_name().is_some_and(|name| name == MERCURIAL) {
             mercurial_dangers(new)
         } else {
@@ -293,7 +297,7 @@ impl PathRules {
                     let programs = git_sequence::programs(kind, new);
                     programs.into_iter().filter(|program| !known.contains(program)).collect()
                 }
-                _ => git_directory::dangers(relative, old.as_deref(), new),
+                _ => git_directory::dangerous_variables(relative, old.as_deref(), new),
             }
         };
         (!found.is_empty()).then_some(Danger::Variables(found))
@@ -331,7 +335,7 @@ impl PathRules {
             // Git itself never does this to a repository in use.
             let in_use = relative.file_name().is_some_and(|name| name != "commondir")
                 && git_directory::is_complete(tree, &directory, None)
-                && !self.known.was_made(tree, &directory);
+                && !self.known.was_created_by_command(tree, &directory);
             return if in_use { Rule::Refused(Unwritable::Repository) } else { Rule::Allowed };
         }
         let new = match &access.action {
@@ -344,15 +348,17 @@ impl PathRules {
         };
         let refused = Rule::Refused(Unwritable::Protected);
         match (part, new) {
-            (Part::Structure, Some(_)) => self.complete(tree, &directory, relative),
+            (Part::Structure, Some(_)) => {
+                self.rule_for_new_git_directory(tree, &directory, relative)
+            }
             (Part::Structure, None) => Rule::Allowed,
-            (Part::Configuration, Some(NodeKind::File)) => Rule::Reviewed,
+            (Part::Configuration, Some(NodeKind::File)) => Rule::NeedsReview,
             (Part::Hooks, Some(NodeKind::Directory)) => match access.action {
                 FileAction::Create(_) => Rule::Allowed,
                 _ => refused,
             },
-            (Part::Example, Some(NodeKind::File) | None) => Rule::Allowed,
-            (Part::Sequence(_), Some(NodeKind::File)) => Rule::Reviewed,
+            (Part::SampleHook, Some(NodeKind::File) | None) => Rule::Allowed,
+            (Part::Sequence(_), Some(NodeKind::File)) => Rule::NeedsReview,
             // A hard link could be written without a review.
             (Part::Sequence(_), None) if access.action != FileAction::Link => Rule::Allowed,
             (Part::SequenceDirectory, Some(NodeKind::Directory)) => match access.action {
@@ -365,7 +371,7 @@ impl PathRules {
     }
 
     /// A directory may become a git directory if it is clean.
-    fn complete(&self, tree: &TreeReader, directory: &Path, made: &Path) -> Rule {
+    fn rule_for_new_git_directory(&self, tree: &TreeReader, directory: &Path, made: &Path) -> Rule {
         let before = git_directory::is_complete(tree, directory, None);
         if before || !git_directory::is_complete(tree, directory, made.file_name()) {
             return Rule::Allowed;
@@ -373,10 +379,10 @@ impl PathRules {
         if !git_directory::is_clean(tree, directory) {
             return Rule::Refused(Unwritable::Protected);
         }
-        self.known.is_being_made(tree, directory);
+        self.known.mark_created(tree, directory);
         let reviewed = git_directory::reviewed_files(&tree.path().join(directory));
         // A command may still have the files open, or have hard links to them.
-        Rule::Renewed(reviewed)
+        Rule::AllowedAfterReview(reviewed)
     }
 
     /// Whether a program other than version control removes a repository that no command created, as `rm -rf *`
@@ -395,12 +401,12 @@ impl PathRules {
             path.file_name().is_some_and(|name| VERSION_CONTROL.iter().any(|known| name == *known))
         };
         let named = relative.ancestors().find(is_version_control).map(Path::to_owned);
-        let Some(repository) = named.or_else(|| git_directory::around(tree, relative)) else {
+        let Some(repository) = named.or_else(|| git_directory::containing(tree, relative)) else {
             return false;
         };
         let is_part = access.action == FileAction::Remove || repository == relative;
         let is_temporary = relative.extension().is_some_and(|last| last == "lock");
-        if !is_part || is_temporary || self.known.was_made(tree, &repository) {
+        if !is_part || is_temporary || self.known.was_created_by_command(tree, &repository) {
             return false;
         }
         // A file that points to a repository, and a directory that never became one, are no loss.
@@ -438,7 +444,7 @@ impl PathRules {
         // Under the new path, rules may no longer match the files, or match others.
         let to = all.iter().find(|other| matches!(other.action, FileAction::RenameTo(_)));
         let to = to.map_or(Path::new(""), |to| to.path.as_path());
-        match beneath(tree, &access.path, MAX_RENAMED) {
+        match paths_below(tree, &access.path, MAX_RENAMED) {
             Some(paths) => paths.iter().any(|path| {
                 let below = path.strip_prefix(&access.path).unwrap_or(path);
                 either(path) || either(&to.join(below))
@@ -478,40 +484,39 @@ impl PathRules {
 
     /// Whether a repository's configuration makes git run or read the path. If the access `replaces` the path,
     /// its ancestors count, too. An unreadable configuration counts as a match.
-    fn is_named(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
+    fn is_configured_path(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
         let path = tree.path().join(relative);
         let is_one =
             |named: &PathBuf| path.starts_with(named) || (replaces && named.starts_with(&path));
         let mut in_tree = relative.ancestors().skip(1).map(|work_tree| {
             let is_work_tree = || git_directory::may_be_work_tree(tree, work_tree);
-            self.named_in(&tree.path().join(work_tree), is_work_tree)
+            self.configured_paths_of(&tree.path().join(work_tree), is_work_tree)
         });
         // No command can make these unreadable.
-        let mut around = self.around_roots.iter().filter_map(|path| self.named_in(path, || true));
+        let mut around =
+            self.around_roots.iter().filter_map(|path| self.configured_paths_of(path, || true));
         in_tree.any(|named| named.is_none_or(|named| named.iter().any(is_one)))
             || around.any(|named| named.iter().any(is_one))
     }
 
-    fn named_in(
+    fn configured_paths_of(
         &self,
         work_tree: &Path,
         is_work_tree: impl FnOnce() -> bool,
     ) -> Option<Arc<Vec<PathBuf>>> {
-        if let Some(known) = lock(&self.named).get(work_tree) {
+        if let Some(known) = lock(&self.configured_paths).get(work_tree) {
             return Some(known.clone());
         }
-        let named = match is_work_tree() {
-            true => named_paths(work_tree, self.policy.home())?,
-            false => Vec::new(),
-        };
+        let named =
+            if is_work_tree() { named_paths(work_tree, self.policy.home())? } else { Vec::new() };
         let named = Arc::new(named);
-        lock(&self.named).insert(work_tree.to_owned(), named.clone());
+        lock(&self.configured_paths).insert(work_tree.to_owned(), named.clone());
         Some(named)
     }
 
     /// Makes the configurations be read again: a command has started, or a configuration has changed.
-    pub(super) fn forget_named(&self) {
-        lock(&self.named).clear();
+    pub(super) fn forget_configured_paths(&self) {
+        lock(&self.configured_paths).clear();
     }
 
     /// Whether a file is a hard link to a file that makes git run programs.
@@ -534,7 +539,7 @@ impl PathRules {
 /// The rule for a file that makes programs execute code. Removing it, or a directory in its place, executes
 /// nothing. Version control programs may write content of the user's commits; other programs are refused at
 /// once.
-fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> Rule {
+fn protected_file_rule(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> Rule {
     let by_version_control =
         || program().is_some_and(|program| is_version_control_program(&program));
     let by_patch = || program().is_some_and(|program| applies_patches(&program));
@@ -544,20 +549,20 @@ fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> R
         (FileAction::Remove | FileAction::Create(NodeKind::File), _) if by_patch() => {
             Rule::Refused(Unwritable::Protected)
         }
-        (FileAction::Remove, Some(NodeKind::File)) => Rule::Removed,
+        (FileAction::Remove, Some(NodeKind::File)) => Rule::AllowedIfRestorable,
         (FileAction::Create(NodeKind::Directory), _) if by_version_control() => Rule::Allowed,
         (
             FileAction::Write
             | FileAction::Create(NodeKind::File)
             | FileAction::RenameTo(NodeKind::File),
             _,
-        ) if by_version_control() => Rule::Reviewed,
+        ) if by_version_control() => Rule::NeedsReview,
         _ => Rule::Refused(Unwritable::Protected),
     }
 }
 
 /// Resolved targets of symlinks with protected names at the top of the roots.
-fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
+fn protected_symlink_targets(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
     let top = workspace.top();
     let mut linked = Vec::new();
     for root in workspace.roots().filter(|root| root.mode() == RootMode::ReadWrite) {
@@ -575,7 +580,7 @@ fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
 }
 
 /// Paths below a directory. `None` if there are more than `most`.
-fn beneath(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
+fn paths_below(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut pending = vec![path.strip_prefix(tree.path()).ok()?.to_owned()];
     let mut found = Vec::new();
     while let Some(relative) = pending.pop() {

@@ -12,7 +12,7 @@ use crate::phrases::{counted, first_of};
 pub(crate) const MAX_LINES: usize = 3;
 
 /// Accesses named per line.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// One line per setting, at most `most_lines`, the network first. Paths that `output` contains, absolute or
 /// relative to `directory`, are not repeated.
@@ -39,7 +39,7 @@ pub(crate) fn notes(
         let names = match others.as_slice() {
             [] if above.len() == 1 => "the path shown above".to_owned(),
             [] => "the paths shown above".to_owned(),
-            others => first_of(others, NAMED, |refusal| told(refusal)),
+            others => first_of(others, MAX_NAMED, |refusal| description(refusal)),
         };
         format!("{}: {names} ({})", kind.refused, kind.remedy)
     };
@@ -95,7 +95,7 @@ fn kind(refusal: &Refusal) -> Kind {
     }
 }
 
-fn told(refusal: &Refusal) -> String {
+fn description(refusal: &Refusal) -> String {
     let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
     match refusal {
         Refusal::Write(path, _) => format!("write {}", shown(path)),

@@ -21,24 +21,24 @@ pub(super) use self::loading::{Loaded, Login, LoginProbe};
 
 /// Separates the startup output of the shell from the output of `env`. The script spells it with a backslash,
 /// so that a shell which echoes its commands does not print it.
-const MARK: &[u8] = b"\x01toolcrib\x01";
+const MARKER: &[u8] = b"\x01toolcrib\x01";
 
 /// Variables that a login provides. With others, the result would depend on the program that started us.
-const AT_LOGIN: [&str; 8] =
+const LOGIN_VARIABLES: [&str; 8] =
     ["HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER", "XDG_CONFIG_HOME", "ZDOTDIR"];
 
 /// `PATH` of a login.
-const PATH_AT_LOGIN: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const LOGIN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Initial environment of the login shell.
 fn environment_at_login(own: &Variables) -> Variables {
     let is_kept = |name: &OsString| {
-        name.to_str().is_some_and(|name| AT_LOGIN.contains(&name) || name.starts_with("LC_"))
+        name.to_str().is_some_and(|name| LOGIN_VARIABLES.contains(&name) || name.starts_with("LC_"))
     };
     let mut environment: Variables =
         own.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
     environment.sort();
-    environment.push(("PATH".into(), PATH_AT_LOGIN.into()));
+    environment.push(("PATH".into(), LOGIN_PATH.into()));
     environment.push(("TERM".into(), "dumb".into()));
     environment
 }
@@ -86,9 +86,9 @@ pub(super) fn merged(own: Variables, login: Variables) -> Variables {
 
 /// Parses the output of that command, once it is complete.
 fn parse(output: &[u8]) -> Option<Variables> {
-    let begin = find(output, MARK)? + MARK.len();
+    let begin = find(output, MARKER)? + MARKER.len();
     let rest = output.get(begin..)?;
-    let between = rest.get(..find(rest, MARK)?)?;
+    let between = rest.get(..find(rest, MARKER)?)?;
     let variable = |entry: &[u8]| {
         let equals = entry.iter().position(|&byte| byte == b'=')?;
         let (name, value) = entry.split_at(equals);

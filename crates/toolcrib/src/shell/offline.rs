@@ -6,7 +6,7 @@
 use crate::shell::Variables;
 
 /// None of them changes the result of a build from local files.
-const OFFLINE: [(&str, &str); 15] = [
+const OFFLINE_VARIABLES: [(&str, &str); 15] = [
     ("BUNDLE_RETRY", "0"),
     ("BUNDLE_TIMEOUT", "5"),
     ("CARGO_NET_OFFLINE", "true"),
@@ -27,8 +27,8 @@ const OFFLINE: [(&str, &str); 15] = [
 ];
 
 /// Adds the variables to an environment.
-pub(crate) fn end_waiting_for_a_network(environment: &mut Variables) {
-    for (name, value) in OFFLINE {
+pub(crate) fn add_offline_variables(environment: &mut Variables) {
+    for (name, value) in OFFLINE_VARIABLES {
         if !environment.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
             environment.push((name.into(), value.into()));
         }
@@ -45,8 +45,8 @@ mod tests {
             ("PIP_RETRIES".into(), "3".into()),
             ("NPM_CONFIG_FETCH_RETRIES".into(), "7".into()),
         ];
-        end_waiting_for_a_network(&mut environment);
-        assert_eq!(environment.len(), OFFLINE.len());
+        add_offline_variables(&mut environment);
+        assert_eq!(environment.len(), OFFLINE_VARIABLES.len());
         assert_eq!(environment[0].1, "3");
         assert!(environment.contains(&("CARGO_NET_OFFLINE".into(), "true".into())));
     }

@@ -8,7 +8,7 @@ use toolcrib_text::{truncate_line, visible_name};
 
 /// bash needs a fraction of this for a long script. If a loaded machine takes longer, the script counts as
 /// accepted and runs.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Limits of bash's message: bytes read, characters shown.
 const MAX_BYTES: usize = 4 << 10;
@@ -40,16 +40,16 @@ pub(super) fn syntax_check(bash: &Path, script: &str) -> Command {
 
 /// The error message, if bash rejects the script in time.
 pub(super) fn read_syntax_check(job: &Job) -> Option<String> {
-    let now = job.wait(PATIENCE, |now| now.closed && !now.status.is_running());
+    let now = job.wait(CHECK_TIMEOUT, |now| now.closed && !now.status.is_running());
     job.end(Ending::Immediate, Status::Killed);
     let rejects = now.ended.is_some_and(|ended| ended.exit == REJECTED);
-    let said = job.read(0, MAX_BYTES).1;
-    message(&String::from_utf8_lossy(&said)).filter(|_| rejects)
+    let output = job.read(0, MAX_BYTES).1;
+    message(&String::from_utf8_lossy(&output)).filter(|_| rejects)
 }
 
 /// Lines with the error: `line 1: syntax error near unexpected token `done'`.
-fn message(said: &str) -> Option<String> {
-    let lines = said.lines().filter_map(|line| line.strip_prefix(INPUT));
+fn message(output: &str) -> Option<String> {
+    let lines = output.lines().filter_map(|line| line.strip_prefix(INPUT));
     let errors = lines.filter(|line| line.starts_with("line ") && !line.contains(": warning: "));
     let errors: Vec<&str> = errors.take(2).collect();
     let shown = visible_name(truncate_line(&errors.join("; "), MAX_CHARS).as_bytes());
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn a_message_has_the_line_and_the_token() {
-        let said = "/dev/fd/0: line 3: syntax error near unexpected token `done'\n/dev/fd/0: line 3: `done'\n";
-        let told = "line 3: syntax error near unexpected token `done'; line 3: `done'";
-        assert_eq!(message(said).as_deref(), Some(told));
+        let output = "/dev/fd/0: line 3: syntax error near unexpected token `done'\n/dev/fd/0: line 3: `done'\n";
+        let expected = "line 3: syntax error near unexpected token `done'; line 3: `done'";
+        assert_eq!(message(output).as_deref(), Some(expected));
         let warning =
             "/dev/fd/0: line 2: warning: here-document at line 1 delimited by end-of-file\n";
         assert_eq!(message(warning), None);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::path_access::resolve_any;
 
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum UndoRequest {
     /// The last `n` changes.
     Steps(usize),
     /// The last `steps` changes of a path, which may mean any of `paths`.

@@ -3,59 +3,59 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::request::Wanted;
+use super::request::UndoRequest;
 use crate::error::{Error, ErrorKind};
-use crate::history::{ChangeLog, HistoryEntry, taken_back};
+use crate::history::{ChangeLog, HistoryEntry, undone_parts};
 use crate::phrases::first_of;
 
 /// Changes of ignored files that are named.
-const NAMED: usize = 10;
+const MAX_NAMED_CHANGES: usize = 10;
 
 /// The changes to undo.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct Selection {
     /// Newest first.
     pub(crate) changes: Vec<HistoryEntry>,
     /// Undo them only at this resolved path and below.
     pub(crate) only: Option<PathBuf>,
     /// Newer changes that affect only ignored files and are skipped.
-    pub(crate) passed_over: Vec<u64>,
+    pub(crate) skipped_ignored: Vec<u64>,
 }
 
-impl Chosen {
-    pub(crate) fn of(log: &ChangeLog, wanted: Wanted) -> Result<Chosen, Error> {
+impl Selection {
+    pub(crate) fn of(log: &ChangeLog, wanted: UndoRequest) -> Result<Selection, Error> {
         match wanted {
-            Wanted::Steps(steps) => last(log, steps),
-            Wanted::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
-            Wanted::One { id, at } => one(log, id, at),
-            Wanted::Since(id) => since(log, id),
+            UndoRequest::Steps(steps) => last(log, steps),
+            UndoRequest::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
+            UndoRequest::One { id, at } => one(log, id, at),
+            UndoRequest::Since(id) => since(log, id),
         }
     }
 
     /// Whether the undo includes a path.
-    pub(crate) fn covers(&self, path: &Path) -> bool {
+    pub(crate) fn includes(&self, path: &Path) -> bool {
         self.only.as_ref().is_none_or(|only| path.starts_with(only))
     }
 
     /// Whether the undo includes a directory, which is created and removed with its entries.
-    pub(crate) fn covers_directory(&self, path: &Path) -> bool {
-        self.covers(path) || self.only.as_ref().is_some_and(|only| only.starts_with(path))
+    pub(crate) fn includes_directory(&self, path: &Path) -> bool {
+        self.includes(path) || self.only.as_ref().is_some_and(|only| only.starts_with(path))
     }
 }
 
 /// Changes that are neither undone nor undos, newest first.
-fn standing(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
+fn effective_changes(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
     log.changes.iter().rev().filter(|change| !change.undone && change.undoes.is_empty())
 }
 
-fn last(log: &ChangeLog, steps: usize) -> Result<Chosen, Error> {
+fn last(log: &ChangeLog, steps: usize) -> Result<Selection, Error> {
     let chosen: Vec<HistoryEntry> =
-        standing(log).filter(|change| !change.only_ignored).take(steps).cloned().collect();
+        effective_changes(log).filter(|change| !change.only_ignored).take(steps).cloned().collect();
     let oldest = chosen.last().map_or(0, |change| change.id);
-    let ignored = standing(log).filter(|change| change.only_ignored && change.id > oldest);
+    let ignored = effective_changes(log).filter(|change| change.only_ignored && change.id > oldest);
     let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
     if chosen.len() == steps {
-        return Ok(Chosen { changes: chosen, only: None, passed_over: ignored });
+        return Ok(Selection { changes: chosen, only: None, skipped_ignored: ignored });
     }
     let error = match (chosen.len(), ignored.as_slice()) {
         (0, []) => not_found("there is nothing to take back"),
@@ -67,15 +67,24 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Chosen, Error> {
         ids => error
             .hint(format!(
                 "Nothing was done. A plain Undo passes over changes of ignored files alone; Undo with id takes one of them back: {}.",
-                first_of(ids, NAMED, u64::to_string)
+                first_of(ids, MAX_NAMED_CHANGES, u64::to_string)
             ))
             .with("ignored", ids),
     })
 }
 
-fn last_at(log: &ChangeLog, steps: usize, paths: &[PathBuf], shown: &str) -> Result<Chosen, Error> {
+fn last_at(
+    log: &ChangeLog,
+    steps: usize,
+    paths: &[PathBuf],
+    shown: &str,
+) -> Result<Selection, Error> {
     let at = |path: &Path| -> Vec<HistoryEntry> {
-        standing(log).filter(|change| change.stands_at(path)).take(steps).cloned().collect()
+        effective_changes(log)
+            .filter(|change| change.is_effective_at(path))
+            .take(steps)
+            .cloned()
+            .collect()
     };
     let found = paths.iter().map(|path| (path, at(path))).find(|(_, changes)| !changes.is_empty());
     let hint = "Nothing was done. History lists the changes.";
@@ -87,19 +96,19 @@ fn last_at(log: &ChangeLog, steps: usize, paths: &[PathBuf], shown: &str) -> Res
                 .hint(hint))
         }
         Some((path, changes)) => {
-            Ok(Chosen { changes, only: Some(path.clone()), passed_over: Vec::new() })
+            Ok(Selection { changes, only: Some(path.clone()), skipped_ignored: Vec::new() })
         }
     }
 }
 
-fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Chosen, Error> {
+fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Selection, Error> {
     let change = find(log, id)?;
     if change.undone {
-        return Err(taken_back_already(format!("change {id} is taken back already")));
+        return Err(already_undone(format!("change {id} is taken back already")));
     }
     let changes = vec![change.clone()];
     let Some((paths, shown)) = at else {
-        return Ok(Chosen { changes, only: None, passed_over: Vec::new() });
+        return Ok(Selection { changes, only: None, skipped_ignored: Vec::new() });
     };
     if !change.undoes.is_empty() {
         return Err(Error::invalid(format!(
@@ -107,14 +116,15 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<C
         ))
         .hint("Nothing was done. Leave out path."));
     }
-    match paths.into_iter().find(|path| change.stands_at(path)) {
-        Some(path) => Ok(Chosen { changes, only: Some(path), passed_over: Vec::new() }),
+    match paths.into_iter().find(|path| change.is_effective_at(path)) {
+        Some(path) => Ok(Selection { changes, only: Some(path), skipped_ignored: Vec::new() }),
         None => {
-            let is_taken_back = change.files.iter().any(|file| file.path == shown);
-            Err(match is_taken_back {
-                true => taken_back_already(format!("change {id} of {shown} is taken back already")),
-                false => not_found(format!("change {id} did not change {shown}"))
-                    .hint("Nothing was done. History with its id shows what it changed."),
+            let is_undone = change.files.iter().any(|file| file.path == shown);
+            Err(if is_undone {
+                already_undone(format!("change {id} of {shown} is taken back already"))
+            } else {
+                not_found(format!("change {id} did not change {shown}"))
+                    .hint("Nothing was done. History with its id shows what it changed.")
             })
         }
     }
@@ -122,29 +132,27 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<C
 
 /// All changes from one on, so that the files are as they were before it. An undo made since then of an earlier
 /// change is reverted too; an undo of a later change has no effect any more.
-fn since(log: &ChangeLog, since: u64) -> Result<Chosen, Error> {
+fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
     find(log, since)?;
     let inside = || log.changes.iter().filter(|change| change.id >= since);
     let reaches_back = |change: &&HistoryEntry| {
         !change.undone && change.undoes.iter().any(|undone| *undone < since)
     };
     let reopened: HashSet<u64> = inside().filter(reaches_back).map(|change| change.id).collect();
-    let mut taken = taken_back(log.changes.iter().map(|change| &change.entry), &reopened);
+    let mut undone = undone_parts(log.changes.iter().map(|change| &change.entry), &reopened);
     let mut changes: Vec<HistoryEntry> = Vec::new();
     for change in inside() {
-        let taken_back = taken.remove(&change.id).unwrap_or_default();
-        let stands = change.undoes.is_empty() && !taken_back.is_all_of(&change.entry);
-        if stands || reopened.contains(&change.id) {
-            changes.push(HistoryEntry { taken_back, ..change.clone() });
+        let undone_parts = undone.remove(&change.id).unwrap_or_default();
+        let is_effective = change.undoes.is_empty() && !undone_parts.is_all_of(&change.entry);
+        if is_effective || reopened.contains(&change.id) {
+            changes.push(HistoryEntry { undone_parts, ..change.clone() });
         }
     }
     changes.reverse();
     if changes.is_empty() {
-        return Err(taken_back_already(format!(
-            "all changes since {since} are taken back already"
-        )));
+        return Err(already_undone(format!("all changes since {since} are taken back already")));
     }
-    Ok(Chosen { changes, only: None, passed_over: Vec::new() })
+    Ok(Selection { changes, only: None, skipped_ignored: Vec::new() })
 }
 
 fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
@@ -154,7 +162,7 @@ fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
     })
 }
 
-fn taken_back_already(message: String) -> Error {
+fn already_undone(message: String) -> Error {
     Error::new(ErrorKind::AlreadyApplied, message)
         .hint("Nothing was done. To have it again, give the id of the change that took it back.")
 }

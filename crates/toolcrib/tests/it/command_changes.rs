@@ -59,11 +59,10 @@ impl Fixture {
             for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
                 let about = path.symlink_metadata().unwrap();
-                let content = match about.is_symlink() {
-                    true => {
-                        Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
-                    }
-                    false => about.is_file().then(|| fs::read(&path).unwrap()),
+                let content = if about.is_symlink() {
+                    Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
+                } else {
+                    about.is_file().then(|| fs::read(&path).unwrap())
                 };
                 if about.is_dir() {
                     open.push(path.clone());

@@ -153,9 +153,10 @@ fn tmp_beside_a_root_in_tmp_is_private() {
     // Every path to the root leads to the root.
     let ws = fixture.top.path().join("ws");
     for path in [ws.join("in.txt"), ws.join("../ws/in.txt"), "/tmp/../tmp".into()] {
-        let path = match path.ends_with("tmp") {
-            true => path.join(ws.strip_prefix("/tmp").unwrap()).join("in.txt"),
-            false => path,
+        let path = if path.ends_with("tmp") {
+            path.join(ws.strip_prefix("/tmp").unwrap()).join("in.txt")
+        } else {
+            path
         };
         assert!(
             fixture.reply_text("Read", json!({"file_path": path})).contains("inside"),

@@ -109,9 +109,10 @@ impl Fixture {
 }
 
 fn content(path: &Path, metadata: &fs::Metadata) -> Option<Vec<u8>> {
-    match metadata.is_symlink() {
-        true => Some(fs::read_link(path).unwrap().into_os_string().into_encoded_bytes()),
-        false => metadata.is_file().then(|| fs::read(path).unwrap()),
+    if metadata.is_symlink() {
+        Some(fs::read_link(path).unwrap().into_os_string().into_encoded_bytes())
+    } else {
+        metadata.is_file().then(|| fs::read(path).unwrap())
     }
 }
 

@@ -42,8 +42,8 @@ struct Bases {
 
 enum Entry {
     Whole(ObjectKind),
-    OfOffset(u64),
-    OfName(ObjectId),
+    DeltaOfOffset(u64),
+    DeltaOfObject(ObjectId),
 }
 
 impl Pack {
@@ -113,11 +113,11 @@ impl Pack {
                     self.keep(at, &object);
                     break object;
                 }
-                Entry::OfOffset(base) => {
+                Entry::DeltaOfOffset(base) => {
                     deltas.push((at, content));
                     at = base;
                 }
-                Entry::OfName(base) => {
+                Entry::DeltaOfObject(base) => {
                     deltas.push((at, content));
                     break store.read_base(base, depth + deltas.len())?;
                 }
@@ -170,11 +170,11 @@ impl Pack {
                     byte = bytes.next()?;
                     back = (back + 1).checked_mul(128)? | u64::from(byte & 0x7f);
                 }
-                Entry::OfOffset(offset.checked_sub(back).filter(|base| *base < offset)?)
+                Entry::DeltaOfOffset(offset.checked_sub(back).filter(|base| *base < offset)?)
             }
             7 => {
                 let name: Vec<u8> = bytes.by_ref().take(NAME_BYTES as usize).collect();
-                Entry::OfName(ObjectId::from_bytes(&name)?)
+                Entry::DeltaOfObject(ObjectId::from_bytes(&name)?)
             }
             _ => return None,
         };
@@ -186,7 +186,7 @@ impl Pack {
         if size > MAX_OBJECT_BYTES {
             return None;
         }
-        let from = From { file: &self.content, position: start };
+        let from = ReadFrom { file: &self.content, position: start };
         let mut content = Vec::with_capacity(usize::try_from(size.min(1 << 20)).ok()?);
         let inflated = ZlibDecoder::new(BufReader::with_capacity(READ_BYTES, from));
         inflated.take(size + 1).read_to_end(&mut content).ok()?;
@@ -195,12 +195,12 @@ impl Pack {
 }
 
 /// Reads a file from a position on.
-struct From<'a> {
+struct ReadFrom<'a> {
     file: &'a FileParts,
     position: u64,
 }
 
-impl Read for From<'_> {
+impl Read for ReadFrom<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(self.position, buffer);
         let read = read.map_err(|_| io::Error::from(io::ErrorKind::Other))?;

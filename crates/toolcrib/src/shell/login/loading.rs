@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use toolcrib_exec::{AllowAll, Ending, Job, Shells, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
-use crate::sandbox::is_enough;
+use crate::sandbox::is_sufficient;
 use crate::shell::read_only_sandbox;
 
 /// A command waits at most this long after the start of the runtime.
-const PATIENCE: Duration = Duration::from_secs(1);
+const COMMAND_WAIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time limit of the shell in a sandbox. It can write nothing, so it may be ended at any time.
-const MOST: Duration = Duration::from_secs(60);
+const SHELL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time for the shell to exit after it has printed the environment.
-const REST: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval of checks for output and for cancellation.
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Limit of the output.
 const MAX_BYTES: usize = 4 << 20;
@@ -63,7 +63,7 @@ pub(in crate::shell) enum Loaded {
     #[default]
     NotYet,
     /// The shell printed no environment.
-    Nothing,
+    Failed,
     Variables(Arc<Variables>),
 }
 
@@ -71,10 +71,10 @@ impl Login {
     /// Starts loading.
     pub(in crate::shell) fn load(probe: LoginProbe) -> Login {
         let shared = Arc::new(Shared::default());
-        let to_tell = shared.clone();
+        let for_thread = shared.clone();
         let thread = std::thread::Builder::new().name("toolcrib-login".to_owned());
-        if thread.spawn(move || probe.run(&to_tell)).is_err() {
-            shared.tell(Loaded::Nothing);
+        if thread.spawn(move || probe.run(&for_thread)).is_err() {
+            shared.set(Loaded::Failed);
         }
         Login { shared, began: Instant::now() }
     }
@@ -83,7 +83,7 @@ impl Login {
     pub(in crate::shell) fn wait(&self) -> Loaded {
         let mut state = self.shared.lock();
         while matches!(state.loaded, Loaded::NotYet) {
-            let left = PATIENCE.saturating_sub(self.began.elapsed());
+            let left = COMMAND_WAIT_TIMEOUT.saturating_sub(self.began.elapsed());
             if left.is_zero() {
                 break;
             }
@@ -105,7 +105,7 @@ impl Drop for Login {
 }
 
 impl Shared {
-    fn tell(&self, loaded: Loaded) {
+    fn set(&self, loaded: Loaded) {
         self.lock().loaded = loaded;
         self.changed.notify_all();
     }
@@ -123,41 +123,40 @@ impl LoginProbe {
         let run = kept.as_ref().is_none_or(|kept| kept.run_again);
         let had_one = kept.is_some();
         if let Some(kept) = kept {
-            shared.tell(Loaded::Variables(Arc::new(kept.variables)));
+            shared.set(Loaded::Variables(Arc::new(kept.variables)));
         }
         // Determined by a test, which the first command would otherwise wait for.
         self.shells.enforced();
         if !run {
             return;
         }
-        let variables = self.ask_the_shell(environment, shared);
+        let variables = self.run_login_shell(environment, shared);
         if let (Some(state), Some(variables)) = (&self.state, &variables) {
             cache::write(state, &fingerprint, variables);
         }
         match variables {
-            Some(variables) => shared.tell(Loaded::Variables(Arc::new(variables))),
+            Some(variables) => shared.set(Loaded::Variables(Arc::new(variables))),
             None if had_one => {}
-            None => shared.tell(Loaded::Nothing),
+            None => shared.set(Loaded::Failed),
         }
     }
 
     /// Runs the shell without write access if the system supports it: a command may have written the files that
     /// it executes, and a profile that is killed while it holds a lock would leave the lock behind.
-    fn ask_the_shell(&self, environment: Variables, shared: &Shared) -> Option<Variables> {
+    fn run_login_shell(&self, environment: Variables, shared: &Shared) -> Option<Variables> {
         let command = login_command(&self.bash, &self.shell, environment);
         let jobs = self.shells.session(1);
-        let confined = is_enough(self.shells.enforced());
-        let job = match confined {
-            true => {
-                let sandbox = read_only_sandbox(&jobs, &self.hidden, &self.tmp)?;
-                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
-            }
-            false => jobs.start(&command),
+        let confined = is_sufficient(self.shells.enforced());
+        let job = if confined {
+            let sandbox = read_only_sandbox(&jobs, &self.hidden, &self.tmp)?;
+            jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
+        } else {
+            jobs.start(&command)
         };
         let job = job.ok()?;
-        let variables = read(&job, confined.then_some(MOST), shared);
+        let variables = read(&job, confined.then_some(SHELL_TIMEOUT), shared);
         if variables.is_some() {
-            job.wait(REST, |now| !now.status.is_running());
+            job.wait(EXIT_TIMEOUT, |now| !now.status.is_running());
         }
         job.end(Ending::Prompt, Status::Killed);
         variables
@@ -166,15 +165,15 @@ impl LoginProbe {
 
 /// Reads the variables as soon as they are printed. `None` if the shell exits first, takes too long, or is no
 /// longer needed.
-fn read(job: &Job, most: Option<Duration>, shared: &Shared) -> Option<Variables> {
+fn read(job: &Job, timeout: Option<Duration>, shared: &Shared) -> Option<Variables> {
     let began = Instant::now();
     loop {
-        let now = job.wait(GLANCE, |now| now.closed);
+        let now = job.wait(POLL_INTERVAL, |now| now.closed);
         let bytes = usize::try_from(now.written).unwrap_or(MAX_BYTES).min(MAX_BYTES);
         if let Some(variables) = parse(&job.read(0, bytes).1) {
             return Some(variables);
         }
-        let is_late = most.is_some_and(|most| began.elapsed() >= most);
+        let is_late = timeout.is_some_and(|most| began.elapsed() >= most);
         if now.closed || is_late || shared.lock().stop {
             return None;
         }

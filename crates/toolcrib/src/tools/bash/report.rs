@@ -11,7 +11,7 @@ use super::exit_status::answers_by_exit_code;
 use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
-use crate::output_notes::{bracketed, escapes};
+use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
 use crate::sandbox::{Danger, refusals};
@@ -69,7 +69,7 @@ impl Report {
         let pipe_codes = left_by_shell.map(|left| left.pipe_codes.clone()).unwrap_or_default();
         notes.extend(dropped_note(&started.job, &now));
         notes.extend(masked_note(masked));
-        let escaped = escapes(&shown.text);
+        let escaped = escape_note(&shown.text);
         notes.extend(escaped.iter().map(|(note, _)| note.clone()));
         let directory = started.directory.clone();
         Report {

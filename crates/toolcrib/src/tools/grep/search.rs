@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
         cancelled: &'a (dyn Fn() -> bool + Sync),
         began: Instant,
     ) -> Search<'a> {
-        let stop = Deadline::new(cx.search_until(), cancelled);
+        let stop = Deadline::new(cx.search_deadline(), cancelled);
         let listing = list(cx, asked, &stop);
         let mut unchosen = Unchosen::default();
         let files = choose(cx, asked, &listing, &mut unchosen);
@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
             listing: &self.listing,
             pattern,
             letters: &AsRead,
-            tables: self.cx.tables(&self.asked.ground.tree),
+            tables: self.cx.listing_caches(&self.asked.ground.tree),
             // What is named is searched: window by window, or whole if matches may go over lines.
             max_bytes: match named && pattern.multiline() {
                 true => limits.edit_bytes,
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
     pub(super) fn unseen(&self, looked: &Searched) -> Vec<String> {
         let mut unseen = self.left_out().unseen();
         let tree = &self.asked.ground.tree;
-        unseen.extend(self.cx.tables(tree).and_then(|tables| tables.take_alarm(tree)));
+        unseen.extend(self.cx.listing_caches(tree).and_then(|tables| tables.take_alarm(tree)));
         let skipped = &looked.skipped;
         if skipped.unreadable > 0 {
             let names = self.left_out().names(&skipped.unreadable_names, skipped.unreadable);
