@@ -42,7 +42,7 @@ pub trait Approver: Sync {
 pub struct Question<'a> {
     /// Name of the tool.
     pub tool: &'a str,
-    /// What the call would access, with resolved paths.
+    /// Accesses of the call, with resolved paths.
     pub accesses: &'a [Access],
     /// Working directory of a command of the call.
     pub directory: &'a Path,

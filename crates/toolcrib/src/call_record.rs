@@ -33,7 +33,7 @@ pub struct Record {
     pub tool: String,
     /// Arguments. Long strings are truncated and marked.
     pub arguments: Value,
-    /// What the call accessed, with resolved paths.
+    /// Accesses of the call, with resolved paths.
     pub accesses: Vec<Access>,
     /// Decision and the rule that made it. `None` if the call failed before the decision.
     pub decision: Option<(toolcrib_policy::Decision, String)>,

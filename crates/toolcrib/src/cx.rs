@@ -128,7 +128,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    fn place(&self, effect: Effect, path: &Path) -> Result<ResolvedPath, Error> {
+    fn granted_path(&self, effect: Effect, path: &Path) -> Result<ResolvedPath, Error> {
         self.grant.place(self.runtime, self.session, effect, path)
     }
 }

@@ -53,7 +53,7 @@ const DECODER_WAIT_TIMEOUT: Duration = Duration::from_secs(40);
 ///     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
 ///         return code;
 ///     }
-///     // What the program is for.
+///     // The program's own work.
 ///     ExitCode::SUCCESS
 /// }
 /// ```

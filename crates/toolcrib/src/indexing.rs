@@ -8,7 +8,7 @@ use toolcrib_search::{Deadline, IndexStatus, Listing, Walk};
 
 use crate::error::Error;
 use crate::runtime::Runtime;
-use crate::search_decoder::AsRead;
+use crate::search_decoder::SearchDecoder;
 
 /// Search index of one root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Runtime {
     /// journal, the index is stored beside it for later processes.
     pub fn build_indexes(&self) -> Result<Vec<RootIndex>, Error> {
         self.each_tree(BUILD_TIMEOUT, |tree, listing| {
-            self.tables().build_index(tree, listing, &AsRead);
+            self.tables().build_index(tree, listing, &SearchDecoder);
             Ok(self.root_index(tree, listing))
         })
     }

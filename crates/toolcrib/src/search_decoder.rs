@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use toolcrib_search::{ChunkDecoder, Decoded, Decoder};
 use toolcrib_text::{Detector, TextProperties, Transcoder};
 
-pub(crate) struct AsRead;
+pub(crate) struct SearchDecoder;
 
-impl Decoder for AsRead {
+impl Decoder for SearchDecoder {
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
         let (properties, mut detector) = (TextProperties::of(bytes), Detector::default());
         detector.feed(bytes);
@@ -32,7 +32,7 @@ impl Decoder for AsRead {
         }
         let encoding = detector.finish(&properties);
         let text = encoding.stream().feed(beginning, false).into_owned();
-        Some(Box::new(InPieces {
+        Some(Box::new(StreamingDecoder {
             stream: encoding.stream(),
             encoding: (!encoding.is_utf8()).then(|| encoding.name()),
             ends_with_cr: ends_with_cr(&text),
@@ -41,13 +41,13 @@ impl Decoder for AsRead {
 }
 
 /// Decodes a large file in chunks. The beginning determines the encoding and the line ends, as in Read.
-struct InPieces {
+struct StreamingDecoder {
     stream: Transcoder,
     encoding: Option<&'static str>,
     ends_with_cr: bool,
 }
 
-impl ChunkDecoder for InPieces {
+impl ChunkDecoder for StreamingDecoder {
     fn encoding(&self) -> Option<&'static str> {
         self.encoding
     }

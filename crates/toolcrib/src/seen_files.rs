@@ -1,4 +1,4 @@
-//! What a session has seen of a file, identified by content hash, not by time.
+//! The content that a session has seen of a file, identified by hash, not by time.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};

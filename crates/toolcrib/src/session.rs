@@ -205,7 +205,7 @@ impl Session {
         !lock(&self.refused).is_disjoint(asks)
     }
 
-    /// What the session last saw of a file.
+    /// The content that the session last saw of a file.
     pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
         lock(&self.seen).get(path).cloned()
     }

@@ -116,7 +116,7 @@ impl ShellHost {
         self.sandbox.as_ref()
     }
 
-    /// What this system can enforce.
+    /// Restrictions that this system can enforce.
     pub(crate) fn enforced(&self) -> &Enforced {
         self.shells.enforced()
     }

@@ -91,7 +91,49 @@ impl Cx<'_> {
     /// # Errors
     ///
     /// Fails if the call has not declared the path for writing, if the file cannot be read or written, if it
-    /// keeps changing (kind [`ErrorKind::Stale`]), or if `change` fails. After an error the file is unchanged.
+    /// keeps changing (kind [`ErrorKind::Stale`]), or if `change` fails.
+    ///
+    /// # Example
+    ///
+    /// The `run` method of a tool that appends a line to a file:
+    ///
+    /// ```
+    /// # use toolcrib::{
+    /// #     Access, Call, Category, Cx, Error, Hints, JsonSchema, Options, Reply, Runtime, Tool,
+    /// # };
+    /// # /// Appends a line to a file.
+    /// # #[derive(serde::Deserialize, JsonSchema)]
+    /// # struct Append {
+    /// #     file_path: String,
+    /// #     line: String,
+    /// # }
+    /// # impl Tool for Append {
+    /// #     const NAME: &'static str = "Append";
+    /// #     const CATEGORY: Category = Category::File;
+    /// #     const HINTS: Hints = Hints::EDITS;
+    /// #     fn access(&self) -> Vec<Access> {
+    /// #         vec![Access::Write(self.file_path.clone().into())]
+    /// #     }
+    /// fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+    ///     let updated = cx.update(&self.file_path, |current| {
+    ///         let mut content = current.map_or_else(Vec::new, |content| content.to_vec());
+    ///         content.extend_from_slice(self.line.as_bytes());
+    ///         content.push(b'\n');
+    ///         Ok(content)
+    ///     })?;
+    ///     Ok(Reply::new(format!("{} bytes", updated.now.len())))
+    /// }
+    /// # }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let mut runtime = Runtime::builder().root(directory.path()).build()?;
+    /// # runtime.register::<Append>()?;
+    /// # let call = Call::new("Append", serde_json::json!({"file_path": "log", "line": "one"}));
+    /// # let reply = runtime.call(&runtime.session(), call, Options::default())?;
+    /// # assert_eq!(reply.text(), "4 bytes");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn update(
         &self,
         path: impl AsRef<Path>,
@@ -199,7 +241,7 @@ impl Cx<'_> {
     /// The file or symlink at the path of a change. Symlinks are not followed. Protected names are allowed.
     pub(crate) fn entry(&self, path: &Path) -> Result<ResolvedPath, Error> {
         // The call must have declared that it may write any changed file.
-        self.place(Effect::Write, Path::new("."))?;
+        self.granted_path(Effect::Write, Path::new("."))?;
         entry(self.runtime, self.session, path)
     }
 
@@ -217,12 +259,12 @@ impl Cx<'_> {
 
     /// Content of a file that the call has declared for reading or writing. `None` if it does not exist.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Content>, Error> {
-        self.read_resolved(&self.place(Effect::Read, path)?)
+        self.read_resolved(&self.granted_path(Effect::Read, path)?)
     }
 
     /// Mode bits of a file, if it exists.
     pub(crate) fn mode(&self, path: &Path) -> Result<Option<u32>, Error> {
-        Ok(self.place(Effect::Read, path)?.mode())
+        Ok(self.granted_path(Effect::Read, path)?.mode())
     }
 
     fn read_resolved(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
@@ -235,7 +277,7 @@ impl Cx<'_> {
 
     /// Resolves a path again. It must still lead to the granted file.
     fn resolve_for_writing(&self, path: &Path) -> Result<ResolvedPath, Error> {
-        let granted = self.place(Effect::Write, path)?;
+        let granted = self.granted_path(Effect::Write, path)?;
         let place = resolve(self.runtime, self.session, Effect::Write, path)?;
         if place.path() == granted.path() {
             return Ok(place);
@@ -291,7 +333,7 @@ impl Cx<'_> {
         Ok(Changed::of(&committed))
     }
 
-    /// What the session has seen of each file after these edits: the whole file if it is new, or if the session
+    /// The seen state of each file after these edits: the whole file if it is new, or if the session
     /// had seen all of it before.
     fn seen_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
         let known = |(edit, place): &(FileEdit, ResolvedPath)| {
@@ -310,7 +352,7 @@ impl Cx<'_> {
         edits.iter().map(known).collect()
     }
 
-    /// What the session has seen of a file after it is restored: its hash, not its content. An unseen file
+    /// The seen state of a file after it is restored: its hash, not its content. An unseen file
     /// stays unseen. A file with the content that the session saw keeps its state.
     fn seen_after_restore(
         &self,

@@ -24,14 +24,14 @@ impl Cx<'_> {
     /// Fails if the call has not declared the path for reading or writing, if the file does not exist, or if it
     /// is not a regular file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenFile, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         self.open_at(&place)
     }
 
     /// Returns whether a file, directory or other entry exists at the path. Fails if the call has not declared
     /// the path.
     pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool, Error> {
-        Ok(self.place(Effect::Read, path.as_ref())?.kind().is_some())
+        Ok(self.granted_path(Effect::Read, path.as_ref())?.kind().is_some())
     }
 
     /// Opens a directory for listing.
@@ -41,7 +41,7 @@ impl Cx<'_> {
     /// Fails if the call has not declared the path for reading, if it does not exist, or if it is not a
     /// directory.
     pub fn list(&self, path: impl AsRef<Path>) -> Result<Directory, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         if place.kind().is_none() {
             return Err(self.missing_error(&place));
         }
@@ -55,7 +55,7 @@ impl Cx<'_> {
     /// Returns a path as replies show it: resolved, and relative to the session's directory if it is below it.
     /// Fails if the call has not declared the path.
     pub fn show(&self, path: impl AsRef<Path>) -> Result<String, Error> {
-        Ok(self.show_place(&self.place(Effect::Read, path.as_ref())?))
+        Ok(self.show_place(&self.granted_path(Effect::Read, path.as_ref())?))
     }
 
     /// Why a resolved path is hidden. `None` if it is not.
@@ -65,13 +65,13 @@ impl Cx<'_> {
 
     /// The resolved path, by which the session records what it has seen.
     pub(crate) fn real_path(&self, path: impl AsRef<Path>) -> Result<PathBuf, Error> {
-        Ok(self.place(Effect::Read, path.as_ref())?.path())
+        Ok(self.granted_path(Effect::Read, path.as_ref())?.path())
     }
 
     /// Describes where a path leads (`given → real`) if it leads through a symlink, or if the file has another
     /// name that looks the same. `None` otherwise. Fails if the call has not declared the path.
     pub fn followed_link(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         let given = visible_name(path.as_ref().as_os_str().as_encoded_bytes());
         let shown = |name: &OsStr| visible_name(name.as_encoded_bytes());
         let name = path.as_ref().file_name().map(shown);

@@ -35,7 +35,7 @@ impl SearchScope {
 impl<'a> Cx<'a> {
     /// Resolves a file or directory to search. The call must have declared it for reading.
     pub(crate) fn search_scope(&self, path: impl AsRef<Path>) -> Result<SearchScope, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         match place.kind() {
             Some(FileKind::File | FileKind::Directory) => {
                 let tree = TreeReader::around(&place);

@@ -169,15 +169,15 @@ fn writes_after_the_reply_are_recorded() {
             std::thread::sleep(Duration::from_millis(5));
         }
         // The last process has written and is about to exit.
-        let mut said = String::new();
+        let mut text = String::new();
         for _ in 0..2_000 {
-            said += fixture.call("BashOutput", json!({"bash_id": job})).unwrap().output();
-            if said.contains("modified a.txt") {
+            text += fixture.call("BashOutput", json!({"bash_id": job})).unwrap().output();
+            if text.contains("modified a.txt") {
                 break;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(said.contains("modified a.txt"), "{said}");
+        assert!(text.contains("modified a.txt"), "{text}");
         assert_ne!(fs::read(fixture.path("a.txt")).unwrap(), before);
         while fs::read(fixture.path("a.txt")).unwrap() != before {
             fixture.call("Undo", json!({})).unwrap();
@@ -216,8 +216,8 @@ fn command_without_changes_leaves_no_entry() {
 fn failed_command_reports_its_changes() {
     let fixture = Fixture::new();
     let error = fixture.call("Bash", json!({"command": "rm a.txt; exit 3"})).unwrap_err();
-    let said = error.to_string();
-    assert!(said.contains("[deleted a.txt; Undo with id 1 takes it back]"), "{said}");
+    let text = error.to_string();
+    assert!(text.contains("[deleted a.txt; Undo with id 1 takes it back]"), "{text}");
     fixture.call("Undo", json!({})).unwrap();
     assert_eq!(fs::read_to_string(fixture.path("a.txt")).unwrap(), "one\ntwo\n");
 }

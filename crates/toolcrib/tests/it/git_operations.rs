@@ -80,8 +80,8 @@ impl GitFixture {
         }
         let configuration = "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[gc]\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n[advice]\n\tdetachedHead = false\n";
         fs::write(here.top.path().join("home/.gitconfig"), configuration).unwrap();
-        let (code, said) = here.outside(SETUP, &here.template.join("ws"));
-        assert_eq!(code, 0, "{said}");
+        let (code, text) = here.run_outside(SETUP, &here.template.join("ws"));
+        assert_eq!(code, 0, "{text}");
         here
     }
 
@@ -106,16 +106,16 @@ impl GitFixture {
     }
 
     /// Creates the workspace anew and runs a script in it.
-    pub(crate) fn make(&self, setup: &str) {
+    pub(crate) fn set_up(&self, setup: &str) {
         for directory in ["ws", "outside.git", "state"] {
             let _ = fs::remove_dir_all(self.top.path().join(directory));
         }
         let copy = "cp -a template/ws template/outside.git . && cd ws && git -C repo update-index -q --refresh\n";
-        let (code, said) = self.outside(&format!("set -e; {copy}{setup}"), self.top.path());
-        assert_eq!(code, 0, "{said}");
+        let (code, text) = self.run_outside(&format!("set -e; {copy}{setup}"), self.top.path());
+        assert_eq!(code, 0, "{text}");
     }
 
-    pub(crate) fn outside(&self, script: &str, directory: &Path) -> (i64, String) {
+    pub(crate) fn run_outside(&self, script: &str, directory: &Path) -> (i64, String) {
         let output = Command::new("bash")
             .args(["-c", script])
             .env_clear()
@@ -123,8 +123,8 @@ impl GitFixture {
             .current_dir(directory)
             .output()
             .unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code().unwrap_or(-1).into(), String::from_utf8_lossy(&said).into_owned())
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap_or(-1).into(), String::from_utf8_lossy(&text).into_owned())
     }
 
     pub(crate) fn runtime(&self) -> (Runtime, Session) {
@@ -153,8 +153,8 @@ impl GitFixture {
         let is_bare = directory.join("objects").is_dir() && directory.join("HEAD").is_file();
         if is_bare || directory.join(".git").exists() {
             let ask = "git for-each-ref; git rev-parse HEAD; git symbolic-ref -q HEAD; git status --porcelain; git stash list; git config --local -l; git worktree list; git fsck --no-dangling --no-progress 2>&1; ls .git/hooks hooks 2>/dev/null";
-            let (_, said) = self.outside(ask, directory);
-            state.insert(format!("repository {}", relative(directory)), said);
+            let (_, text) = self.run_outside(ask, directory);
+            state.insert(format!("repository {}", relative(directory)), text);
         }
         if is_bare {
             return;
@@ -180,33 +180,33 @@ impl GitFixture {
 
     fn check(&self, row: &Row) -> Result<(), String> {
         let in_repo = self.ws().join("repo");
-        self.make(row.setup);
+        self.set_up(row.setup);
         let before = self.state();
-        let (outside_code, outside_said) = self.outside(row.command, &in_repo);
+        let (outside_code, outside_text) = self.run_outside(row.command, &in_repo);
         let outside = self.state();
-        self.make(row.setup);
+        self.set_up(row.setup);
         let (runtime, session) = self.runtime();
         let call = Call::new("Bash", json!({"command": row.command, "cwd": "repo"}));
         let reply = runtime.call(&session, call, Options::default());
-        let (code, said) = match &reply {
+        let (code, text) = match &reply {
             Ok(reply) => (reply.metadata()["exit_code"].as_i64(), reply.output().to_owned()),
             Err(error) => (error.metadata()["exit_code"].as_i64(), error.text().to_string()),
         };
         let inside = self.state();
-        let about = || format!("said {said}\noutside said {outside_code} {outside_said}");
+        let about = || format!("inside: {text}\noutside: exit code {outside_code}, {outside_text}");
         match &row.expected {
             Expected::Same => {
                 let difference = difference(&outside, &inside);
                 if !difference.is_empty() || code != Some(outside_code) {
                     return Err(format!("exit code {code:?}\n{difference}{}", about()));
                 }
-                if said.contains("refused") || said.contains("was not changed") {
+                if text.contains("refused") || text.contains("was not changed") {
                     return Err(format!("a note of a refusal\n{}", about()));
                 }
             }
             Expected::Refused(sentence) => {
                 let difference = difference(&before, &inside);
-                if !difference.is_empty() || !said.contains(sentence) {
+                if !difference.is_empty() || !text.contains(sentence) {
                     return Err(format!("{difference}{}", about()));
                 }
             }
@@ -220,7 +220,7 @@ impl GitFixture {
                     state.into_iter().filter(|(name, _)| !name.starts_with("repository")).collect()
                 };
                 let difference = difference(&of_files(expected), &of_files(inside));
-                if !difference.is_empty() || !said.contains(sentence) {
+                if !difference.is_empty() || !text.contains(sentence) {
                     return Err(format!("{difference}{}", about()));
                 }
             }

@@ -18,7 +18,7 @@ impl Commands {
     /// Creates a workspace with a repository, modified by a script.
     fn after(setup: &str) -> Commands {
         let here = GitFixture::new();
-        here.make(setup);
+        here.set_up(setup);
         let (runtime, session) = here.runtime();
         Commands { here, runtime, session }
     }
@@ -46,7 +46,7 @@ const NESTED: &str = "cp -a repo copy && mv copy repo/nested && cp -a remote.git
 /// State of a repository, as git reports it and as files.
 fn repositories(commands: &Commands) -> String {
     let look = "for d in .git bare.git nested/.git wide/deep/.git; do echo $d; (cd $d && find . ! -name '*.lock' | sort; cat HEAD config; git --git-dir=. fsck --no-progress --no-dangling 2>&1; git --git-dir=. for-each-ref); done";
-    commands.here.outside(look, &commands.here.ws().join("repo")).1
+    commands.here.run_outside(look, &commands.here.ws().join("repo")).1
 }
 
 #[test]
@@ -72,14 +72,14 @@ fn user_repository_is_never_partially_removed() {
         "d=$(echo .git); rm $d/HEAD $d/config $d/index; rm -r $d/objects; rmdir $d/refs",
         "echo 'import os,sys\nfor r,d,f in os.walk(sys.argv[1],topdown=False):\n  for n in f:\n    try: os.remove(r+\"/\"+n)\n    except OSError: pass' > /tmp/r.py; python3 /tmp/r.py .",
     ] {
-        let said = commands.output(command);
-        assert_eq!(repositories(&commands), before, "{command}: {said}");
+        let text = commands.output(command);
+        assert_eq!(repositories(&commands), before, "{command}: {text}");
         // A successful command is told about a denial once per session.
-        if said.starts_with("exit code") {
-            assert!(said.contains("nothing of it was removed"), "{command}: {said}");
+        if text.starts_with("exit code") {
+            assert!(text.contains("nothing of it was removed"), "{command}: {text}");
         }
-        let notes = said.lines().filter(|line| line.starts_with("[refused by the sandbox")).count();
-        assert!(notes <= 3, "{said}");
+        let notes = text.lines().filter(|line| line.starts_with("[refused by the sandbox")).count();
+        assert!(notes <= 3, "{text}");
         // The files are in the journal, the commits in the repository.
         commands.output("git checkout -q -f main");
     }
@@ -98,9 +98,9 @@ fn repository_created_by_a_command_can_be_removed() {
         ("git worktree add -q ../one side", "rm -rf ../one && git worktree prune"),
     ] {
         commands.output(make);
-        let said = commands.output(remove);
+        let text = commands.output(remove);
         for name in ["one", "two", "two.git", "repo/inner"] {
-            assert!(!commands.here.ws().join(name).exists(), "{make}; {remove}: {said}");
+            assert!(!commands.here.ws().join(name).exists(), "{make}; {remove}: {text}");
         }
     }
 }
@@ -138,12 +138,12 @@ fn session_commits_cannot_write_protected_files() {
         // Another path.
         "git update-index --add --cacheinfo 100644,$(git rev-parse main:a.txt),.envrc; git checkout-index -qf .envrc; git reset -q --hard",
     ] {
-        let said = commands.output(command);
-        let found = commands.here.outside(
+        let text = commands.output(command);
+        let found = commands.here.run_outside(
             "grep -rl EVIL --include=.envrc --include=evil . --exclude-dir=.git; grep -l two repo/.envrc",
             &commands.here.ws(),
         );
-        assert_eq!(found.1, "", "{command}: {said}");
+        assert_eq!(found.1, "", "{command}: {text}");
     }
     let kept = commands.read("repo/.envrc").unwrap();
     assert!(kept.starts_with("export A="), "{kept}");
@@ -155,11 +155,11 @@ fn rejected_write_is_reported_and_keeps_the_old_content() {
         "cd repo && git checkout -qb b1 && sed -i 1i#one .envrc && git commit -qam one && git checkout -qb b2 main && echo '#two' >> .envrc && git commit -qam two && git checkout -q b1",
     );
     let before = commands.read("repo/.envrc");
-    let said = commands.output("git merge -q --no-edit b2");
-    assert_eq!(commands.read("repo/.envrc"), before, "{said}");
-    assert!(said.contains("[not written, since programs run what it says"), "{said}");
-    assert!(said.contains("git checkout -- repo/.envrc"), "{said}");
-    assert!(!said.contains("refused by the sandbox"), "{said}");
+    let text = commands.output("git merge -q --no-edit b2");
+    assert_eq!(commands.read("repo/.envrc"), before, "{text}");
+    assert!(text.contains("[not written, since programs run what it says"), "{text}");
+    assert!(text.contains("git checkout -- repo/.envrc"), "{text}");
+    assert!(!text.contains("refused by the sandbox"), "{text}");
 }
 
 #[test]
@@ -167,59 +167,60 @@ fn removed_protected_files_can_be_restored() {
     let commands = Commands::after(
         "echo mine > repo/src/.envrc; echo '{\"deny\":1}' > repo/.claude/settings.local.json",
     );
-    let said = commands.output("rm .envrc src/.envrc sub/.envrc .claude/settings.json");
-    assert!(said.contains("Undo with id"), "{said}");
+    let text = commands.output("rm .envrc src/.envrc sub/.envrc .claude/settings.json");
+    assert!(text.contains("Undo with id"), "{text}");
     assert_eq!((commands.read("repo/.envrc"), commands.read("repo/src/.envrc")), (None, None));
     commands.call("Undo", json!({})).unwrap();
     assert_eq!(commands.read("repo/src/.envrc").as_deref(), Some("mine\n"));
     assert_eq!(commands.read("repo/.envrc").as_deref(), Some("export A=2\n"));
     assert_eq!(commands.read("repo/.claude/settings.json").as_deref(), Some("{}\n"));
     // The file can restrict agents, and no commit contains it.
-    let said = commands.output("rm .claude/settings.local.json");
-    assert!(said.contains("refused by the sandbox: the path shown above"), "{said}");
+    let text = commands.output("rm .claude/settings.local.json");
+    assert!(text.contains("refused by the sandbox: the path shown above"), "{text}");
     assert!(commands.read("repo/.claude/settings.local.json").is_some());
 }
 
 #[test]
 fn moved_head_is_reported() {
     let commands = Commands::after("");
-    let said = commands.output("git checkout -q first");
-    assert!(said.contains("restores these files only]"), "{said}");
-    assert!(said.contains("[HEAD moved from ") && said.contains("(main) to"), "{said}");
-    assert!(said.contains("`git checkout main` does]"), "{said}");
-    let said = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
-    assert!(said.contains("(detached) to") && said.contains("(main), and Undo"), "{said}");
-    let said = commands.output("echo x >> a.txt && git commit -qam x");
-    assert!(said.contains("`git reset "), "{said}");
-    let said = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
-    assert!(said.contains("takes it back]") && !said.contains("HEAD moved"), "{said}");
-    let said = commands.output("git commit -qam y");
-    assert!(!said.contains("HEAD moved"), "{said}");
+    let text = commands.output("git checkout -q first");
+    assert!(text.contains("restores these files only]"), "{text}");
+    assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
+    assert!(text.contains("`git checkout main` does]"), "{text}");
+    let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
+    assert!(text.contains("(detached) to") && text.contains("(main), and Undo"), "{text}");
+    let text = commands.output("echo x >> a.txt && git commit -qam x");
+    assert!(text.contains("`git reset "), "{text}");
+    let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
+    assert!(text.contains("takes it back]") && !text.contains("HEAD moved"), "{text}");
+    let text = commands.output("git commit -qam y");
+    assert!(!text.contains("HEAD moved"), "{text}");
 }
 
 /// Git stats a file right after a patch has written and closed it, so such a file must be replaced as a whole.
 #[test]
 fn patches_may_write_committed_content_to_protected_files() {
     let commands = Commands::after("");
-    let said =
+    let text =
         commands.output("git format-patch -q main..topic -o ../patches && git am -q ../patches/*");
-    assert_eq!(commands.read("repo/.envrc").as_deref(), Some("export A=4\n"), "{said}");
-    let status = commands.here.outside("git status --porcelain", &commands.here.ws().join("repo"));
-    assert_eq!(status.1, "", "{said}");
-    let said = commands.output("sed -i s/A=3/EVIL=3/ ../patches/0002*; git reset -q --hard main@{3}; git am -q ../patches/*; git am --abort");
-    assert!(!commands.read("repo/.envrc").unwrap().contains("EVIL"), "{said}");
+    assert_eq!(commands.read("repo/.envrc").as_deref(), Some("export A=4\n"), "{text}");
+    let status =
+        commands.here.run_outside("git status --porcelain", &commands.here.ws().join("repo"));
+    assert_eq!(status.1, "", "{text}");
+    let text = commands.output("sed -i s/A=3/EVIL=3/ ../patches/0002*; git reset -q --hard main@{3}; git am -q ../patches/*; git am --abort");
+    assert!(!commands.read("repo/.envrc").unwrap().contains("EVIL"), "{text}");
 }
 
 #[test]
 fn undo_reports_unreverted_repository_changes() {
     let commands = Commands::after("");
-    let said = commands.output("git clone -q . made");
-    assert!(said.contains("restores these files only"), "{said}");
-    assert!(said.contains("made/.git was made, and Undo does not remove it"), "{said}");
-    let said = commands.output("rm -rf made");
-    assert!(said.contains("made/.git was removed, and Undo does not bring it back"), "{said}");
-    let said = commands.output("git worktree add -q wt first");
-    assert!(said.contains("wt/.git was made"), "{said}");
-    let said = commands.output("echo more >> a.txt; git stash -q");
-    assert!(said.contains("the stash has changed") || !said.contains("Undo with id"), "{said}");
+    let text = commands.output("git clone -q . made");
+    assert!(text.contains("restores these files only"), "{text}");
+    assert!(text.contains("made/.git was made, and Undo does not remove it"), "{text}");
+    let text = commands.output("rm -rf made");
+    assert!(text.contains("made/.git was removed, and Undo does not bring it back"), "{text}");
+    let text = commands.output("git worktree add -q wt first");
+    assert!(text.contains("wt/.git was made"), "{text}");
+    let text = commands.output("echo more >> a.txt; git stash -q");
+    assert!(text.contains("the stash has changed") || !text.contains("Undo with id"), "{text}");
 }

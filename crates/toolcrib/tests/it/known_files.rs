@@ -1,4 +1,4 @@
-//! What counts as seen by a session: content that it was shown or that it wrote. Errors name the origin of
+//! Content that counts as seen by a session: content that it was shown or that it wrote. Errors name the origin of
 //! other changes.
 
 use std::fs;

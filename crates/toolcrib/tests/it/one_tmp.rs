@@ -262,9 +262,9 @@ fn tmp_is_the_real_one_without_a_sandbox() {
 #[test]
 fn pwd_has_no_trailing_slash() {
     let fixture = Fixture::new();
-    let said = fixture.bash("echo \"$PWD\"; pwd");
+    let text = fixture.bash("echo \"$PWD\"; pwd");
     let ws = fs::canonicalize(fixture.top.path().join("ws")).unwrap();
-    assert_eq!(said, format!("{0}\n{0}\n", ws.display()));
+    assert_eq!(text, format!("{0}\n{0}\n", ws.display()));
 }
 
 /// The private directory needs no approval.

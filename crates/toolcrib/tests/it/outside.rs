@@ -80,11 +80,11 @@ impl Machine {
 }
 
 fn assert_no_secret(machine: &Machine, tool: &str, args: Value) {
-    let said = match machine.call(tool, args.clone()) {
+    let text = match machine.call(tool, args.clone()) {
         Ok(reply) => reply.output().to_owned(),
         Err(error) => error.text(),
     };
-    assert!(!said.contains("SECRET"), "{tool} {args}: {said}");
+    assert!(!text.contains("SECRET"), "{tool} {args}: {text}");
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn searches_and_listings_outside_skip_secrets() {
     let args = json!({"pattern": "**/*", "path": top, "hidden": true, "ignored": true});
     let listed = machine.call("Glob", args).unwrap();
     let tree = machine.call("LS", json!({"path": top, "recursive": true, "depth": 9})).unwrap();
-    for said in [found.output(), listed.output()] {
+    for text in [found.output(), listed.output()] {
         for name in ["id_rsa", "hosts.yml", "lib/key\n"] {
-            assert!(!said.contains(name), "{name}: {said}");
+            assert!(!text.contains(name), "{name}: {text}");
         }
     }
     assert!(!tree.output().contains("hosts.yml") && !tree.output().contains("id_rsa ("));
@@ -244,8 +244,8 @@ fn search_of_the_whole_system_is_bounded() {
     };
     let machine = Machine::with(|builder, _| builder.limits(limits));
     let args = json!({"pattern": "no such line anywhere at all", "path": "/"});
-    let said = machine.call("Grep", args).unwrap().output().to_owned();
-    assert!(!said.contains("/proc/") && !said.contains("/sys/"), "{said}");
+    let text = machine.call("Grep", args).unwrap().output().to_owned();
+    assert!(!text.contains("/proc/") && !text.contains("/sys/"), "{text}");
     let found = machine.call("Glob", json!({"pattern": "/**/*.nosuchname"})).unwrap();
     assert!(!found.output().contains("/proc/"), "{}", found.output());
 }
@@ -283,9 +283,9 @@ fn approval_opens_the_directory_for_the_session() {
     let (no, _) = machine.ask(&Answer::Deny(String::new()), "Write", write("a"));
     assert_eq!(no.unwrap_err().kind(), ErrorKind::Denied);
     let (yes, asked) = machine.ask(&Answer::Allow, "Write", write("a"));
-    let said = yes.unwrap().output().to_owned();
+    let text = yes.unwrap().output().to_owned();
     assert!(asked[0].contains(&format!("yes opens {}", machine.at("other/src").display())));
-    assert!(said.contains("commands still cannot write there"), "{said}");
+    assert!(text.contains("commands still cannot write there"), "{text}");
     // The directory and its contents are open; its siblings are not.
     let edit = json!({"file_path": file("main.rs"), "old_string": "main", "new_string": "start"});
     machine.call("Edit", edit).unwrap();

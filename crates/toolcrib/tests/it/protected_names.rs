@@ -54,14 +54,14 @@ fn evil_configuration(here: &Sandboxed) -> String {
 #[test]
 fn commands_cannot_create_protected_files() {
     let here = Sandboxed::new();
-    let said = here.output(
+    let text = here.output(
         "for f in $(echo .envrc sub/.vscode/tasks.json .mcp.json); do mkdir -p $(dirname $f); echo x > $f; done; true",
     );
     for name in [".envrc", "sub/.vscode/tasks.json", ".mcp.json"] {
         assert!(!here.ws(name).exists(), "{name}");
-        assert!(said.contains(name), "{said}");
+        assert!(text.contains(name), "{text}");
     }
-    assert!(said.contains("allow_protected"), "{said}");
+    assert!(text.contains("allow_protected"), "{text}");
     // An existing file of the user is not written.
     fs::write(here.ws(".envrc"), "mine").unwrap();
     for command in ["echo x > $f", "mv $f x", "ln $f x", "chmod +x $f", "truncate -s0 $f"] {
@@ -165,13 +165,13 @@ fn harmless_git_configuration_is_allowed() {
         "git config alias.x '!evil'",
         "echo '[remote \"o\"]uploadpack=touch X;git-upload-pack #]' > c && cat .git/config >> c && mv c .git/config",
     ] {
-        let said = here.output(command);
-        assert_eq!(here.read("ws/.git/config"), before, "{command}: {said}");
-        assert!(said.contains("can make programs run code"), "{said}");
+        let text = here.output(command);
+        assert_eq!(here.read("ws/.git/config"), before, "{command}: {text}");
+        assert!(text.contains("can make programs run code"), "{text}");
     }
-    let said = here.output("printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config");
+    let text = here.output("printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config");
     assert_eq!(here.read("ws/.git/config"), before);
-    assert!(said.contains("core.fsmonitor (line "), "{said}");
+    assert!(text.contains("core.fsmonitor (line "), "{text}");
     // A descriptor that stays open refers to another file.
     here.bash(
         "python3 -c '
@@ -467,8 +467,8 @@ fn work_tree_through_a_symlink_is_rejected() {
     here.bash("ln -s T/out link; mkdir inside; git init -q r").unwrap();
     let before = here.read("ws/r/.git/config");
     for value in ["../../link", "../../inside/../link", "../link", "../../inside"] {
-        let said = here.output(&format!("git -C r config core.worktree {value}"));
-        assert!(said.contains("core.worktree"), "{said}");
+        let text = here.output(&format!("git -C r config core.worktree {value}"));
+        assert!(text.contains("core.worktree"), "{text}");
         assert_eq!(here.read("ws/r/.git/config"), before, "{value}");
     }
     // Before the directory becomes a git directory.

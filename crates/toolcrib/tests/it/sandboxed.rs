@@ -233,10 +233,10 @@ why = \"frozen\"
 fn denied_accesses_are_reported_with_the_remedy() {
     let here = Sandboxed::new();
     let error = here.bash("echo x > T/out/new").unwrap_err();
-    let said = error.text().to_string();
+    let text = error.text().to_string();
     // The shell's own message names the path.
     let note = "[refused by the sandbox: the path shown above (outside the roots; --root";
-    assert!(said.contains(note), "{said}");
+    assert!(text.contains(note), "{text}");
     let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
     let expected = "network is off, by network = \"none\": connect 192.0.2.1:443 (network = \"all\" in config.toml allows it)";
     assert!(error.text().contains(expected), "{error}");

@@ -557,8 +557,8 @@ s = [socket.create_server((\"127.0.0.1\", 0)) for _ in range(2)]
 print(s[1].getsockname()[1], flush=True)
 time.sleep(600)'";
     let id = shells.background(script);
-    let said = shells.output(json!({"bash_id": id, "wait_for": "output", "timeout": 60_000}));
-    let port = said.output().lines().next().unwrap().to_owned();
+    let text = shells.output(json!({"bash_id": id, "wait_for": "output", "timeout": 60_000}));
+    let port = text.output().lines().next().unwrap().to_owned();
     let reply = shells.output(json!({"bash_id": id, "wait_for": "port", "filter": port}));
     let expected = format!("[listens on port {port}: programs of this machine reach it]");
     assert!(reply.output().contains(&expected), "{}", reply.output());

@@ -17,7 +17,7 @@ use crate::cancel::Progress;
 use crate::cx::Cx;
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::search_decoder::AsRead;
+use crate::search_decoder::SearchDecoder;
 use crate::tools::search_messages::LeftOut;
 
 /// A search that has begun: the files are listed and in order.
@@ -106,7 +106,7 @@ impl<'a> Search<'a> {
             tree: &self.asked.ground.tree,
             listing: &self.listing,
             pattern,
-            letters: &AsRead,
+            letters: &SearchDecoder,
             tables: self.cx.listing_caches(&self.asked.ground.tree),
             // What is named is searched: window by window, or whole if matches may go over lines.
             max_bytes: match named && pattern.multiline() {
