@@ -1,5 +1,4 @@
-//! An agent's host in one page: a runtime, a tool of one's own, a call of each, and somebody who is
-//! asked.
+//! A host of an agent: a runtime, its own tool, some calls, and an approver.
 //!
 //! `cargo run -p toolcrib --example embed`
 
@@ -14,13 +13,13 @@ use toolcrib::{
     Runtime, Tool,
 };
 
-/// What the host has and its tool works on.
+/// State of the host, which its tool uses.
 #[derive(Default)]
 struct Tickets(Mutex<Vec<String>>);
 
 /// Opens a ticket in the team's tracker.
 ///
-/// Use it for faults that are not to be mended now.
+/// Use it for faults that are not fixed now.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OpenTicket {
@@ -61,7 +60,7 @@ fn main() -> Result<(), Error> {
     runtime.register::<OpenTicket>()?;
     let session = runtime.session();
 
-    // Asked whenever the policy wants somebody asked. Here: yes to tickets, no to anything else.
+    // Called whenever the policy asks. Here it approves tickets and denies everything else.
     let approver = |question: &Question<'_>| {
         println!("  [asked] {}: {} ({})", question.tool, question.accesses[0], question.why);
         match question.tool {
@@ -74,8 +73,8 @@ fn main() -> Result<(), Error> {
     let calls = [
         Call::new("Read", json!({"file_path": "Cargo.toml", "limit": 3})),
         Call::new("OpenTicket", json!({"title": "The build is slow"})),
-        // The answer was for the session, so this one is not asked about. The model's spelling of
-        // the tool and its mistake in the field are what every tool gets understood, or explained.
+        // Approved for the session, so this call is not asked about. The spelling of the tool is accepted;
+        // the wrong field of the next call is explained in the error.
         Call::new("open_ticket", json!({"title": "The tests are slow"})),
         Call::new("OpenTicket", json!({"titel": "The docs are slow"})),
     ];

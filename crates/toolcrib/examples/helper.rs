@@ -1,5 +1,4 @@
-//! A helper and nothing else: what a host is when it was started as one. For tests of the library, whose
-//! own program is not theirs to begin.
+//! A host that is only a helper. The tests of the library start it, since they cannot change their own `main`.
 
 #![allow(clippy::disallowed_methods, reason = "a program reads its arguments")]
 

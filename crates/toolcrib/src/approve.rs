@@ -1,4 +1,4 @@
-//! Asking whoever is there.
+//! Approval requests: the question, its answer, and the approver.
 
 use std::path::Path;
 
@@ -7,60 +7,73 @@ use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
 use crate::reply::Reply;
 
-/// What a person is shown at once of what a call would do. A client may show it in a small window.
+/// Characters of a question in one part. A client may show a part in a small window.
 const PART_CHARS: usize = 3_000;
 
-/// Why a question is asked, and what would allow it, are sentences; a long name in them is cut.
+/// Limit of the reason and of the remedy. Both are sentences; only a long name in them can exceed it.
 const MAX_SENTENCE_CHARS: usize = 500;
 
-/// Somebody who can be asked: a person at a terminal, a client, a library user's callback.
+/// The person or program that approves calls: a user at a terminal, an MCP client, a callback.
+///
+/// A closure is an approver:
+///
+/// ```
+/// use toolcrib::{Answer, Approver, Question};
+///
+/// let approver = |question: &Question<'_>| match question.tool {
+///     "Write" => Answer::Allow,
+///     _ => Answer::Deny("only Write is approved here".to_owned()),
+/// };
+/// fn takes(_: &dyn Approver) {}
+/// takes(&approver);
+/// ```
 pub trait Approver: Sync {
-    /// Asks, and waits for the answer.
+    /// Asks the question and blocks until it is answered.
     fn ask(&self, question: &Question<'_>) -> Answer;
 
-    /// Who that is, for records.
+    /// Name of the approver in records. Defaults to `host`.
     fn name(&self) -> &'static str {
         "host"
     }
 }
 
-/// What is asked.
+/// An approval request for one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The tool that wants to run.
+    /// Name of the tool.
     pub tool: &'a str,
-    /// What it would touch, on real paths.
+    /// Accesses of the call, with resolved paths.
     pub accesses: &'a [Access],
-    /// Where a command of the call would begin.
+    /// Working directory of a command of the call.
     pub directory: &'a Path,
-    /// The rule that asks.
+    /// Name of the rule that asks.
     pub rule: &'a str,
-    /// Why that rule asks.
+    /// Reason that the rule gives.
     pub why: &'a str,
-    /// What allows it without a question, as an imperative.
+    /// How to allow the call without asking, as an imperative.
     pub remedy: &'a str,
-    /// The rules that would allow just this always; nothing, if no rule can. Only a person can write them
-    /// where rules are.
+    /// Rules that would always allow exactly this call. `None` if no rule can. Only the user may add them to
+    /// the rules file.
     pub always: Option<&'a Proposal>,
-    /// The rules that would refuse it always.
+    /// Rules that would always deny exactly this call. `None` if no rule can.
     pub never: Option<&'a Proposal>,
-    /// What would change, where that could be found out.
+    /// Dry run of the call, with its diff. `None` if the call cannot be previewed.
     pub preview: Option<&'a Reply>,
 }
 
 impl Question<'_> {
-    /// What the tool wants to touch and what would change, in parts that a person can be shown one after the
-    /// other. Each name is on one line, whatever is in it: no name can write a question of its own.
+    /// Text of the question, in parts that can be shown one after the other: the tool, its accesses, and the
+    /// diff. Every name is on one line with control characters escaped, so that no file name can imitate a
+    /// question.
     pub fn parts(&self) -> Vec<String> {
         parts(&self.wants())
     }
 
-    /// The tool, what it would touch, and what would change.
     fn wants(&self) -> String {
         let mut text = format!("{} wants to:\n", visible_name(self.tool.as_bytes()));
         for access in self.accesses {
             text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
-            // The same command is another one elsewhere.
+            // A command means something else in another directory.
             if let Access::Command(_) = access {
                 let directory = visible_name(self.directory.as_os_str().as_encoded_bytes());
                 text += &format!("  in {directory}\n");
@@ -69,12 +82,12 @@ impl Question<'_> {
         text + &self.preview.map_or_else(String::new, |preview| visible_lines(preview.diff_text()))
     }
 
-    /// Why somebody is asked.
+    /// Reason of the question, as one line.
     pub fn because(&self) -> String {
         sentence(&format!("Asked because {} ({}).", self.why, self.rule))
     }
 
-    /// What would allow it without a question.
+    /// How to allow the call without asking, as one line.
     pub fn for_good(&self) -> String {
         let rules = self.always.map(Proposal::line).filter(|line| line.len() < MAX_SENTENCE_CHARS);
         let allows = match rules {
@@ -89,7 +102,8 @@ fn sentence(text: &str) -> String {
     format!("{}\n", visible_name(truncate_line(text, MAX_SENTENCE_CHARS).as_bytes()))
 }
 
-/// A text in parts of at most [`PART_CHARS`] characters: whole lines, unless one alone is longer.
+/// Splits a text into parts of at most [`PART_CHARS`] characters. Lines stay whole unless one line is longer
+/// than that.
 fn parts(text: &str) -> Vec<String> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((limit, _)) = rest.char_indices().nth(PART_CHARS) {
@@ -102,25 +116,25 @@ fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-/// What was answered.
+/// Answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes, this once.
+    /// Allow this call.
     Allow,
-    /// Yes, and for the rest of the session too, for exactly what was asked.
+    /// Allow this call, and the same accesses for the rest of the session.
     AllowForSession,
-    /// Yes, and always: who was asked has kept that as a rule, which begins to hold in this session.
+    /// Allow always. The approver has stored a rule; it applies in this session at once.
     AllowAlways,
-    /// No, with a word to the agent that may be empty.
+    /// Deny this call, with a message to the agent. The message may be empty.
     Deny(String),
-    /// No, and never: who was asked has kept that as a rule, which begins to hold in this session.
+    /// Deny always, with a message. The approver has stored a rule; it applies in this session at once.
     DenyAlways(String),
-    /// There is nobody to ask.
+    /// No approver is available.
     NobodyThere,
 }
 
 impl Answer {
-    /// A word for records.
+    /// Name of the answer in records.
     pub fn name(&self) -> &'static str {
         match self {
             Answer::Allow => "once",
@@ -133,16 +147,16 @@ impl Answer {
     }
 }
 
-/// What was answered, and by whom, for records.
+/// Answer to a question, for records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// `once`, `session`, `always`, `no`, `never`, or `nobody` where there was nobody to ask.
+    /// `once`, `session`, `always`, `no`, `never`, or `nobody` if no approver was available.
     pub answer: &'static str,
-    /// Who was asked.
+    /// Name of the approver.
     pub by: &'static str,
 }
 
-/// Nobody to ask: what needs an answer is refused at once.
+/// The default approver: none. Calls that need approval are denied at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 

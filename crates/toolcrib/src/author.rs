@@ -1,4 +1,4 @@
-//! Who changed a file, as far as it is known.
+//! Which call, command or session last changed a file.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use toolcrib_fs::{ContentHash, Entry};
 
 use crate::cx::Cx;
 
-/// Who made a file say what it says, in words: a command or call of this session, or another session. Nothing,
-/// if the journal does not tell: then it was another program.
+/// Describes the origin of a file's content: a command or call of this session, or another session. `None` if
+/// the journal does not know it: then another program wrote the file.
 pub(crate) fn author(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     recorded(cx, path, hash).or_else(|| {
-        let shell = cx.session().shell()?.changing(path)?;
+        let shell = cx.session().shell()?.job_changing(path)?;
         Some(format!("this session's command {shell}, which still runs"))
     })
 }

@@ -1,4 +1,4 @@
-//! Whether a call may go on: the policy says so, or whoever is asked.
+//! Decides whether a call may run, by policy and by approval.
 
 use std::path::{Path, PathBuf};
 
@@ -13,19 +13,19 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::syntax_errors::{BROKEN, confirmed};
 
-/// What was decided on a call, and by whom.
+/// Decision on a call.
 pub(crate) struct Permission {
     pub(crate) verdict: Verdict,
-    /// What was answered, where somebody was to be asked.
+    /// Answer of the approver, if one was asked.
     pub(crate) answered: Option<Answered>,
-    /// Whether the call may go on.
+    /// Whether the call may run.
     pub(crate) permitted: Result<(), Error>,
-    /// What the answer opened to file tools outside the workspace.
+    /// Paths outside the workspace that the answer opened to file tools.
     pub(crate) opened: Vec<PathBuf>,
 }
 
-/// Where a command of a call would begin: in the directory that the call says it reads, or where the last
-/// one ended.
+/// Working directory of a command of the call: the directory that the call reads, or the directory in which the
+/// last command ended.
 pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathBuf {
     let named = accesses.iter().find_map(|access| match access {
         Access::Read(path) => Some(path.clone()),
@@ -35,8 +35,8 @@ pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathB
     named.or_else(carried).unwrap_or_else(|| session.directory().path())
 }
 
-/// Decides on a call by all that it touches, and asks where the policy wants somebody asked. `preview`
-/// finds out what would change; it is run only if somebody is to be asked.
+/// Decides on a call by all of its accesses, and asks the approver if the policy requires it. `preview` is a
+/// dry run of the call; it runs only before a question.
 pub(crate) fn permit(
     runtime: &Runtime,
     session: &Session,
@@ -82,19 +82,19 @@ pub(crate) fn permit(
     }
 }
 
-/// A call about which somebody may have to be asked.
+/// A call on which the approver may have to decide.
 struct Asking<'a> {
     policy: &'a Policy,
     directory: &'a Path,
     all: &'a [Access],
     session: &'a Session,
     tool: &'a str,
-    /// What is shown of it.
+    /// The accesses that the question shows.
     accesses: &'a [Access],
 }
 
 impl Asking<'_> {
-    /// What the policy says, with what was answered before in this session.
+    /// Decision of the policy, with the earlier answers of this session.
     fn decide(&self) -> Verdict {
         let policy = self.session.policy(self.policy);
         let verdict = policy.decide_from(self.directory, self.all, &self.session.remembered());
@@ -134,10 +134,10 @@ impl Asking<'_> {
             |asked: &&ApprovalScope| matches!(asked, ApprovalScope::Outside(Effect::Write, _));
         let opened: SessionApprovals = verdict.asks.iter().filter(is_writing).cloned().collect();
         let permitted = match &answer {
-            // Who does not want the answer any more is not told that somebody said no.
+            // A cancelled call reports the cancellation, not a denial.
             _ if options.cancel.is_cancelled() => options.cancel.check(),
             Answer::Allow => {
-                // To write a file outside is to open its directory: the question has said so.
+                // Writing a file outside the workspace opens its directory; the question says so.
                 self.session.remember(opened.clone());
                 Ok(())
             }
@@ -146,7 +146,7 @@ impl Asking<'_> {
                 Ok(())
             }
             Answer::AllowAlways => {
-                // Only for what the person was shown as the rule.
+                // Only for the rule that the approver was shown.
                 match always {
                     Some(rules) => self.session.agree(rules),
                     None => self.session.remember(verdict.asks.clone()),
@@ -179,7 +179,7 @@ impl Asking<'_> {
         Permission { verdict, answered, permitted, opened }
     }
 
-    /// The refusal of a call that writes outside.
+    /// The denial of a call that writes outside the workspace.
     fn outside(&self) -> Error {
         let is_outside = |access: &&Access| {
             let path = access.path().filter(|_| access.effect() == Effect::Write);
@@ -198,7 +198,7 @@ fn opened_path(asked: ApprovalScope) -> Option<PathBuf> {
     }
 }
 
-/// What to do about a refusal.
+/// Hint of a denial.
 fn next_step(verdict: &Verdict) -> String {
     match verdict.rule.as_str() {
         BROKEN => "Fix the syntax and send the command again.".to_owned(),

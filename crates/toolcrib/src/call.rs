@@ -1,4 +1,4 @@
-//! One call through every layer. Start reading here.
+//! The steps of one call. Start reading here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,32 +23,50 @@ use crate::session::Session;
 use crate::tool::Category;
 use crate::tool_table::Row;
 
-/// What a caller wants: a tool by its name, and its arguments.
+/// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// The tool, without regard to case and `_`.
+    /// Name of the tool. Case and `_` are ignored.
     pub tool: String,
-    /// The arguments: a JSON object.
+    /// Arguments, as a JSON object.
     pub args: Value,
 }
 
 impl Call {
-    /// A call of `tool` with `args`.
+    /// Creates a call of `tool` with the arguments `args`.
     pub fn new(tool: impl Into<String>, args: Value) -> Self {
         Call { tool: tool.into(), args }
     }
 }
 
-/// How a call is made, besides what it asks for.
+/// Settings of one call. The default is a real run without approver, cancellation or progress.
+///
+/// Cancellation from another thread:
+///
+/// ```
+/// # fn main() -> Result<(), toolcrib::Error> {
+/// use toolcrib::{Call, Cancel, ErrorKind, Options, Runtime};
+///
+/// let runtime = Runtime::builder().root(env!("CARGO_MANIFEST_DIR")).build()?;
+/// let session = runtime.session();
+/// let cancel = Cancel::new();
+/// cancel.cancel();
+/// let call = Call::new("LS", serde_json::json!({"path": "."}));
+/// let options = Options { cancel: &cancel, ..Options::default() };
+/// let error = runtime.call(&session, call, options).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Cancelled);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Only tell what would be done.
+    /// Check the call and report what it would change, without changing anything.
     pub dry_run: bool,
-    /// Ends the call when raised.
+    /// Cancels the call.
     pub cancel: &'a Cancel,
-    /// Who is asked, where the policy wants somebody asked.
+    /// Is asked if the policy requires approval.
     pub approver: &'a dyn Approver,
-    /// Who hears how far it is.
+    /// Receives progress.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
 }
 
@@ -60,8 +78,13 @@ impl Default for Options<'_> {
 }
 
 impl Runtime {
-    /// Makes a call and keeps a record of it. A panic in a tool is an error of its kind, and the
-    /// runtime lives on.
+    /// Runs a call, records it, and returns the reply. Blocks until the call has ended.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the tool does not exist, the arguments do not fit its schema, the policy or the
+    /// approver denies the call, the call is cancelled, or the tool fails. A panic of a tool becomes an error
+    /// of kind [`ErrorKind::Internal`]; later calls still work.
     pub fn call(
         &self,
         session: &Session,
@@ -81,13 +104,13 @@ impl Runtime {
             }
             Err(error) => Err(error.within(budget)),
         };
-        // The call may have made more known.
+        // The call may have found more secrets.
         record.end(began, || self.secrets(session), &outcome);
         self.record(record);
         outcome
     }
 
-    /// The flow of a call: table, decode, access, real paths, permission, tool.
+    /// Steps of a call: find the tool, decode the arguments, resolve the paths, authorize, run.
     fn carry_out(
         &self,
         session: &Session,
@@ -142,8 +165,8 @@ impl Runtime {
         Ok(told(self, session, cx.into_written(), reply))
     }
 
-    /// An answer about commands without the secrets in it: they may stand in the names of files and directories,
-    /// and in the text of a command, as well as in its output. Answers about files are as the files are.
+    /// Removes secrets from replies about commands. They can occur in file names and in the text of a command
+    /// as well as in its output. Replies about files keep the files' content.
     fn masked(
         &self,
         session: &Session,
@@ -157,9 +180,8 @@ impl Runtime {
         outcome.map(|reply| reply.masked(&secrets)).map_err(|error| error.masked(&secrets))
     }
 
-    /// What the call would change, and from what, for whoever is asked about it. An error that the call
-    /// would end in anyway is told at once, unless it could tell the caller of files that it may not
-    /// read yet.
+    /// Dry run of a call for the approver, with the content that it is based on. An error that the call would
+    /// return anyway is returned at once, unless it could reveal files that the caller may not read yet.
     fn preview(
         &self,
         row: &Row,
@@ -168,8 +190,8 @@ impl Runtime {
         grant: &Grant,
         options: Options<'_>,
     ) -> Result<Option<(Reply, Basis)>, Error> {
-        // `Cx` sees to it that a dry run writes no file. Beyond files it sees nothing, so there a tool
-        // must not even begin before the answer.
+        // `Cx` ensures that a dry run writes no file. It has no control beyond files, so such a tool must not
+        // start before the answer.
         let beyond_files =
             |access: &Access| matches!(access.effect(), Effect::Reach | Effect::Command);
         let reaches = grant.accesses().iter().any(beyond_files);
@@ -180,9 +202,9 @@ impl Runtime {
         let options = Options { dry_run: true, ..options };
         let mut cx = Cx::begin(self, session, grant, options, About::default());
         match tool.run(&mut cx) {
-            // Whole: what somebody agrees to is not cut.
+            // Untruncated: the approver sees the whole change.
             Ok(reply) => Ok(Some((reply, cx.into_basis()))),
-            // Whether it may be written at all is the first question.
+            // The first question is whether the path may be written at all.
             Err(_) if grant.writes_outside() => Ok(None),
             Err(error) => {
                 let reads = as_done(grant.accesses(), true);
@@ -194,7 +216,7 @@ impl Runtime {
     }
 }
 
-/// A dry run of a write is a read, and one of a command is nothing.
+/// Accesses of a call as it runs: a dry run of a write is a read, a dry run of a command accesses nothing.
 fn as_done(accesses: Vec<Access>, dry_run: bool) -> Vec<Access> {
     let lower = |access| match access {
         Access::Write(path) if dry_run => Some(Access::Read(path)),

@@ -1,4 +1,4 @@
-//! A record of each call: what the journal keeps.
+//! Records of calls, for the host.
 
 use std::cell::LazyCell;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,59 +16,61 @@ use crate::session::Session;
 /// Characters kept of each string in the arguments: enough to know a call by, not to hold a file.
 const MAX_ARGUMENT_CHARS: usize = 2_000;
 
-/// Bytes of each string that are looked through for secrets: more than are kept.
+/// Bytes of each string that are searched for secrets: more than are kept.
 const LOOKED_THROUGH: usize = 16 << 10;
 
-/// Bytes of the arguments as a whole.
+/// Limit for all arguments together.
 const MAX_ARGUMENTS_BYTES: usize = 64 << 10;
 
-/// What happened in one call. What looks secret is masked.
+/// Record of one call. Secrets are masked.
+///
+/// See [`crate::RuntimeBuilder::recorder`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// The session it was made in.
+    /// Id of the session.
     pub session: u64,
-    /// The tool's name; as it was called, if there is no such tool.
+    /// Name of the tool. If no such tool exists, the name in the call.
     pub tool: String,
-    /// The arguments; long strings are cut and say so.
+    /// Arguments. Long strings are truncated and marked.
     pub arguments: Value,
-    /// What it touched, on real paths.
+    /// Accesses of the call, with resolved paths.
     pub accesses: Vec<Access>,
-    /// `allow`, `ask` or `deny`, with the rule that said so; nothing, if the call did not get there.
+    /// Decision and the rule that made it. `None` if the call failed before the decision.
     pub decision: Option<(toolcrib_policy::Decision, String)>,
-    /// What was answered, where somebody was to be asked.
+    /// Answer of the approver, if one was asked.
     pub answered: Option<Answered>,
-    /// Whether nothing was to be changed.
+    /// Whether the call was a dry run.
     pub dry_run: bool,
-    /// When it began.
+    /// Start time.
     pub started: SystemTime,
-    /// How long it took.
+    /// Duration of the call.
     pub duration: Duration,
-    /// How it ended.
+    /// Result of the call.
     pub outcome: Outcome,
 }
 
-/// How a call ended.
+/// Result of a recorded call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is not over yet.
+    /// The call has not ended yet.
     Running,
-    /// It did what was asked, and said this many characters.
+    /// The call succeeded.
     Done {
-        /// Characters of the reply.
+        /// Length of the reply in characters.
         output_chars: usize,
     },
-    /// It did not.
+    /// The call failed.
     Failed {
-        /// The error's kind.
+        /// Kind of the error.
         kind: ErrorKind,
-        /// The error's sentence.
+        /// Message of the error.
         message: String,
     },
 }
 
-/// Somebody who keeps records.
+/// Receives the record of each call. A closure is a recorder.
 pub trait Recorder: Send + Sync {
-    /// Takes the record of a call that is over.
+    /// Receives the record of a call that has ended. Called on the thread of the call.
     fn record(&self, record: Record);
 }
 
@@ -107,7 +109,7 @@ impl Record {
         outcome: &Result<Reply, Error>,
     ) {
         self.duration = began.elapsed();
-        // Most calls say nothing here that could be secret.
+        // Computed on demand: most records need no masking here.
         let secrets = LazyCell::new(secrets);
         for access in &mut self.accesses {
             if let Access::Command(text) | Access::Reach(text) = access {
@@ -126,7 +128,7 @@ impl Record {
     }
 }
 
-/// Arguments as a record keeps them: strings cut, and the whole cut where it is still too much.
+/// Truncates the strings of the arguments, and all of them if they are still too long.
 fn bounded(arguments: &Value, secrets: &Secrets) -> Value {
     let cut = cut_strings(arguments, secrets);
     let text = cut.to_string();

@@ -1,27 +1,27 @@
-//! Stopping a call, and hearing how far it is.
+//! Cancellation and progress of a call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, ErrorKind};
 
-/// A flag that ends a call. Tools look at it wherever they loop or wait.
+/// Cancels a call. Tools check it in loops and waits. Share it with another thread by reference or in an `Arc`.
 #[derive(Debug, Default)]
 pub struct Cancel {
     asked: AtomicBool,
 }
 
 impl Cancel {
-    /// A flag that nobody has raised.
+    /// Creates a flag that is not set.
     pub const fn new() -> Self {
         Cancel { asked: AtomicBool::new(false) }
     }
 
-    /// Asks the call to end.
+    /// Requests cancellation. The call returns an error of kind [`ErrorKind::Cancelled`] soon after.
     pub fn cancel(&self) {
         self.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the call is to end.
+    /// Returns whether cancellation was requested.
     pub fn is_cancelled(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
@@ -34,13 +34,13 @@ impl Cancel {
     }
 }
 
-/// How far a call is.
+/// Progress of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress<'a> {
-    /// How much is done; never falls during a call.
+    /// Amount done. It never decreases during a call.
     pub done: u64,
-    /// Of how much, if that is known.
+    /// Total amount, if known.
     pub total: Option<u64>,
-    /// What is being done.
+    /// Current activity.
     pub message: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What a command changes, seen as it happens.
+//! The file changes of one command, captured as they happen.
 
 mod heads;
 
@@ -19,122 +19,121 @@ use toolcrib_text::visible_name;
 use self::heads::Heads;
 use crate::runtime::Runtime;
 
-/// As many files with other names are named.
+/// Number of hard-linked files that are named.
 const MAX_SHARED: usize = 3;
 
-/// What one command changes: told by the thread that lets its calls wait, asked for by calls.
+/// Captures the changes of one command. The supervisor thread reports them; calls collect them.
 #[derive(Debug)]
-pub(crate) struct Trail {
-    footprint: ChangeCapture,
+pub(crate) struct CommandChanges {
+    capture: ChangeCapture,
     workspace: Workspace,
-    /// By the root.
+    /// By root.
     ignored: HashMap<PathBuf, IgnoreLookup>,
-    own: Vec<PathBuf>,
+    own_paths: Vec<PathBuf>,
     heads: Mutex<Heads>,
-    /// What is settled and nobody has asked for yet.
-    untold: Mutex<PathClass>,
-    /// No process of the command is left.
-    is_over: AtomicBool,
+    /// Recorded changes that no call has collected yet.
+    uncollected: Mutex<NewChanges>,
+    has_ended: AtomicBool,
 }
 
-/// What a command has changed since somebody asked last.
+/// Changes of a command since they were last collected.
 #[derive(Debug, Default)]
-pub(crate) struct PathClass {
+pub(crate) struct NewChanges {
     pub(crate) files: Vec<ChangedFile>,
-    /// Directories that it made, with no changed file in them.
+    /// Created directories that contain no changed file.
     pub(crate) made: Vec<PathBuf>,
-    /// Directories that it removed, with no changed file in them.
+    /// Removed directories that contained no changed file.
     pub(crate) removed: Vec<PathBuf>,
-    /// The changes in the journal that it makes up.
+    /// Ids of the changes in the journal.
     pub(crate) ids: Vec<u64>,
-    /// The heads of repositories that it has moved, in words.
+    /// Moved heads of repositories, in words.
     pub(crate) moved_heads: Vec<String>,
-    /// What could not be seen, or not be kept, in words.
+    /// Changes that could not be observed or recorded, in words.
     pub(crate) troubles: Vec<String>,
 }
 
-impl Trail {
-    /// Of a command that has not begun.
-    pub(crate) fn begin(runtime: &Runtime, about: About) -> Trail {
+impl CommandChanges {
+    /// For a command that has not started yet.
+    pub(crate) fn begin(runtime: &Runtime, about: About) -> CommandChanges {
         let (workspace, journal) = (runtime.workspace().clone(), runtime.journal().cloned());
         let with_path = |tree: TreeReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
-        Trail {
+        CommandChanges {
             ignored: workspace.trees().map(with_path).collect(),
-            own: runtime.own().to_vec(),
+            own_paths: runtime.own().to_vec(),
             heads: Mutex::default(),
             workspace: workspace.clone(),
-            footprint: ChangeCapture::new(workspace, journal, about, CaptureLimits::default()),
-            untold: Mutex::default(),
-            is_over: AtomicBool::new(false),
+            capture: ChangeCapture::new(workspace, journal, about, CaptureLimits::default()),
+            uncollected: Mutex::default(),
+            has_ended: AtomicBool::new(false),
         }
     }
 
-    /// What it has changed since this was asked last.
-    pub(crate) fn take(&self) -> PathClass {
-        let mut untold = self.lock();
-        untold.add(self.settle(!self.is_over.load(Ordering::Relaxed)));
-        let mut left = std::mem::take(&mut *untold);
-        left.moved_heads = self.heads().take_moved(&self.workspace);
-        left
+    /// Changes since the last call of this method.
+    pub(crate) fn take(&self) -> NewChanges {
+        let mut uncollected = self.lock();
+        uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
+        let mut new = std::mem::take(&mut *uncollected);
+        new.moved_heads = self.heads().take_notes(&self.workspace);
+        new
     }
 
-    /// The command is about to change these.
-    pub(crate) fn touched(&self, accesses: &[FileAccess]) {
+    /// Called before the command changes these paths.
+    pub(crate) fn before_change(&self, accesses: &[FileAccess]) {
         for FileAccess { path, action, .. } in accesses {
             let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
-            self.heads().touched(&self.workspace, path);
-            self.footprint.touch(path, whole, &|path, is_directory| self.worth(path, is_directory));
+            self.heads().before_change(&self.workspace, path);
+            self.capture
+                .touch(path, whole, &|path, is_directory| self.capture_class(path, is_directory));
         }
     }
 
-    /// Names the command, once it has an id.
-    pub(crate) fn set_command_id(&self, id: &str) {
-        self.footprint.set_command_id(id);
+    /// Sets the id of the command.
+    pub(crate) fn set_job_id(&self, id: &str) {
+        self.capture.set_command_id(id);
     }
 
-    /// Whether the command was about to change a file, and still runs.
+    /// Whether the running command may be changing this file.
     pub(crate) fn may_be_changing(&self, path: &Path) -> bool {
-        !self.is_over.load(Ordering::Relaxed) && self.footprint.is_captured(path)
+        !self.has_ended.load(Ordering::Relaxed) && self.capture.is_captured(path)
     }
 
-    /// The mode of a file that is kept as it was before the command, so that Undo brings it back.
-    pub(crate) fn kept_mode(&self, path: &Path) -> Option<u32> {
-        self.footprint.kept(path).map(|version| version.mode)
+    /// Mode of the captured version of a file, which Undo restores.
+    pub(crate) fn captured_mode(&self, path: &Path) -> Option<u32> {
+        self.capture.kept(path).map(|version| version.mode)
     }
 
-    /// A change could not be supervised.
-    pub(crate) fn unseen(&self, why: &io::Error) {
-        let mut untold = self.lock();
+    /// Called if a change could not be supervised.
+    pub(crate) fn add_unobserved(&self, why: &io::Error) {
+        let mut uncollected = self.lock();
         let trouble = format!("a change could not be recorded, so Undo does not know it: {why}");
-        if !untold.troubles.contains(&trouble) {
-            untold.troubles.push(trouble);
+        if !uncollected.troubles.contains(&trouble) {
+            uncollected.troubles.push(trouble);
         }
     }
 
-    /// No process of the command is left.
-    pub(crate) fn over(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
+    /// Called when no process of the command is new.
+    pub(crate) fn command_ended(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
         self.lock().add(self.settle(false));
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
-        let class = |path: &Path, is_directory: bool| self.worth(path, is_directory);
+        let class = |path: &Path, is_directory: bool| self.capture_class(path, is_directory);
         let settling = Settling { class: &class, has_no_writer: &|file| has_no_writer(file) };
-        self.footprint.settle(still_runs, &settling)
+        self.capture.settle(still_runs, &settling)
     }
 
-    fn worth(&self, path: &Path, is_directory: bool) -> CaptureClass {
-        let is_own = self.own.iter().any(|own| path.starts_with(own));
+    fn capture_class(&self, path: &Path, is_directory: bool) -> CaptureClass {
+        let is_own = self.own_paths.iter().any(|own| path.starts_with(own));
         let names = || path.components().map(|component| component.as_os_str());
-        // Version control keeps its own history, and half of it brought back is worse than none.
+        // Version control keeps its own history. Restoring half of it is worse than restoring none.
         if is_own || names().any(|name| VERSION_CONTROL.iter().any(|known| name == *known)) {
             return CaptureClass::Excluded;
         }
         let place = self.workspace.tree_of(path);
         let is_ignored = place.is_some_and(|(tree, relative)| {
-            self.ignored.get(tree.path()).is_some_and(|ignored| match is_directory {
-                true => ignored.has_directory(&relative),
-                false => ignored.has(&relative),
+            self.ignored.get(tree.path()).is_some_and(|ignored| {
+                if is_directory { ignored.has_directory(&relative) } else { ignored.has(&relative) }
             })
         });
         if is_ignored { CaptureClass::Ignored } else { CaptureClass::Tracked }
@@ -144,12 +143,12 @@ impl Trail {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, PathClass> {
-        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, NewChanges> {
+        self.uncollected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl PathClass {
+impl NewChanges {
     fn add(&mut self, settled: CapturedChanges) {
         self.files.extend(settled.files);
         self.made.extend(settled.made);

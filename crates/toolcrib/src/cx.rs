@@ -1,4 +1,4 @@
-//! All that a tool can reach: the files it said it would touch, and nothing else.
+//! A tool's access to the machine, limited to the accesses that the call declared.
 
 mod change;
 mod command;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::Effect;
 
-pub(crate) use self::change::Restoring;
+pub(crate) use self::change::Revert;
 pub use self::change::{Changed, FileEdit, Updated};
-pub(crate) use self::command::{StartedCommand, ToStart, trouble};
-pub(crate) use self::search::Ground;
+pub(crate) use self::command::{StartedCommand, ToStart, job_error};
+pub(crate) use self::search::SearchScope;
 
 use crate::call::Options;
 use crate::cancel::Progress;
@@ -26,18 +26,23 @@ use crate::runtime::Runtime;
 use crate::seen_files::Basis;
 use crate::session::Session;
 
-/// The hands of a call. A tool has no other way to the machine.
+/// Gives a running tool access to files, limits, progress and cancellation.
+///
+/// [`Tool::run`](crate::Tool::run) receives one per call. A path works only if
+/// [`Tool::access`](crate::Tool::access) declared it and the policy allowed it; every other path is an error of
+/// kind [`ErrorKind::Denied`]. In a dry run, the methods check everything and write nothing. See
+/// [`Tool`](crate::Tool) for an example.
 pub struct Cx<'a> {
     runtime: &'a Runtime,
     session: &'a Session,
     grant: &'a Grant,
     options: Options<'a>,
     about: About,
-    /// What the files said that the call has changed, or would.
+    /// Hashes of the files that the call changes, from before the change.
     basis: RefCell<Basis>,
-    /// The files that the call has written, and that are there.
+    /// Files that the call has written and not deleted.
     written: RefCell<Vec<PathBuf>>,
-    /// What they said when somebody agreed to it.
+    /// Hashes of the files that the approver has seen in the preview.
     agreed: Option<Basis>,
 }
 
@@ -53,49 +58,54 @@ impl<'a> Cx<'a> {
         Cx { runtime, session, grant, options, about, basis, written, agreed: None }
     }
 
-    /// Holds the call to what somebody agreed to: the files must still say what they said then.
+    /// Makes a change fail if a file differs from the version that the approver has seen.
     pub(crate) fn agreed(mut self, basis: Option<Basis>) -> Self {
         self.agreed = basis;
         self
     }
 
-    /// What the files said that the call has changed, or would.
+    /// Hashes of the files that the call changes, from before the change.
     pub(crate) fn into_basis(self) -> Basis {
         self.basis.into_inner()
     }
 
-    /// The files that the call has written, and that are there.
+    /// Files that the call has written and not deleted.
     pub(crate) fn into_written(self) -> Vec<PathBuf> {
         self.written.into_inner()
     }
 
-    /// Whether nothing is to be changed. The methods that change see to it themselves; a tool needs
-    /// this only for its words.
+    /// Returns whether this is a dry run. Methods that write check this themselves; a tool needs it only to
+    /// word its reply.
     pub fn dry_run(&self) -> bool {
         self.options.dry_run
     }
 
-    /// The bounds of the call.
+    /// Returns the limits of the runtime.
     pub fn limits(&self) -> &Limits {
         self.runtime.limits()
     }
 
-    /// Fails if the caller does not want the answer any more. For loops and waits.
+    /// Returns an error of kind [`ErrorKind::Cancelled`] if the caller has cancelled the call. Check it in
+    /// loops and waits.
     pub fn check_cancelled(&self) -> Result<(), Error> {
         self.options.cancel.check()
     }
 
-    /// Tells the caller how far the call is.
+    /// Reports progress to the caller.
     pub fn progress(&self, progress: Progress<'_>) {
         (self.options.progress)(progress);
     }
 
-    /// The same, for threads.
+    /// The progress callback, which can be called on other threads.
     pub(crate) fn progress_to(&self) -> &'a (dyn Fn(Progress<'_>) + Sync) {
         self.options.progress
     }
 
-    /// What [`crate::RuntimeBuilder::state`] was given of this type.
+    /// Returns the value of type `T` that was given to [`crate::RuntimeBuilder::state`].
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind [`ErrorKind::Internal`] if the runtime has no value of this type.
     pub fn state<T: 'static>(&self) -> Result<&'a T, Error> {
         self.runtime.states().get().ok_or_else(|| {
             let name = std::any::type_name::<T>();
@@ -118,7 +128,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    fn place(&self, effect: Effect, path: &Path) -> Result<ResolvedPath, Error> {
+    fn granted_path(&self, effect: Effect, path: &Path) -> Result<ResolvedPath, Error> {
         self.grant.place(self.runtime, self.session, effect, path)
     }
 }

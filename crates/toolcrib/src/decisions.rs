@@ -1,4 +1,4 @@
-//! What was decided on calls, kept for the operator.
+//! Log of decisions on calls, for the operator.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
@@ -13,48 +13,47 @@ use crate::history::{age, journal_error};
 use crate::runtime::Runtime;
 use crate::session::Session;
 
-/// What is kept of one thing that a call touches, and of how many.
+/// Limits of what is logged of one call: characters of each access, and number of accesses.
 const MAX_CHARS: usize = 500;
 const MAX_ACCESSES: usize = 20;
 
-/// A decision on a call that was made in this workspace.
+/// A logged decision on a call in this workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionEntry {
-    /// When, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub time_ms: u64,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What the call would touch; what looks secret is masked.
+    /// Accesses of the call. Secrets are masked.
     pub what: Vec<String>,
     /// `allow`, `ask` or `deny`.
     pub decision: String,
-    /// The rule that decided.
+    /// Name of the rule.
     pub rule: String,
-    /// What was answered and by whom, where somebody was to be asked.
+    /// Answer and name of the approver, if one was asked.
     pub answered: Option<(String, String)>,
-    /// Whether nothing was to be changed.
+    /// Whether the call was a dry run.
     pub dry_run: bool,
 }
 
 impl DecisionEntry {
-    /// How long ago it was, in words.
+    /// Age of the decision, in words.
     pub fn age(&self) -> String {
         age(self.time_ms)
     }
 }
 
-/// Whether decisions can be kept.
+/// Whether the log of decisions works.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionKeeping(Mutex<Keeping>);
 
 #[derive(Debug, Default)]
 enum Keeping {
-    /// As far as is known.
     #[default]
     Works,
-    /// It does not, for this reason, and no reply has said so yet.
+    /// The reason; no reply has reported it yet.
     Fails(String),
-    /// It does not, and a reply has said so.
+    /// A reply has reported the failure.
     FailsAndTold,
 }
 
@@ -68,7 +67,7 @@ impl DecisionKeeping {
         }
     }
 
-    /// Why decisions cannot be kept, for the first reply that can say so.
+    /// Reason of a failure that no reply has reported yet.
     pub(crate) fn take_trouble(&self) -> Option<String> {
         let mut keeping = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Keeping::Fails(why) = &*keeping else { return None };
@@ -79,9 +78,13 @@ impl DecisionKeeping {
 }
 
 impl Runtime {
-    /// What was decided in this workspace and is still known, the newest first.
+    /// Returns the logged decisions in this workspace, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the log cannot be read.
     pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
-        let all = self.journal_there()?.decisions().map_err(|error| journal_error(&error))?;
+        let all = self.require_journal()?.decisions().map_err(|error| journal_error(&error))?;
         let here = self.workspace().top().path().display().to_string();
         let entry = |decided: DecisionRecord| DecisionEntry {
             time_ms: decided.time_ms,
@@ -95,13 +98,13 @@ impl Runtime {
         Ok(all.into_iter().filter(|decided| decided.workspace == here).map(entry).collect())
     }
 
-    /// Whether decisions on calls can be logged now.
+    /// Checks that decisions can be logged now. Succeeds if the runtime has no journal.
     pub fn check_decisions(&self) -> Result<(), Error> {
         let checked = self.journal().map_or(Ok(()), |journal| journal.check_decisions());
         checked.map_err(|error| journal_error(&error))
     }
 
-    /// Keeps what was decided on a call. Where that cannot be kept, calls go on, and the next reply says so.
+    /// Logs the decision on a call. If logging fails, calls still work, and the next reply reports the failure.
     pub(crate) fn record_decision(&self, session: &Session, secrets: &Secrets, record: &Record) {
         let Some((journal, (decision, rule))) = self.journal().zip(record.decision.as_ref()) else {
             return;

@@ -1,11 +1,10 @@
-//! From the arguments as a caller wrote them to those that a tool takes.
+//! Decodes the arguments of a call into a tool's struct.
 //!
-//! Models write `"50"` for 50, `filePath` for `file_path`, null for what they leave out, a list as a
-//! string with the list in it. What is meant is plain, so it is taken. Text is never touched: what a
-//! file is to hold arrives letter by letter. What is not plain is an error that says what would be.
+//! Models write `"50"` for 50, `filePath` for `file_path`, null for an omitted field, a list as a string that
+//! contains JSON. Such input is accepted if only one meaning is possible. String values are never changed, so
+//! file content arrives exactly. Other input is an error that shows the expected form.
 //!
-//! All of it goes by the schema, which comes from the struct that is filled in the end, so the two
-//! cannot disagree.
+//! Decoding follows the schema, which is derived from the same struct, so the two cannot disagree.
 
 use serde_json::{Map, Value};
 use toolcrib_text::truncate_line;
@@ -15,7 +14,7 @@ use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::{AnyTool, Entry};
 
-/// So many problems are told at once; the rest shows when these are mended.
+/// Problems reported at once. The others show after these are fixed.
 const MAX_PROBLEMS: usize = 5;
 
 /// Decodes a call of the tool.
@@ -45,7 +44,7 @@ fn refuse(entry: &Entry, schema: &Schema, problems: &[String]) -> Error {
     ))
 }
 
-/// The fields in a line: `{"file_path": string, "offset"?: integer}`.
+/// The fields on one line: `{"file_path": string, "offset"?: integer}`.
 fn signature(schema: &Map<String, Value>) -> String {
     let fields: Vec<String> = properties(schema)
         .map(|(name, property)| {
@@ -62,7 +61,7 @@ struct Fitting {
 }
 
 impl Fitting {
-    /// Makes a value fit its schema, or notes why it does not.
+    /// Converts a value to fit its schema, or adds a problem.
     fn value(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
         match schema.get("type").and_then(Value::as_str) {
             Some("object") => self.object(path, schema, value),
@@ -161,7 +160,7 @@ impl Fitting {
         if !whole || number.is_i64() {
             return number.into();
         }
-        // 50.0 is meant as 50. Past 2^53 a float no longer says which whole number it is.
+        // 50.0 means 50. Beyond 2^53 a float does not identify one integer.
         if size.fract() == 0.0 && size.abs() < 9_007_199_254_740_992.0 {
             return Value::from(size as i64);
         }
@@ -192,8 +191,7 @@ impl Fitting {
         Value::Null
     }
 
-    /// The field that a caller means: by its name, by an alias, or by a name that differs in case and
-    /// `_` only, if just one does.
+    /// Field for a given name: by exact name, by alias, or by a unique name that differs only in case and `_`.
     fn field_name<'a>(&self, schema: &'a Map<String, Value>, given: &str) -> Option<&'a str> {
         let names = || properties(schema).map(|(name, _)| name);
         if let Some(name) = names().find(|name| *name == given) {
@@ -230,7 +228,7 @@ impl Fitting {
     }
 }
 
-/// A string that holds the JSON that is wanted is taken for it.
+/// Parses a string that contains JSON of the wanted type; returns any other value unchanged.
 fn unstring(value: Value, wanted: impl Fn(&Value) -> bool) -> Value {
     if let Value::String(text) = &value
         && let Ok(inner) = crate::json::parse_json(text.as_bytes())
@@ -271,7 +269,7 @@ fn type_words(property: &Map<String, Value>) -> String {
     }
 }
 
-/// A value as an error shows it: what kind it is, and a little of it.
+/// Type and abridged content of a value, for errors.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -283,7 +281,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Names and values in errors: enough to know them by.
+/// Truncates a name or value for an error.
 fn clip(text: &str) -> String {
     truncate_line(text, 40)
 }

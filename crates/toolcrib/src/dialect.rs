@@ -1,7 +1,7 @@
-//! The words in which tools are shown and answer: models do best with those that they were trained on.
+//! Presets of tool and field names, for models that were trained on other names.
 //!
-//! A dialect changes only what is shown. What is accepted is always the union: names without regard to
-//! case and `_`, fields in snake_case and camelCase, and every alias.
+//! A dialect changes only the listing and the results. Calls are accepted with the names of all dialects: tool
+//! names without regard to case and `_`, fields in snake_case and camelCase, and every alias.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,20 +13,20 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::reply_json::to_json;
 
-/// A vocabulary.
+/// Preset of tool and field names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// `Read{file_path}`, as most models know it.
+    /// `Read{file_path}`, which most models know.
     #[default]
     Toolcrib,
-    /// `read{filePath}`, with results as objects.
+    /// `read{filePath}`, with structured results.
     Camel,
-    /// `shell{command, workdir}` and `apply_patch{input}`, as the models of Codex know it.
+    /// `shell{command, workdir}` and `apply_patch{input}`, which Codex models know.
     Codex,
 }
 
-/// What a dialect calls a tool, where that is no rule: its name, fields that have another one, and what its
-/// results have, each with where that is in the facts of a reply; nothing, where they are as in every tool.
+/// Exceptions of a dialect for one tool: its name, renamed fields, and the fields of its results. Empty
+/// `result` means the fields that all tools have.
 struct Words {
     tool: &'static str,
     shown: &'static str,
@@ -34,12 +34,12 @@ struct Words {
     result: &'static [(&'static str, Source)],
 }
 
-/// Where a part of a result comes from.
+/// Source of a result field.
 enum Source {
     Success,
     Text,
     Diff,
-    /// A fact of the reply, and what it is.
+    /// A metadata field of the reply, and its JSON type.
     Fact(&'static str, &'static str),
     Group(&'static [(&'static str, Source)]),
 }
@@ -135,20 +135,20 @@ const CODEX: &[Words] = &[
     Words { tool: "LS", shown: "list_dir", fields: &[("path", "dir_path")], result: &[] },
 ];
 
-/// Names that no rule leads from to those of the tools. They are taken in every dialect.
+/// Aliases that do not follow from a rule. Accepted in every dialect.
 const OTHER_NAMES: [(&str, &str); 4] =
     [("shell", "Bash"), ("read_file", "Read"), ("view_image", "Read"), ("list_dir", "LS")];
 
-/// The tool that a name means which is none of the tools' own.
+/// The tool with this alias.
 pub(crate) fn other_name(name: &str) -> Option<&'static str> {
     OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, tool)| *tool)
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Dialect; 3] = [Dialect::Toolcrib, Dialect::Camel, Dialect::Codex];
 
-    /// Its name, as it is asked for.
+    /// Returns the name, as in `--dialect`.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Toolcrib => "toolcrib",
@@ -157,12 +157,12 @@ impl Dialect {
         }
     }
 
-    /// Whether results are objects by themselves.
+    /// Returns whether results are structured objects.
     pub fn is_structured(self) -> bool {
         self == Dialect::Camel
     }
 
-    /// What a tool is called.
+    /// Name of a tool.
     pub(crate) fn tool<'a>(self, tool: &'a str) -> Cow<'a, str> {
         match (self, self.words(tool)) {
             (Dialect::Toolcrib, _) => tool.into(),
@@ -171,7 +171,7 @@ impl Dialect {
         }
     }
 
-    /// The schema of a tool's arguments.
+    /// Schema of a tool's arguments.
     pub(crate) fn arguments<'a>(
         self,
         tool: &str,
@@ -185,7 +185,7 @@ impl Dialect {
         }
     }
 
-    /// The schema of a tool's results as objects.
+    /// Returns the schema of a tool's structured results.
     pub fn result_schema(self, tool: &str) -> Value {
         match self.words(tool).filter(|words| !words.result.is_empty()) {
             Some(words) => schema_of(words.result),
@@ -197,8 +197,7 @@ impl Dialect {
         }
     }
 
-    /// The outcome of a call as an object; nothing for one that failed, since what is to be said then is
-    /// the error.
+    /// Returns the structured result of a call. `None` if the call failed: then the error text is the result.
     pub fn result(self, tool: &str, outcome: &Result<Reply, Error>) -> Option<Value> {
         let reply = outcome.as_ref().ok()?;
         match self.words(tool).filter(|words| !words.result.is_empty()) {
@@ -247,7 +246,7 @@ fn object_of(parts: &[(&str, Source)], reply: &Reply) -> Value {
     parts.iter().map(|(name, source)| ((*name).to_owned(), value(source))).collect()
 }
 
-/// What stands for a fact that a reply has not, since the schema says it is there.
+/// Default for a metadata field that a reply does not have, since the schema requires it.
 fn nothing(kind: &str) -> Value {
     match kind {
         "boolean" => false.into(),
@@ -257,7 +256,7 @@ fn nothing(kind: &str) -> Value {
     }
 }
 
-/// Line numbers end with an arrow instead of a tab.
+/// Replaces the tab after line numbers by an arrow.
 fn with_arrows(text: &str) -> String {
     let arrow = |line: &str| match line.split_once('\t') {
         Some((number, rest)) if number.trim_start().parse::<u64>().is_ok() => {
@@ -280,7 +279,7 @@ fn camel_keys(value: Option<&Value>) -> Option<Value> {
     })
 }
 
-/// A schema with other names for its fields: by a rule, or as they are called specially.
+/// Renames the fields of a schema, by `special` or else by `rule`.
 fn renamed(
     schema: &Map<String, Value>,
     special: &[(&str, &str)],
@@ -395,7 +394,7 @@ mod tests {
         assert_eq!(Value::Object(shown.into_owned()), expected);
     }
 
-    /// Whatever a dialect shows is taken in every dialect.
+    /// Names that a dialect shows are accepted in every dialect.
     #[test]
     fn what_is_shown_is_taken() {
         let table = crate::tool_table::Table::new(crate::tools::TOOLS);

@@ -1,38 +1,43 @@
-//! What this system lets us enforce on commands, found by trying to get out.
+//! Checks the sandbox by trying to escape from it.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use toolcrib_exec::{Command, EscapeAttempt, Level, reports_denials, try_to_escape};
 
-use crate::cx::trouble;
+use crate::cx::job_error;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
-use crate::sandbox::{is_enough, sandbox, seen_tmp};
+use crate::sandbox::{is_sufficient, sandbox, visible_tmp};
 use crate::shell::ShellHost;
 
-/// How commands are confined here.
+/// State of the sandbox on this machine.
 #[derive(Debug, Clone)]
 pub struct Checkup {
-    /// From 0 to 4.
+    /// Level, from 0 (none) to 4 (all).
     pub level: u8,
-    /// What that is.
+    /// Description of the level.
     pub means: String,
-    /// Whether commands are run in it, or refused.
+    /// Whether the level suffices. If not, commands are denied.
     pub enough: bool,
-    /// What is not enforced.
+    /// Restrictions that are not enforced.
     pub missing: Vec<String>,
-    /// Why each higher level could not be had.
+    /// Reason for each higher level that is not available.
     pub reasons: Vec<String>,
-    /// What was tried, and whether it was refused.
+    /// Escape attempts and their results.
     pub attempts: Vec<EscapeAttempt>,
-    /// Names of variables that commands do not get: secrets, and what makes programs run code.
+    /// Names of variables that commands do not get: secrets, and variables that make programs execute code.
     pub left_out: Vec<String>,
 }
 
 impl Runtime {
-    /// Finds out how commands are confined here: runs some that try to get out, in the sandbox that those
-    /// of an agent get. With the profile `open` they get none; then it is the one that they would get.
+    /// Checks the sandbox: runs commands that try to escape from the same sandbox that an agent's commands get.
+    /// With the profile `open`, which has no sandbox, it checks the sandbox of the other profiles.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind [`ErrorKind::Unsupported`] if the runtime has no helper or the system has no bash, and
+    /// if a command cannot be started.
     pub fn check_up(&self) -> Result<Checkup, Error> {
         let unsupported = |message| Error::new(ErrorKind::Unsupported, message);
         let host = self.shell_host().ok_or_else(|| unsupported("this host runs no commands"))?;
@@ -42,7 +47,7 @@ impl Runtime {
         if enforced.level.number() > 0 {
             let session = host.session();
             let settings = host.sandbox().cloned().unwrap_or_default();
-            let tmp = session.jobs().tmp(host.tmp()).map_err(|error| trouble(&error))?;
+            let tmp = session.jobs().tmp(host.tmp()).map_err(|error| job_error(&error))?;
             let command = Command {
                 script: Vec::new(),
                 shell: shell.to_owned(),
@@ -53,16 +58,16 @@ impl Runtime {
             };
             let sandbox = sandbox(self, &settings, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);
-            attempts = tried.map_err(|error| trouble(&error))?;
-            let told = reports_denials(session.jobs(), &sandbox, &command);
-            if !told.map_err(|error| trouble(&error))? {
+            attempts = tried.map_err(|error| job_error(&error))?;
+            let reports = reports_denials(session.jobs(), &sandbox, &command);
+            if !reports.map_err(|error| job_error(&error))? {
                 missing.push("What is refused to a command is not told in replies.".to_owned());
             }
         }
         Ok(Checkup {
             level: enforced.level.number(),
             means: enforced.level.to_string(),
-            enough: is_enough(enforced),
+            enough: is_sufficient(enforced),
             missing,
             reasons: enforced.reasons.clone(),
             attempts,
@@ -71,9 +76,9 @@ impl Runtime {
     }
 }
 
-/// What a command of an agent gets.
+/// Environment of an agent's command.
 fn environment(host: &ShellHost, level: Level, tmp: &Path) -> Vec<(OsString, OsString)> {
     let mut environment = host.environment().0.variables.clone();
-    environment.push(("TMPDIR".into(), seen_tmp(level, tmp).into()));
+    environment.push(("TMPDIR".into(), visible_tmp(level, tmp).into()));
     environment
 }

@@ -1,5 +1,4 @@
-//! What a call answers when it could not do what was asked: a kind to branch on, a sentence to read,
-//! a hint to act on.
+//! Errors of calls: a kind for programs, a message and a hint for the model.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -70,10 +69,18 @@ impl ErrorKind {
     }
 }
 
-/// An error for the model that made the call.
+/// Error of a call, written for the model that made it.
+///
+/// ```
+/// use toolcrib::{Error, ErrorKind};
+///
+/// let error = Error::new(ErrorKind::NotFound, "there is no ticket 7").hint("Call ListTickets first.");
+/// assert_eq!(error.kind().name(), "not_found");
+/// assert_eq!(error.text(), "there is no ticket 7\nCall ListTickets first.");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
-    // Boxed, so that a `Result` costs its callers no more than a pointer.
+    // Boxed, so that a `Result` is no larger than a pointer.
     parts: Box<Parts>,
 }
 
@@ -87,66 +94,66 @@ struct Parts {
 }
 
 impl Error {
-    /// An error with what happened, in a sentence.
+    /// Creates an error. `message` is a sentence that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let (hint, detail) = (String::new(), String::new());
         let parts = Parts { kind, message: message.into(), hint, detail, metadata: Map::new() };
         Error { parts: Box::new(parts) }
     }
 
-    /// The refusal of what lies outside the workspace.
+    /// The error for a path outside the workspace.
     pub(crate) fn outside(shown: &str) -> Self {
         Error::new(ErrorKind::OutsideWorkspace, format!("{shown} is outside the workspace"))
             .hint(OUTSIDE)
     }
 
-    /// The caller's own mistake.
+    /// Creates an error of kind [`ErrorKind::Invalid`]: the arguments are wrong.
     pub fn invalid(message: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message)
     }
 
-    /// What to do next.
+    /// Sets the hint, which says what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.parts.hint = hint.into();
         self
     }
 
-    /// Lines to look at: the place in the file, the candidates.
+    /// Sets lines that follow the message, such as a part of the file or a list of candidates.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.parts.detail = detail.into();
         self
     }
 
-    /// A fact for programs.
+    /// Adds a field to the metadata.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.parts.metadata.insert(key.to_owned(), value.into());
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.parts.kind
     }
 
-    /// What happened, in a sentence.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.parts.message
     }
 
-    /// What to do next; may be empty.
+    /// Returns the hint. May be empty.
     pub fn hint_text(&self) -> &str {
         &self.parts.hint
     }
 
-    /// Facts for programs.
+    /// Returns the metadata, for programs.
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.parts.metadata
     }
 
-    /// All of it as the model reads it: message, lines to look at, hint.
+    /// Returns the text for the model: message, detail, hint.
     pub fn text(&self) -> String {
         [&self.parts.message, &self.parts.detail, &self.parts.hint]
             .into_iter()
@@ -156,18 +163,17 @@ impl Error {
             .join("\n")
     }
 
-    /// The same error within the budget. What is said first matters most: the sentence, then what to
-    /// do, then the lines to look at.
+    /// Truncates the error to `chars` characters. The message and the hint take precedence over the detail.
     pub(crate) fn within(mut self, chars: usize) -> Self {
         let parts = &mut self.parts;
         parts.message = truncate_line(&visible_lines(&parts.message), chars / 4);
         parts.hint = truncate_line(&visible_lines(&parts.hint), chars / 4);
-        let said = parts.message.chars().count() + parts.hint.chars().count() + 2;
-        parts.detail = clip(&parts.detail, chars.saturating_sub(said), chars).0;
+        let used = parts.message.chars().count() + parts.hint.chars().count() + 2;
+        parts.detail = clip(&parts.detail, chars.saturating_sub(used), chars).0;
         self
     }
 
-    /// The same error without secrets.
+    /// Masks secrets.
     #[must_use]
     pub(crate) fn masked(mut self, secrets: &Secrets) -> Self {
         let parts = &mut self.parts;
@@ -180,13 +186,13 @@ impl Error {
         self
     }
 
-    /// The same error, about one of several things.
+    /// Prefixes the message with the item that it is about, and states that nothing was written.
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.parts.message = format!("{what}: {}", self.parts.message);
         self.nothing_written()
     }
 
-    /// Says that the workspace is as it was, where the hint does not.
+    /// States in the hint that nothing was written, unless the hint says so.
     pub(crate) fn nothing_written(mut self) -> Self {
         if !self.parts.hint.contains("Nothing was") {
             self.parts.hint = format!("Nothing was written. {}", self.parts.hint);
@@ -194,7 +200,7 @@ impl Error {
         self
     }
 
-    /// An error of the file leaf, about a file that the caller knows as `shown`.
+    /// Converts an error of `toolcrib-fs`, about a path that the caller knows as `shown`.
     pub(crate) fn from_fs(shown: &str, error: &FsError) -> Self {
         let message = format!("{shown} {}", error.detail());
         let (kind, hint) = match error.kind() {

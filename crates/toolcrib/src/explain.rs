@@ -1,4 +1,4 @@
-//! Which rule decides a call, before it is made.
+//! Explains the decision on a call without making the call.
 
 use toolcrib_policy::{Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, Verdict};
 
@@ -11,29 +11,34 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::syntax_errors::{BROKEN, confirmed};
 
-/// What would be decided on a call, and by what.
+/// Decision that a call would get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// What may happen.
+    /// The decision.
     pub decision: Decision,
-    /// The rule that decides.
+    /// Name of the rule.
     pub rule: String,
-    /// Why that rule says so.
+    /// Reason that the rule gives.
     pub why: String,
-    /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
+    /// How the operator can allow the call, as an imperative. Empty if it is allowed.
     pub remedy: String,
-    /// What is decided on each command, file and variable of its scripts.
+    /// Decision on each command, file and variable in its scripts.
     pub bases: Vec<PartDecision>,
-    /// What was seen in the commands that it would run.
+    /// Analysis of the commands that it would run.
     pub commands: Vec<CommandAnalysis>,
-    /// Files that it would write, redirections of commands among them.
+    /// Files that it would write, including redirections of commands.
     pub writes: Vec<String>,
     /// Files that it would read.
     pub reads: Vec<String>,
 }
 
 impl Runtime {
-    /// Decides on a call and does not make it. Nobody is asked, and nothing is recorded.
+    /// Decides on a call without making it. The approver is not asked, and nothing is recorded.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Runtime::call`] if the tool does not exist, the arguments do not fit its schema, or a path
+    /// cannot be resolved.
     pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, Error> {
         let row = self.table().find(&call.tool)?;
         let tool = decode(&row.entry, row.schema(), call.args)?;
@@ -41,7 +46,7 @@ impl Runtime {
         Ok(self.explain_accesses(session, grant.accesses(), grant.requested()))
     }
 
-    /// Decides on a shell command and does not run it.
+    /// Decides on a shell command without running it.
     pub fn explain_command(&self, session: &Session, text: &str) -> Explanation {
         self.explain_accesses(session, vec![Access::Command(text.to_owned())], Vec::new())
     }
@@ -65,7 +70,7 @@ impl Runtime {
         let (mut commands, mut bases) = (Vec::new(), Vec::new());
         for script in scripts {
             commands.push(policy.analyze_command(&directory, script));
-            // Of a command that bash rejects, no part is run.
+            // bash runs no part of a command with a syntax error.
             if rule != BROKEN {
                 bases.extend(policy.decisions_by_part(&directory, script, &remembered));
             }

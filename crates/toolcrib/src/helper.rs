@@ -1,8 +1,7 @@
-//! The host's own program, started once more as a child with limits, for work that must not take the
-//! host with it.
+//! Child processes of the host's own program, for work that may crash or exhaust resources.
 //!
-//! A host that wants this calls [`run_helper`] first thing in its `main`, and tells the runtime where
-//! its program is ([`crate::RuntimeBuilder::helper`]).
+//! The host calls [`run_helper`] at the start of its `main`, and passes the path of its program to
+//! [`crate::RuntimeBuilder::helper`].
 
 mod matching;
 mod pdf;
@@ -23,27 +22,29 @@ use crate::error::{Error, ErrorKind};
 
 pub(crate) use self::matching::MatchingProcesses;
 pub(crate) use self::pdf::pdf_text;
-pub(crate) use self::picture::fitting_picture;
+pub(crate) use self::picture::scaled_picture;
 
-/// The argument by which the program knows that it was started as a helper.
+/// First argument of a helper process.
 const ARGUMENT: &str = "toolcrib-helper";
 
-/// The arguments of a helper that keeps a command.
-pub(crate) const KEEP: [&str; 2] = [ARGUMENT, "keep"];
+/// Arguments of a helper that runs a command.
+pub(crate) const SHIM_ARGUMENTS: [&str; 2] = [ARGUMENT, "keep"];
 
-/// The first word of what else a helper does.
+/// First word of the other tasks.
 const PDF: &str = "pdf";
 const PICTURE: &str = "picture";
 const MATCH: &str = "match";
 
-/// Decoders that run at once: each may take a gigabyte.
+/// Concurrent decoders. Each may use a gigabyte.
 static DECODERS: WorkerSlots = WorkerSlots::new(4);
 
-/// A call waits no longer than this for a decoder; common clients give up after a minute.
-const LONGEST_WAIT: Duration = Duration::from_secs(40);
+/// A call waits at most this long for a decoder. Common clients give up after a minute.
+const DECODER_WAIT_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Does a helper's work, if these are the arguments of one, and answers the code to exit with; nothing,
-/// if the program was started for something else.
+/// Runs the helper's task if the arguments are those of a helper process, and returns the exit code. Returns
+/// `None` if the program was started for another purpose; continue with your own `main` then.
+///
+/// Call it first: the helper starts your program again for commands, PDFs and images.
 ///
 /// ```no_run
 /// # use std::process::ExitCode;
@@ -51,7 +52,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(40);
 ///     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
 ///         return code;
 ///     }
-///     // What the program is for.
+///     // The program's own work.
 ///     ExitCode::SUCCESS
 /// }
 /// ```
@@ -60,9 +61,9 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    // First: every command pays for it.
+    // First, because every command pays for it.
     let mut arguments = arguments.peekable();
-    if arguments.peek().is_some_and(|task| task == KEEP[1]) {
+    if arguments.peek().is_some_and(|task| task == SHIM_ARGUMENTS[1]) {
         return Some(run_shim());
     }
     let task: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
@@ -78,10 +79,10 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     Some(done.unwrap_or(ExitCode::from(2)))
 }
 
-/// A place for a decoder, as soon as one is free. Held while the file is in memory, too.
-pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerSlot<'static>, Error> {
+/// Waits for a free decoder slot. The caller holds it while the file is in memory, too.
+pub(crate) fn acquire_decoder(cx: &Cx<'_>) -> Result<WorkerSlot<'static>, Error> {
     let began = Instant::now();
-    let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= LONGEST_WAIT;
+    let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= DECODER_WAIT_TIMEOUT;
     DECODERS.take(&cancelled).ok_or_else(|| match cx.check_cancelled() {
         Err(cancelled) => cancelled,
         Ok(()) => Error::new(ErrorKind::Limit, "too many pictures and PDFs are read at once")
@@ -89,8 +90,8 @@ pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerSlot<'static>, Error>
     })
 }
 
-/// What a helper answers to some bytes.
-fn ask(
+/// Runs a helper on some bytes and returns its output.
+fn run_task(
     cx: &Cx<'_>,
     what: &str,
     words: Vec<String>,
@@ -102,7 +103,9 @@ fn ask(
             .hint("A program that embeds toolcrib calls run_helper and RuntimeBuilder::helper.")
     })?;
     let cancelled = || cx.check_cancelled().is_err();
-    worker(program, words, limits).run(bytes, &cancelled).map_err(|error| failed(cx, what, &error))
+    worker(program, words, limits)
+        .run(bytes, &cancelled)
+        .map_err(|error| worker_error(cx, what, &error))
 }
 
 fn worker(program: &Path, words: Vec<String>, limits: WorkerLimits) -> Worker {
@@ -110,7 +113,7 @@ fn worker(program: &Path, words: Vec<String>, limits: WorkerLimits) -> Worker {
     Worker { program: program.to_owned(), arguments, limits }
 }
 
-fn failed(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
+fn worker_error(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
     if let Err(cancelled) = cx.check_cancelled() {
         return cancelled;
     }
@@ -123,6 +126,6 @@ fn failed(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
     Error::new(kind, format!("the {what} could not be read: {error}"))
 }
 
-fn not_understood(error: &dyn std::fmt::Display) -> Error {
+fn bad_answer(error: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, format!("the helper's answer is not understood: {error}"))
 }

@@ -1,5 +1,5 @@
-//! Places that no tool reads, writes or lists: the host's own, those of other servers of the user, and the
-//! user's secrets.
+//! Hidden paths, which no tool reads, writes or lists: the host's own files, those of the user's other servers,
+//! and the user's secrets.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -8,30 +8,30 @@ use std::sync::Arc;
 
 use toolcrib_fs::{Registry, Workspace, real_path};
 
-/// All such places.
 #[derive(Debug)]
 pub(crate) struct Hidden {
     own: Vec<PathBuf>,
-    /// What other servers have recorded as theirs.
+    /// Paths that other servers have registered.
     registry: Option<Registry>,
     roots: Vec<PathBuf>,
-    /// The user's secrets, by the real paths of their directories and by their own.
+    /// The user's secrets, both by resolved path and by resolved parent directory with the unresolved last
+    /// component.
     secrets: HashSet<PathBuf>,
 }
 
-/// Why a place is hidden.
+/// Why a path is hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// It is the host's own, or another server's.
+    /// Belongs to the host or to another server.
     Own,
-    /// It lies in this place, which is said to hold secrets.
+    /// Is at or below this secret path.
     Secret(PathBuf),
-    /// It lies in this directory of the system, which is closed to file tools.
+    /// Is below this system directory, which is closed to file tools.
     System(PathBuf),
 }
 
 impl Hidden {
-    /// `own` are real paths. A root in a secret place is not hidden: the operator has opened it.
+    /// `own` are resolved paths. A root inside a secret path is not hidden: the operator has opened it.
     pub(crate) fn new(
         own: Vec<PathBuf>,
         secrets: &[PathBuf],
@@ -43,34 +43,34 @@ impl Hidden {
         Hidden { own, registry, roots, secrets }
     }
 
-    /// What is the host's own, or another server's.
+    /// Paths of the host and of other servers.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let recorded = self.recorded();
         self.own.iter().chain(self.of_others(&recorded)).cloned().collect()
     }
 
-    /// Everything, always in the same order.
+    /// All hidden paths, in a stable order.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let mut secrets: Vec<PathBuf> = self.secrets.iter().cloned().collect();
         secrets.sort();
         [self.own(), secrets].concat()
     }
 
-    /// What is beneath a directory, for a walk that leaves it out.
+    /// Hidden paths below a directory, which a walk skips.
     pub(crate) fn beneath(&self, directory: &Path) -> Vec<PathBuf> {
         let mut all = self.all();
         all.retain(|path| path.starts_with(directory) && path != directory);
         all
     }
 
-    /// Why a real path is hidden, if it is.
+    /// Why a resolved path is hidden. `None` if it is not.
     pub(crate) fn reason(&self, path: &Path) -> Option<Reason> {
         let recorded = self.recorded();
         let mut own = self.own.iter().chain(self.of_others(&recorded));
         if own.any(|own| path.starts_with(own)) {
             return Some(Reason::Own);
         }
-        // From the innermost root on, the operator has opened it.
+        // The operator has opened the innermost root.
         let root = self.roots.iter().filter(|root| path.starts_with(root));
         let root = root.max_by_key(|root| root.components().count());
         let mut around = path.ancestors().take_while(|path| root.is_none_or(|root| root != path));
@@ -81,18 +81,17 @@ impl Hidden {
         self.registry.as_ref().map(Registry::paths).unwrap_or_default()
     }
 
-    /// What is recorded, but for what holds a root: the operator has opened it.
+    /// Registered paths, except those that contain a root: the operator has opened them.
     fn of_others<'a>(&'a self, recorded: &'a [PathBuf]) -> impl Iterator<Item = &'a PathBuf> {
         recorded.iter().filter(|path| !holds_any(path, &self.roots))
     }
 }
 
-/// Whether a path is one of the roots, or leads to one.
 fn holds_any(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| root.starts_with(path))
 }
 
-/// A path whose directory is real and whose last name is as given: it may be a link.
+/// Resolves the parent directory and keeps the last component, which may be a symlink.
 fn named_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or(OsStr::new(""));
     path.parent().map_or_else(|| path.to_owned(), |above| real_path(above).join(name))

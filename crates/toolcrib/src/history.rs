@@ -1,4 +1,4 @@
-//! What was done, as people and models read it.
+//! The changes in the journal, for people and models.
 
 mod undone;
 
@@ -12,65 +12,70 @@ use toolcrib_fs::{
 };
 use toolcrib_text::{Diff, unified_diff, visible_name};
 
-pub(crate) use self::undone::{TakenBack, taken_back};
+pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::error::{Error, ErrorKind};
 use crate::phrases::{counted, first_of, one_line};
 use crate::runtime::Runtime;
 use crate::session::Session;
 
-/// Characters of a command that a line of the history shows.
+/// Characters of a command in a line of the history.
 const COMMAND_CHARS: usize = 80;
 
-/// A change that was made in this workspace.
+/// A change in this workspace.
 #[derive(Debug, Clone)]
 pub struct HistoryEntry {
-    /// Its number.
+    /// Id of the change.
     pub id: u64,
-    /// When, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub time_ms: u64,
-    /// The tool that made it.
+    /// Name of the tool.
     pub tool: String,
-    /// The rule that allowed it.
+    /// Name of the rule that allowed it.
     pub rule: String,
-    /// The first line of the command that made it, cut and without secrets.
+    /// First line of the command, truncated and with secrets masked. `None` if no command made the change.
     pub command: Option<String>,
-    /// Whether a command made it, and ignore files leave out all that it changed. A plain Undo passes it over.
+    /// Whether a command made the change and all changed files are ignored by ignore files. Undo without an id
+    /// skips such a change.
     pub only_ignored: bool,
-    /// The changes that it takes back.
+    /// Ids of the changes that this one reverts.
     pub undoes: Vec<u64>,
-    /// The path at which it takes them back, if not everywhere.
+    /// Path at which it reverts them. `None` if everywhere.
     pub only: Option<String>,
-    /// Whether later changes have taken it back.
+    /// Whether it has been undone completely.
     pub undone: bool,
-    /// Whether later changes have taken back a part of it.
+    /// Whether it has been undone in part.
     pub undone_in_part: bool,
-    /// Whether it takes back changes, and not undos: an undo, and not a redo.
+    /// Whether it is an undo. A redo, which reverts an undo, is not.
     pub is_undo: bool,
-    /// The files and symlinks that it changed.
+    /// Changed files and symlinks.
     pub files: Vec<HistoryFile>,
-    /// The directories that it made or removed, with no changed file in them.
+    /// Created or removed directories that contain no changed file.
     pub directories: Vec<HistoryDirectory>,
     /// Paths that it changed and whose previous state is not stored: Undo does not restore them.
     pub not_kept: Vec<String>,
     /// Whether it also changed paths outside the roots, which are left out here.
     pub is_partial: bool,
     pub(crate) entry: Entry,
-    /// What later changes have taken back of it.
-    pub(crate) taken_back: TakenBack,
+    /// The undone parts.
+    pub(crate) undone_parts: UndoneParts,
 }
 
-/// What the journal has of this workspace.
+/// The changes of this workspace.
 #[derive(Debug, Clone)]
 pub struct ChangeLog {
-    /// The changes that were made and can be read, the oldest first.
+    /// Readable changes, oldest first.
     pub changes: Vec<HistoryEntry>,
-    /// Those that cannot be read any more, the oldest first. Of which workspace they were is not known.
+    /// Unreadable changes, oldest first. They may belong to another workspace.
     pub damaged: Vec<DamagedChanges>,
 }
 
 impl ChangeLog {
-    /// A change by its number.
+    /// Returns the change with this id.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind [`ErrorKind::NotFound`] if there is none, and with [`ErrorKind::Io`] if it is damaged.
     pub fn find(&self, id: u64) -> Result<&HistoryEntry, Error> {
         if let Some(damaged) = self.damaged.iter().find(|damaged| damaged.ids.contains(&id)) {
             return Err(Error::new(ErrorKind::Io, damaged.to_string())
@@ -82,51 +87,56 @@ impl ChangeLog {
     }
 }
 
-/// A file that a change has changed.
+/// A file of a change.
 #[derive(Debug, Clone)]
 pub struct HistoryFile {
-    /// Its path, as replies show it.
+    /// Path, as replies show it.
     pub path: String,
     /// `created`, `changed` or `deleted`.
     pub action: &'static str,
-    /// The hashes before and after, in their short form; nothing where there was no file.
+    /// Short hashes before and after. `None` if the file did not exist.
     pub hashes: (Option<String>, Option<String>),
 }
 
-/// A directory that a change made or removed.
+/// A directory of a change.
 #[derive(Debug, Clone)]
 pub struct HistoryDirectory {
-    /// Its path, as replies show it.
+    /// Path, as replies show it.
     pub path: String,
     /// `made` or `removed`.
     pub action: &'static str,
 }
 
 impl Runtime {
-    /// The changes that were made in this workspace and are still known, the oldest first.
+    /// Returns the changes in this workspace, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the journal cannot be read.
     pub fn history(&self) -> Result<Vec<HistoryEntry>, Error> {
         Ok(self.change_log()?.changes)
     }
 
-    /// The same, with the changes that are damaged.
+    /// Like [`Runtime::history`], with the damaged changes.
     pub fn change_log(&self) -> Result<ChangeLog, Error> {
-        self.changes_known(|file| self.workspace().seen_path(file), |_| false)
+        self.visible_changes(|file| self.workspace().seen_path(file), |_| false)
     }
 
-    /// The same, with what a session has changed in its own directories and outside the workspace.
+    /// Like [`Runtime::change_log`], with the changes of a session in its own directories and outside the
+    /// workspace.
     pub(crate) fn session_changes(&self, session: &Session) -> Result<ChangeLog, Error> {
         let workspace = self.workspace().with(session.opened_roots().iter().cloned());
-        self.changes_known(|file| workspace.seen_path(file), |id| session.made_outside(id))
+        self.visible_changes(|file| workspace.seen_path(file), |id| session.made_outside(id))
     }
 
-    /// The changes of files that are seen at a path, or that were made outside, with these paths.
-    fn changes_known(
+    /// Changes whose files are visible, or that were made outside the workspace, with visible paths.
+    fn visible_changes(
         &self,
         seen_path: impl Fn(&Path) -> Option<PathBuf>,
         made_outside: impl Fn(u64) -> bool,
     ) -> Result<ChangeLog, Error> {
         let Changes { entries, damaged } =
-            self.journal_there()?.changes().map_err(|error| journal_error(&error))?;
+            self.require_journal()?.changes().map_err(|error| journal_error(&error))?;
         let (mut seen, mut partial) = (HashSet::<u64>::new(), HashSet::<u64>::new());
         let mut entries = entries;
         for entry in &mut entries {
@@ -143,7 +153,7 @@ impl Runtime {
         }
         let entries = entries.into_iter().map(|entry| with_paths(entry, &seen_path));
         let entries: Vec<Entry> = entries.collect();
-        let mut taken_back = taken_back(&entries, &HashSet::new());
+        let mut undone = undone_parts(&entries, &HashSet::new());
         let (mut undos, mut here) = (HashSet::<u64>::new(), HashSet::<u64>::new());
         let mut history = Vec::new();
         for entry in entries {
@@ -151,15 +161,16 @@ impl Runtime {
             if is_undo {
                 undos.insert(entry.id);
             }
-            // A change that changed nothing is an undo of what was so already; it is where that is.
+            // A change without files is an undo that had no effect. It belongs to the workspace of the undone
+            // change.
             let is_here = match entry.paths().next() {
                 None => entry.about.undoes.iter().any(|of| here.contains(of)),
                 Some(_) => seen.contains(&entry.id),
             };
             if is_here {
                 here.insert(entry.id);
-                let taken_back = taken_back.remove(&entry.id).unwrap_or_default();
-                let mut entry = self.history_entry(taken_back, is_undo, entry);
+                let undone_parts = undone.remove(&entry.id).unwrap_or_default();
+                let mut entry = self.history_entry(undone_parts, is_undo, entry);
                 entry.is_partial = partial.contains(&entry.id);
                 history.push(entry);
             }
@@ -167,7 +178,11 @@ impl Runtime {
         Ok(ChangeLog { changes: history, damaged })
     }
 
-    /// What a change has changed, as a diff.
+    /// Returns the diff of a change.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind [`ErrorKind::NotFound`] if the journal no longer has the content.
     pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
         let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
         let directories = change.directories.iter();
@@ -176,7 +191,7 @@ impl Runtime {
         diffs.chain(directories).collect()
     }
 
-    /// How many lines a change has added and removed; nothing, if that is not known any more.
+    /// Returns the numbers of added and removed lines. `None` if the journal no longer has the content.
     pub fn lines_of(&self, change: &HistoryEntry) -> Option<(usize, usize)> {
         change.entry.files.iter().try_fold((0, 0), |(added, removed), file| {
             let diff = self.file_diff(file).ok()?;
@@ -184,8 +199,12 @@ impl Runtime {
         })
     }
 
-    /// What all changes that are known, or those since one of them, have changed together: each file as it
-    /// was before the first of them, against what it says now.
+    /// Returns the combined diff of all changes, or of those from the id `since` on: each file before the first
+    /// of them against its current content.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the journal cannot be read.
     pub fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
         let mut first: BTreeMap<PathBuf, FileChange> = BTreeMap::new();
         for change in self.history()? {
@@ -221,7 +240,7 @@ impl Runtime {
         Ok(diffs)
     }
 
-    /// A diff of one file of a change. Of a symlink, the content is its target.
+    /// Diff of one file. The content of a symlink is its target.
     fn file_diff(&self, file: &FileChange) -> Result<Diff, Error> {
         let before = self.version(file.before)?;
         let after = self.version(file.after)?;
@@ -234,7 +253,7 @@ impl Runtime {
         Ok(diff)
     }
 
-    /// What a version of a file said, or where a symlink led.
+    /// Content of a version of a file, or target of a symlink.
     pub(crate) fn version(&self, version: Option<Version>) -> Result<Option<Content>, Error> {
         let Some((journal, version)) = self.journal().zip(version) else { return Ok(None) };
         match journal.content(&version).map_err(|error| journal_error(&error))? {
@@ -247,15 +266,20 @@ impl Runtime {
         }
     }
 
-    /// The journal, which must be there for what is asked.
-    pub(crate) fn journal_there(&self) -> Result<&Journal, Error> {
+    /// The journal, or an error if there is none.
+    pub(crate) fn require_journal(&self) -> Result<&Journal, Error> {
         self.journal().ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, "there is no journal")
                 .hint("The host of this runtime has given it no directory to keep one in.")
         })
     }
 
-    fn history_entry(&self, taken_back: TakenBack, is_undo: bool, entry: Entry) -> HistoryEntry {
+    fn history_entry(
+        &self,
+        undone_parts: UndoneParts,
+        is_undo: bool,
+        entry: Entry,
+    ) -> HistoryEntry {
         let top = self.workspace().top();
         let short = |version: &Option<Version>| version.map(|version| version.hash.short());
         let files = entry.files.iter().map(|file| HistoryFile {
@@ -273,7 +297,7 @@ impl Runtime {
         };
         let mut paths: Vec<PathBuf> = entry.files.iter().map(FileChange::path).collect();
         paths.sort_unstable();
-        // Those in a directory follow it at once.
+        // In sorted order, the entries of a directory follow it directly.
         let is_empty = |directory: &PathBuf| {
             let after = paths.partition_point(|path| path <= directory);
             paths.get(after).is_none_or(|path| !path.starts_with(directory))
@@ -292,8 +316,8 @@ impl Runtime {
             only_ignored: entry.only_ignored,
             undoes: entry.about.undoes.clone(),
             only,
-            undone: taken_back.is_all_of(&entry),
-            undone_in_part: taken_back.is_part_of(&entry),
+            undone: undone_parts.is_all_of(&entry),
+            undone_in_part: undone_parts.is_part_of(&entry),
             is_undo,
             files: files.collect(),
             directories: directories.collect(),
@@ -304,17 +328,17 @@ impl Runtime {
                 .collect(),
             is_partial: false,
             entry,
-            taken_back,
+            undone_parts,
         }
     }
 }
 
-/// A change with the paths under which tools find its files.
+/// Replaces the paths of a change by those under which tools see its files.
 fn with_paths(entry: Entry, seen_path: &impl Fn(&Path) -> Option<PathBuf>) -> Entry {
     entry.at_paths(|path| seen_path(path).unwrap_or_else(|| path.to_owned()))
 }
 
-/// The first line of the command that made a change. Journals of 0.1.0 have it among the arguments alone.
+/// First line of the command of a change. Journals of 0.1.0 have it only in the arguments.
 fn command(entry: &Entry) -> Option<String> {
     let of_arguments = || entry.about.arguments.get("command")?.as_str();
     let command = entry.about.command.as_deref().or_else(of_arguments)?;
@@ -329,17 +353,17 @@ impl HistoryEntry {
         has_nothing && !not_kept.is_empty()
     }
 
-    /// How long ago it was, in words.
+    /// Age of the change, in words.
     pub fn age(&self) -> String {
         age(self.time_ms)
     }
 
-    /// The arguments of the call that made it, long ones cut.
+    /// Arguments of the call. Long strings are truncated.
     pub fn arguments(&self) -> &serde_json::Value {
         &self.entry.about.arguments
     }
 
-    /// What it is, in a line: who made it, and what it changed.
+    /// One line: the origin of the change, and the changed files.
     pub fn summary(&self) -> String {
         const NAMED: usize = 3;
         let maker = self.maker();
@@ -362,7 +386,7 @@ impl HistoryEntry {
         format!("{maker}: {named}")
     }
 
-    /// Who made it: the tool, with its command or with the changes that it takes back.
+    /// Origin of the change: the tool, with its command or with the changes that it reverts.
     pub fn maker(&self) -> String {
         const NAMED: usize = 5;
         let mut maker = self.tool.clone();
@@ -378,19 +402,19 @@ impl HistoryEntry {
         }
     }
 
-    /// The files of it that no later change has taken back.
-    pub(crate) fn standing_files(&self) -> impl Iterator<Item = &FileChange> {
-        self.entry.files.iter().filter(|file| !self.taken_back.has(&file.path()))
+    /// Files that have not been undone.
+    pub(crate) fn effective_files(&self) -> impl Iterator<Item = &FileChange> {
+        self.entry.files.iter().filter(|file| !self.undone_parts.includes(&file.path()))
     }
 
-    /// Whether something at this path, or beneath it, was changed and not taken back.
-    pub(crate) fn stands_at(&self, path: &Path) -> bool {
+    /// Whether the change has an effect at or below this path that has not been undone.
+    pub(crate) fn is_effective_at(&self, path: &Path) -> bool {
         let mut paths = self.entry.paths();
-        paths.any(|one| one.starts_with(path) && !self.taken_back.has(&one))
+        paths.any(|one| one.starts_with(path) && !self.undone_parts.includes(&one))
     }
 }
 
-/// How long ago something was, in words.
+/// Age of a time, in words.
 pub(crate) fn age(time_ms: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let seconds = (now.saturating_sub(u128::from(time_ms)) / 1000) as u64;

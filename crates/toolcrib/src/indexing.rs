@@ -1,4 +1,4 @@
-//! The indexes of the roots, for the operator: what there is of them, building, dropping.
+//! Search indexes of the roots, for the operator: status, build, delete.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,29 +8,29 @@ use toolcrib_search::{Deadline, IndexStatus, Listing, Walk};
 
 use crate::error::Error;
 use crate::runtime::Runtime;
-use crate::search_decoder::AsRead;
+use crate::search_decoder::SearchDecoder;
 
-/// The index of a root.
+/// Search index of one root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootIndex {
-    /// The root.
+    /// Path of the root.
     pub root: PathBuf,
-    /// Whether the root has enough files for searches to keep an index of it.
+    /// Whether the root has enough files for searches to keep an index.
     pub is_wanted: bool,
-    /// Files that are there to be searched.
+    /// Number of searchable files.
     pub files: u64,
-    /// What there is of it.
+    /// State of the index.
     pub status: IndexStatus,
 }
 
-/// No tree takes as long to be listed.
-const TO_BUILD: Duration = Duration::from_secs(600);
+/// Time limit for listing one root.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Runtime {
-    /// What there is of the index of each root.
+    /// Returns the state of the index of each root.
     pub fn indexes(&self) -> Result<Vec<RootIndex>, Error> {
-        let patience = self.limits().search_time;
-        self.each_tree(patience, |tree, listing| Ok(self.root_index(tree, listing)))
+        let timeout = self.limits().search_time;
+        self.each_tree(timeout, |tree, listing| Ok(self.root_index(tree, listing)))
     }
 
     /// Files in the indexes of all roots. Cheap: for showing progress while they are built.
@@ -38,16 +38,20 @@ impl Runtime {
         self.workspace().trees().map(|tree| self.tables().index_status(&tree).files).sum()
     }
 
-    /// Reads into the index of each root what is not in it yet, also where searches would keep none. Where
-    /// there is a journal, it is kept beside it for the processes to come.
+    /// Builds or updates the index of each root, even of roots that are too small for searches to index. With a
+    /// journal, the index is stored beside it for later processes.
     pub fn build_indexes(&self) -> Result<Vec<RootIndex>, Error> {
-        self.each_tree(TO_BUILD, |tree, listing| {
-            self.tables().build_index(tree, listing, &AsRead);
+        self.each_tree(BUILD_TIMEOUT, |tree, listing| {
+            self.tables().build_index(tree, listing, &SearchDecoder);
             Ok(self.root_index(tree, listing))
         })
     }
 
-    /// Forgets the index of each root, and removes what is kept of it.
+    /// Deletes the index of each root. It can be rebuilt.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the stored index cannot be removed.
     pub fn drop_indexes(&self) -> Result<Vec<RootIndex>, Error> {
         self.each_tree(self.limits().search_time, |tree, listing| {
             let shown = tree.path().display().to_string();
@@ -67,7 +71,7 @@ impl Runtime {
 
     fn each_tree<T>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         mut take: impl FnMut(&TreeReader, &Listing) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let never = || false;
@@ -79,7 +83,7 @@ impl Runtime {
                 ignored: false,
                 named: &[],
                 own: &hidden,
-                stop: &Deadline::new(Instant::now() + patience, &never),
+                stop: &Deadline::new(Instant::now() + timeout, &never),
             });
             all.push(take(&tree, &listing)?);
         }

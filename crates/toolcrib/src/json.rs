@@ -1,7 +1,7 @@
-//! JSON from outside: bounded depth, no name twice.
+//! Strict JSON: bounded depth, no duplicate names.
 //!
-//! `serde_json` bounds the depth by itself. Of a name that stands twice in an object it keeps the
-//! last; somebody who looks at a call before it is made may have seen the first. So twice is an error.
+//! `serde_json` bounds the depth. For a duplicate name it keeps the last value, while a program that inspects a
+//! call may have seen the first. So a duplicate name is an error.
 
 use std::fmt;
 
@@ -15,7 +15,12 @@ use crate::error::Error;
 /// Characters shown of a name in an error.
 const MAX_SHOWN_CHARS: usize = 40;
 
-/// Reads one JSON value from bytes that nobody vouches for.
+/// Parses one JSON value from untrusted bytes.
+///
+/// # Errors
+///
+/// Fails with kind [`Invalid`](crate::ErrorKind::Invalid) if the bytes are not one JSON value, if an object has
+/// a duplicate name, or if the nesting is too deep.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     Strict
@@ -95,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_read_as_it_is() {
+    fn json_is_parsed_unchanged() {
         let text = r#"{"a": [1, -2, 3.5, true, null, "é\u0000"], "b": {}}"#;
         assert_eq!(
             parse_json(text.as_bytes()).unwrap(),
@@ -104,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_or_hides_something_is_refused_with_its_place() {
+    fn invalid_json_and_duplicate_names_are_rejected() {
         let deep = "[".repeat(100_000);
         let cases = [
             (r#"{"a": 1, "a": 2}"#, "\"a\" stands twice"),

@@ -1,8 +1,10 @@
-//! The tools of a coding agent, as a library.
+//! Tools for AI coding agents: files, search, shell commands and undo.
 //!
-//! A [`Runtime`] holds the table of tools, the directories they may see and the policy. A
-//! [`Session`] is one agent's stay. A [`Call`] goes in, a [`Reply`] or an [`Error`] comes out, and
-//! both are written for the model that reads them.
+//! A [`Runtime`] holds the tools, the directories that they may use, and the policy. A [`Session`] is the state
+//! of one agent. [`Runtime::call`] takes a [`Call`] and returns a [`Reply`] or an [`Error`]; the text of both
+//! is written for a model.
+//!
+//! # Example
 //!
 //! ```
 //! # fn main() -> Result<(), toolcrib::Error> {
@@ -17,13 +19,21 @@
 //! # }
 //! ```
 //!
-//! How a call flows is written in `call.rs`, one line a step. A tool is one file in `tools/` and one
-//! line in `tools.rs`; a library user's own tool is a type with the [`Tool`] trait and one
-//! [`Runtime::register`].
+//! # Where to start
 //!
-//! What may not be here: `std::fs`, `std::process`, `std::env` (tools reach the machine through
-//! [`Cx`] alone), any protocol (doors have theirs), printing of any kind. That last one is held by
-//! the compiler:
+//! - [`Runtime::builder`] lists the settings of a runtime. [`run_helper`] and [`RuntimeBuilder::helper`] enable
+//!   commands, PDFs and images; [`RuntimeBuilder::journal`] enables undo.
+//! - [`Runtime::catalogue`] returns the tool list for a model API.
+//! - [`Tool`] is the trait for your own tools; [`Runtime::register`] adds one. [`Cx`] is its access to files.
+//! - [`Options`] sets the approver, cancellation and progress of one call.
+//!
+//! # For contributors
+//!
+//! `call.rs` shows the steps of a call, one per line. A built-in tool is one file in `tools/` and one line in
+//! `tools.rs`.
+//!
+//! This crate uses no `std::fs`, `std::process` or `std::env` (tools reach the machine through [`Cx`] only) and
+//! no protocol (the transports have theirs). It prints nothing; the compiler checks that:
 //!
 //! ```compile_fail
 //! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/silence.rs"));
@@ -32,20 +42,20 @@
 //! }
 //! ```
 //!
-//! (and that it is this line that does not compile, by the same without it)
+//! The failing line is the `println!`: without it, the same program compiles.
 //!
 //! ```
 //! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/silence.rs"));
 //! fn main() {}
 //! ```
 
-/// Compiles the example of the documentation.
+/// Compiles the examples of the embedding guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding-rust.md")]
 struct EmbeddingPage;
 
 #[macro_use]
-#[expect(unused_macros, reason = "they are there to be found in place of the usual ones")]
+#[expect(unused_macros, reason = "they shadow the standard macros")]
 mod silence;
 
 mod approve;
@@ -132,5 +142,5 @@ pub use toolcrib_policy::{
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{visible, visible_content, visible_lines, visible_name};
 
-/// What a tool of one's own derives its arguments with: `#[derive(Deserialize, JsonSchema)]`.
+/// For the argument struct of your own tool: `#[derive(serde::Deserialize, toolcrib::JsonSchema)]`.
 pub use schemars::{self, JsonSchema};

@@ -1,37 +1,42 @@
-//! The bounds of a call. Nothing without one reaches the model or the memory.
+//! Limits of calls. Every input and output has one.
 
 use std::time::Duration;
 
-/// How much a call may take in and give out.
+/// Limits of a call's input, output and time.
+///
+/// ```
+/// let limits = toolcrib::Limits { reply_chars: 20_000, ..Default::default() };
+/// # let _ = limits;
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Characters in a reply. Common clients cut at 40,000 or soon after, and not at a line's end.
+    /// Characters in a reply. Common clients truncate at 40,000 or soon after, within a line.
     pub reply_chars: usize,
     /// Characters shown of one line.
     pub line_chars: usize,
-    /// Bytes of a file that is held in memory as a whole, to edit it.
+    /// Bytes of a file that is loaded into memory for editing.
     pub edit_bytes: u64,
-    /// Bytes of a file that is looked through as a whole to read a part of it: for its hash, and for
-    /// what its lines do not show. Of a larger one, the beginning tells.
+    /// Bytes of a file that is read completely before a part of it is shown: for its hash, encoding and line
+    /// endings. For a larger file, the beginning decides.
     pub look_bytes: u64,
-    /// Bytes of a large file that are read to count its lines.
+    /// Bytes of a large file that are read to count lines.
     pub count_bytes: u64,
-    /// Bytes of a picture that is read.
+    /// Bytes of an image file.
     pub picture_bytes: u64,
-    /// Pixels on the longer side of a picture in a reply; a larger one is made smaller.
+    /// Pixels on the longer side of an image in a reply. Larger images are scaled down.
     pub picture_side: u32,
-    /// Bytes of a picture in a reply. In base64 it is a third more, and 5 MB is where common models
-    /// refuse the whole conversation.
+    /// Bytes of an image in a reply. Base64 adds a third, and common models reject the whole conversation above
+    /// 5 MB.
     pub shown_picture_bytes: usize,
-    /// Pixels of a picture that is decoded, whatever it is made to fit in.
+    /// Pixels of an image that is decoded, before scaling.
     pub picture_pixels: u64,
-    /// Bytes of a PDF that is read.
+    /// Bytes of a PDF.
     pub pdf_bytes: u64,
-    /// Bytes of a notebook that is read.
+    /// Bytes of a notebook.
     pub notebook_bytes: u64,
-    /// Bytes of a file that a search over many looks into; one that is named may have `edit_bytes`.
+    /// Bytes of a file in a search of many files. For a file named in the call, `edit_bytes` applies.
     pub search_bytes: u64,
-    /// How long a search takes at most; then it answers what it has. Common clients give up after a minute.
+    /// Time limit of a search, after which it returns partial results. Common clients give up after a minute.
     pub search_time: Duration,
 }
 

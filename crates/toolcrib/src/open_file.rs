@@ -1,4 +1,4 @@
-//! A file that a tool has open.
+//! A file opened by a tool.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use toolcrib_fs::{FsError, ReadFile};
 use crate::cx::Cx;
 use crate::error::Error;
 
-/// A file open for reading, with the name that replies know it by.
+/// A file open for reading, with its path as replies show it.
 #[derive(Debug)]
 pub struct OpenFile {
     file: ReadFile,
@@ -15,54 +15,54 @@ pub struct OpenFile {
     path: PathBuf,
 }
 
-/// Large enough that the calls cost nothing beside the work, small enough to stay in the cache.
+/// Large enough that the system calls cost little, small enough for the CPU cache.
 const CHUNK_BYTES: u64 = 256 << 10;
-const LEAST_CHUNK_BYTES: u64 = 4 << 10;
+const MIN_CHUNK_BYTES: u64 = 4 << 10;
 
 impl OpenFile {
     pub(crate) fn new(file: ReadFile, shown: String, path: PathBuf) -> Self {
         OpenFile { file, shown, path }
     }
 
-    /// Its real path.
+    /// Resolved path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its path as replies show it.
+    /// Returns the path as replies show it.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Its size in bytes when it was opened.
+    /// Returns the size in bytes at the time of opening.
     pub fn size(&self) -> u64 {
         self.file.size()
     }
 
-    /// All of it, if that is no more than `max_bytes`.
+    /// Reads the whole file. Fails if it is larger than `max_bytes`.
     pub fn read_all(&self, max_bytes: u64) -> Result<Vec<u8>, Error> {
         self.file.read_all(max_bytes).map_err(|error| self.error(&error))
     }
 
-    /// Its bytes in chunks, from the beginning, however large it is.
+    /// Reads the file in chunks from the beginning. The file may have any size.
     pub fn chunks<'a>(&'a self, cx: &'a Cx<'_>) -> Chunks<'a> {
         self.chunks_from(cx, 0)
     }
 
-    /// Its bytes in chunks, from `offset` on.
+    /// Reads the file in chunks from `offset`.
     pub fn chunks_from<'a>(&'a self, cx: &'a Cx<'_>, offset: u64) -> Chunks<'a> {
-        // One byte more than the file has, so that its end shows in the first read of a small one.
-        let size = (self.size() + 1).clamp(LEAST_CHUNK_BYTES, CHUNK_BYTES);
+        // One byte more than the file size, so that the first read of a small file also finds its end.
+        let size = (self.size() + 1).clamp(MIN_CHUNK_BYTES, CHUNK_BYTES);
         let buffer = vec![0; usize::try_from(size).unwrap_or(0)];
         Chunks { file: self, cx, offset, buffer, ended: false }
     }
 
-    /// The first bytes, at most so many.
+    /// Reads at most `most` bytes from the beginning.
     pub(crate) fn head(&self, most: usize) -> Result<Vec<u8>, Error> {
         self.part(0, most)
     }
 
-    /// At most so many bytes from `offset` on; fewer only where the file ends.
+    /// Reads at most `most` bytes from `offset`; fewer only at the end of the file.
     pub(crate) fn part(&self, offset: u64, most: usize) -> Result<Vec<u8>, Error> {
         let left = usize::try_from(self.size().saturating_sub(offset)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; most.min(left)];
@@ -76,9 +76,9 @@ impl OpenFile {
     }
 }
 
-/// The bytes of a file, chunk by chunk. Ends with an error when the call is cancelled.
+/// Chunks of a file. Fails if the call is cancelled.
 ///
-/// As an iterator each chunk is a `Vec` of its own; [`Chunks::next_chunk`] lends one and the same.
+/// The iterator returns a new `Vec` per chunk; [`Chunks::next_chunk`] lends the same buffer each time.
 pub struct Chunks<'a> {
     file: &'a OpenFile,
     cx: &'a Cx<'a>,
@@ -88,7 +88,7 @@ pub struct Chunks<'a> {
 }
 
 impl Chunks<'_> {
-    /// The next chunk, nothing after the last.
+    /// Returns the next chunk, or `None` after the last.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, Error> {
         if self.ended {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! What the file tools of a session reach besides the roots: the session's own `/tmp`, which is that of its
-//! commands, and what lies outside the workspace, as far as the operator opens it.
+//! Paths besides the roots that file tools reach: the session's private `/tmp`, which its commands share, and
+//! paths outside the workspace, as far as the operator allows.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use crate::hidden_paths::Reason;
 use crate::runtime::Runtime;
 use crate::session::Session;
 
-/// What the kernel makes up: processes, devices, settings. No tool looks there, in any profile.
-const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// Kernel file systems: processes, devices, settings. Closed to file tools in every profile.
+const KERNEL_DIRECTORIES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// Has the sockets and the secrets of services. Commands in a sandbox see it empty.
-const SERVICES: &str = "/run";
+/// Sockets and secrets of services. Empty for commands in a sandbox.
+const SERVICES_DIRECTORY: &str = "/run";
 
 impl Runtime {
-    /// Finds where a path leads: in the roots, in the session's own directories, or outside.
-    pub(crate) fn find(
+    /// Resolves a path in the roots, in the session's own directories, or outside.
+    pub(crate) fn resolve_path(
         &self,
         session: &Session,
         directory: &ResolvedPath,
@@ -33,20 +33,20 @@ impl Runtime {
         if !is_outside && !self.has_root_around_tmp() {
             return inside;
         }
-        self.reach(session).resolve(directory, path)
+        self.reachable_workspace(session).resolve(directory, path)
     }
 
-    /// The roots and the session's own directories: where changes are known.
+    /// The roots and the session's own directories. Changes there are recorded.
     pub(crate) fn session_workspace(&self, session: &Session) -> Workspace {
         self.workspace().with(self.session_roots(session).iter().cloned())
     }
 
-    /// The directories of the session, as its tools and commands find them.
+    /// The session's own directories, at the paths that its tools and commands see.
     pub(crate) fn session_roots<'a>(&self, session: &'a Session) -> &'a [Arc<Root>] {
         session.own_roots(|| self.open_session_roots(session))
     }
 
-    /// A path in which `~` at the beginning is the user's home.
+    /// Replaces a leading `~` by the user's home.
     pub(crate) fn expand_home<'a>(&self, path: &'a Path) -> Result<Cow<'a, Path>, Error> {
         let Ok(beneath) = path.strip_prefix("~") else { return Ok(Cow::Borrowed(path)) };
         match self.home() {
@@ -57,8 +57,8 @@ impl Runtime {
         }
     }
 
-    /// Why no tool shows what is at a path, if none does.
-    pub(crate) fn closed(&self, session: &Session, path: &Path) -> Option<Reason> {
+    /// Why a path is closed to all tools. `None` if it is not.
+    pub(crate) fn closed_reason(&self, session: &Session, path: &Path) -> Option<Reason> {
         let length = |root: &Path| root.components().count();
         let beneath = |root: &&Root| path.starts_with(root.path());
         let innermost = self.workspace().roots().filter(beneath).map(|root| length(root.path()));
@@ -68,29 +68,34 @@ impl Runtime {
         if own > innermost {
             return None;
         }
-        let of_system = || self.closed_system(path).map(Reason::System);
+        let of_system = || self.closed_system_directory(path).map(Reason::System);
         innermost.map_or_else(of_system, |_| None).or_else(|| self.hidden().reason(path))
     }
 
-    /// The directories of the system that are closed, for a search that begins above them.
+    /// Closed system directories, for a search that starts above them.
     pub(crate) fn closed_directories(&self) -> Vec<PathBuf> {
         let tmp = SESSION_TMP.iter().filter(|_| self.has_private_tmp());
-        let services = [SERVICES].into_iter().filter(|_| self.is_sandboxed());
-        KERNEL.into_iter().chain(services).chain(tmp.copied()).map(PathBuf::from).collect()
+        let services = [SERVICES_DIRECTORY].into_iter().filter(|_| self.is_sandboxed());
+        KERNEL_DIRECTORIES
+            .into_iter()
+            .chain(services)
+            .chain(tmp.copied())
+            .map(PathBuf::from)
+            .collect()
     }
 
-    /// The directory of the system around a path that is closed.
-    fn closed_system(&self, path: &Path) -> Option<PathBuf> {
-        // Whether commands have a private `/tmp` is found out by trying, so only for paths in it.
+    /// The closed system directory that contains a path.
+    fn closed_system_directory(&self, path: &Path) -> Option<PathBuf> {
+        // Whether commands have a private `/tmp` is determined by a test, so ask only for paths in it.
         let is_tmp = SESSION_TMP.iter().any(|top| path.starts_with(top));
         let tmp = SESSION_TMP.into_iter().filter(|_| is_tmp && self.has_private_tmp());
-        let services = [SERVICES].into_iter().filter(|_| self.is_sandboxed());
-        let mut closed = KERNEL.into_iter().chain(services).chain(tmp);
+        let services = [SERVICES_DIRECTORY].into_iter().filter(|_| self.is_sandboxed());
+        let mut closed = KERNEL_DIRECTORIES.into_iter().chain(services).chain(tmp);
         closed.find(|top| path.starts_with(top)).map(PathBuf::from)
     }
 
-    /// All that tools of a session may come to.
-    fn reach(&self, session: &Session) -> Workspace {
+    /// All directories that the tools of a session may reach.
+    fn reachable_workspace(&self, session: &Session) -> Workspace {
         let workspace = self.session_workspace(session);
         if self.policy().outside_access() == Outside::Deny {
             return workspace;
@@ -106,21 +111,22 @@ impl Runtime {
             return Vec::new();
         };
         let Ok(tmp) = shell.jobs().tmp(host.tmp()) else { return Vec::new() };
-        let places = match host.enforced().level.has_namespaces() {
-            true => SESSION_TMP.map(PathBuf::from).to_vec(),
-            false => vec![tmp.clone()],
+        let places = if host.enforced().level.has_namespaces() {
+            SESSION_TMP.map(PathBuf::from).to_vec()
+        } else {
+            vec![tmp.clone()]
         };
         let roots = places.iter().filter_map(|seen_at| Root::of_session(&tmp, seen_at).ok());
         roots.map(Arc::new).collect()
     }
 
-    /// Whether commands find another `/tmp` than the system's.
+    /// Whether commands have a private `/tmp`.
     fn has_private_tmp(&self) -> bool {
         let host = self.shell_host().filter(|_| self.is_sandboxed() && self.runs_commands());
         host.is_some_and(|host| host.confines() && host.enforced().level.has_namespaces())
     }
 
-    /// Whether commands are held to a sandbox, if they are run at all.
+    /// Whether the profile runs commands in a sandbox.
     pub(crate) fn is_sandboxed(&self) -> bool {
         self.policy().profile() != Profile::Open
     }
@@ -129,7 +135,7 @@ impl Runtime {
         self.policy().profile() != Profile::ReadOnly
     }
 
-    /// Whether commands find their own `/tmp` in the middle of a root.
+    /// Whether a root contains the private `/tmp` of commands.
     fn has_root_around_tmp(&self) -> bool {
         let around = |root: &Root| {
             SESSION_TMP

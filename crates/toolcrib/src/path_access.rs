@@ -1,4 +1,4 @@
-//! From what a call says it touches to the permission to touch just that.
+//! Resolves the accesses that a call declares, and restricts the tool to them.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -14,33 +14,33 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::suggest::{MAX_NAMES, lookalike};
 
-/// The length of a command: more than any script that is written for one call has.
+/// More than any script for one call needs.
 const MAX_COMMAND_BYTES: usize = 8 << 20;
 
-/// What a call may touch: what it said, where that really is.
+/// The accesses of a call, with resolved paths.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    granted: Vec<Granted>,
-    /// Which of them name a path: a patch may name thousands, and asks for each again and again.
+    granted: Vec<GrantedAccess>,
+    /// Index by path: a patch may name thousands of files and look each up repeatedly.
     by_path: HashMap<PathBuf, Vec<usize>>,
-    /// What was found out by looking outside, and is told only after a question was answered.
-    untold: Option<Error>,
+    /// An error that reveals something about paths outside the workspace. Returned only after approval.
+    withheld: Option<Error>,
 }
 
-/// One access, as the tool said it and where it leads.
+/// One access, as declared and as resolved.
 #[derive(Debug)]
-struct Granted {
-    said: Access,
-    place: Option<ResolvedPath>,
-    /// The path that was meant, by its letters alone, if it is one.
-    meant: Option<PathBuf>,
+struct GrantedAccess {
+    declared: Access,
+    resolved: Option<ResolvedPath>,
+    /// The declared path, made absolute without resolving symlinks.
+    requested: Option<PathBuf>,
 }
 
-/// Why a path leads nowhere that may be touched.
+/// Why a path cannot be accessed.
 #[derive(Debug)]
 pub(crate) struct Unresolved {
     error: Error,
-    /// It tells something about what lies outside the workspace.
+    /// The error reveals something about paths outside the workspace.
     reveals_outside: bool,
 }
 
@@ -57,79 +57,79 @@ impl From<Unresolved> for Error {
 }
 
 impl Grant {
-    /// Finds the real place of everything that a call touches.
+    /// Resolves the paths of all accesses.
     pub(crate) fn resolve(
         runtime: &Runtime,
         session: &Session,
         accesses: Vec<Access>,
     ) -> Result<Grant, Error> {
         let asks = runtime.policy().outside_access() == Outside::Ask;
-        let mut untold = None;
-        let granted = accesses.into_iter().map(|said| {
-            if let Access::Command(script) = &said {
+        let mut withheld = None;
+        let granted = accesses.into_iter().map(|declared| {
+            if let Access::Command(script) = &declared {
                 check_script(script)?;
             }
-            let Some(path) = said.path() else {
-                return Ok(Granted { said, place: None, meant: None });
+            let Some(path) = declared.path() else {
+                return Ok(GrantedAccess { declared, resolved: None, requested: None });
             };
-            let meant = Some(requested(runtime, session, path)?);
-            let place = match resolve(runtime, session, said.effect(), path) {
+            let requested_path = Some(requested(runtime, session, path)?);
+            let resolved = match resolve(runtime, session, declared.effect(), path) {
                 Err(unresolved) if asks && unresolved.reveals_outside => {
-                    untold.get_or_insert(unresolved.error);
+                    withheld.get_or_insert(unresolved.error);
                     None
                 }
-                place => Some(place?),
+                resolved => Some(resolved?),
             };
-            Ok(Granted { said, place, meant })
+            Ok(GrantedAccess { declared, resolved, requested: requested_path })
         });
-        let granted: Vec<Granted> = granted.collect::<Result<_, Error>>()?;
+        let granted: Vec<GrantedAccess> = granted.collect::<Result<_, Error>>()?;
         let mut by_path: HashMap<PathBuf, Vec<usize>> = HashMap::new();
         for (at, path) in
-            granted.iter().enumerate().filter_map(|(at, g)| Some((at, g.said.path()?)))
+            granted.iter().enumerate().filter_map(|(at, g)| Some((at, g.declared.path()?)))
         {
             by_path.entry(path.to_owned()).or_default().push(at);
         }
-        Ok(Grant { granted, by_path, untold })
+        Ok(Grant { granted, by_path, withheld })
     }
 
-    /// What went wrong outside the workspace, once it may be told.
+    /// Returns the withheld error, once it may be revealed.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.untold.clone().map_or(Ok(()), Err)
+        self.withheld.clone().map_or(Ok(()), Err)
     }
 
-    /// Whether the call writes outside the workspace, or may.
+    /// Whether the call writes outside the workspace, or may write there.
     pub(crate) fn writes_outside(&self) -> bool {
         let is_outside =
             |place: &Option<ResolvedPath>| place.as_ref().is_none_or(ResolvedPath::is_outside);
-        self.granted
-            .iter()
-            .any(|granted| matches!(granted.said, Access::Write(_)) && is_outside(&granted.place))
+        self.granted.iter().any(|granted| {
+            matches!(granted.declared, Access::Write(_)) && is_outside(&granted.resolved)
+        })
     }
 
-    /// The accesses on real paths, as policies and people see them.
+    /// The accesses with resolved paths, for the policy and the approver.
     pub(crate) fn accesses(&self) -> Vec<Access> {
-        let real = |granted: &Granted| match &granted.place {
-            Some(place) => granted.said.with_path(place.path()),
+        let real = |granted: &GrantedAccess| match &granted.resolved {
+            Some(place) => granted.declared.with_path(place.path()),
             None => granted
-                .meant
+                .requested
                 .iter()
-                .fold(granted.said.clone(), |said, path| said.with_path(path.clone())),
+                .fold(granted.declared.clone(), |declared, path| declared.with_path(path.clone())),
         };
         self.granted.iter().map(real).collect()
     }
 
-    /// What else a policy is asked about: the paths as they were requested, where they lead elsewhere. A
-    /// link to a file is no way around a rule, and neither is a rule about the link's own name.
+    /// The declared paths, where they differ from the resolved ones. The policy decides on both: a symlink does
+    /// not bypass a rule on its target, nor on its own name.
     pub(crate) fn requested(&self) -> Vec<Access> {
-        let requested = |granted: &Granted| {
-            let (place, path) = (granted.place.as_ref()?, granted.meant.clone()?);
-            (path != place.path()).then(|| granted.said.with_path(path))
+        let requested = |granted: &GrantedAccess| {
+            let (place, path) = (granted.resolved.as_ref()?, granted.requested.clone()?);
+            (path != place.path()).then(|| granted.declared.with_path(path))
         };
         self.granted.iter().filter_map(requested).collect()
     }
 
-    /// The place that `path` means, if the call said that it would touch it in this way. A write
-    /// covers reading; a directory covers what is beneath it.
+    /// Resolves `path` if the call has declared it with this effect. Write access includes read access; a
+    /// directory includes the paths below it.
     pub(crate) fn place(
         &self,
         runtime: &Runtime,
@@ -137,18 +137,19 @@ impl Grant {
         effect: Effect,
         path: &Path,
     ) -> Result<ResolvedPath, Error> {
-        let covers = |granted: &&Granted| granted.said.effect() >= effect;
+        let covers = |granted: &&GrantedAccess| granted.declared.effect() >= effect;
         let same = self.by_path.get(path).into_iter().flatten().map(|&at| &self.granted[at]);
-        if let Some(Granted { place: Some(place), .. }) = same.into_iter().find(covers) {
+        if let Some(GrantedAccess { resolved: Some(place), .. }) = same.into_iter().find(covers) {
             return Ok(place.clone());
         }
         let place = resolve(runtime, session, effect, path)?;
-        let around = |granted: &Granted| match &granted.place {
+        let around = |granted: &GrantedAccess| match &granted.resolved {
             Some(around) => place.is_within(around),
-            // A tool that finds out what it writes stays in the workspace, but for what the session changed.
+            // A tool with `WriteAny` is limited to the workspace and to files that the session has changed
+            // outside.
             None => {
                 let changed = || session.has_changed_outside(&place.path());
-                granted.said == Access::WriteAny && (!place.is_outside() || changed())
+                granted.declared == Access::WriteAny && (!place.is_outside() || changed())
             }
         };
         if self.granted.iter().filter(covers).any(around) {
@@ -164,7 +165,7 @@ impl Grant {
     }
 }
 
-/// Refuses what cannot be handed to a shell, before anybody is asked about it.
+/// Rejects a script that no shell can run, before the approver is asked.
 fn check_script(script: &str) -> Result<(), Error> {
     if script.len() > MAX_COMMAND_BYTES {
         let message = format!(
@@ -182,7 +183,7 @@ fn check_script(script: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Finds where a path leads, if it may be touched in this way at all.
+/// Resolves a path for this effect. Fails if it is hidden, protected (for writing) or outside.
 pub(crate) fn resolve(
     runtime: &Runtime,
     session: &Session,
@@ -191,13 +192,14 @@ pub(crate) fn resolve(
 ) -> Result<ResolvedPath, Unresolved> {
     let place = resolve_any(runtime, session, effect, path)?;
     if effect == Effect::Write {
-        refuse_protected(runtime, &place, path, &place)?;
+        reject_protected(runtime, &place, path, &place)?;
     }
     Ok(place)
 }
 
-/// The same for a place of [`entry`]. If a file or symlink has the name of a directory on the way, nothing is
-/// beneath it, and the rules for git directories are asked about that name: a symlink could lead them elsewhere.
+/// Checks that an undo may write a path of [`entry`]. If a file or symlink stands at a parent directory's path,
+/// the path itself does not exist, and the rules for git directories check that parent: a symlink could
+/// redirect them.
 pub(crate) fn require_restorable(runtime: &Runtime, place: &ResolvedPath) -> Result<(), Error> {
     let path = place.path();
     let in_the_way = path.ancestors().skip(1).filter_map(|above| {
@@ -205,12 +207,12 @@ pub(crate) fn require_restorable(runtime: &Runtime, place: &ResolvedPath) -> Res
         above.kind().is_some_and(|kind| kind != FileKind::Directory).then_some(above)
     });
     let in_the_way = place.kind().is_none().then(|| in_the_way.last()).flatten();
-    refuse_protected(runtime, place, &path, in_the_way.as_ref().unwrap_or(place))
+    reject_protected(runtime, place, &path, in_the_way.as_ref().unwrap_or(place))
 }
 
-/// Refuses a place whose name is protected. `path` is the place as the caller named it, `judged` the place that the
-/// rules for git directories are asked about.
-fn refuse_protected(
+/// Rejects a path with a protected name. `path` is the path in the call, `judged` the path for the rules for
+/// git directories.
+fn reject_protected(
     runtime: &Runtime,
     place: &ResolvedPath,
     path: &Path,
@@ -240,16 +242,16 @@ fn refuse_protected(
     Ok(())
 }
 
-/// The file or symlink at a real path, not followed, also if its name is protected. Only for bringing back what
-/// was there before a change.
+/// The file or symlink at a resolved path, not followed. Protected names are allowed. Only for restoring
+/// previous content.
 pub(crate) fn entry(
     runtime: &Runtime,
     session: &Session,
     path: &Path,
 ) -> Result<ResolvedPath, Error> {
     let shown = visible_name(path.as_os_str().as_encoded_bytes());
-    if let Some(reason) = runtime.closed(session, path) {
-        return Err(hidden(&shown, &reason));
+    if let Some(reason) = runtime.closed_reason(session, path) {
+        return Err(hidden_error(&shown, &reason));
     }
     let known = runtime.workspace().with(session.opened_roots().iter().cloned());
     let outside = || {
@@ -259,7 +261,7 @@ pub(crate) fn entry(
     known.entry(path).or_else(outside).ok_or_else(|| Error::outside(&shown))
 }
 
-/// The same as [`resolve`], also for names that are protected.
+/// Like [`resolve`], but allows protected names.
 pub(crate) fn resolve_any(
     runtime: &Runtime,
     session: &Session,
@@ -276,48 +278,48 @@ pub(crate) fn resolve_any(
             .into());
     }
     let requested = requested(runtime, session, given)?;
-    // As the caller spelled it: for what lies outside, nothing more may be told.
-    let place = runtime.find(session, session.directory(), path).map_err(|error| {
-        let told = match error.kind() {
+    // With the caller's spelling: an error about a path outside may not reveal more.
+    let place = runtime.resolve_path(session, session.directory(), path).map_err(|error| {
+        let shown_error = match error.kind() {
             FsErrorKind::Forbidden => {
                 let mut names = [error.path(), &requested].into_iter();
-                let reason = names.find_map(|path| runtime.closed(session, path));
+                let reason = names.find_map(|path| runtime.closed_reason(session, path));
                 let unknown = || Error::from_fs(&shown(path), &error);
-                reason.map_or_else(unknown, |reason| hidden(&shown(path), &reason))
+                reason.map_or_else(unknown, |reason| hidden_error(&shown(path), &reason))
             }
             _ => Error::from_fs(&shown(error.path()), &error),
         };
-        Unresolved { error: told, reveals_outside: error.reveals_outside() }
+        Unresolved { error: shown_error, reveals_outside: error.reveals_outside() }
     })?;
     let place = match place.kind() {
-        None => shown_as(runtime, session, path).unwrap_or(place),
+        None => file_shown_as(runtime, session, path).unwrap_or(place),
         Some(_) => place,
     };
     let place = match effect {
-        Effect::Read => lookalike_of(runtime, session, &place).unwrap_or(place),
-        // What is to be written gets the name that was given. Whether it may be written outside is asked.
+        Effect::Read => lookalike_file(runtime, session, &place).unwrap_or(place),
+        // A written file gets the given name. The policy decides whether it may be written outside.
         _ if place.is_outside() => {
             let path = shown(path);
             place.for_writing().map_err(|error| Error::from_fs(&path, &error))?
         }
         _ => place,
     };
-    // By the names on the way too: one of them may have become a link since the runtime was built.
+    // Every component too: one of them may have become a symlink since the runtime was built.
     let mut names: Vec<PathBuf> = place.path_aliases().collect();
     names.push(requested);
-    if let Some(reason) = names.iter().find_map(|path| runtime.closed(session, path)) {
-        return Err(hidden(&shown(path), &reason).into());
+    if let Some(reason) = names.iter().find_map(|path| runtime.closed_reason(session, path)) {
+        return Err(hidden_error(&shown(path), &reason).into());
     }
     Ok(place)
 }
 
-/// A path as it was requested, by its letters alone.
+/// A path made absolute without resolving symlinks.
 fn requested(runtime: &Runtime, session: &Session, path: &Path) -> Result<PathBuf, Error> {
-    Ok(without_dots(&session.directory().path().join(runtime.expand_home(path)?)))
+    Ok(normalized(&session.directory().path().join(runtime.expand_home(path)?)))
 }
 
-/// The refusal of a hidden place.
-fn hidden(shown: &str, reason: &Reason) -> Error {
+/// The error for a hidden path.
+fn hidden_error(shown: &str, reason: &Reason) -> Error {
     match reason {
         Reason::Own => {
             let message = format!("{shown} is where this program keeps its own things");
@@ -343,17 +345,17 @@ fn hidden(shown: &str, reason: &Reason) -> Error {
     }
 }
 
-/// Entries of a directory that are looked at for one that is shown as a given name.
+/// Limit of directory entries compared with an escaped name.
 const MAX_SHOWN_NAMES: usize = 100_000;
 
-/// The place that is shown as this path, where a name on the way is shown with escapes: it has bytes that are not UTF-8, a
-/// line end or another character that is not shown as it is.
-fn shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<ResolvedPath> {
+/// The file that replies show as this path, if a component is shown with escapes: it contains invalid UTF-8, a
+/// newline or another character that is not shown directly.
+fn file_shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<ResolvedPath> {
     if !path.as_os_str().as_encoded_bytes().contains(&b'\\') {
         return None;
     }
     let exists = |path: &Path| {
-        let place = runtime.find(session, session.directory(), path).ok()?;
+        let place = runtime.resolve_path(session, session.directory(), path).ok()?;
         place.kind().is_some().then_some(place)
     };
     let (mut real, mut place) = (PathBuf::new(), None);
@@ -364,17 +366,15 @@ fn shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<Resolve
             continue;
         }
         let Component::Normal(name) = part else { return None };
-        let directory = match real.as_os_str().is_empty() {
-            true => session.directory().clone(),
-            false => place?,
-        };
+        let directory =
+            if real.as_os_str().is_empty() { session.directory().clone() } else { place? };
         real.push(entry_shown_as(&directory, name)?);
         place = Some(exists(&real)?);
     }
     place
 }
 
-/// The one entry of a directory that is shown as this name and is not called so.
+/// The unique directory entry that is shown as this name and has another real name.
 fn entry_shown_as(directory: &ResolvedPath, name: &OsStr) -> Option<OsString> {
     let wanted = name.to_str().filter(|name| name.contains('\\'))?;
     let (mut found, mut seen) = (Vec::new(), 0);
@@ -391,8 +391,8 @@ fn entry_shown_as(directory: &ResolvedPath, name: &OsStr) -> Option<OsString> {
     found.pop().filter(|_| found.is_empty())
 }
 
-/// The one file beside a missing one whose name looks the same, if there is one.
-fn lookalike_of(
+/// The unique file in the same directory whose name looks the same as that of a missing file.
+fn lookalike_file(
     runtime: &Runtime,
     session: &Session,
     place: &ResolvedPath,
@@ -411,11 +411,11 @@ fn lookalike_of(
     });
     listed.ok()?;
     let found = lookalike(name, names.iter().map(String::as_str))?;
-    runtime.find(session, &parent, Path::new(found)).ok()
+    runtime.resolve_path(session, &parent, Path::new(found)).ok()
 }
 
-/// A path without `.` and `..`, by its letters alone.
-fn without_dots(path: &Path) -> PathBuf {
+/// Removes `.` and `..` without resolving symlinks.
+fn normalized(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

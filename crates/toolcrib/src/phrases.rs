@@ -1,4 +1,4 @@
-//! Words that several replies use.
+//! Phrases of several replies.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     }
 }
 
-/// `1 process runs`, `2 processes run`: with the verb as it is for one, and for several.
-pub(crate) fn counted_do(number: u64, noun: &str, (one, several): (&str, &str)) -> String {
+/// `1 process runs`, `2 processes run`. The pair has the verb for one and for several.
+pub(crate) fn counted_with_verb(number: u64, noun: &str, (one, several): (&str, &str)) -> String {
     format!("{} {}", counted(number, noun), if number == 1 { one } else { several })
 }
 
@@ -27,7 +27,7 @@ fn plural(noun: &str) -> String {
 }
 
 /// `0.4 s`, `31 s`, `5 min`, `3 h`.
-pub(crate) fn lasting(duration: Duration) -> String {
+pub(crate) fn duration_text(duration: Duration) -> String {
     match duration.as_secs() {
         0 => format!("{:.1} s", duration.as_secs_f64()),
         seconds @ ..120 => format!("{seconds} s"),
@@ -36,7 +36,7 @@ pub(crate) fn lasting(duration: Duration) -> String {
     }
 }
 
-/// The first of some names, and how many more there are: `a, b and 3 more`.
+/// The first items, and the number of others: `a, b and 3 more`.
 pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -> String {
     let names: Vec<String> = all.iter().take(most).map(name).collect();
     match all.len().saturating_sub(most) {
@@ -45,7 +45,7 @@ pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -
     }
 }
 
-/// A script on one line of at most so many characters.
+/// First line of a script, truncated to `chars` characters.
 pub(crate) fn one_line(script: &str, chars: usize) -> String {
     let mut lines = script.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_not_several() {
+    fn nouns_are_pluralized() {
         for (number, noun, expected) in [
             (1, "process", "1 process"),
             (2, "process", "2 processes"),
@@ -71,12 +71,12 @@ mod tests {
         ] {
             assert_eq!(counted(number, noun), expected);
         }
-        assert_eq!(counted_do(1, "process", ("runs", "run")), "1 process runs");
-        assert_eq!(counted_do(2, "process", ("runs", "run")), "2 processes run");
+        assert_eq!(counted_with_verb(1, "process", ("runs", "run")), "1 process runs");
+        assert_eq!(counted_with_verb(2, "process", ("runs", "run")), "2 processes run");
     }
 
     #[test]
-    fn durations_have_a_unit_that_fits() {
+    fn durations_have_a_fitting_unit() {
         for (millis, expected) in [
             (0, "0.0 s"),
             (420, "0.4 s"),
@@ -84,7 +84,7 @@ mod tests {
             (300_000, "5 min"),
             (10_800_000, "3 h"),
         ] {
-            assert_eq!(lasting(Duration::from_millis(millis)), expected);
+            assert_eq!(duration_text(Duration::from_millis(millis)), expected);
         }
     }
 }

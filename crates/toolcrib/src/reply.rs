@@ -1,4 +1,4 @@
-//! What a call answers when it did what was asked.
+//! Replies of successful calls.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,15 @@ use toolcrib_text::{Secrets, truncate_lines};
 
 use crate::phrases::counted;
 
-/// The answer of a call: text for the model, facts for programs.
+/// Reply of a call: text for the model, metadata for programs.
+///
+/// ```
+/// use toolcrib::Reply;
+///
+/// let reply = Reply::new("Deployed to staging.").with("version", 7);
+/// assert_eq!(reply.text(), "Deployed to staging.");
+/// assert_eq!(reply.metadata()["version"], 7);
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
     output: String,
@@ -19,44 +27,44 @@ pub struct Reply {
     pictures: Vec<Picture>,
 }
 
-/// A picture in a reply, for models that can see.
+/// Image in a reply, for models with vision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// What its bytes are, as in `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: &'static str,
-    /// The picture.
+    /// Encoded image.
     pub bytes: Vec<u8>,
 }
 
 impl Picture {
-    /// Its bytes as letters, for what speaks JSON.
+    /// Returns the image in base64.
     pub fn base64(&self) -> String {
         STANDARD.encode(&self.bytes)
     }
 }
 
 impl Reply {
-    /// A reply that says `output`.
+    /// Creates a reply with this text.
     pub fn new(output: impl Into<String>) -> Self {
         Reply { output: output.into(), ..Reply::default() }
     }
 
-    /// What changed, as a unified diff: part of what the model reads, and by itself for a door that
-    /// shows it in colour or asks somebody about it.
+    /// Sets the unified diff of the change. The model reads it after the text; transports can also show it
+    /// separately.
     #[must_use]
     pub fn diff(mut self, diff: impl Into<String>) -> Self {
         self.diff = diff.into();
         self
     }
 
-    /// All of the diff, for programs, where the model reads only a part of it.
+    /// Sets the complete diff for programs, if the model reads only a part.
     #[must_use]
     pub(crate) fn full_diff(mut self, diff: impl Into<String>) -> Self {
         self.full_diff = Some(diff.into());
         self
     }
 
-    /// The same, with whole lines behind what it says.
+    /// Appends whole lines to the text.
     #[must_use]
     pub(crate) fn with_lines(mut self, lines: &str) -> Self {
         if !lines.is_empty() && !self.output.ends_with('\n') {
@@ -66,14 +74,14 @@ impl Reply {
         self
     }
 
-    /// A picture beside what it says.
+    /// Adds an image.
     #[must_use]
     pub fn picture(mut self, picture: Picture) -> Self {
         self.pictures.push(picture);
         self
     }
 
-    /// A sentence of ours behind what it says.
+    /// Appends a sentence to the text, on a new line.
     #[must_use]
     pub(crate) fn note(mut self, sentence: String) -> Self {
         if !self.output.is_empty() && !self.output.ends_with('\n') {
@@ -83,45 +91,45 @@ impl Reply {
         self
     }
 
-    /// A fact for programs.
+    /// Adds a field to the metadata.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());
         self
     }
 
-    /// Several facts.
+    /// Adds several fields to the metadata.
     #[must_use]
     pub(crate) fn with_all(self, facts: Vec<(&'static str, Value)>) -> Self {
         facts.into_iter().fold(self, |reply, (key, value)| reply.with(key, value))
     }
 
-    /// What it says, without the diff.
+    /// Returns the text without the diff.
     pub fn output(&self) -> &str {
         &self.output
     }
 
-    /// The diff; empty where nothing changed.
+    /// Returns the diff. Empty if nothing changed.
     pub fn diff_text(&self) -> &str {
         &self.diff
     }
 
-    /// All of the diff, whatever part of it the model reads.
+    /// Returns the complete diff, even if the model reads only a part.
     pub fn full_diff_text(&self) -> &str {
         self.full_diff.as_deref().unwrap_or(&self.diff)
     }
 
-    /// Facts for programs.
+    /// Returns the metadata, for programs.
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.metadata
     }
 
-    /// The pictures in it.
+    /// Returns the images.
     pub fn pictures(&self) -> &[Picture] {
         &self.pictures
     }
 
-    /// All of it as the model reads it.
+    /// Returns the text for the model, including the diff.
     pub fn text(&self) -> String {
         if self.diff.is_empty() {
             return self.output.clone();
@@ -129,7 +137,7 @@ impl Reply {
         format!("{}\n{}", self.output.trim_end(), self.diff)
     }
 
-    /// The same reply without secrets, but for the diff: that is what files say.
+    /// Masks secrets, except in the diff, which has the content of files.
     #[must_use]
     pub(crate) fn masked(mut self, secrets: &Secrets) -> Self {
         if let Cow::Owned(masked) = secrets.mask(&self.output) {
@@ -139,24 +147,24 @@ impl Reply {
         self
     }
 
-    /// The same reply within the budget; what had to go is counted, in the text and for programs.
+    /// Truncates the reply to `chars` characters, and reports the removed amount in text and metadata.
     pub(crate) fn within(mut self, chars: usize) -> Self {
         if let Some(diff) = &mut self.full_diff {
             *diff = clip(diff, chars, chars).0;
         }
-        // No text has more characters than bytes.
+        // A text has at most as many characters as bytes.
         let bytes = self.output.len() + self.diff.len() + 1;
         if bytes <= chars || self.text().chars().count() <= chars {
             return self;
         }
-        // One is for the newline between the two.
+        // One for the newline between text and diff.
         let room = chars.saturating_sub(1);
         let rest = room.saturating_sub(self.output.chars().count());
         let left_out;
         if rest > NOTE_CHARS {
             (self.diff, left_out) = clip(&self.diff, rest, chars);
         } else {
-            // No room for the diff beside what is said: it counts as left out with the rest.
+            // The diff does not fit: truncate both together.
             let all = self.text();
             self.diff.clear();
             (self.output, left_out) = clip(&all, room, chars);
@@ -165,7 +173,7 @@ impl Reply {
     }
 }
 
-/// Masks what is secret in every string of a value.
+/// Masks secrets in every string of a value.
 pub(crate) fn mask_strings(value: &mut Value, secrets: &Secrets) {
     match value {
         Value::String(text) => {
@@ -181,8 +189,8 @@ pub(crate) fn mask_strings(value: &mut Value, secrets: &Secrets) {
     }
 }
 
-/// Keeps as much of a text as there is room for, with a line that tells what is missing; the room
-/// includes that line. `budget` is what the line names.
+/// Truncates a text to `room` characters, including a last line that reports the removed amount. `budget` is
+/// the limit that this line names.
 pub(crate) fn clip(text: &str, room: usize, budget: usize) -> (String, usize) {
     if text.chars().count() <= room {
         return (text.to_owned(), 0);
@@ -194,7 +202,7 @@ pub(crate) fn clip(text: &str, room: usize, budget: usize) -> (String, usize) {
     (clipped.text + &note, clipped.left_out_chars)
 }
 
-/// More than the line takes that tells what is missing.
+/// Upper bound of the length of that line.
 const NOTE_CHARS: usize = 100;
 
 #[cfg(test)]
@@ -202,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_reply_says_what_is_missing() {
+    fn truncated_reply_reports_the_removed_amount() {
         let long = |output: usize, diff: usize| {
             Reply::new("line\n".repeat(output)).diff("+x\n".repeat(diff)).within(400)
         };
@@ -214,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_of_exactly_the_budget_is_whole() {
+    fn reply_at_the_limit_is_not_truncated() {
         let reply = Reply::new("abc").diff("de");
         assert_eq!(reply.clone().within(6), reply);
     }

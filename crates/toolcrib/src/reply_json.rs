@@ -1,12 +1,13 @@
-//! The one JSON form of a reply, the same for every tool and every door that speaks JSON. It is
-//! stable: fields may come, none goes or changes its meaning.
+//! The JSON form of a reply, the same for all tools and transports. It is stable: fields may be added; none is
+//! removed or changes its meaning.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 use crate::reply::{Picture, Reply};
 
-/// The outcome of a call as one JSON object.
+/// Converts the result of a call to a JSON object: `success`, `output`, `metadata`, `content` (images) and
+/// `error`.
 pub fn to_json(outcome: &Result<Reply, Error>) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("success".into(), outcome.is_ok().into());
@@ -33,7 +34,7 @@ pub fn to_json(outcome: &Result<Reply, Error>) -> Map<String, Value> {
     object
 }
 
-/// A picture in the form that MCP has for it.
+/// An image in MCP's form.
 fn picture(picture: &Picture) -> Value {
     json!({"type": "image", "mimeType": picture.media_type, "data": picture.base64()})
 }

@@ -1,4 +1,4 @@
-//! Telling, once in a session for each file, that a written file is run later outside the sandbox.
+//! Reports, once per session and file, that a written file will be executed later outside the sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -10,22 +10,22 @@ use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::session::Session;
 
-/// So many files are named in one note, and so many notes made of one call.
-const NAMED: usize = 5;
-const NOTES: usize = 5;
+/// Files named in one note, and notes of one call.
+const MAX_NAMED_FILES: usize = 5;
+const MAX_NOTES: usize = 5;
 
-/// So many files are listed in the metadata.
-const LISTED: usize = 100;
+/// Files listed in the metadata.
+const MAX_LISTED_FILES: usize = 100;
 
-/// Files that a later build or test runs, named for the first time.
+/// Files that a later build or test executes and that no note has named yet.
 #[derive(Debug, Default)]
 pub(crate) struct RunLater {
-    /// What happens to them, each with its files.
+    /// Reasons, each with its files.
     reasons: Vec<(String, Vec<String>)>,
 }
 
 impl RunLater {
-    /// Those of the written files that are to be named now.
+    /// Selects the written files to name now.
     pub(crate) fn among<'a>(
         runtime: &Runtime,
         session: &Session,
@@ -33,7 +33,7 @@ impl RunLater {
     ) -> RunLater {
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
         for path in written {
-            let Some(reason) = runs_later(path).filter(|_| session.names_first(path)) else {
+            let Some(reason) = runs_later(path).filter(|_| session.mark_named(path)) else {
                 continue;
             };
             let shown = runtime.show_path(session.directory(), path);
@@ -45,22 +45,22 @@ impl RunLater {
         RunLater { reasons }
     }
 
-    /// Each a sentence.
+    /// One sentence per reason.
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |(reason, files): &(String, Vec<String>)| {
-            format!("{}: {reason}", first_of(files, NAMED, String::clone))
+            format!("{}: {reason}", first_of(files, MAX_NAMED_FILES, String::clone))
         };
-        self.reasons.iter().take(NOTES).map(note).collect()
+        self.reasons.iter().take(MAX_NOTES).map(note).collect()
     }
 
     pub(crate) fn facts(&self) -> Vec<(&'static str, Value)> {
-        let files = self.reasons.iter().flat_map(|(_, files)| files).take(LISTED);
+        let files = self.reasons.iter().flat_map(|(_, files)| files).take(MAX_LISTED_FILES);
         let files: Vec<&str> = files.map(String::as_str).collect();
         if files.is_empty() { Vec::new() } else { vec![("runs_later", files.into())] }
     }
 }
 
-/// Adds the note to the reply of a tool that wrote these files.
+/// Adds the notes to the reply of a tool that wrote these files.
 pub(crate) fn told(
     runtime: &Runtime,
     session: &Session,

@@ -1,4 +1,4 @@
-//! The commands of every runtime of this user, for its operator.
+//! Running commands of all runtimes of this user, for the operator.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -7,31 +7,31 @@ use toolcrib_exec::{Ending, RunningJob, all_running_jobs};
 use toolcrib_text::{Secrets, visible, visible_name};
 
 use crate::error::{Error, ErrorKind};
-use crate::helper::KEEP;
+use crate::helper::SHIM_ARGUMENTS;
 
-/// A command that some runtime of this user runs.
+/// A running command of any runtime of this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningCommand {
-    /// Its id among all commands of this user, which cannot be guessed. The agent knows it by another, which
-    /// counts the commands of its session.
+    /// Unguessable id among all commands of this user. The agent uses another id, which is a counter within its
+    /// session.
     pub id: String,
-    /// The process that it was started by.
+    /// Process id of the runtime.
     pub runtime: i32,
-    /// What it runs, made visible and without secrets, or the beginning of it.
+    /// Beginning of the command, with escapes and with secrets masked.
     pub command: String,
-    /// Where it began.
+    /// Working directory at the start.
     pub directory: PathBuf,
-    /// When.
+    /// Start time.
     pub started: Option<SystemTime>,
-    /// The workspace that it was started in.
+    /// Workspace of the runtime.
     pub workspace: Option<PathBuf>,
-    /// The user that it runs as.
+    /// Name of the user that the command runs as.
     pub user: String,
-    /// Its processes: their numbers and names.
+    /// Process ids and names of its processes.
     pub processes: Vec<(i32, String)>,
 }
 
-/// Every command that a runtime of this user runs, the oldest first.
+/// Returns the running commands of all runtimes of this user, oldest first.
 pub fn running_commands() -> Vec<RunningCommand> {
     let shown = |kept: RunningJob| RunningCommand {
         command: Secrets::default().mask(&visible(&kept.script)).into_owned(),
@@ -43,13 +43,18 @@ pub fn running_commands() -> Vec<RunningCommand> {
         workspace: kept.workspace,
         user: kept.user,
     };
-    all_running_jobs(&KEEP).into_iter().map(shown).collect()
+    all_running_jobs(&SHIM_ARGUMENTS).into_iter().map(shown).collect()
 }
 
-/// Ends a command of whichever runtime of this user, and all that it started; answers how many processes
-/// that were.
+/// Ends a command of any runtime of this user, with all its processes. Returns the number of ended processes.
+///
+/// # Errors
+///
+/// Fails with kind [`ErrorKind::NotFound`] if no such command runs, and with [`ErrorKind::Timeout`] if
+/// processes remain.
 pub fn end_command(id: &str) -> Result<u64, Error> {
-    let Some(kept) = all_running_jobs(&KEEP).into_iter().find(|kept| kept.id == id) else {
+    let Some(kept) = all_running_jobs(&SHIM_ARGUMENTS).into_iter().find(|kept| kept.id == id)
+    else {
         let message = format!("no command {} runs", visible_name(id.as_bytes()));
         return Err(Error::new(ErrorKind::NotFound, message));
     };

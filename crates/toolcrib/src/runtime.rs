@@ -1,4 +1,4 @@
-//! The runtime: tools, directories, rules.
+//! The runtime and its builder.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -30,7 +30,10 @@ use crate::tool_state::States;
 use crate::tool_table::Table;
 use crate::tools::TOOLS;
 
-/// Everything that calls have in common. One of these serves any number of sessions and threads.
+/// State shared by all calls: tools, roots, policy, journal, limits.
+///
+/// One runtime serves any number of sessions and threads. Create it with [`Runtime::builder`], create a
+/// [`Session`] per agent, and make calls with [`Runtime::call`]. The [crate page](crate) has an example.
 pub struct Runtime {
     table: Table,
     workspace: Workspace,
@@ -56,7 +59,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Begins a runtime; it needs at least one root.
+    /// Starts building a runtime. At least one root is required.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
@@ -67,7 +70,7 @@ impl Runtime {
         self.table.register(Entry::of::<T>())
     }
 
-    /// Begins a session in the first root.
+    /// Creates a session whose working directory is the first root.
     pub fn session(&self) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
         let shell = self.shell_host.as_ref().map(ShellHost::session);
@@ -99,7 +102,6 @@ impl Runtime {
         Cow::Owned(Policy::clone(&self.policy).confined(confined).inside(own))
     }
 
-    /// The user's home directory, if the host has named it.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
@@ -112,7 +114,8 @@ impl Runtime {
         self.absolute_paths
     }
 
-    /// What became of changes that a crash had interrupted, found when the runtime was built.
+    /// Returns the changes that a crash had interrupted, and what was done about each when the runtime was
+    /// built.
     pub fn recovered(&self) -> &[Recovered] {
         &self.recovered
     }
@@ -125,12 +128,12 @@ impl Runtime {
         &self.protection
     }
 
-    /// Which files commands and tools may not change, for reasons that a pattern does not show.
+    /// Rules for files whose protection does not follow from a name pattern.
     pub(crate) fn path_rules(&self) -> &Arc<PathRules> {
         &self.path_rules
     }
 
-    /// What commands may write besides the roots, as it was when the runtime was built.
+    /// Directories besides the roots that commands may write, opened when the runtime was built.
     pub(crate) fn caches(&self) -> &[PinnedPath] {
         &self.caches
     }
@@ -147,23 +150,22 @@ impl Runtime {
         self.shell_host.as_ref()
     }
 
-    /// What neither records nor the output of commands show.
+    /// Values to redact from records and command output.
     pub(crate) fn secrets(&self, session: &Session) -> Secrets {
         let host = self.shell_host.as_ref();
         host.map_or_else(Secrets::default, |host| host.secrets(session.shell()))
     }
 
-    /// The places that no tool reads, writes or lists.
     pub(crate) fn hidden(&self) -> &Hidden {
         &self.hidden
     }
 
-    /// Those of them that are the host's own, or another server's.
+    /// Hidden paths of the host and of other servers.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         self.hidden.own()
     }
 
-    /// A real path as replies show it: on one line, and relative to `directory` where it is in it.
+    /// A resolved path as replies show it: on one line, and relative to `directory` if it is below it.
     pub(crate) fn show_path(&self, directory: &ResolvedPath, path: &Path) -> String {
         let shown = match path.strip_prefix(directory.path()) {
             Ok(relative) if !self.absolute_paths => relative,
@@ -173,7 +175,7 @@ impl Runtime {
         visible_name(shown.as_os_str().as_encoded_bytes())
     }
 
-    /// What earlier searches have listed.
+    /// Listing caches of earlier searches.
     pub(crate) fn tables(&self) -> &ListingCaches {
         &self.tables
     }
@@ -193,8 +195,26 @@ impl Runtime {
     }
 }
 
-/// What a runtime is made of. The library looks for nothing by itself: no configuration, no home
-/// directory, no environment.
+/// Settings of a [`Runtime`].
+///
+/// The library reads no configuration, no home directory and no environment by itself; the host passes
+/// everything in.
+///
+/// ```
+/// # fn main() -> Result<(), toolcrib::Error> {
+/// use toolcrib::{Call, ErrorKind, Options, Profile, Runtime};
+///
+/// let runtime = Runtime::builder()
+///     .root(env!("CARGO_MANIFEST_DIR"))
+///     .profile(Profile::ReadOnly)
+///     .build()?;
+/// let session = runtime.session();
+/// let call = Call::new("Write", serde_json::json!({"file_path": "new.txt", "content": "text"}));
+/// let error = runtime.call(&session, call, Options::default()).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Denied);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 #[must_use = "`build` makes the runtime"]
 pub struct RuntimeBuilder {
@@ -221,113 +241,113 @@ pub struct RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
-    /// Opens a directory to the tools. The first is where sessions begin.
+    /// Adds a directory that the tools may read and write. The first root is the working directory of new
+    /// sessions.
     pub fn root(mut self, directory: impl Into<PathBuf>) -> Self {
         self.roots.push((directory.into(), RootMode::ReadWrite));
         self
     }
 
-    /// Opens a directory to the tools, for reading.
+    /// Adds a directory that the tools may only read.
     pub fn read_only_root(mut self, directory: impl Into<PathBuf>) -> Self {
         self.roots.push((directory.into(), RootMode::ReadOnly));
         self
     }
 
-    /// How much may happen without a question.
+    /// Sets how much is allowed without approval. Defaults to [`Profile::Workspace`].
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// What is allowed, asked about or denied besides what the profile says.
+    /// Sets rules that allow, ask about or deny files, commands and hosts, in addition to the profile.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// What file tools may read outside the roots. Usually the profile decides: in `workspace` and `open` they
-    /// read what commands may read, in `cautious` somebody is asked, in `read-only` nothing is read.
+    /// Sets what file tools may read outside the roots. By default the profile decides: `workspace` and `open`
+    /// allow what commands may read, `cautious` asks, `read-only` denies.
     pub fn outside(mut self, outside: Outside) -> Self {
         self.outside = Some(outside);
         self
     }
 
-    /// Who is told what a person should know when there is no reply to say it in: at the end of a session,
-    /// that files in its own `/tmp` were removed with it.
+    /// Sets a callback for messages to the user that belong to no reply: at the end of a session, that files in
+    /// its private `/tmp` were removed.
     pub fn notices(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.notice = Some(Arc::new(sink));
         self
     }
 
-    /// The user's home directory: what `~` means in paths, in rules and in commands.
+    /// Sets the user's home directory, which `~` means in paths, rules and commands.
     pub fn home(mut self, directory: impl Into<PathBuf>) -> Self {
         self.home = Some(directory.into());
         self
     }
 
-    /// Other bounds than the usual ones.
+    /// Sets the limits of calls. Defaults to [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Paths in calls must be absolute, and replies show them so. Usually both kinds are taken, and
-    /// replies show relative ones, which cost a model less.
+    /// Requires absolute paths in calls and shows absolute paths in replies. By default both forms are
+    /// accepted, and replies show relative paths, which cost a model fewer tokens.
     pub fn absolute_paths(mut self, only: bool) -> Self {
         self.absolute_paths = only;
         self
     }
 
-    /// What becomes of a changed file's other names.
+    /// Sets what happens to the other hard links of a changed file.
     pub fn hard_links(mut self, hard_links: HardLinks) -> Self {
         self.hard_links = hard_links;
         self
     }
 
-    /// Which files are not written, wherever they are.
+    /// Sets the protected files, which no tool writes.
     pub fn protection(mut self, protection: Protection) -> Self {
         self.protection = protection;
         self
     }
 
-    /// Keeps what changes replace, in a directory of one's own, so that they can be undone, and so that
-    /// a change of several files is all or nothing also when the process dies in the middle of it. Only a
-    /// directory that no other user can reach is taken: `build` refuses any other.
+    /// Enables the journal, in a directory of its own. It makes changes undoable, and a change of several files
+    /// atomic even if the process dies. The directory must not be accessible to other users; otherwise
+    /// [`RuntimeBuilder::build`] fails.
     pub fn journal(mut self, directory: impl Into<PathBuf>, caps: Caps) -> Self {
         self.journal = Some((directory.into(), caps));
         self
     }
 
-    /// A file or directory that no tool touches, though it lie in a root: the host's own.
+    /// Hides a file or directory of the host from all tools, even inside a root.
     pub fn own(mut self, path: impl Into<PathBuf>) -> Self {
         self.own.push(path.into());
         self
     }
 
-    /// A directory in which the servers of one user tell each other what is their own. What others have
-    /// recorded there is no tool's either, now and whenever a record comes.
+    /// Sets a directory in which the servers of one user register their own paths. Registered paths are hidden
+    /// from all tools, including those registered later.
     pub fn registry(mut self, directory: impl Into<PathBuf>) -> Self {
         self.registry = Some(directory.into());
         self
     }
 
-    /// Somebody who keeps a record of each call.
+    /// Sets the receiver of call records.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Box::new(recorder));
         self
     }
 
-    /// The host's own program, whose `main` calls [`crate::run_helper`]: what must not take the host with
-    /// it is done in a child of it. Without one, PDFs and pictures are not read,
-    /// commands not run, and patterns with look-around not searched for.
+    /// Sets the host's own program, whose `main` calls [`crate::run_helper`]. Commands, PDFs, images and
+    /// patterns with look-around run in child processes of it; without a helper they are not supported.
     pub fn helper(mut self, program: impl Into<PathBuf>) -> Self {
         self.helper = Some(program.into());
         self
     }
 
-    /// The environment of the user that commands run for. It is asked for once, at the first command; what is
-    /// secret in it, and what makes programs run code, is left out. Without one, commands get the least that
-    /// programs need.
+    /// Sets the source of the environment of commands. It is called once, at the first command. Secrets and
+    /// variables that make programs execute code are removed. Without a source, commands get a minimal
+    /// environment.
     pub fn environment(
         mut self,
         source: impl Fn() -> Vec<(OsString, OsString)> + Send + Sync + 'static,
@@ -336,34 +356,38 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The user's shell: what it makes of the environment at a login is for commands too. It is run in the
-    /// background, from [`RuntimeBuilder::build`] on and where nothing can be written, and the result is kept with
-    /// the journal until a file that the shell reads has changed.
+    /// Sets the user's login shell, whose environment commands get. The shell runs in the background during
+    /// [`RuntimeBuilder::build`] and after it, without write access. The result is stored with the journal
+    /// until a file that the shell reads has changed.
     pub fn login_shell(mut self, shell: impl Into<PathBuf>) -> Self {
         self.login_shell = Some(shell.into());
         self
     }
 
-    /// What commands are held to, besides the roots. With the profile `open` they are held to nothing. What is
-    /// hidden is hidden from file tools too, in every profile.
+    /// Sets the sandbox of commands: network, caches, hidden paths. The profile `open` has no sandbox. Hidden
+    /// paths apply to file tools too, in every profile.
     pub fn sandbox(mut self, settings: SandboxSettings) -> Self {
         self.sandbox = settings;
         self
     }
 
-    /// For which trees searches keep an index, and how large it may be.
+    /// Sets which trees get a search index, and its maximum size.
     pub fn index(mut self, settings: IndexSettings) -> Self {
         self.index = settings;
         self
     }
 
-    /// A value that tools of one's own find with [`crate::Cx::state`]; one of each type.
+    /// Adds a value for your own tools, which get it with [`crate::Cx::state`]. One value per type.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.put(value);
         self
     }
 
-    /// Opens the roots.
+    /// Builds the runtime: opens the roots and the journal, and recovers changes that a crash interrupted.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no root, if a root cannot be opened, or if the journal directory is unusable.
     pub fn build(self) -> Result<Runtime, Error> {
         let open = |(path, mode): (PathBuf, RootMode)| {
             Root::open(&path, mode)
@@ -375,7 +399,7 @@ impl RuntimeBuilder {
         let journal = journal.transpose().map_err(|error| journal_error(&error))?;
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(journal.as_ref().map(|journal| journal.directory().to_owned()));
-        // Those that are not there are not written by commands either.
+        // Missing caches are not writable for commands either.
         let caches = self
             .sandbox
             .caches
@@ -396,7 +420,7 @@ impl RuntimeBuilder {
         };
         let shell_host = self.helper.as_ref().map(|program| ShellHost::new(program, settings));
         let indexes = journal.as_ref().map(|journal| journal.directory().join("index"));
-        // A journal that cannot be looked at is no reason not to read files; a change will say so itself.
+        // Files can be read without a working journal; a change reports the failure itself.
         let recovered =
             journal.as_ref().map(|journal| journal.recover(&workspace).unwrap_or_default());
         let recovered = recovered.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What commands are held to: the roots, what is protected in them, what the operator says, and what this
-//! system can enforce.
+//! The sandbox of commands: built from the roots, the protected files, the operator's settings and the level
+//! that this system supports.
 
 pub(crate) mod git_directory;
 mod git_history;
@@ -24,18 +24,18 @@ use toolcrib_fs::{Root, RootMode};
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
 
-/// The lowest level at which a command is run by anybody who was not told to run it without.
-const LEAST: Level = Level::Landlock;
+/// Minimum level. Below it, commands run only with the profile `open`.
+const MIN_LEVEL: Level = Level::Landlock;
 
-/// What the operator says about the sandbox that commands run in.
+/// Settings of the sandbox of commands.
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
-    /// Whom commands may talk to.
+    /// Network access of commands. Defaults to none.
     pub network: Network,
-    /// Directories and files that commands may write besides the roots, such as the caches of build tools. Each is
-    /// what its path leads to when the runtime is built. Those that are not there are passed over, and not made.
+    /// Files and directories besides the roots that commands may write, such as caches of build tools. Each
+    /// path is resolved when the runtime is built. Missing paths are ignored and not created.
     pub caches: Vec<PathBuf>,
-    /// Files and directories that commands do not see, such as keys.
+    /// Files and directories that commands and tools do not see, such as keys.
     pub hidden: Vec<PathBuf>,
 }
 
@@ -45,13 +45,16 @@ impl Default for SandboxSettings {
     }
 }
 
-/// How a command was confined, for the reply.
+/// Confinement of a command, for the reply.
 #[derive(Debug, Clone)]
 pub(crate) enum Confined {
-    /// Not at all: the profile says so.
+    /// No sandbox: the profile is `open`.
     Not,
-    /// In a sandbox.
-    Within { level: Level, network: Network, missing: Vec<String> },
+    Within {
+        level: Level,
+        network: Network,
+        missing: Vec<String>,
+    },
 }
 
 impl Confined {
@@ -59,7 +62,7 @@ impl Confined {
         Confined::Within { level: enforced.level, network, missing: enforced.missing.clone() }
     }
 
-    /// What the caller should know of it; nothing, where all is as it should be.
+    /// The note for the caller. `None` at the highest level.
     pub(crate) fn note(&self) -> Option<String> {
         match self {
             Confined::Not => Some("nothing confined this command: the profile is open".to_owned()),
@@ -72,7 +75,7 @@ impl Confined {
         }
     }
 
-    /// The same, for programs.
+    /// Metadata.
     pub(crate) fn facts(&self) -> Vec<(&'static str, serde_json::Value)> {
         match self {
             Confined::Not => vec![("sandbox", "none".into())],
@@ -96,7 +99,7 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
     let mut hidden = settings.hidden.clone();
     hidden.extend(runtime.own().iter().cloned());
     hidden.extend(runtime.policy().unreadable_outside());
-    // A command may have put something else in the place of one that lies in a root.
+    // A command may have replaced a cache that is inside a root.
     let is_in_place =
         |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
     let mut writable: Vec<PinnedPath> = roots(RootMode::ReadWrite);
@@ -112,23 +115,24 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
     }
 }
 
-/// Where a command finds the session's own directory: with a view of its own, in the usual place.
-pub(crate) fn seen_tmp(level: Level, tmp: &Path) -> &Path {
+/// Path of the session's private directory as the command sees it: `/tmp` if the command has its own mount
+/// layout.
+pub(crate) fn visible_tmp(level: Level, tmp: &Path) -> &Path {
     if level.has_namespaces() { Path::new(SESSION_TMP[0]) } else { tmp }
 }
 
-/// Whether this system confines commands well enough.
-pub(crate) fn is_enough(enforced: &SandboxSupport) -> bool {
-    enforced.level >= LEAST
+/// Whether the level suffices to run commands.
+pub(crate) fn is_sufficient(enforced: &SandboxSupport) -> bool {
+    enforced.level >= MIN_LEVEL
 }
 
-/// Why no command is run where that is not so.
-pub(crate) fn not_enough(enforced: &SandboxSupport) -> Error {
+/// The error if the level does not suffice.
+pub(crate) fn insufficient_level_error(enforced: &SandboxSupport) -> Error {
     let level = enforced.level;
     let message = format!(
         "this system confines commands at level {} of 4 only ({level}), and the profile needs {}",
         level.number(),
-        LEAST.number()
+        MIN_LEVEL.number()
     );
     Error::new(ErrorKind::Unsupported, message).hint(format!(
         "Nothing was run. {} Ask the operator to make the sandbox available (`toolcrib doctor` says what is missing).",

@@ -1,16 +1,16 @@
-//! The schema of a tool's arguments, out of its struct, in a form that every client takes: flat, no
-//! `$ref`, no unions with null, fields in the order of the struct.
+//! JSON Schema of a tool's arguments, derived from its struct, in a form that all clients accept: flat, without
+//! `$ref`, without unions with null, fields in the order of the struct.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// What a tool takes and does, as a model reads it.
+/// Description and arguments of a tool, for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Schema {
-    /// The struct's doc comment.
+    /// Doc comment of the struct.
     pub(crate) description: String,
-    /// The JSON Schema of the arguments: an object.
+    /// JSON Schema of the arguments, an object.
     pub(crate) arguments: Map<String, Value>,
 }
 
@@ -34,7 +34,7 @@ impl Schema {
     }
 }
 
-/// Takes out what only some clients understand and what tells a model nothing.
+/// Removes keywords that only some clients support or that do not help a model.
 fn flatten(schema: &mut Value) {
     let Value::Object(object) = schema else {
         return;
@@ -63,7 +63,7 @@ fn flatten(schema: &mut Value) {
     }
 }
 
-/// An optional field is one that may be left out, not one that may be null: null is taken anyway.
+/// An optional field may be omitted. The schema does not allow null, which decoding accepts anyway.
 fn unwrap_nullable(object: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|name| name != "null");
@@ -88,7 +88,7 @@ fn unwrap_nullable(object: &mut Map<String, Value>) {
     }
 }
 
-/// An enum with documented variants comes as a list of constants; a plain `enum` says the same.
+/// Converts the list of constants of an enum with documented variants to a plain `enum`.
 fn collect_constants(object: &mut Map<String, Value>) {
     let Some(Value::Array(options)) = object.get("oneOf") else {
         return;
@@ -104,7 +104,7 @@ fn collect_constants(object: &mut Map<String, Value>) {
     }
 }
 
-/// Doc comments are wrapped at the width of the source; a model reads paragraphs.
+/// Joins wrapped lines of doc comments into paragraphs.
 fn join_wrapped_lines(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.lines().map(str::trim) {

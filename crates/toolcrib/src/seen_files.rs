@@ -1,4 +1,4 @@
-//! What a session has seen of a file: by what it said, never by when.
+//! The content that a session has seen of a file, identified by hash, not by time.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use toolcrib_fs::{Content, ContentHash, ContentHasher};
 use toolcrib_text::changed_lines;
 
-/// What files said, by their real paths; nothing, where there was none.
+/// Content hashes by resolved path. `None` if the file did not exist.
 pub(crate) type Basis = HashMap<PathBuf, Option<ContentHash>>;
 
-/// Of longer files only the whole is remembered, not each line.
+/// Longer files have no line hashes.
 const MAX_LINES: usize = 50_000;
 
-/// Ranges of lines that are named.
+/// Line ranges named in a reply.
 const MAX_RANGES: usize = 10;
 
-/// More parts of a file than anybody reads; what is read beyond them does not count.
+/// More parts than a session reads of one file. Further parts do not count as seen.
 const MAX_PARTS: usize = 1_000;
 
-/// What a file said when a session last saw it, and how much of it the session was shown.
+/// Content of a file when the session last saw it, and the lines that the session was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) hash: ContentHash,
@@ -27,33 +27,32 @@ pub(crate) struct Seen {
     shown: Shown,
 }
 
-/// How much of a file a session was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
     Whole,
-    /// These lines, from the first to the last of each part, in order.
+    /// Line ranges (first, last), sorted.
     Parts(Vec<(u64, u64)>),
 }
 
 impl Seen {
-    /// A file of which nothing was shown.
+    /// For a file of which nothing was shown.
     pub(crate) fn of(content: &Content) -> Seen {
-        let mut seeing = Seeing::default();
-        seeing.feed(content);
-        seeing.finish()
+        let mut builder = SeenBuilder::default();
+        builder.feed(content);
+        builder.finish()
     }
 
-    /// A file that the session knows as a whole.
+    /// For a file that was shown completely.
     pub(crate) fn whole(content: &Content) -> Seen {
         Seen::of(content).into_whole()
     }
 
-    /// The same, known as a whole.
+    /// Marks the file as shown completely.
     pub(crate) fn into_whole(self) -> Seen {
         Seen { shown: Shown::Whole, ..self }
     }
 
-    /// The same with all that was shown of it before, and these lines of so many.
+    /// Adds the lines shown before, if the content is the same, and these lines of `total`.
     pub(crate) fn with_lines(
         mut self,
         before: Option<Seen>,
@@ -83,34 +82,36 @@ impl Seen {
         self
     }
 
-    /// Whether the session was shown all of it.
+    /// Whether all lines were shown.
     pub(crate) fn is_whole(&self) -> bool {
         self.shown == Shown::Whole
     }
 
-    /// The lines that the session was shown, in words; nothing, if none or all.
+    /// The shown lines, in words. `None` if none or all were shown.
     pub(crate) fn parts(&self) -> Option<String> {
         match &self.shown {
-            Shown::Parts(parts) if !parts.is_empty() => Some(in_words(parts)),
+            Shown::Parts(parts) if !parts.is_empty() => Some(ranges_text(parts)),
             _ => None,
         }
     }
 
-    /// The lines of `now` that are not as they were seen, in words; nothing, if that cannot be told.
-    pub(crate) fn where_changed(&self, now: &Seen) -> Option<String> {
+    /// The lines of `now` that differ from the seen content, in words. `None` if the file is too long for line
+    /// hashes.
+    pub(crate) fn changed_lines(&self, now: &Seen) -> Option<String> {
         let ranges = changed_lines(self.lines.as_ref()?, now.lines.as_ref()?);
-        (!ranges.is_empty()).then(|| in_words(&ranges))
+        (!ranges.is_empty()).then(|| ranges_text(&ranges))
     }
 }
 
-fn in_words(ranges: &[(u64, u64)]) -> String {
+fn ranges_text(ranges: &[(u64, u64)]) -> String {
     let mut words: Vec<String> = ranges
         .iter()
         .take(MAX_RANGES)
-        .map(|(from, to)| match from == to {
-            true => format!("line {from}"),
-            false => format!("lines {from}-{to}"),
-        })
+        .map(
+            |(from, to)| {
+                if from == to { format!("line {from}") } else { format!("lines {from}-{to}") }
+            },
+        )
         .collect();
     if ranges.len() > MAX_RANGES {
         words.push("and more".to_owned());
@@ -118,14 +119,14 @@ fn in_words(ranges: &[(u64, u64)]) -> String {
     words.join(", ")
 }
 
-/// Sees a file in chunks.
+/// Builds a [`Seen`] from chunks of a file.
 #[derive(Default)]
-pub(crate) struct Seeing {
+pub(crate) struct SeenBuilder {
     hasher: ContentHasher,
     lines: LineHashes,
 }
 
-impl Seeing {
+impl SeenBuilder {
     pub(crate) fn feed(&mut self, chunk: &[u8]) {
         self.hasher.feed(chunk);
         self.lines.feed(chunk);
@@ -137,7 +138,7 @@ impl Seeing {
     }
 }
 
-/// A number for each line, that stands for what it says.
+/// One hash per line.
 #[derive(Default)]
 struct LineHashes {
     lines: Vec<u64>,
@@ -159,7 +160,7 @@ impl LineHashes {
         }
     }
 
-    /// The numbers; nothing, if there are too many lines.
+    /// The hashes. `None` if there are too many lines.
     fn finish(mut self) -> Option<Vec<u64>> {
         if self.in_line {
             self.end_line();
@@ -177,13 +178,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_changed_are_told() {
+    fn changed_lines_are_reported() {
         let seen = Seen::of(&b"1\n2\n3\n4\n".into());
         let now = Seen::of(&b"1\n2\nthree\n4\n5\n6\n".into());
-        assert_eq!(seen.where_changed(&now).as_deref(), Some("line 3, lines 5-6"));
-        let mut seeing = Seeing::default();
-        b"1\n2\n3\n4\n".chunks(3).for_each(|chunk| seeing.feed(chunk));
-        assert_eq!(seeing.finish(), seen, "chunks make no difference");
+        assert_eq!(seen.changed_lines(&now).as_deref(), Some("line 3, lines 5-6"));
+        let mut builder = SeenBuilder::default();
+        b"1\n2\n3\n4\n".chunks(3).for_each(|chunk| builder.feed(chunk));
+        assert_eq!(builder.finish(), seen, "chunks make no difference");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One agent's stay: where it is, and what it was allowed.
+//! Session state: approvals, seen files, commands.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -16,35 +16,46 @@ use crate::seen_files::Seen;
 use crate::shell::SessionShell;
 use crate::tmp_leftovers;
 
-/// More files than a session works with. Should it see more, it starts to remember anew.
+/// More files than a session uses. Beyond that, it forgets all of them.
 const MAX_SEEN: usize = 10_000;
 
-/// More answers than a person gives. Beyond, each question is asked again.
+/// More answers than a person gives. Beyond that, each question is asked again.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// More rules than a person agrees to. Beyond, each question is asked again.
+/// More rules than a person accepts. Beyond that, each question is asked again.
 const MAX_AGREED: usize = 100;
 
-/// How long a wish to cancel may go unseen while another question is open.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Interval of cancellation checks while another question is open.
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One agent's stay. Calls of one session may run at the same time; answers end with it, and so do the
-/// commands that it started.
+/// State of one agent: working directory, approvals, files read, exported variables, jobs.
+///
+/// Calls of one session may run at the same time. Dropping the session ends its commands and forgets its
+/// approvals. Create it with [`crate::Runtime::session`].
+///
+/// ```
+/// # fn main() -> Result<(), toolcrib::Error> {
+/// let runtime = toolcrib::Runtime::builder().root(env!("CARGO_MANIFEST_DIR")).build()?;
+/// let (first, second) = (runtime.session(), runtime.session());
+/// assert_ne!(first.id(), second.id());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Session {
     id: u64,
     directory: ResolvedPath,
     remembered: Mutex<SessionApprovals>,
     refused: Mutex<SessionApprovals>,
-    /// Rules that hold always, and were agreed to since the session began.
+    /// Permanent rules that were accepted during the session.
     agreed: Mutex<Vec<Proposal>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
-    /// Files that were named as ones that run later.
+    /// Files that a note has named as executed later.
     named: Mutex<HashSet<PathBuf>>,
-    /// Whether somebody is being asked.
+    /// Whether a question is open.
     asking: Mutex<bool>,
     answered: Condvar,
     shell: Option<SessionShell>,
-    /// Its own directories, once they are needed.
+    /// The session's own directories, opened on demand.
     own_roots: OnceLock<Vec<Arc<Root>>>,
     changed_outside: Mutex<ChangedOutside>,
     notice: Option<NoticeSink>,
@@ -57,13 +68,13 @@ impl fmt::Debug for Session {
     }
 }
 
-/// Whom a host lets know what a person should, when no reply is left to say it in.
+/// Receives messages to the user that belong to no reply.
 pub(crate) type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a session has changed outside the workspace.
+/// Changes outside the workspace.
 #[derive(Debug, Default)]
 struct ChangedOutside {
-    /// The numbers of the changes in the journal.
+    /// Ids in the journal.
     ids: HashSet<u64>,
     paths: HashSet<PathBuf>,
 }
@@ -93,7 +104,7 @@ impl Session {
         }
     }
 
-    /// Says that the session ends with its first call, so that no reply promises what comes after it.
+    /// Marks the session as ending after its first call, so that no reply refers to later calls.
     pub fn for_one_call(mut self) -> Session {
         self.one_call = true;
         self
@@ -103,17 +114,17 @@ impl Session {
         self.one_call
     }
 
-    /// Ends all commands that run; answers how many. They are given two seconds to end by themselves.
+    /// Ends all running commands and returns their number. Sends SIGTERM, and SIGKILL after two seconds.
     pub fn end_commands(&self) -> usize {
         self.shell.as_ref().map_or(0, |shell| shell.jobs().kill_all(Ending::Polite))
     }
 
-    /// Forgets the commands that ended so long ago, and their output; answers how many.
+    /// Forgets the commands that ended at least `age` ago, with their output. Returns their number.
     pub fn forget_commands(&self, age: Duration) -> usize {
         self.shell.as_ref().map_or(0, |shell| shell.jobs().clean_up(age))
     }
 
-    /// Its number, for records.
+    /// Returns the id of the session, for records. Ids are unique within a runtime.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -122,22 +133,22 @@ impl Session {
         &self.directory
     }
 
-    /// Its commands; nothing, where the host has no helper to run any.
+    /// The session's commands. `None` if the host has no helper.
     pub(crate) fn shell(&self) -> Option<&SessionShell> {
         self.shell.as_ref()
     }
 
-    /// Its own directories, opened the first time.
+    /// The session's own directories, opened by the first call.
     pub(crate) fn own_roots(&self, open: impl FnOnce() -> Vec<Arc<Root>>) -> &[Arc<Root>] {
         self.own_roots.get_or_init(open)
     }
 
-    /// Its own directories, as far as they were opened.
+    /// The session's own directories, if they are open.
     pub(crate) fn opened_roots(&self) -> &[Arc<Root>] {
         self.own_roots.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Files outside the workspace were changed.
+    /// Records changes outside the workspace.
     pub(crate) fn changed_outside(&self, id: Option<u64>, paths: Vec<PathBuf>) {
         let mut changed = lock(&self.changed_outside);
         if changed.paths.len() < MAX_SEEN {
@@ -146,12 +157,12 @@ impl Session {
         }
     }
 
-    /// Whether this change in the journal was made outside, by this session.
+    /// Whether this session made the change with this id outside the workspace.
     pub(crate) fn made_outside(&self, id: u64) -> bool {
         lock(&self.changed_outside).ids.contains(&id)
     }
 
-    /// Whether this session has changed a path outside, or something beneath it.
+    /// Whether this session has changed a path outside, or a path below it.
     pub(crate) fn has_changed_outside(&self, path: &Path) -> bool {
         lock(&self.changed_outside).paths.iter().any(|changed| changed.starts_with(path))
     }
@@ -160,7 +171,7 @@ impl Session {
         lock(&self.remembered).clone()
     }
 
-    /// Keeps an answer: for exactly what was asked.
+    /// Remembers an approval of exactly these accesses.
     pub(crate) fn remember(&self, asked: SessionApprovals) {
         let mut all = lock(&self.remembered);
         if all.len() < MAX_REMEMBERED {
@@ -168,7 +179,7 @@ impl Session {
         }
     }
 
-    /// Keeps a refusal that is for good.
+    /// Remembers a permanent denial.
     pub(crate) fn refuse(&self, asked: SessionApprovals) {
         let mut all = lock(&self.refused);
         if all.len() < MAX_REMEMBERED {
@@ -176,7 +187,7 @@ impl Session {
         }
     }
 
-    /// Keeps rules that were agreed to.
+    /// Remembers accepted rules.
     pub(crate) fn agree(&self, rules: Proposal) {
         let mut all = lock(&self.agreed);
         if all.len() < MAX_AGREED {
@@ -184,22 +195,22 @@ impl Session {
         }
     }
 
-    /// A policy, with the rules that were agreed to.
+    /// The policy with the accepted rules.
     pub(crate) fn policy(&self, policy: &Policy) -> Policy {
         lock(&self.agreed).iter().fold(policy.clone(), Policy::with_proposal)
     }
 
-    /// Whether something of this was refused for good.
+    /// Whether any of these accesses was permanently denied.
     pub(crate) fn has_refused(&self, asks: &SessionApprovals) -> bool {
         !lock(&self.refused).is_disjoint(asks)
     }
 
-    /// What the session last saw of a file.
+    /// The content that the session last saw of a file.
     pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
         lock(&self.seen).get(path).cloned()
     }
 
-    pub(crate) fn saw(&self, path: PathBuf, seen: Seen) {
+    pub(crate) fn remember_seen(&self, path: PathBuf, seen: Seen) {
         let mut all = lock(&self.seen);
         if all.len() >= MAX_SEEN {
             all.clear();
@@ -211,8 +222,8 @@ impl Session {
         lock(&self.seen).remove(path);
     }
 
-    /// Whether a file is named for the first time; from then on it was.
-    pub(crate) fn names_first(&self, path: &Path) -> bool {
+    /// Returns whether a file is named for the first time, and marks it as named.
+    pub(crate) fn mark_named(&self, path: &Path) -> bool {
         let mut named = lock(&self.named);
         if named.len() >= MAX_SEEN {
             named.clear();
@@ -220,12 +231,12 @@ impl Session {
         named.insert(path.to_owned())
     }
 
-    /// Waits until nobody is being asked, so that questions come one after the other.
+    /// Waits until no question is open, so that questions are asked one after the other.
     pub(crate) fn asking(&self, cancel: &Cancel) -> Result<Turn<'_>, Error> {
         let mut asking = lock(&self.asking);
         while *asking {
             cancel.check()?;
-            let waited = self.answered.wait_timeout(asking, GLANCE);
+            let waited = self.answered.wait_timeout(asking, CANCEL_POLL_INTERVAL);
             asking = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         *asking = true;
@@ -243,7 +254,7 @@ impl Drop for Session {
     }
 }
 
-/// The turn to ask, until it is dropped.
+/// Permission to ask a question, until it is dropped.
 pub(crate) struct Turn<'a> {
     session: &'a Session,
 }
@@ -255,7 +266,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What these locks guard is whole between any two statements, so a panic elsewhere spoils nothing.
+/// The guarded values are consistent between any two statements, so a panic elsewhere does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Commands: what a runtime starts them with, and what a session carries from one to the next.
+//! State of commands: shared by a runtime, and carried between the commands of a session.
 
 mod login;
 mod offline;
@@ -18,46 +18,46 @@ use toolcrib_text::Secrets;
 
 pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
-pub(crate) use self::offline::end_waiting_for_a_network;
+pub(crate) use self::offline::add_offline_variables;
 use self::syntax::{read_syntax_check, syntax_check};
-use crate::command_changes::Trail;
-use crate::helper::KEEP;
-use crate::sandbox::{SandboxSettings, is_enough};
+use crate::command_changes::CommandChanges;
+use crate::helper::SHIM_ARGUMENTS;
+use crate::sandbox::{SandboxSettings, is_sufficient};
 
-/// Commands of one session at a time, those that have ended and are still remembered among them.
+/// Jobs of one session, running and finished.
 const MAX_JOBS: usize = 1_000;
 
-/// How long a command that has ended is remembered.
+/// How long a finished job is kept.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// What is kept of one output, and of all.
+/// Limits of stored output: one job, all jobs.
 const LOG_BYTES: u64 = 64 << 20;
 const ALL_LOG_BYTES: u64 = 1 << 30;
 
-/// More than a system hands to a program: what a session carries is bounded by it.
+/// Above the kernel's limit for a program. Bounds the environment that a session carries.
 const MAX_CARRIED_BYTES: usize = 1 << 20;
 
 pub(crate) type Variables = Vec<(OsString, OsString)>;
 
-/// Where the user's environment comes from; asked once.
+/// Source of the user's environment. Called once.
 pub(crate) type EnvironmentSource = Box<dyn Fn() -> Variables + Send + Sync>;
 
-/// Where the directories of sessions are made if the host keeps nothing: the usual place.
+/// Parent of the session directories if the host has no state directory.
 const TMP: &str = "/tmp";
 
-/// What a host says about commands.
+/// Settings of commands.
 pub(crate) struct ShellSettings {
-    /// Where long outputs go, and the directories of sessions.
+    /// Directory for long outputs and for the session directories.
     pub(crate) directory: Option<PathBuf>,
-    /// The first root, for whoever lists commands.
+    /// First root, for listings of running commands.
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) environment: Option<EnvironmentSource>,
     pub(crate) login_shell: Option<PathBuf>,
-    /// What commands are held to; nothing, where they are to run without.
+    /// `None` runs commands without a sandbox.
     pub(crate) sandbox: Option<SandboxSettings>,
 }
 
-/// What all commands of a runtime have in common.
+/// State shared by all commands of a runtime.
 pub(crate) struct ShellHost {
     shells: Arc<JobRunner>,
     source: Option<EnvironmentSource>,
@@ -65,20 +65,20 @@ pub(crate) struct ShellHost {
     sandbox: Option<SandboxSettings>,
     tmp: PathBuf,
     environment: OnceLock<Arc<Environment>>,
-    /// That of this process.
+    /// The environment that the host passed in.
     own: OnceLock<Variables>,
     bash: OnceLock<Option<PathBuf>>,
 }
 
 impl ShellHost {
-    /// Commands kept by `program`.
+    /// `program` is the host's program, which runs the shim.
     pub(crate) fn new(program: &Path, settings: ShellSettings) -> ShellHost {
         let ShellSettings { directory, workspace, environment, login_shell, sandbox } = settings;
         let tmp = directory.clone().unwrap_or_else(|| PathBuf::from(TMP));
         let state = directory.clone();
         let launcher = Launcher {
             program: program.to_owned(),
-            arguments: KEEP.iter().map(OsString::from).collect(),
+            arguments: SHIM_ARGUMENTS.iter().map(OsString::from).collect(),
             workspace,
         };
         let limits = OutputLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory };
@@ -96,7 +96,7 @@ impl ShellHost {
         host
     }
 
-    /// Begins to load what the user's shell makes of the environment at a login.
+    /// Starts loading the environment of the user's login shell.
     fn begin_login(&self, shell: PathBuf, state: Option<PathBuf>) -> Option<Login> {
         let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
         let hidden = self.sandbox.as_ref().map(|settings| settings.hidden.clone());
@@ -111,22 +111,22 @@ impl ShellHost {
         }))
     }
 
-    /// What commands are held to; nothing, where they run without.
+    /// Settings of the sandbox. `None` if commands run without one.
     pub(crate) fn sandbox(&self) -> Option<&SandboxSettings> {
         self.sandbox.as_ref()
     }
 
-    /// What this system lets us enforce.
+    /// Restrictions that this system can enforce.
     pub(crate) fn enforced(&self) -> &SandboxSupport {
         self.shells.sandbox_support()
     }
 
-    /// Whether commands are held to something, and well enough.
+    /// Whether commands run in a sandbox of sufficient level.
     pub(crate) fn confines(&self) -> bool {
-        self.sandbox.is_some() && is_enough(self.enforced())
+        self.sandbox.is_some() && is_sufficient(self.enforced())
     }
 
-    /// Where the directories of sessions are made.
+    /// Parent of the session directories.
     pub(crate) fn tmp(&self) -> &Path {
         &self.tmp
     }
@@ -136,23 +136,23 @@ impl ShellHost {
             jobs: self.shells.session(MAX_JOBS),
             carried: Mutex::default(),
             cursors: Mutex::default(),
-            trails: Mutex::default(),
+            changes_by_job: Mutex::default(),
         }
     }
 
-    /// What a command gets that nothing was carried to, and whether that of a login is in it, where there is
-    /// to be one.
+    /// Environment of a session's first command, and whether it includes the login environment, if one is to be
+    /// loaded.
     pub(crate) fn environment(&self) -> (Arc<Environment>, bool) {
         if let Some(known) = self.environment.get() {
             return (known.clone(), true);
         }
         let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
         let users = match self.login.as_ref().map(Login::wait) {
-            Some(Loaded::NotYet) => return (Arc::new(of_user(own)), false),
+            Some(Loaded::NotYet) => return (Arc::new(user_environment(own)), false),
             Some(Loaded::Variables(login)) => merged(own, login.to_vec()),
-            Some(Loaded::Nothing) | None => own,
+            Some(Loaded::Failed) | None => own,
         };
-        (self.environment.get_or_init(|| Arc::new(of_user(users))).clone(), true)
+        (self.environment.get_or_init(|| Arc::new(user_environment(users))).clone(), true)
     }
 
     /// The error that bash reports for a script. `None` if bash accepts the script or cannot be asked.
@@ -169,14 +169,14 @@ impl ShellHost {
         read_syntax_check(&*job.ok()?)
     }
 
-    /// What of the user's environment, and of what a session exports, is secret. What a login adds to that is
-    /// known from the first command on.
+    /// Secret values in the user's environment and in the session's exported variables. Those of the login
+    /// environment are known from the first command on.
     pub(crate) fn secrets(&self, session: Option<&SessionShell>) -> Secrets {
         let is_secret = |(name, _): &&(OsString, OsString)| is_secret(&name.to_string_lossy());
         let own = self.own.get_or_init(|| own_variables(&self.source));
-        // Looked at each time: the shell may be run again for the secrets that are not kept.
+        // Read each time: the shell may run again for the secrets that the cache omits.
         let login = match self.login.as_ref().map(Login::now) {
-            Some(Loaded::Variables(login)) => of_user(login.to_vec()).secrets,
+            Some(Loaded::Variables(login)) => user_environment(login.to_vec()).secrets,
             _ => Vec::new(),
         };
         let carried = session.and_then(|session| session.carried().environment).unwrap_or_default();
@@ -191,8 +191,8 @@ impl ShellHost {
     }
 }
 
-/// A sandbox in which nothing can be written, for the runtime's own commands: an earlier command may have written the files
-/// that they read.
+/// A sandbox without write access, for the runtime's own commands: an earlier command may have written the
+/// files that they read.
 fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sandbox> {
     Some(Sandbox {
         writable: Vec::new(),
@@ -205,28 +205,28 @@ fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sand
     })
 }
 
-/// The commands of a session, and what one leaves to the next.
+/// Jobs of a session, and the state carried from one command to the next.
 #[derive(Debug)]
 pub(crate) struct SessionShell {
     jobs: Jobs,
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
-    trails: Mutex<HashMap<String, Arc<Trail>>>,
+    changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
 }
 
-/// What a command left to the next.
+/// State carried to the next command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Carried {
-    /// Where it was, inside a root.
+    /// Working directory at the end, inside a root.
     pub(crate) directory: Option<PathBuf>,
-    /// What it exported.
+    /// Exported variables.
     pub(crate) environment: Option<Variables>,
-    /// Whether that has what a login gives.
+    /// Whether the variables include the login environment.
     pub(crate) with_login: bool,
 }
 
 impl Carried {
-    /// What the next command begins with. What a login gives is added once it is there.
+    /// Environment of the next command. Adds the login environment once it is loaded.
     pub(crate) fn environment_with(self, base: &Environment, with_login: bool) -> Variables {
         match self.environment {
             None => base.variables.clone(),
@@ -251,46 +251,47 @@ impl SessionShell {
         lock(&self.carried).directory = Some(directory);
     }
 
-    /// Answers whether it was taken: more than a system hands to a program is not.
+    /// Stores the environment. Returns `false` if it is too large for a program.
     pub(crate) fn carry_environment(&self, environment: Variables, with_login: bool) -> bool {
         let bytes: usize =
             environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-        let taken = bytes <= MAX_CARRIED_BYTES;
-        if taken {
+        let fits = bytes <= MAX_CARRIED_BYTES;
+        if fits {
             let mut carried = lock(&self.carried);
             carried.environment = Some(environment);
             carried.with_login = with_login;
         }
-        taken
+        fits
     }
 
-    /// What a job changes, if somebody looks.
-    pub(crate) fn trail(&self, id: &str) -> Option<Arc<Trail>> {
-        lock(&self.trails).get(id).cloned()
+    /// The changes of a job, if they are captured.
+    pub(crate) fn changes_of(&self, id: &str) -> Option<Arc<CommandChanges>> {
+        lock(&self.changes_by_job).get(id).cloned()
     }
 
-    /// The command that runs and was about to change a file.
-    pub(crate) fn changing(&self, path: &Path) -> Option<String> {
-        let trails = lock(&self.trails);
-        let mut changing = trails.iter().filter(|(_, trail)| trail.may_be_changing(path));
+    /// The running job that may be changing a file.
+    pub(crate) fn job_changing(&self, path: &Path) -> Option<String> {
+        let changes_by_job = lock(&self.changes_by_job);
+        let mut changing =
+            changes_by_job.iter().filter(|(_, changes)| changes.may_be_changing(path));
         changing.next().map(|(id, _)| id.clone())
     }
 
-    pub(crate) fn keep_trail(&self, id: &str, trail: Arc<Trail>) {
-        let mut trails = lock(&self.trails);
-        // Those of jobs that are forgotten have said what they had to say.
-        trails.retain(|id, _| self.jobs.get(id).is_some());
-        trails.insert(id.to_owned(), trail);
+    pub(crate) fn add_changes(&self, id: &str, changes: Arc<CommandChanges>) {
+        let mut changes_by_job = lock(&self.changes_by_job);
+        // The changes of forgotten jobs have been reported.
+        changes_by_job.retain(|id, _| self.jobs.get(id).is_some());
+        changes_by_job.insert(id.to_owned(), changes);
     }
 
-    /// Up to where the output of a job was read.
+    /// Position up to which the output of a job was read.
     pub(crate) fn cursor(&self, id: &str) -> u64 {
         lock(&self.cursors).get(id).copied().unwrap_or(0)
     }
 
     pub(crate) fn read_to(&self, id: &str, cursor: u64) {
         let mut cursors = lock(&self.cursors);
-        // Those of jobs that are forgotten are of no use.
+        // Forgotten jobs are not read again.
         if cursors.len() > 2 * MAX_JOBS {
             cursors.retain(|id, _| self.jobs.get(id).is_some());
         }
@@ -302,11 +303,11 @@ fn own_variables(source: &Option<EnvironmentSource>) -> Variables {
     source.as_ref().map(|source| source()).unwrap_or_default()
 }
 
-fn of_user(variables: Variables) -> Environment {
+fn user_environment(variables: Variables) -> Environment {
     Environment::from_user(variables, |value| Secrets::default().are_in(value))
 }
 
-/// What these locks guard is whole between any two statements, so a panic elsewhere spoils nothing.
+/// The guarded values are consistent between any two statements, so a panic elsewhere does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,15 +1,14 @@
-//! The name that was probably meant.
+//! Similar names, for suggestions.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// So many names of a directory are looked at to find one that is near; a larger directory is not worth
-/// the time.
+/// Directory entries compared with a name. In a larger directory, only the first ones are.
 pub(crate) const MAX_NAMES: usize = 10_000;
 
-/// Below this two names have little to do with each other.
-const LIKENESS: f64 = 0.75;
+/// Minimum similarity of two names.
+const MIN_SIMILARITY: f64 = 0.75;
 
-/// The candidates that are most like `name`, best first, at most `most`. Case does not matter.
+/// The candidates most similar to `name`, best first, at most `most`. Case is ignored.
 pub(crate) fn similar_names<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -19,14 +18,14 @@ pub(crate) fn similar_names<'a>(
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&name, &fold(candidate)), candidate))
-        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// The names of files that are most like `name`, best first, at most `most`: those that differ in a few letters, in their case
-/// or in what stands behind the dot.
+/// The file names most similar to `name`, best first, at most `most`: names that differ in a few characters, in
+/// case or in the extension.
 pub(crate) fn similar_files<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -37,25 +36,25 @@ pub(crate) fn similar_files<'a>(
     let mut found: Vec<(usize, &str)> = candidates
         .into_iter()
         .map(|candidate| (strsim::osa_distance(&wanted, &fold(candidate)), candidate))
-        .filter(|(letters, candidate)| {
-            *letters <= few
+        .filter(|(distance, candidate)| {
+            *distance <= few
                 || stem(&wanted).is_some_and(|wanted| stem(&fold(candidate)) == Some(wanted))
         })
         .collect();
     found.sort_unstable();
-    // Beside a name that differs in one letter, one that differs in two is noise.
-    let fewest = found.first().map_or(0, |(letters, _)| *letters);
-    found.retain(|(letters, _)| *letters == fewest || *letters > few);
+    // Next to a name that differs in one character, a name that differs in two is noise.
+    let fewest = found.first().map_or(0, |(distance, _)| *distance);
+    found.retain(|(distance, _)| *distance == fewest || *distance > few);
     found.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// A name up to its first dot, if that says something.
+/// The name up to its first dot, if it is longer than one character.
 fn stem(name: &str) -> Option<&str> {
     name.split('.').next().filter(|stem| stem.len() > 1)
 }
 
-/// The one name that looks the same as `name`: by another Unicode form of its letters, or with another
-/// kind of blank. None, if there are several.
+/// The unique name that looks the same as `name`: another Unicode normalization, or other whitespace. `None` if
+/// there are several.
 pub(crate) fn lookalike<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -68,7 +67,7 @@ pub(crate) fn lookalike<'a>(
     alike.next().filter(|_| alike.next().is_none())
 }
 
-/// A name without regard to case and `_`: how tools and fields are compared.
+/// A name without case and `_`, for comparing tool and field names.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()
 }
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_look_the_same_are_found_if_there_is_one() {
+    fn unique_lookalike_is_found() {
         let names = ["Shot 3\u{202f}PM.png", "cafe\u{301}.txt", "a b", "a\u{a0}b"];
         assert_eq!(lookalike("Shot 3 PM.png", names), Some("Shot 3\u{202f}PM.png"));
         assert_eq!(lookalike("caf\u{e9}.txt", names), Some("cafe\u{301}.txt"));
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_names_are_not_near() {
+    fn dissimilar_files_are_not_suggested() {
         assert_eq!(similar_files("nodir", ["NOTICE", "notes.md", "index"], 3), [""; 0]);
         assert_eq!(similar_files("clik", ["click", "clap"], 3), ["click"]);
         assert_eq!(similar_files("scr", ["lib", "src"], 3), ["src"]);
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_comes_first() {
+    fn most_similar_name_comes_first() {
         let names = ["file_path", "offset", "limit"];
         assert_eq!(similar_names("fil_path", names, 1), ["file_path"]);
         assert_eq!(similar_names("filePath", names, 1), ["file_path"]);

@@ -1,13 +1,13 @@
-//! Commands that look like a syntax error: refused only if the shell rejects them too.
+//! Denies commands with a syntax error, if bash rejects them too.
 
 use toolcrib_policy::{Access, Decision, SessionApprovals, Verdict};
 
 use crate::runtime::Runtime;
 
-/// The rule by which a command is refused that the shell rejects.
+/// Rule that denies a command which bash rejects.
 pub(crate) const BROKEN: &str = "command:broken";
 
-/// The verdict on a call, once the shell was asked about commands that look broken.
+/// The verdict after bash has checked commands that look broken.
 pub(crate) fn confirmed(runtime: &Runtime, accesses: &[Access], verdict: Verdict) -> Verdict {
     if !verdict.looks_like_syntax_error || verdict.decision == Decision::Deny {
         return verdict;

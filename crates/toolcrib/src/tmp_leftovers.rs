@@ -1,4 +1,4 @@
-//! What a session leaves in its own `/tmp`, which is removed with it.
+//! Files that a session leaves in its private `/tmp`, which is removed with the session.
 
 use std::path::Path;
 
@@ -6,13 +6,12 @@ use toolcrib_fs::{Directory, EntryKind, Root, RootMode, Workspace};
 
 use crate::phrases::counted;
 
-/// So many files and directories are counted.
+/// Limit of counted files and directories.
 const MAX_COUNTED: u64 = 100_000;
 
 /// Deeper directories are not counted.
 const MAX_DEPTH: usize = 64;
 
-/// Files that are left.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Leftovers {
     files: u64,
@@ -20,7 +19,7 @@ pub(crate) struct Leftovers {
     entries: u64,
 }
 
-/// The files in a directory; nothing, if there are none.
+/// Counts the files below a directory. `None` if there are none.
 pub(crate) fn in_directory(path: &Path) -> Option<Leftovers> {
     let root = Root::open(path, RootMode::ReadOnly).ok()?;
     let top = Directory::open(&Workspace::new(vec![root]).ok()?.top()).ok()?;
@@ -32,7 +31,7 @@ pub(crate) fn in_directory(path: &Path) -> Option<Leftovers> {
 impl Leftovers {
     fn count(&mut self, directory: &Directory, depth: usize) {
         let mut below = Vec::new();
-        // What cannot be read is not counted.
+        // Unreadable entries are not counted.
         let _ = directory.each(|name, kind| {
             self.entries += 1;
             match kind {
@@ -55,7 +54,7 @@ impl Leftovers {
         }
     }
 
-    /// What there is to say of them.
+    /// The message to the user.
     pub(crate) fn sentence(&self) -> String {
         let at_least = if self.entries >= MAX_COUNTED { "at least " } else { "" };
         let (files, bytes) = (counted(self.files, "file"), counted(self.bytes, "byte"));

@@ -1,4 +1,4 @@
-//! What a tool is: a struct of arguments, what it touches, what it does.
+//! The trait of tools.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -10,46 +10,93 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::schema::Schema;
 
-/// A tool. The type is the struct of its arguments: its fields are the schema, its doc comment is
-/// the description that the model reads, and the doc comments of the fields are theirs.
+/// A tool that models can call.
 ///
-/// Derive `Deserialize` with `#[serde(deny_unknown_fields)]`, and `JsonSchema`.
+/// The type is the struct of the tool's arguments. Its doc comment is the description for the model; its fields
+/// and their doc comments become the JSON Schema. Derive `Deserialize` with `#[serde(deny_unknown_fields)]`,
+/// and `JsonSchema`.
+///
+/// ```
+/// use serde::Deserialize;
+/// use toolcrib::{
+///     Access, Call, Category, Cx, Error, Hints, JsonSchema, Options, Reply, Runtime, Tool,
+/// };
+///
+/// /// Counts the bytes of a file.
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct CountBytes {
+///     /// Path of the file.
+///     file_path: String,
+/// }
+///
+/// impl Tool for CountBytes {
+///     const NAME: &'static str = "CountBytes";
+///     const CATEGORY: Category = Category::Other;
+///     const HINTS: Hints = Hints::READS;
+///
+///     fn access(&self) -> Vec<Access> {
+///         vec![Access::Read(self.file_path.clone().into())]
+///     }
+///
+///     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+///         let size = cx.open(&self.file_path)?.size();
+///         Ok(Reply::new(format!("{size} bytes")).with("bytes", size))
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Error> {
+/// let mut runtime = Runtime::builder().root(env!("CARGO_MANIFEST_DIR")).build()?;
+/// runtime.register::<CountBytes>()?;
+/// let session = runtime.session();
+/// let call = Call::new("CountBytes", serde_json::json!({"file_path": "Cargo.toml"}));
+/// let reply = runtime.call(&session, call, Options::default())?;
+/// assert!(reply.text().ends_with(" bytes"));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
-    /// Its name: letters, digits, `_` and `-`, at most 64.
+    /// Name: ASCII letters, digits, `_` and `-`, at most 64 characters.
     const NAME: &'static str;
 
-    /// What it belongs to.
+    /// Category in listings.
     const CATEGORY: Category;
 
-    /// What a client may know of it before it is called.
+    /// Behaviour hints for clients.
     const HINTS: Hints;
 
-    /// Other names that callers use for its fields, each with the field it means. Names that differ
-    /// in case or `_` only need no word here.
+    /// Other names for fields that callers use, as pairs of alias and field. Names that differ only in case or
+    /// `_` are accepted without an alias.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
 
-    /// What the call will touch, from its arguments alone. [`Cx`] holds the tool to it.
+    /// Returns everything that the call will access, computed from the arguments alone. The policy decides on
+    /// it before [`Tool::run`], and [`Cx`] denies any other access.
     fn access(&self) -> Vec<Access>;
 
-    /// Does it.
+    /// Performs the call. `cx` gives access to the declared paths.
+    ///
+    /// # Errors
+    ///
+    /// Return an [`Error`] whose message says what happened and whose hint says what to do next; the model
+    /// reads both.
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error>;
 }
 
-/// What a tool belongs to.
+/// Category of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Category {
-    /// Files: reading and changing them.
+    /// Reads or changes files.
     File,
-    /// Commands.
+    /// Runs commands.
     Execution,
-    /// What was done, and taking it back.
+    /// Shows or reverts changes.
     History,
-    /// A library user's own.
+    /// Any other tool.
     Other,
 }
 
 impl Category {
-    /// Its name in listings.
+    /// Returns the name in listings.
     pub fn name(self) -> &'static str {
         match self {
             Category::File => "file",
@@ -60,34 +107,34 @@ impl Category {
     }
 }
 
-/// What a client may know of a tool before it is called, as MCP names it.
+/// Behaviour of a tool, as in MCP's tool annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: bool,
-    /// It may overwrite or delete, and not only add.
+    /// The tool may overwrite or delete.
     pub destructive: bool,
-    /// Twice is the same as once.
+    /// A repeated call has no further effect.
     pub idempotent: bool,
-    /// It touches things outside the workspace.
+    /// The tool accesses systems outside the workspace.
     pub open_world: bool,
 }
 
 impl Hints {
-    /// A tool that only looks at the workspace.
+    /// For a tool that only reads the workspace.
     pub const READS: Hints =
         Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
 
-    /// A tool that runs what it is told.
+    /// For a tool that runs arbitrary commands.
     pub const RUNS: Hints =
         Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
 
-    /// A tool that changes files of the workspace.
+    /// For a tool that changes files of the workspace.
     pub const EDITS: Hints =
         Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
 }
 
-/// A decoded call of some tool.
+/// A decoded call.
 pub(crate) trait AnyTool: Send {
     fn access(&self) -> Vec<Access>;
     fn run(self: Box<Self>, cx: &mut Cx<'_>) -> Result<Reply, Error>;
@@ -103,7 +150,7 @@ impl<T: Tool> AnyTool for T {
     }
 }
 
-/// A tool as the table has it: facts and two functions.
+/// A tool in the table.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,

@@ -1,4 +1,4 @@
-//! The tools as others want to read them: the lists that model APIs take, and a page for people.
+//! Lists of tools for model APIs, and a Markdown page for people.
 
 use std::fmt::Write as _;
 
@@ -9,33 +9,33 @@ use crate::runtime::Runtime;
 use crate::tool::{Category, Hints};
 use crate::tool_table::Row;
 
-/// A form in which the tools can be listed.
+/// Format of a tool list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// The result of MCP's `tools/list`.
     Mcp,
-    /// `tools` of OpenAI's chat completions, and of what is compatible with them.
+    /// `tools` of OpenAI's chat completions and compatible APIs.
     OpenAi,
     /// `tools` of Anthropic's messages.
     Anthropic,
     /// `tools` of Gemini's `generateContent`.
     Gemini,
-    /// A page for people.
+    /// A Markdown page for people.
     Markdown,
 }
 
-/// A tool as it is listed.
+/// A tool in a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolInfo<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// What it belongs to.
+    /// Category.
     pub category: Category,
-    /// What a client may know of it before it is called.
+    /// Behaviour hints.
     pub hints: Hints,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: &'a str,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub arguments: &'a Map<String, Value>,
 }
 
@@ -45,12 +45,13 @@ impl Runtime {
         self.table().rows().iter().map(info)
     }
 
-    /// The tool of a name, without regard to case and `_`.
+    /// Returns the tool with this name. Case and `_` are ignored; names of other dialects are accepted.
     pub fn tool_named(&self, name: &str) -> Option<ToolInfo<'_>> {
         self.table().find(name).ok().map(info)
     }
 
-    /// The list of tools in a given form, in the words of a dialect; JSON, but for the page for people.
+    /// Returns the list of tools in a format, with the names of a dialect. The result is JSON, except for
+    /// [`Format::Markdown`].
     pub fn catalogue(&self, format: Format, dialect: Dialect) -> String {
         let list = |entry: fn(ToolInfo<'_>) -> Value| {
             let shown = |tool: ToolInfo<'_>| {
@@ -95,8 +96,8 @@ fn mcp(tool: ToolInfo<'_>) -> Value {
     })
 }
 
-/// A schema without what every conversation would pay for and a model does not need: bounds, and that there
-/// are no other fields. A call that does not keep to them is told so, with the nearest field or the bound.
+/// Removes bounds and `additionalProperties`, which cost tokens in every conversation and which a model does
+/// not need. A call that violates them gets an error with the nearest field or the bound.
 fn lean(schema: &Map<String, Value>) -> Value {
     let inner = |value: &Value| match value {
         Value::Object(schema) => lean(schema),
@@ -144,7 +145,7 @@ fn gemini(tool: ToolInfo<'_>) -> Value {
     })
 }
 
-/// Gemini takes a subset of OpenAPI's schemas, with its own names for types.
+/// Converts a schema to Gemini's subset of OpenAPI, with its type names.
 fn openapi(schema: &Value) -> Value {
     let Value::Object(object) = schema else {
         return schema.clone();
@@ -154,7 +155,7 @@ fn openapi(schema: &Value) -> Value {
         let value = match (keyword.as_str(), value) {
             ("type", Value::String(name)) => name.to_uppercase().into(),
             ("properties", Value::Object(properties)) => {
-                // An object must name its properties there: a map such as `env` cannot be described.
+                // Gemini requires named properties: a map such as `env` cannot be described.
                 let is_map = |schema: &Value| {
                     schema["type"] == "object" && schema.get("properties").is_none()
                 };

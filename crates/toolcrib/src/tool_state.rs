@@ -1,9 +1,9 @@
-//! What a library user gives their own tools to work with.
+//! Values that the host passes to its own tools.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 
-/// Values by their type, one of each.
+/// Values by type, one of each.
 #[derive(Default)]
 pub(crate) struct States {
     by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,

@@ -1,14 +1,14 @@
-//! Taking changes back, on today's files.
+//! Reverts changes in the current files.
 //!
-//! A change is taken back as an inverse patch: where a file is as the change left it, it gets back what
-//! it said before; where it was changed since, the two are merged line by line, so that later
-//! work stays. Where both touch the same lines there is no answer, and nothing is written. A symlink gets back
-//! its target, and is neither followed nor merged. Directories come back with their modes, and those that were
-//! made go if they are empty.
+//! A change is reverted by an inverse patch. A file that is still as the change left it gets its previous
+//! content. A file that was changed since is merged line by line, so that later edits are preserved. If both
+//! touch the same lines, the undo fails and writes nothing. A symlink gets its previous target; it is neither
+//! followed nor merged. Removed directories are restored with their modes, and created ones are removed if they
+//! are empty.
 //!
-//! A protected file gets back what it said before the change, byte by byte, and nothing else: it is not merged,
-//! it does not get back what an earlier change wrote, and what was taken back is not done again. Otherwise it
-//! is left as it is, and the rest is taken back without it.
+//! A protected file gets exactly its content from before the change, or stays as it is: it is not merged, it
+//! does not get content that an earlier change wrote, and an undo of it is not redone. The other files are
+//! reverted without it.
 
 mod current_file;
 mod request;
@@ -19,54 +19,54 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode, Version};
 
-pub(crate) use self::request::{Wanted, real_paths};
-pub(crate) use self::selection::Chosen;
+pub(crate) use self::request::{UndoRequest, real_paths};
+pub(crate) use self::selection::Selection;
 
-use self::current_file::{Today, conflict};
+use self::current_file::{CurrentFile, conflict};
 use crate::cx::{Cx, FileEdit};
 use crate::error::Error;
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::path_access::require_restorable;
 use crate::phrases::first_of;
 
-/// So many later changes of a file are named.
-const NAMED: usize = 5;
+/// Later changes of a file that are named.
+const MAX_NAMED_CHANGES: usize = 5;
 
-/// What would be written, all at once.
+/// The edits of an undo.
 pub(crate) struct Plan {
     pub(crate) edits: Vec<FileEdit>,
-    /// Directories to make, with their modes, each before those in it.
+    /// Directories to create, with their modes, parents first.
     pub(crate) needed: Vec<(PathBuf, u32)>,
-    /// Directories that go if they are empty, each before those in it.
+    /// Directories to remove if they are empty, parents first.
     pub(crate) unneeded: Vec<PathBuf>,
-    /// Files in which later changes were kept, and which those are.
+    /// Merged files, each with the later changes that were preserved.
     pub(crate) merged: Vec<String>,
-    /// Protected files that get back what they said before.
+    /// Protected files whose previous content is restored.
     pub(crate) restored: Vec<PathBuf>,
-    /// Protected files that stay as they are, and why.
-    pub(crate) left: Vec<(String, &'static str)>,
+    /// Protected files that stay as they are, with the reason.
+    pub(crate) kept: Vec<(String, &'static str)>,
 }
 
-const MADE_BY_CHANGE: &str = "what it said before was written by an earlier change";
+const WRITTEN_BY_CHANGE: &str = "what it said before was written by an earlier change";
 
 impl Plan {
-    /// Takes back what was chosen, of all changes that are known.
-    pub(crate) fn of(cx: &Cx<'_>, chosen: &Chosen, log: &ChangeLog) -> Result<Plan, Error> {
-        let mut files: BTreeMap<PathBuf, Today> = BTreeMap::new();
+    /// Plans the undo of the selected changes. `log` has all known changes.
+    pub(crate) fn of(cx: &Cx<'_>, chosen: &Selection, log: &ChangeLog) -> Result<Plan, Error> {
+        let mut files: BTreeMap<PathBuf, CurrentFile> = BTreeMap::new();
         let mut merged: BTreeMap<PathBuf, u64> = BTreeMap::new();
-        // Whether each is to be there, and with which mode.
+        // The mode that a directory is to have. `None` if it is to be removed.
         let mut directories: BTreeMap<PathBuf, Option<u32>> = BTreeMap::new();
         for change in &chosen.changes {
-            for file in change.standing_files() {
+            for file in change.effective_files() {
                 let path = file.path();
-                if !chosen.covers(&path) {
+                if !chosen.includes(&path) {
                     continue;
                 }
                 if !files.contains_key(&path) {
-                    files.insert(path.clone(), Today::of(cx, &path)?);
+                    files.insert(path.clone(), CurrentFile::of(cx, &path)?);
                 }
-                if let Some(today) = files.get_mut(&path)
-                    && today.take_back(cx, file, change)?
+                if let Some(file_state) = files.get_mut(&path)
+                    && file_state.revert(cx, file, change)?
                 {
                     merged.insert(path, change.id);
                 }
@@ -76,10 +76,10 @@ impl Plan {
             let removed = change.entry.removed.iter();
             let removed = removed.map(|kept: &KeptDirectory| (kept.path(), Some(kept.mode)));
             let all = made.chain(removed);
-            let meant = |(path, _): &(PathBuf, Option<u32>)| {
-                chosen.covers_directory(path) && !change.taken_back.has(path)
+            let is_selected = |(path, _): &(PathBuf, Option<u32>)| {
+                chosen.includes_directory(path) && !change.undone_parts.includes(path)
             };
-            directories.extend(all.filter(meant));
+            directories.extend(all.filter(is_selected));
         }
         let mut plan = Plan {
             edits: Vec::new(),
@@ -87,7 +87,7 @@ impl Plan {
             unneeded: Vec::new(),
             merged: Vec::new(),
             restored: Vec::new(),
-            left: Vec::new(),
+            kept: Vec::new(),
         };
         for (path, id) in merged {
             let kept = later_changes(log, &path, id, files.get(&path));
@@ -96,8 +96,8 @@ impl Plan {
         for (path, mode) in &directories {
             plan.add_directory(cx, path, *mode, &files)?;
         }
-        for (path, today) in files {
-            plan.add(cx, path, today, &log.changes)?;
+        for (path, file) in files {
+            plan.add(cx, path, file, &log.changes)?;
         }
         Ok(plan)
     }
@@ -107,14 +107,14 @@ impl Plan {
         cx: &Cx<'_>,
         path: &Path,
         mode: Option<u32>,
-        files: &BTreeMap<PathBuf, Today>,
+        files: &BTreeMap<PathBuf, CurrentFile>,
     ) -> Result<(), Error> {
         let place = cx.entry(path)?;
-        let goes = || files.get(path).is_some_and(|today| today.now.is_none());
+        let is_removed = || files.get(path).is_some_and(|file| file.now.is_none());
         match (mode, place.kind()) {
             (None, Some(FileKind::Directory)) => self.unneeded.push(path.to_owned()),
             (None, _) | (Some(_), Some(FileKind::Directory)) => {}
-            (Some(_), Some(_)) if !goes() => {
+            (Some(_), Some(_)) if !is_removed() => {
                 let shown = cx.show_real(path);
                 let what = format!("{shown} was a directory, and something else has its name now");
                 return Err(conflict(None, what).with("file_path", shown));
@@ -132,15 +132,15 @@ impl Plan {
         &mut self,
         cx: &Cx<'_>,
         path: PathBuf,
-        today: Today,
+        file: CurrentFile,
         known: &[HistoryEntry],
     ) -> Result<(), Error> {
-        let mode = today.new_mode();
-        let changes = today.was != today.now || mode.is_some();
-        if today.is_protected && (changes || today.left.is_some()) {
-            match today.left.or_else(|| made_by_change(&path, today.now.as_ref(), known)) {
+        let mode = file.new_mode();
+        let changes = file.was != file.now || mode.is_some();
+        if file.is_protected && (changes || file.kept_reason.is_some()) {
+            match file.kept_reason.or_else(|| written_by_change(&path, file.now.as_ref(), known)) {
                 Some(why) => {
-                    self.left.push((cx.show_real(&path), why));
+                    self.kept.push((cx.show_real(&path), why));
                     return Ok(());
                 }
                 None => self.restored.push(path.clone()),
@@ -149,30 +149,33 @@ impl Plan {
         if !changes {
             return Ok(());
         }
-        if today.is_directory && today.now.is_some() && !self.unneeded.contains(&path) {
+        if file.is_directory && file.now.is_some() && !self.unneeded.contains(&path) {
             let shown = cx.show_real(&path);
             let what = format!("{shown} is a directory now");
             return Err(conflict(None, what).with("file_path", shown));
         }
         let mode = mode.map(NewMode::Exactly);
-        self.edits.push(FileEdit { path, was: today.was, now: today.now, mode });
+        self.edits.push(FileEdit { path, was: file.was, now: file.now, mode });
         Ok(())
     }
 }
 
-/// Whose later changes of a file were kept, in words.
-fn later_changes(log: &ChangeLog, path: &Path, id: u64, today: Option<&Today>) -> String {
+/// Describes the later changes of a file that were preserved.
+fn later_changes(log: &ChangeLog, path: &Path, id: u64, file: Option<&CurrentFile>) -> String {
     let of_path = |change: &HistoryEntry| {
-        change.standing_files().find(|file| file.path() == path).map(|file| (change.id, file.after))
+        change
+            .effective_files()
+            .find(|file| file.path() == path)
+            .map(|file| (change.id, file.after))
     };
     let later = log.changes.iter().filter(|change| change.id > id && !change.undone);
     let later: Vec<(u64, _)> = later.filter_map(of_path).collect();
-    let standing = today.and_then(|today| today.was.as_ref());
+    let standing = file.and_then(|file| file.was.as_ref());
     let is_known = later.last().is_some_and(|(_, after)| Version::is(*after, standing));
     let ids: Vec<u64> = later.iter().map(|(id, _)| *id).collect();
     let changes = match ids.len() {
         1 => format!("change {}", ids[0]),
-        _ => format!("changes {}", first_of(&ids, NAMED, u64::to_string)),
+        _ => format!("changes {}", first_of(&ids, MAX_NAMED_CHANGES, u64::to_string)),
     };
     match (ids.is_empty(), is_known) {
         (true, _) => "not made by these tools".to_owned(),
@@ -181,9 +184,9 @@ fn later_changes(log: &ChangeLog, path: &Path, id: u64, today: Option<&Today>) -
     }
 }
 
-/// Why a protected file does not get a content back: a change had put it there, which the protection is to
-/// prevent.
-fn made_by_change(
+/// Why the previous content of a protected file is not restored: an earlier change wrote it, which the
+/// protection is to prevent.
+fn written_by_change(
     path: &Path,
     content: Option<&Content>,
     known: &[HistoryEntry],
@@ -195,5 +198,5 @@ fn made_by_change(
         };
         change.undoes.is_empty() && change.entry.files.iter().any(is_it)
     };
-    known.iter().any(made).then_some(MADE_BY_CHANGE)
+    known.iter().any(made).then_some(WRITTEN_BY_CHANGE)
 }

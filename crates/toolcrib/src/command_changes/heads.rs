@@ -1,5 +1,5 @@
-//! The state of repositories before a command. Undo restores files: it moves no head, changes no stash, and neither
-//! removes nor restores a `.git`.
+//! State of the repositories before a command. Undo restores files only: it does not move a head, change a
+//! stash, or remove or restore a `.git`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use toolcrib_text::visible_name;
 use crate::sandbox::git_directory::{self, COMMON};
 use crate::sandbox::git_refs::{self, Head};
 
-/// As many repositories are followed.
+/// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
 /// Names in a git directory that move its head when they change.
-const MOVE_HEAD: [&str; 4] = ["HEAD", "logs", "packed-refs", "refs"];
+const HEAD_ENTRIES: [&str; 4] = ["HEAD", "logs", "packed-refs", "refs"];
 
 /// The name of the git directory of a work tree.
-const USUAL_NAME: &str = ".git";
+const DOT_GIT: &str = ".git";
 
 /// The file of the newest stash entry, in a git directory.
 const STASH: &str = "refs/stash";
 
-/// What is in a git directory while a command of git is not done, and the command that ends it.
-const UNDER_WAY: [(&str, &str); 5] = [
+/// Entries of a git directory during an unfinished git operation, with the command that aborts it.
+const UNFINISHED_OPERATIONS: [(&str, &str); 5] = [
     ("rebase-merge", "git rebase --abort"),
     ("rebase-apply", "git rebase --abort"),
     ("BISECT_LOG", "git bisect reset"),
@@ -31,27 +31,27 @@ const UNDER_WAY: [(&str, &str); 5] = [
     ("REVERT_HEAD", "git revert --abort"),
 ];
 
-/// The heads and stashes of the repositories that a command changes, and whether they exist.
+/// Heads and stashes of the repositories that a command changes, and whether each repository existed.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// By the real path of the git directory.
+    /// By resolved path of the git directory.
     before: BTreeMap<PathBuf, Option<Head>>,
-    /// By the real path of each `.git`: whether it existed.
+    /// By resolved path of each `.git`.
     existed: BTreeMap<PathBuf, bool>,
-    /// By the real path of the git directory: the newest stash entry.
+    /// Newest stash entry, by resolved path of the git directory.
     stashes: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
 impl Heads {
-    /// A command is about to change something in a workspace.
-    pub(super) fn touched(&mut self, workspace: &Workspace, path: &Path) {
-        // Nearly all paths are no part of a repository.
-        let is_part = |path: &Path| path.iter().any(|name| name == USUAL_NAME);
+    /// Called before a command changes a path.
+    pub(super) fn before_change(&mut self, workspace: &Workspace, path: &Path) {
+        // Most paths are not part of a repository.
+        let is_part = |path: &Path| path.iter().any(|name| name == DOT_GIT);
         if self.before.len() >= MAX_HEADS || !is_part(path) {
             return;
         }
         let Some((tree, relative)) = workspace.tree_of(path) else { return };
-        if let Some(repository) = relative.ancestors().find(|path| path.ends_with(USUAL_NAME)) {
+        if let Some(repository) = relative.ancestors().find(|path| path.ends_with(DOT_GIT)) {
             let existed = self.existed.entry(tree.path().join(repository));
             existed.or_insert_with(|| tree.may_have(repository));
         }
@@ -63,7 +63,7 @@ impl Heads {
                 stash.or_insert_with(|| git_directory::read(&tree, &relative));
             }
             if is_part(&directory)
-                && MOVE_HEAD.iter().any(|moves| name == *moves)
+                && HEAD_ENTRIES.iter().any(|moves| name == *moves)
                 && !self.before.contains_key(&real)
             {
                 self.before.insert(real, head(&tree, &directory));
@@ -72,14 +72,14 @@ impl Heads {
         }
     }
 
-    /// What to say of the repositories that have changed since this was asked last, in a way that Undo does not revert.
-    pub(super) fn take_moved(&mut self, workspace: &Workspace) -> Vec<String> {
-        let mut moved = Vec::new();
+    /// Describes the changes to repositories since the last call of this method that Undo does not revert.
+    pub(super) fn take_notes(&mut self, workspace: &Workspace) -> Vec<String> {
+        let mut notes = Vec::new();
         for (directory, before) in &mut self.before {
             let place = workspace.tree_of(directory);
             let after = place.as_ref().and_then(|(tree, relative)| head(tree, relative));
             if let (Some(before), Some(after), Some((tree, relative))) = (&before, &after, &place) {
-                moved.extend(sentence(before, after, under_way(tree, relative)));
+                notes.extend(moved_head_note(before, after, abort_command(tree, relative)));
             }
             *before = after;
         }
@@ -89,10 +89,10 @@ impl Heads {
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
             match (*existed, exists) {
                 (false, true) => {
-                    moved.push(format!("{shown} was made, and Undo does not remove it"));
+                    notes.push(format!("{shown} was made, and Undo does not remove it"));
                 }
                 (true, false) => {
-                    moved.push(format!("{shown} was removed, and Undo does not bring it back"));
+                    notes.push(format!("{shown} was removed, and Undo does not bring it back"));
                 }
                 _ => {}
             }
@@ -104,17 +104,17 @@ impl Heads {
             if *before != after {
                 let sentence =
                     "the stash has changed, and Undo does not change it back: see `git stash list`";
-                moved.push(sentence.to_owned());
+                notes.push(sentence.to_owned());
             }
             *before = after;
         }
-        moved
+        notes
     }
 }
 
-/// The command that ends the operation of git that is under way.
-fn under_way(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
-    let found = UNDER_WAY.iter().find(|(name, _)| tree.may_have(&directory.join(name)));
+/// The command that aborts the unfinished git operation.
+fn abort_command(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
+    let found = UNFINISHED_OPERATIONS.iter().find(|(name, _)| tree.may_have(&directory.join(name)));
     found.map(|(_, command)| *command)
 }
 
@@ -129,13 +129,13 @@ fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
     git_refs::head(tree, directory, common.as_deref().unwrap_or(directory))
 }
 
-fn sentence(before: &Head, after: &Head, under_way: Option<&str>) -> Option<String> {
+fn moved_head_note(before: &Head, after: &Head, abort: Option<&str>) -> Option<String> {
     let (old, new) = (before.commit?, after.commit?);
     if before == after {
         return None;
     }
     let shown = |head: &Head| head.branch.clone().unwrap_or_else(|| "detached".to_owned());
-    let back = match (under_way, &before.branch, before.branch == after.branch) {
+    let back = match (abort, &before.branch, before.branch == after.branch) {
         (Some(command), ..) => command.to_owned(),
         (None, Some(_), true) => format!("git reset {}", old.short()),
         (None, Some(branch), false) => format!("git checkout {branch}"),

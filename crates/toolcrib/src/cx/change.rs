@@ -1,4 +1,4 @@
-//! Changing: the only ways in which a tool writes.
+//! The methods of [`Cx`] that change files.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,79 +15,127 @@ use crate::error::{Error, ErrorKind};
 use crate::path_access::{entry, require_restorable, resolve};
 use crate::seen_files::Seen;
 
-/// Somebody who does not hold the lock changes the file again and again: so often is tried.
-const TRIES: usize = 5;
+/// Retries when a process that ignores our lock keeps changing the file.
+const MAX_ATTEMPTS: usize = 5;
 
-/// What is to become of a file.
+/// A change of one file: its content before and after.
 #[derive(Debug, Clone)]
 pub struct FileEdit {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it must say now; nothing, if it must not be there.
+    /// Expected current content. `None` if the file must not exist.
     pub was: Option<Content>,
-    /// What it will say; nothing, if it is to go.
+    /// New content. `None` deletes the file.
     pub now: Option<Content>,
-    /// Its mode, if that is to be another.
+    /// New mode. `None` keeps the mode.
     pub mode: Option<NewMode>,
 }
 
-/// A file that was changed by what it said.
+/// Result of [`Cx::update`].
 #[derive(Debug)]
 pub struct Updated {
-    /// What it said; nothing, if it was not there.
+    /// Previous content. `None` if the file did not exist.
     pub was: Option<Content>,
-    /// What it says.
+    /// New content.
     pub now: Content,
-    /// What there is to say about the change.
+    /// Details of the change.
     pub changed: Changed,
 }
 
-/// What takes changes back.
+/// The edits that revert changes.
 #[derive(Debug)]
-pub(crate) struct Restoring {
-    /// Files and symlinks, by their real paths.
+pub(crate) struct Revert {
+    /// Files and symlinks, by resolved path.
     pub(crate) edits: Vec<FileEdit>,
-    /// The changes that are taken back.
+    /// Ids of the reverted changes.
     pub(crate) undoes: Vec<u64>,
-    /// Only what they did at this path and beneath it.
+    /// Revert them only at this path and below.
     pub(crate) only: Option<PathBuf>,
     /// Only what they did in these directories; empty if all of it was visible.
     pub(crate) within: Vec<PathBuf>,
-    /// Protected files that get back what they said before.
+    /// Protected files whose previous content is restored.
     pub(crate) protected: Vec<PathBuf>,
-    /// Directories to make, with their modes, each before those in it.
+    /// Directories to create, with their modes, parents first.
     pub(crate) needed: Vec<(PathBuf, u32)>,
-    /// Directories that go if they are empty, each before those in it.
+    /// Directories to remove if they are empty, parents first.
     pub(crate) unneeded: Vec<PathBuf>,
 }
 
-/// Directories that are made and removed with a change.
+/// Directories that a change creates and removes.
 #[derive(Default)]
 struct Directories {
     needed: Vec<(ResolvedPath, u32)>,
     unneeded: Vec<ResolvedPath>,
 }
 
-/// What a file said, nothing if it was not there, and what it says.
+/// Previous content (`None` if the file did not exist) and new content.
 pub(crate) type Versions = (Option<Content>, Content);
 
-/// What there is to say about a change.
+/// Details of a change.
 #[derive(Debug, Clone, Default)]
 pub struct Changed {
-    /// Its number in the journal, if there is one.
+    /// Id in the journal, if there is a journal.
     pub id: Option<u64>,
-    /// What its caller should know, each a sentence.
+    /// Sentences for the caller.
     pub notes: Vec<String>,
-    /// A file had another name (hard link), which keeps the old content.
+    /// A file had a hard link, which keeps the old content.
     pub hard_link_broken: bool,
-    /// A file was written in place, not replaced at once.
+    /// A file was overwritten in place, which is not atomic.
     pub in_place: bool,
 }
 
 impl Cx<'_> {
-    /// Changes a file by what it says, under its lock, if the call said that it would write it: `change`
-    /// gets what is there, nothing if there is no file, and answers what is to be there. It may be
-    /// asked again, if somebody changed the file meanwhile. In a dry run nothing is written.
+    /// Changes the content of a file, under its lock.
+    ///
+    /// `change` receives the current content, or `None` if there is no file, and returns the new content. It is
+    /// called again if another process changed the file meanwhile. In a dry run nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call has not declared the path for writing, if the file cannot be read or written, if it
+    /// keeps changing (kind [`ErrorKind::Stale`]), or if `change` fails.
+    ///
+    /// # Example
+    ///
+    /// The `run` method of a tool that appends a line to a file:
+    ///
+    /// ```
+    /// # use toolcrib::{
+    /// #     Access, Call, Category, Cx, Error, Hints, JsonSchema, Options, Reply, Runtime, Tool,
+    /// # };
+    /// # /// Appends a line to a file.
+    /// # #[derive(serde::Deserialize, JsonSchema)]
+    /// # struct Append {
+    /// #     file_path: String,
+    /// #     line: String,
+    /// # }
+    /// # impl Tool for Append {
+    /// #     const NAME: &'static str = "Append";
+    /// #     const CATEGORY: Category = Category::File;
+    /// #     const HINTS: Hints = Hints::EDITS;
+    /// #     fn access(&self) -> Vec<Access> {
+    /// #         vec![Access::Write(self.file_path.clone().into())]
+    /// #     }
+    /// fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+    ///     let updated = cx.update(&self.file_path, |current| {
+    ///         let mut content = current.map_or_else(Vec::new, |content| content.to_vec());
+    ///         content.extend_from_slice(self.line.as_bytes());
+    ///         content.push(b'\n');
+    ///         Ok(content)
+    ///     })?;
+    ///     Ok(Reply::new(format!("{} bytes", updated.now.len())))
+    /// }
+    /// # }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let mut runtime = Runtime::builder().root(directory.path()).build()?;
+    /// # runtime.register::<Append>()?;
+    /// # let call = Call::new("Append", serde_json::json!({"file_path": "log", "line": "one"}));
+    /// # let reply = runtime.call(&runtime.session(), call, Options::default())?;
+    /// # assert_eq!(reply.text(), "4 bytes");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn update(
         &self,
         path: impl AsRef<Path>,
@@ -104,14 +152,14 @@ impl Cx<'_> {
         }
     }
 
-    /// The same for several files, all of them or none: `change` gets what each says and answers what each
-    /// is to say. Answers that with what there is to say about the change.
+    /// Like [`Cx::update`] for several files, which change atomically. `change` receives the content of each
+    /// and returns the new content of each. Returns both versions of each file.
     pub(crate) fn update_all(
         &self,
         paths: &[&Path],
         mut change: impl FnMut(&[Option<Content>]) -> Result<Vec<Vec<u8>>, Error>,
     ) -> Result<(Vec<Versions>, Changed), Error> {
-        self.rework(paths, |was| {
+        self.edit_files(paths, |was| {
             let now = change(was)?.into_iter().map(Content::from);
             let files: Vec<Versions> = was.iter().cloned().zip(now).collect();
             let edits = files.iter().zip(paths).filter_map(|((was, now), path)| {
@@ -122,20 +170,20 @@ impl Cx<'_> {
         })
     }
 
-    /// Changes some of these files, all at once or none: `change` gets what each says, and answers what is
-    /// to become of those that change, each by its path as it stands here, with whatever else the caller
-    /// wants to know. It may be asked again, if somebody changed a file meanwhile.
-    pub(crate) fn rework<T>(
+    /// Changes some of these files atomically. `change` receives the content of each and returns the edits,
+    /// with paths as in `paths`, and a value for the caller. It is called again if another process changed a
+    /// file meanwhile.
+    pub(crate) fn edit_files<T>(
         &self,
         paths: &[&Path],
         mut change: impl FnMut(&[Option<Content>]) -> Result<(Vec<FileEdit>, T), Error>,
     ) -> Result<(T, Changed), Error> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            let places = paths.iter().map(|path| self.place_to_write(path));
+            let places = paths.iter().map(|path| self.resolve_for_writing(path));
             let places = places.collect::<Result<Vec<_>, _>>()?;
             let locks = self.lock(&places)?;
-            let was = places.iter().map(|place| self.read_at(place));
+            let was = places.iter().map(|place| self.read_resolved(place));
             let was = was.collect::<Result<Vec<_>, _>>()?;
             let (edits, answer) = change(&was)?;
             if edits.is_empty() {
@@ -147,29 +195,30 @@ impl Cx<'_> {
                 None => Err(Error::new(ErrorKind::Internal, "a file changed that was not read")),
             };
             let edits = edits.into_iter().map(place_of).collect::<Result<Vec<_>, _>>()?;
-            let known = self.known_after(&edits);
-            tries += 1;
-            match self.make(edits, locks.as_ref(), self.about.clone(), Directories::default()) {
-                Err(error) if error.kind() == ErrorKind::Stale && tries < TRIES => {}
+            let known = self.seen_after(&edits);
+            attempts += 1;
+            match self.commit(edits, locks.as_ref(), self.about.clone(), Directories::default()) {
+                Err(error) if error.kind() == ErrorKind::Stale && attempts < MAX_ATTEMPTS => {}
                 made => {
                     let changed = made?;
-                    self.remember(known);
+                    self.remember_seen(known);
                     return Ok((answer, changed));
                 }
             }
         }
     }
 
-    /// Takes changes back, all at once or nothing, if the call said that it would write whatever a change has
-    /// written. The session is not shown what the files say then. In a dry run nothing is written.
-    pub(crate) fn restore(&self, restoring: Restoring) -> Result<Changed, Error> {
-        let Restoring { edits, undoes, only, within, protected, needed, unneeded } = restoring;
+    /// Reverts changes atomically. The call must have declared [`Access::WriteAny`](toolcrib_policy::Access).
+    /// The restored content does not count as seen by the session. In a dry run nothing is written.
+    pub(crate) fn restore(&self, restoring: Revert) -> Result<Changed, Error> {
+        let Revert { edits, undoes, only, within, protected, needed, unneeded } = restoring;
         let protected: HashSet<&PathBuf> = protected.iter().collect();
         let places = edits.iter().map(|edit| {
             let place = self.entry(&edit.path)?;
-            match protected.contains(&edit.path) {
-                true => Ok(place),
-                false => require_restorable(self.runtime, &place).map(|()| place),
+            if protected.contains(&edit.path) {
+                Ok(place)
+            } else {
+                require_restorable(self.runtime, &place).map(|()| place)
             }
         });
         let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -182,46 +231,46 @@ impl Cx<'_> {
                 .iter()
                 .map(|(path, mode)| Ok((self.entry(path)?, *mode)))
                 .collect::<Result<_, Error>>()?,
-            // One that cannot be found any more stays, as one does that is not empty.
+            // A directory that cannot be resolved any more is kept, like one that is not empty.
             unneeded: unneeded.iter().flat_map(|path| self.entry(path)).collect(),
         };
         let edits: Vec<(FileEdit, ResolvedPath)> = edits.into_iter().zip(places).collect();
-        let known = edits.iter().filter_map(|edit| self.known_restored(edit)).collect();
-        let changed = self.make(edits, locks.as_ref(), about, directories)?;
-        self.remember(known);
+        let known = edits.iter().filter_map(|edit| self.seen_after_restore(edit)).collect();
+        let changed = self.commit(edits, locks.as_ref(), about, directories)?;
+        self.remember_seen(known);
         Ok(changed)
     }
 
-    /// The file or symlink that a change was made at, not followed, though its name be protected.
+    /// The file or symlink at the path of a change. Symlinks are not followed. Protected names are allowed.
     pub(crate) fn entry(&self, path: &Path) -> Result<ResolvedPath, Error> {
-        // The call must have said that it writes whatever a change has written.
-        self.place(Effect::Write, Path::new("."))?;
+        // The call must have declared that it may write any changed file.
+        self.granted_path(Effect::Write, Path::new("."))?;
         entry(self.runtime, self.session, path)
     }
 
-    /// What is at a place of [`Cx::entry`]; nothing, if nothing is there.
+    /// Content of a path of [`Cx::entry`]. `None` if it does not exist.
     pub(crate) fn read_entry(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
         read_entry(place, self.limits().edit_bytes).map_err(|error| self.fs_error(&error))
     }
 
-    /// The call itself has said all of what a file says now.
-    pub(crate) fn knows_whole(&self, real: &Path, now: &Content) {
+    /// Marks a file as seen by the session: its whole content was in the call.
+    pub(crate) fn mark_seen_whole(&self, real: &Path, now: &Content) {
         if !self.dry_run() {
-            self.session().saw(real.to_owned(), Seen::whole(now));
+            self.session().remember_seen(real.to_owned(), Seen::whole(now));
         }
     }
 
-    /// What a file says, if the call said that it would read or write it; nothing, if there is none.
+    /// Content of a file that the call has declared for reading or writing. `None` if it does not exist.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Content>, Error> {
-        self.read_at(&self.place(Effect::Read, path)?)
+        self.read_resolved(&self.granted_path(Effect::Read, path)?)
     }
 
-    /// The mode bits that a file has, if there is one.
+    /// Mode bits of a file, if it exists.
     pub(crate) fn mode(&self, path: &Path) -> Result<Option<u32>, Error> {
-        Ok(self.place(Effect::Read, path)?.mode())
+        Ok(self.granted_path(Effect::Read, path)?.mode())
     }
 
-    fn read_at(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
+    fn read_resolved(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
         if place.kind().is_none() {
             return Ok(None);
         }
@@ -229,9 +278,9 @@ impl Cx<'_> {
         Ok(Some(bytes.into()))
     }
 
-    /// A place as it is now, which must be the one that was granted.
-    fn place_to_write(&self, path: &Path) -> Result<ResolvedPath, Error> {
-        let granted = self.place(Effect::Write, path)?;
+    /// Resolves a path again. It must still lead to the granted file.
+    fn resolve_for_writing(&self, path: &Path) -> Result<ResolvedPath, Error> {
+        let granted = self.granted_path(Effect::Write, path)?;
         let place = resolve(self.runtime, self.session, Effect::Write, path)?;
         if place.path() == granted.path() {
             return Ok(place);
@@ -247,7 +296,7 @@ impl Cx<'_> {
         Locks::acquire(places.iter()).map(Some).map_err(|error| self.fs_error(&error))
     }
 
-    fn make(
+    fn commit(
         &self,
         edits: Vec<(FileEdit, ResolvedPath)>,
         locks: Option<&Locks>,
@@ -255,7 +304,7 @@ impl Cx<'_> {
         directories: Directories,
     ) -> Result<Changed, Error> {
         self.check_cancelled()?;
-        self.note_basis(&edits)?;
+        self.check_basis(&edits)?;
         let there = edits.iter().filter(|(edit, _)| edit.now.is_some());
         let written: Vec<PathBuf> = there.map(|(_, place)| place.path()).collect();
         let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
@@ -287,17 +336,18 @@ impl Cx<'_> {
         Ok(Changed::of(&committed))
     }
 
-    /// What the session knows of files once these edits are made: a file as a whole, if it is new, or if the
-    /// session knew it as a whole before.
-    fn known_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
+    /// The seen state of each file after these edits: the whole file if it is new, or if the session
+    /// had seen all of it before.
+    fn seen_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
         let known = |(edit, place): &(FileEdit, ResolvedPath)| {
             let path = place.path();
             let now = edit.now.as_ref().map(|now| {
                 let before = self.session().seen(&path).filter(Seen::is_whole);
                 let was = edit.was.as_ref().map(Content::hash);
-                match was.is_none() || before.map(|before| before.hash) == was {
-                    true => Seen::whole(now),
-                    false => Seen::of(now),
+                if was.is_none() || before.map(|before| before.hash) == was {
+                    Seen::whole(now)
+                } else {
+                    Seen::of(now)
                 }
             });
             (path, now)
@@ -305,9 +355,9 @@ impl Cx<'_> {
         edits.iter().map(known).collect()
     }
 
-    /// What the session knows of a file once it is restored: that it says something else, and not what. A file
-    /// that it had not seen stays unseen; one that says again what the session saw is known as it was.
-    fn known_restored(
+    /// The seen state of a file after it is restored: its hash, not its content. An unseen file
+    /// stays unseen. A file with the content that the session saw keeps its state.
+    fn seen_after_restore(
         &self,
         (edit, place): &(FileEdit, ResolvedPath),
     ) -> Option<(PathBuf, Option<Seen>)> {
@@ -317,20 +367,21 @@ impl Cx<'_> {
         (before.hash != now.hash()).then(|| (path, Some(Seen::of(now))))
     }
 
-    fn remember(&self, known: Vec<(PathBuf, Option<Seen>)>) {
+    fn remember_seen(&self, known: Vec<(PathBuf, Option<Seen>)>) {
         if self.dry_run() {
             return;
         }
         for (path, now) in known {
             match now {
-                Some(now) => self.session().saw(path, now),
+                Some(now) => self.session().remember_seen(path, now),
                 None => self.session().forget(&path),
             }
         }
     }
 
-    /// Notes what the files say that are changed, and holds them to what somebody agreed to.
-    fn note_basis(&self, edits: &[(FileEdit, ResolvedPath)]) -> Result<(), Error> {
+    /// Records the content that the edits are based on. Fails if it differs from the version that the approver
+    /// has seen.
+    fn check_basis(&self, edits: &[(FileEdit, ResolvedPath)]) -> Result<(), Error> {
         for (edit, place) in edits {
             let hash = edit.was.as_ref().map(Content::hash);
             self.basis.borrow_mut().insert(place.path(), hash);
@@ -370,8 +421,7 @@ impl Changed {
         Changed { id: committed.id, notes, hard_link_broken, in_place }
     }
 
-    /// What programs should know: its number, by which it can be undone, and how files were written, where that
-    /// was not by replacing them whole under their only name.
+    /// Metadata: the id for Undo, and how files were written if not by atomic replacement.
     pub(crate) fn facts(&self) -> Vec<(&'static str, Value)> {
         let mut facts = Vec::new();
         facts.extend(self.id.map(|id| ("change", id.into())));

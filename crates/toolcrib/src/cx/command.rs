@@ -1,4 +1,4 @@
-//! Commands: starting one, and those that run.
+//! The methods of [`Cx`] that start and find commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,49 +9,50 @@ use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 
 use super::Cx;
-use crate::command_changes::Trail;
+use crate::command_changes::CommandChanges;
 use crate::error::{Error, ErrorKind};
 use crate::phrases::one_line;
 use crate::sandbox::{
-    CommandGuard, Confined, SandboxSettings, is_enough, not_enough, sandbox, seen_tmp,
+    CommandGuard, Confined, SandboxSettings, insufficient_level_error, is_sufficient, sandbox,
+    visible_tmp,
 };
-use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
+use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
 
-/// Characters of a command that the history keeps.
+/// Characters of a command in the history.
 const COMMAND_CHARS: usize = 200;
 
-/// What decides on the changes of a command in the sandbox, and what captures them.
-type Guarded = (Arc<CommandGuard>, Arc<Trail>);
+/// The guard of a sandboxed command, and the capture of its changes.
+type GuardAndChanges = (Arc<CommandGuard>, Arc<CommandChanges>);
 
-/// A command that runs, or has.
+/// A started command.
 pub(crate) struct StartedCommand {
     pub(crate) job: Arc<Job>,
-    /// Where it began, as replies show it.
+    /// Working directory, as replies show it.
     pub(crate) directory: String,
-    /// What the caller should know of how it was started.
+    /// Notes on the start, for the caller.
     pub(crate) notes: Vec<String>,
-    /// What held it.
+    /// The sandbox.
     pub(crate) confined: Confined,
-    /// What decides about its changes, and records them, if it is confined.
-    pub(crate) guarded: Option<Guarded>,
-    /// What is not shown of its output.
+    /// Guard and capture, if the command is sandboxed.
+    pub(crate) guarded: Option<GuardAndChanges>,
+    /// Values to redact from its output.
     pub(crate) secrets: Secrets,
-    /// What it was started with, and the variables that its call gave it alone.
+    /// The environment at the start, and the variables that only this call set.
     pub(crate) environment: Variables,
     pub(crate) with_login: bool,
     pub(crate) given: Vec<(String, String)>,
 }
 
 impl StartedCommand {
-    /// The command as metadata has it: without secrets, and so many characters of it at most.
+    /// The command for metadata: secrets masked, truncated to `chars` characters.
     pub(crate) fn command_shown(&self, chars: usize) -> String {
         let script = visible(self.job.script());
         truncate_line(&self.secrets.mask(&script), chars)
     }
 }
 
-/// What is said of a command before it is started.
-struct StartedAs {
+/// Details of a command that is not started yet.
+struct CommandDetails {
     directory: String,
     notes: Vec<String>,
     with_login: bool,
@@ -67,8 +68,7 @@ pub(crate) struct ToStart<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// Starts a script, if the call said that it would run just this one: in `directory`, or where the
-    /// last one ended.
+    /// Starts a script that the call has declared.
     pub(crate) fn start(&self, to_start: &ToStart<'_>) -> Result<StartedCommand, Error> {
         let ToStart { script, directory, stdin, separate_streams } = *to_start;
         if !self.grant.accesses().contains(&Access::Command(script.to_owned())) {
@@ -85,7 +85,7 @@ impl<'a> Cx<'a> {
         })?;
         let mut notes = Vec::new();
         let place = match directory {
-            Some(given) => self.directory_of(given)?,
+            Some(given) => self.requested_directory(given)?,
             None => self.carried_directory(shell, &mut notes),
         };
         let (base, with_login) = host.environment();
@@ -94,7 +94,7 @@ impl<'a> Cx<'a> {
         }
         let mut environment = shell.carried().environment_with(&base, with_login);
         environment.retain(|(name, _)| name != "PWD");
-        // By its components, without a slash at the end.
+        // Without a trailing slash.
         let pwd: PathBuf = place.path().components().collect();
         environment.push(("PWD".into(), pwd.into_os_string()));
         let command = Command {
@@ -107,37 +107,37 @@ impl<'a> Cx<'a> {
         };
         shell.jobs().clean_up(MAX_AGE);
         let directory = self.show_place(&place);
-        self.launch(host, shell, command, StartedAs { directory, notes, with_login })
+        self.launch(host, shell, command, CommandDetails { directory, notes, with_login })
     }
 
-    /// What no output of a command shows.
+    /// Values to redact from the output of commands.
     pub(crate) fn secrets(&self) -> Secrets {
         self.runtime.secrets(self.session)
     }
 
-    /// A real path as replies show it.
+    /// A resolved path as replies show it.
     pub(crate) fn show_real(&self, path: &Path) -> String {
         self.runtime.show_path(self.session.directory(), path)
     }
 
-    /// Starts a command in the sandbox, if the profile has one.
+    /// Starts a command, in the sandbox if the profile has one.
     fn launch(
         &self,
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-        StartedAs { directory, notes, with_login }: StartedAs,
+        CommandDetails { directory, notes, with_login }: CommandDetails,
     ) -> Result<StartedCommand, Error> {
         let secrets = self.secrets();
         let (job, confined, guarded) = match host.sandbox() {
             None => {
-                let job = shell.jobs().start(&command).map_err(|error| trouble(&error))?;
+                let job = shell.jobs().start(&command).map_err(|error| job_error(&error))?;
                 (job, Confined::Not, None)
             }
             Some(settings) => {
                 let enforced = host.enforced();
-                if !is_enough(enforced) {
-                    return Err(not_enough(enforced));
+                if !is_sufficient(enforced) {
+                    return Err(insufficient_level_error(enforced));
                 }
                 let shown = shown_command(&command.script, &secrets);
                 let (job, guarded) =
@@ -158,7 +158,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// Starts a command in the sandbox. `shown` is the command as the history has it.
+    /// Starts a command in the sandbox. `shown` is the command for the history.
     fn launch_confined(
         &self,
         host: &ShellHost,
@@ -166,31 +166,31 @@ impl<'a> Cx<'a> {
         settings: &SandboxSettings,
         command: &mut Command,
         shown: String,
-    ) -> Result<(Arc<Job>, Guarded), Error> {
+    ) -> Result<(Arc<Job>, GuardAndChanges), Error> {
         let jobs = shell.jobs();
-        let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
-        let seen = seen_tmp(host.enforced().level, &tmp);
+        let tmp = jobs.tmp(host.tmp()).map_err(|error| job_error(&error))?;
+        let seen = visible_tmp(host.enforced().level, &tmp);
         command.environment.push(("TMPDIR".into(), seen.into()));
         if settings.network == Network::None {
-            end_waiting_for_a_network(&mut command.environment);
+            add_offline_variables(&mut command.environment);
         }
         if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
-            return Err(self.root_is_gone(moved.path()));
+            return Err(self.replaced_root_error(moved.path()));
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
-        let trail = Arc::new(Trail::begin(self.runtime, about));
+        let changes = Arc::new(CommandChanges::begin(self.runtime, about));
         let rules = self.runtime.path_rules().clone();
-        let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
+        let guard = Arc::new(CommandGuard::new(rules, changes.clone(), &tmp, &command.directory));
         let job = jobs.start_sandboxed(&sandbox, command, guard.clone());
-        let job = job.map_err(|error| trouble(&error))?;
-        trail.set_command_id(job.id());
-        shell.keep_trail(job.id(), trail.clone());
-        Ok((job, (guard, trail)))
+        let job = job.map_err(|error| job_error(&error))?;
+        changes.set_job_id(job.id());
+        shell.add_changes(job.id(), changes.clone());
+        Ok((job, (guard, changes)))
     }
 
-    /// No command runs in a directory that took the name of a root.
-    fn root_is_gone(&self, root: &Path) -> Error {
+    /// The error if another directory has taken the path of a root. No command runs there.
+    fn replaced_root_error(&self, root: &Path) -> Error {
         let shown = visible_name(root.as_os_str().as_encoded_bytes());
         let message = format!("{shown} is not the directory that it was when this session began");
         Error::new(ErrorKind::Stale, message).hint(
@@ -198,17 +198,17 @@ impl<'a> Cx<'a> {
         )
     }
 
-    /// Where the next command begins, as replies show it, if nobody says otherwise.
+    /// Default working directory of the next command, as replies show it.
     pub(crate) fn shell_directory(&self) -> Result<String, Error> {
         let place = self.carried_directory(self.shell()?, &mut Vec::new());
         Ok(self.show_place(&place))
     }
 
-    /// The next command begins where this one ended, if that is inside; answers the directory as replies
-    /// show it, or what is wrong with it.
+    /// Makes the directory in which a command ended the default of the next command, if it is inside the
+    /// workspace. Returns the directory as replies show it, or as an error the path outside.
     pub(crate) fn carry_directory(&self, ended_in: &Path) -> Result<String, String> {
         let outside = || visible_name(ended_in.as_os_str().as_encoded_bytes());
-        let resolved = self.runtime.find(self.session, self.session.directory(), ended_in);
+        let resolved = self.runtime.resolve_path(self.session, self.session.directory(), ended_in);
         let place = resolved.ok().filter(|place| !place.is_outside()).ok_or_else(outside)?;
         if let Ok(shell) = self.shell() {
             shell.carry_directory(place.path());
@@ -221,12 +221,12 @@ impl<'a> Cx<'a> {
         self.session.shell().ok_or_else(no_helper)
     }
 
-    /// The network that commands have in their sandbox; nothing, where they run without one.
+    /// The network setting of the sandbox. `None` without a sandbox.
     pub(crate) fn network(&self) -> Option<Network> {
         Some(self.runtime.shell_host()?.sandbox()?.network)
     }
 
-    /// A job of this session. No id leads to a job of another.
+    /// A job of this session. Ids of other sessions are not found.
     pub(crate) fn job(&self, id: &str) -> Result<Arc<Job>, Error> {
         let jobs = self.shell()?.jobs();
         let job = shell_number(id).and_then(|number| jobs.get(&format!("sh_{number}")));
@@ -245,8 +245,8 @@ impl<'a> Cx<'a> {
         self.runtime.shell_host().ok_or_else(no_helper)
     }
 
-    fn directory_of(&self, given: &str) -> Result<ResolvedPath, Error> {
-        let place = self.place(Effect::Read, Path::new(given))?;
+    fn requested_directory(&self, given: &str) -> Result<ResolvedPath, Error> {
+        let place = self.granted_path(Effect::Read, Path::new(given))?;
         let shown = self.show_place(&place);
         match place.kind() {
             Some(FileKind::Directory) => Ok(place),
@@ -259,12 +259,12 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Where the last command ended; if that is gone, what is left of the way to it.
+    /// The directory in which the last command ended, or its nearest existing parent.
     fn carried_directory(&self, shell: &SessionShell, notes: &mut Vec<String>) -> ResolvedPath {
         let top = self.session.directory();
         let Some(carried) = shell.carried().directory else { return top.clone() };
         let is_there = |path: &PathBuf| {
-            let place = self.runtime.find(self.session, top, path).ok()?;
+            let place = self.runtime.resolve_path(self.session, top, path).ok()?;
             let is_inside = place.kind() == Some(FileKind::Directory) && !place.is_outside();
             is_inside.then_some(place)
         };
@@ -280,9 +280,9 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// The first line of a command, for the history.
+/// First line of a command, for the history.
 fn shown_command(script: &[u8], secrets: &Secrets) -> String {
-    // Masked before it is cut: half a token is not recognized.
+    // Masked before truncation: a truncated token is not recognized.
     visible_name(one_line(&secrets.mask(&visible(script)), COMMAND_CHARS).as_bytes())
 }
 
@@ -299,8 +299,8 @@ fn shell_number(id: &str) -> Option<u64> {
 /// `EACCES` of Linux.
 const EACCES: i32 = 13;
 
-/// Trouble of ours, as an error that nobody takes for the command's.
-pub(crate) fn trouble(error: &JobError) -> Error {
+/// A failure to start or run a command, worded so that it is not taken for the command's own failure.
+pub(crate) fn job_error(error: &JobError) -> Error {
     let kind = match error {
         JobError::TooMany(_) => ErrorKind::Limit,
         _ => ErrorKind::Io,

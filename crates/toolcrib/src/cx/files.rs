@@ -1,4 +1,4 @@
-//! Looking: opening, listing, and what things are called in replies.
+//! The methods of [`Cx`] that read files and directories, and show paths.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::hidden_paths::Reason;
 use crate::open_file::OpenFile;
 use crate::suggest::MAX_NAMES;
 
-/// So many names are shown of a directory that was taken for a file.
-const SHOWN_NAMES: usize = 20;
+/// Entries shown if a directory was given in place of a file.
+const MAX_SHOWN_ENTRIES: usize = 20;
 
 impl Cx<'_> {
     /// The directories whose changes this session sees.
@@ -24,22 +24,33 @@ impl Cx<'_> {
         roots.map(|root| root.location().to_owned()).collect()
     }
 
-    /// Opens a file for reading, if the call said that it would read or write it.
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call has not declared the path for reading or writing, if the file does not exist, or if it
+    /// is not a regular file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenFile, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         self.open_at(&place)
     }
 
-    /// Whether there is anything at the path.
+    /// Returns whether a file, directory or other entry exists at the path. Fails if the call has not declared
+    /// the path.
     pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool, Error> {
-        Ok(self.place(Effect::Read, path.as_ref())?.kind().is_some())
+        Ok(self.granted_path(Effect::Read, path.as_ref())?.kind().is_some())
     }
 
-    /// Opens a directory for listing, if the call said that it would read it.
+    /// Opens a directory for listing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call has not declared the path for reading, if it does not exist, or if it is not a
+    /// directory.
     pub fn list(&self, path: impl AsRef<Path>) -> Result<Directory, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         if place.kind().is_none() {
-            return Err(self.missing(&place));
+            return Err(self.missing_error(&place));
         }
         if place.kind() != Some(FileKind::Directory) {
             let message = format!("{} is a file, not a directory", self.show_place(&place));
@@ -48,25 +59,26 @@ impl Cx<'_> {
         Directory::open(&place).map_err(|error| self.error(&place, &error))
     }
 
-    /// A path as replies show it: real, and relative to the session's directory where it is in it.
+    /// Returns a path as replies show it: resolved, and relative to the session's directory if it is below it.
+    /// Fails if the call has not declared the path.
     pub fn show(&self, path: impl AsRef<Path>) -> Result<String, Error> {
-        Ok(self.show_place(&self.place(Effect::Read, path.as_ref())?))
+        Ok(self.show_place(&self.granted_path(Effect::Read, path.as_ref())?))
     }
 
-    /// Why no tool shows what is at a real path, if none does.
-    pub(crate) fn hidden(&self, path: &Path) -> Option<Reason> {
-        self.runtime.closed(self.session, path)
+    /// Why a resolved path is hidden. `None` if it is not.
+    pub(crate) fn hidden_reason(&self, path: &Path) -> Option<Reason> {
+        self.runtime.closed_reason(self.session, path)
     }
 
-    /// The real path, by which the session knows what it has seen.
+    /// The resolved path, by which the session records what it has seen.
     pub(crate) fn real_path(&self, path: impl AsRef<Path>) -> Result<PathBuf, Error> {
-        Ok(self.place(Effect::Read, path.as_ref())?.path())
+        Ok(self.granted_path(Effect::Read, path.as_ref())?.path())
     }
 
-    /// What was given, and the file that it leads to, if a link was followed or the name is really
-    /// another that looks the same.
+    /// Describes where a path leads (`given → real`) if it leads through a symlink, or if the file has another
+    /// name that looks the same. `None` otherwise. Fails if the call has not declared the path.
     pub fn followed_link(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         let given = visible_name(path.as_ref().as_os_str().as_encoded_bytes());
         let shown = |name: &OsStr| visible_name(name.as_encoded_bytes());
         let name = path.as_ref().file_name().map(shown);
@@ -82,8 +94,8 @@ impl Cx<'_> {
             Err(error) => {
                 let error = self.error(place, &error);
                 Err(match error.kind() {
-                    ErrorKind::NotFound => self.missing(place),
-                    ErrorKind::IsDirectory => error.hint(self.entries(place)),
+                    ErrorKind::NotFound => self.missing_error(place),
+                    ErrorKind::IsDirectory => error.hint(self.entries_hint(place)),
                     _ => error,
                 })
             }
@@ -94,7 +106,7 @@ impl Cx<'_> {
         Error::from_fs(&self.show_place(place), error)
     }
 
-    /// An error about a file that it names itself.
+    /// Converts an error, with the path that it contains.
     pub(super) fn fs_error(&self, error: &FsError) -> Error {
         Error::from_fs(&self.runtime.show_path(self.session.directory(), error.path()), error)
     }
@@ -103,8 +115,8 @@ impl Cx<'_> {
         self.runtime.show_path(self.session.directory(), &place.path())
     }
 
-    /// The error for a place at which nothing is.
-    pub(super) fn missing(&self, place: &ResolvedPath) -> Error {
+    /// The error for a path that does not exist.
+    pub(super) fn missing_error(&self, place: &ResolvedPath) -> Error {
         let target = self.show_place(place);
         let message = match place.relative_aliases().next().filter(|_| place.through_link()) {
             Some(link) => {
@@ -114,14 +126,14 @@ impl Cx<'_> {
             }
             None => format!("{target} does not exist"),
         };
-        Error::new(ErrorKind::NotFound, message).hint(self.near_names(place))
+        Error::new(ErrorKind::NotFound, message).hint(self.suggestions_hint(place))
     }
 
-    fn entries(&self, place: &ResolvedPath) -> String {
-        let Ok((names, all)) = self.names(place) else {
+    fn entries_hint(&self, place: &ResolvedPath) -> String {
+        let Ok((names, all)) = self.entry_names(place) else {
             return "It cannot be listed.".to_owned();
         };
-        let more = names.len().saturating_sub(SHOWN_NAMES);
+        let more = names.len().saturating_sub(MAX_SHOWN_ENTRIES);
         let shown = names[..names.len() - more].join(", ");
         match (names.is_empty(), more, all) {
             (true, ..) => "It is empty.".to_owned(),
@@ -133,8 +145,8 @@ impl Cx<'_> {
         }
     }
 
-    /// The names in a directory, as shown, in order, and whether those are all.
-    pub(super) fn names(&self, place: &ResolvedPath) -> Result<(Vec<String>, bool), FsError> {
+    /// Entries of a directory as replies show them, sorted, and whether the list is complete.
+    pub(super) fn entry_names(&self, place: &ResolvedPath) -> Result<(Vec<String>, bool), FsError> {
         let mut names = Vec::new();
         Directory::open(place)?.each(|name, _| {
             names.push(visible_name(name.as_encoded_bytes()));

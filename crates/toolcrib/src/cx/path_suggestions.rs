@@ -1,4 +1,4 @@
-//! Which file was meant by a path at which nothing is.
+//! Suggests existing paths for a path that does not exist.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,51 +10,57 @@ use toolcrib_text::visible_name;
 use super::Cx;
 use crate::suggest::similar_files;
 
-/// So many files are named.
-const NAMED: usize = 3;
+/// Number of suggestions.
+const MAX_SUGGESTIONS: usize = 3;
 
-/// How long the tree is searched for the name. Where earlier calls have listed it, that takes less than a millisecond.
-const SEARCH_TIME: Duration = Duration::from_millis(200);
+/// Time limit for searching the tree. If the listing cache has the tree, the search takes less than a
+/// millisecond.
+const SEARCH_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Directories that may have been meant, each of which is tried.
-const TRIED: usize = 3;
+/// Limit of similarly named directories that are tried.
+const MAX_TRIED_DIRECTORIES: usize = 3;
 
 impl Cx<'_> {
-    /// What to do about a place at which nothing is: the paths that may have been meant, the likeliest first.
-    pub(super) fn near_names(&self, place: &ResolvedPath) -> String {
+    /// Hint for a path that does not exist: the most likely paths first.
+    pub(super) fn suggestions_hint(&self, place: &ResolvedPath) -> String {
         let Some(parent) = place.parent() else {
             return "There is nothing above it that may be seen.".to_owned();
         };
         let parent_exists = parent.kind() == Some(FileKind::Directory);
-        let beside = match parent_exists {
-            true => self.beside(place, &parent),
-            false => self.in_like_directory(place),
+        let similar = if parent_exists {
+            self.similar_entries(place, &parent)
+        } else {
+            self.in_similar_directories(place)
         };
         let is_in_workspace = place.root().kind() == RootKind::Workspace;
-        let found = match beside.is_empty() && is_in_workspace {
-            true => self.in_tree(place),
-            false => beside,
+        let found = if similar.is_empty() && is_in_workspace {
+            self.same_name_in_tree(place)
+        } else {
+            similar
         };
-        let whose = match place.root().kind() {
+        let session_note = match place.root().kind() {
             RootKind::Session => {
                 format!(" {} is this session's own.", place.root().path().display())
             }
             RootKind::Workspace | RootKind::System => String::new(),
         };
-        let meant = match found.as_slice() {
+        let hint = match found.as_slice() {
             [] if parent_exists => "No file has a name like it.".to_owned(),
             [] => format!("The directory {} does not exist either.", self.show_place(&parent)),
             [only] => format!("Did you mean {only}?"),
             several => format!("Did you mean one of: {}?", several.join(", ")),
         };
-        meant + &whose
+        hint + &session_note
     }
 
-    /// What stands in the same directory under a name like it.
-    fn beside(&self, place: &ResolvedPath, parent: &ResolvedPath) -> Vec<String> {
-        let Ok((names, _)) = self.names(parent) else { return Vec::new() };
-        let near =
-            similar_files(&last_name(place.relative()), names.iter().map(String::as_str), NAMED);
+    /// Entries with a similar name in the same directory.
+    fn similar_entries(&self, place: &ResolvedPath, parent: &ResolvedPath) -> Vec<String> {
+        let Ok((names, _)) = self.entry_names(parent) else { return Vec::new() };
+        let near = similar_files(
+            &shown_file_name(place.relative()),
+            names.iter().map(String::as_str),
+            MAX_SUGGESTIONS,
+        );
         let shown = |name: &str| match self.show_place(parent).as_str() {
             "." => name.to_owned(),
             directory => format!("{}/{name}", directory.trim_end_matches('/')),
@@ -62,8 +68,8 @@ impl Cx<'_> {
         near.into_iter().map(shown).collect()
     }
 
-    /// The same path below a directory whose name is like that of the first one that is missing.
-    fn in_like_directory(&self, place: &ResolvedPath) -> Vec<String> {
+    /// The same path below a directory whose name is similar to that of the first missing one.
+    fn in_similar_directories(&self, place: &ResolvedPath) -> Vec<String> {
         let mut missing = place.clone();
         let (above, rest) = loop {
             let Some(parent) = missing.parent() else { return Vec::new() };
@@ -73,20 +79,24 @@ impl Cx<'_> {
             }
             missing = parent;
         };
-        let Ok((names, _)) = self.names(&above) else { return Vec::new() };
-        let like =
-            similar_files(&last_name(missing.relative()), names.iter().map(String::as_str), TRIED);
+        let Ok((names, _)) = self.entry_names(&above) else { return Vec::new() };
+        let like = similar_files(
+            &shown_file_name(missing.relative()),
+            names.iter().map(String::as_str),
+            MAX_TRIED_DIRECTORIES,
+        );
         let exists = |name: &str| {
             let path = Path::new(name).join(&rest);
-            let found = self.runtime.find(self.session, &above, &path).ok()?;
-            let is_seen = found.kind().is_some() && self.hidden(&found.path()).is_none();
+            let found = self.runtime.resolve_path(self.session, &above, &path).ok()?;
+            let is_seen = found.kind().is_some() && self.hidden_reason(&found.path()).is_none();
             is_seen.then(|| self.show_place(&found))
         };
         like.into_iter().filter_map(exists).collect()
     }
 
-    /// Files of the same name anywhere below the root; those whose directories are like the ones given come first.
-    fn in_tree(&self, place: &ResolvedPath) -> Vec<String> {
+    /// Files with the same name anywhere below the root. Files that share more directories with the given path
+    /// come first.
+    fn same_name_in_tree(&self, place: &ResolvedPath) -> Vec<String> {
         let Some(name) = place.relative().file_name() else { return Vec::new() };
         let Ok(top) = self.runtime.workspace().resolve(self.session.directory(), Path::new("."))
         else {
@@ -95,7 +105,7 @@ impl Cx<'_> {
         let tree = TreeReader::around(&top);
         let cancel = self.cancel();
         let cancelled = || cancel.is_cancelled();
-        let stop = Deadline::new(Instant::now() + SEARCH_TIME, &cancelled);
+        let stop = Deadline::new(Instant::now() + SEARCH_TIMEOUT, &cancelled);
         let hidden = self.runtime.hidden().all();
         let walk = Walk {
             tree: &tree,
@@ -124,13 +134,13 @@ impl Cx<'_> {
             path.components().filter(|part| given.contains(part)).count()
         };
         found.sort_by_key(|path| (std::cmp::Reverse(shared(path)), path.components().count()));
-        found.iter().take(NAMED).map(|path| self.show_in(&tree, path)).collect()
+        found.iter().take(MAX_SUGGESTIONS).map(|path| self.show_in(&tree, path)).collect()
     }
 }
 
-/// Files of one name that are compared.
+/// Limit of same-named files that are compared.
 const MAX_FOUND: usize = 1_000;
 
-fn last_name(path: &Path) -> String {
+fn shown_file_name(path: &Path) -> String {
     visible_name(path.file_name().unwrap_or_default().as_encoded_bytes())
 }

@@ -1,4 +1,4 @@
-//! Searching: many files that nobody named, beneath a directory that somebody did.
+//! The methods of [`Cx`] that search below a directory.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -11,31 +11,31 @@ use super::Cx;
 use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind};
 
-/// Where a search begins.
+/// The file or directory of a search.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct SearchScope {
     pub(crate) tree: TreeReader,
     pub(crate) place: ResolvedPath,
-    /// The hidden places, which no search enters.
+    /// Hidden paths, which the search skips.
     pub(crate) hidden: Vec<PathBuf>,
 }
 
-impl Ground {
-    /// The path from the root.
+impl SearchScope {
+    /// The path relative to the root.
     pub(crate) fn start(&self) -> &Path {
         self.place.relative()
     }
 
-    /// Whether it is one file.
+    /// Whether the search covers a single file.
     pub(crate) fn is_file(&self) -> bool {
         self.place.kind() == Some(FileKind::File)
     }
 }
 
 impl<'a> Cx<'a> {
-    /// A file or a directory to search, if the call said that it would read it.
-    pub(crate) fn ground(&self, path: impl AsRef<Path>) -> Result<Ground, Error> {
-        let place = self.place(Effect::Read, path.as_ref())?;
+    /// Resolves a file or directory to search. The call must have declared it for reading.
+    pub(crate) fn search_scope(&self, path: impl AsRef<Path>) -> Result<SearchScope, Error> {
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
         match place.kind() {
             Some(FileKind::File | FileKind::Directory) => {
                 let tree = TreeReader::around(&place);
@@ -47,7 +47,7 @@ impl<'a> Cx<'a> {
                         [self.runtime.hidden().all(), closed].concat()
                     }
                 };
-                Ok(Ground { tree, place, hidden })
+                Ok(SearchScope { tree, place, hidden })
             }
             Some(_) => {
                 let message =
@@ -55,57 +55,58 @@ impl<'a> Cx<'a> {
                 Err(Error::new(ErrorKind::NotRegular, message)
                     .hint("Only files and directories can be searched."))
             }
-            None => Err(self.missing(&place)),
+            None => Err(self.missing_error(&place)),
         }
     }
 
-    /// A path from a root, as replies show it.
+    /// A path relative to a root, as replies show it.
     pub(crate) fn show_in(&self, tree: &TreeReader, relative: &Path) -> String {
         self.runtime.show_path(self.session.directory(), &tree.path().join(relative))
     }
 
-    /// Whether a link, by its path from a root, leads to a file that may be seen.
+    /// Whether a symlink, given by its path relative to a root, leads to a file that may be read.
     pub(crate) fn leads_to_file(&self, tree: &TreeReader, link: &Path) -> bool {
         let (top, link) = (self.session.directory(), tree.path().join(link));
         let found = match tree.kind() {
             RootKind::Workspace => self.runtime.workspace().resolve(top, &link),
-            RootKind::Session | RootKind::System => self.runtime.find(self.session, top, &link),
+            RootKind::Session | RootKind::System => {
+                self.runtime.resolve_path(self.session, top, &link)
+            }
         };
         found.is_ok_and(|place| {
-            let closed = || place.path_aliases().any(|path| self.hidden(&path).is_some());
+            let closed = || place.path_aliases().any(|path| self.hidden_reason(&path).is_some());
             place.kind() == Some(FileKind::File) && !closed()
         })
     }
 
-    /// Whether a rule keeps a file from searches, by its path from a root.
+    /// Whether a rule excludes a file from searches. The path is relative to a root.
     pub(crate) fn keeps_back(&self, tree: &TreeReader, relative: &Path) -> bool {
         self.keeps_any_back()
             && self.runtime.policy().excludes_from_results(&tree.path().join(relative))
     }
 
-    /// Whether there may be such a file.
+    /// Whether any rule may exclude files from searches.
     pub(crate) fn keeps_any_back(&self) -> bool {
         self.runtime.policy().has_rules_on_reading()
     }
 
-    /// Lists a tree, by what earlier calls have listed where that still holds.
+    /// Lists a tree, from the listing cache if it is current.
     pub(crate) fn list_tree(&self, asked: &Walk<'_>) -> Listing {
-        self.tables(asked.tree).map_or_else(|| walk(asked), |tables| tables.list(asked))
+        self.listing_caches(asked.tree).map_or_else(|| walk(asked), |tables| tables.list(asked))
     }
 
-    /// What is known of the files of a tree without looking into them. Of what lies outside the workspace nothing
-    /// is kept, and nothing is watched.
-    pub(crate) fn tables(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
+    /// Listing cache of a tree. Directories outside the workspace are neither cached nor watched.
+    pub(crate) fn listing_caches(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
         (tree.kind() == RootKind::Workspace).then(|| self.runtime.tables())
     }
 
-    /// The flag that ends the call, for threads.
+    /// The cancellation flag, for threads.
     pub(crate) fn cancel(&self) -> &'a Cancel {
         self.options.cancel
     }
 
-    /// When a search that begins now answers what it has.
-    pub(crate) fn search_until(&self) -> Instant {
+    /// Deadline of a search that starts now.
+    pub(crate) fn search_deadline(&self) -> Instant {
         let now = Instant::now();
         now.checked_add(self.limits().search_time).unwrap_or(now)
     }

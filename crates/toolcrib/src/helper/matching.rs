@@ -1,4 +1,4 @@
-//! Processes that match patterns which backtrack.
+//! Helper processes that match backtracking patterns.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use toolcrib_search::{Deadline, Process, Processes, Unanswered};
 use super::{MATCH, worker};
 use crate::cx::Cx;
 
-/// So many run at once, for all searches together.
+/// Limit for all searches together.
 static MATCHERS: WorkerSlots = WorkerSlots::new(8);
 
-/// What matching may cost: a file and what a pattern remembers of it. How long a line may take is said with each
-/// question; the limit on the processor ends a process whose host was killed.
+/// Resources of a matcher: the file and the state of the pattern. Each question carries its own time limit; the
+/// CPU limit ends a process whose host was killed.
 const LIMITS: WorkerLimits = WorkerLimits {
     memory_bytes: 1 << 30,
     cpu_seconds: 60,
@@ -22,14 +22,13 @@ const LIMITS: WorkerLimits = WorkerLimits {
     output_bytes: 16 << 20,
 };
 
-/// Starts such processes, where the host has a helper.
+/// Starts matching processes if the host has a helper.
 #[derive(Debug)]
 pub(crate) struct MatchingProcesses {
     program: Option<PathBuf>,
 }
 
 impl MatchingProcesses {
-    /// For the patterns of a call.
     pub(crate) fn of(cx: &Cx<'_>) -> Arc<dyn Processes> {
         let program = cx.runtime().helper().map(ToOwned::to_owned);
         Arc::new(MatchingProcesses { program })
@@ -52,7 +51,7 @@ impl Processes for MatchingProcesses {
     }
 }
 
-/// One of them. It ends before its place is free again.
+/// A matching process. It ends before its slot is released.
 #[derive(Debug)]
 struct Matcher {
     conversation: Conversation,

@@ -1,15 +1,15 @@
-//! The text of a PDF.
+//! Text of a PDF, extracted in a helper process.
 
 use std::time::Duration;
 
 use toolcrib_exec::WorkerLimits;
 use toolcrib_media::{PdfError, PdfText, read_pdf};
 
-use super::{PDF, ask, not_understood};
+use super::{PDF, bad_answer, run_task};
 use crate::cx::Cx;
 use crate::error::Error;
 
-/// What reading a PDF may cost. A bomb takes a few seconds of one processor, not the server.
+/// Resources for reading a PDF. A malicious file costs a few seconds of one CPU and leaves the server intact.
 const LIMITS: WorkerLimits = WorkerLimits {
     memory_bytes: 2 << 30,
     cpu_seconds: 10,
@@ -17,7 +17,7 @@ const LIMITS: WorkerLimits = WorkerLimits {
     output_bytes: 16 << 20,
 };
 
-/// Which pages, and how much of them.
+/// Pages, and the limit of characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Task {
     first: u32,
@@ -35,14 +35,14 @@ impl Task {
         })
     }
 
-    /// The child's side.
+    /// Runs in the helper process.
     pub(super) fn run(self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         let text = read_pdf(bytes, self.first..=self.last, self.chars);
         serde_json::to_vec(&text).map_err(|error| error.to_string())
     }
 }
 
-/// The text of some pages of a PDF.
+/// Extracts the text of some pages.
 pub(crate) fn pdf_text(
     cx: &Cx<'_>,
     pdf: &[u8],
@@ -50,8 +50,8 @@ pub(crate) fn pdf_text(
     chars: usize,
 ) -> Result<Result<PdfText, PdfError>, Error> {
     let words = vec![PDF.to_owned(), first.to_string(), last.to_string(), chars.to_string()];
-    let answer = ask(cx, "PDF", words, LIMITS, pdf).map_err(|error| {
+    let answer = run_task(cx, "PDF", words, LIMITS, pdf).map_err(|error| {
         error.hint("It is read in a process of its own, with limits. Fewer pages may do.")
     })?;
-    serde_json::from_slice(&answer).map_err(|error| not_understood(&error))
+    serde_json::from_slice(&answer).map_err(|error| bad_answer(&error))
 }

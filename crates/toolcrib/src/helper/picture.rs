@@ -1,24 +1,23 @@
-//! A picture made to fit.
+//! Images scaled to fit, in a helper process.
 
 use std::time::Duration;
 
 use toolcrib_exec::WorkerLimits;
 use toolcrib_media::{ImageError, ImageLimits, Picture, picture};
 
-use super::{PICTURE, ask, not_understood};
+use super::{PICTURE, bad_answer, run_task};
 use crate::cx::Cx;
 use crate::error::Error;
 
-/// Memory for the program, the file, and what is made of it.
-const BESIDE_PIXELS: u64 = 256 << 20;
+/// Memory for the program, the file and the result.
+const BASE_MEMORY_BYTES: u64 = 256 << 20;
 
-/// Bytes that a pixel takes while it is decoded, turned and made smaller, at most.
+/// Maximum bytes per pixel while the image is decoded, rotated and scaled.
 const PIXEL_BYTES: u64 = 24;
 
-/// What decoding may cost.
 fn limits(fit: ImageLimits) -> WorkerLimits {
     WorkerLimits {
-        memory_bytes: fit.pixels.saturating_mul(PIXEL_BYTES).saturating_add(BESIDE_PIXELS),
+        memory_bytes: fit.pixels.saturating_mul(PIXEL_BYTES).saturating_add(BASE_MEMORY_BYTES),
         cpu_seconds: 20,
         wall: Duration::from_secs(30),
         output_bytes: fit.bytes.saturating_add(64 << 10),
@@ -34,7 +33,7 @@ pub(super) fn parse(words: &[&str]) -> Option<ImageLimits> {
     })
 }
 
-/// The child's side: a line that describes the picture, then its bytes if it was made anew.
+/// Runs in the helper process. Returns a line that describes the image, then its bytes if it was re-encoded.
 pub(super) fn run(bytes: &[u8], fit: ImageLimits) -> Result<Vec<u8>, String> {
     let mut made = picture(bytes, fit);
     let remade = made.as_mut().ok().and_then(|made| made.remade.take());
@@ -44,21 +43,21 @@ pub(super) fn run(bytes: &[u8], fit: ImageLimits) -> Result<Vec<u8>, String> {
     Ok(answer)
 }
 
-/// A picture that fits, made of a file's bytes.
-pub(crate) fn fitting_picture(
+/// Decodes an image and scales it to fit.
+pub(crate) fn scaled_picture(
     cx: &Cx<'_>,
     bytes: &[u8],
     fit: ImageLimits,
 ) -> Result<Result<Picture, ImageError>, Error> {
     let numbers = [fit.side.to_string(), fit.bytes.to_string(), fit.pixels.to_string()];
     let words = std::iter::once(PICTURE.to_owned()).chain(numbers).collect();
-    let answer = ask(cx, "picture", words, limits(fit), bytes).map_err(|error| {
+    let answer = run_task(cx, "picture", words, limits(fit), bytes).map_err(|error| {
         error.hint("It is decoded in a process of its own, with limits. Make a smaller copy and read that.")
     })?;
     let end = answer.iter().position(|&byte| byte == b'\n').unwrap_or(answer.len());
     let (described, rest) = answer.split_at(end);
     let (made, remade): (Result<Picture, ImageError>, bool) =
-        serde_json::from_slice(described).map_err(|error| not_understood(&error))?;
+        serde_json::from_slice(described).map_err(|error| bad_answer(&error))?;
     let bytes = remade.then(|| rest.get(1..).unwrap_or_default().to_vec());
     Ok(made.map(|made| Picture { remade: bytes, ..made }))
 }

@@ -1,12 +1,12 @@
-//! The directories in which git keeps a repository: what in them makes git run programs.
+//! Git directories, and the files in them that make git run programs.
 //!
-//! A directory counts by what it has, as for git itself, and not by its name: a repository may be bare, a
-//! submodule, or anywhere that a `gitdir:` line or a link leads to. No search is needed for that: whether a
-//! path lies in such a directory is seen by looking at the directories above it.
+//! A directory is recognized by its entries, as git does, not by its name: a repository may be bare, a
+//! submodule, or the target of a `gitdir:` line or a symlink. This needs no search: checking the directories
+//! above a path shows whether it is inside a git directory.
 //!
-//! Two things hold at every moment for each such directory that commands can write. Its configuration and
-//! its hooks change only after a review. And a directory becomes one only if its configuration and its hooks
-//! would pass that review. So it does not matter where a command points git to.
+//! Two invariants hold at all times for each git directory that commands can write. Its configuration and hooks
+//! change only after a review. A directory becomes a git directory only if its configuration and hooks would
+//! pass that review. So it does not matter to which directory a command points git.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,57 +15,57 @@ use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 use toolcrib_policy::git_config;
 use toolcrib_policy::git_sequence::{self, SequenceFile};
 
-/// More than a configuration that people write has.
+/// More than a hand-written configuration has.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// More examples of hooks than any template has.
+/// More sample hooks than any template has.
 const MAX_HOOKS: usize = 1_000;
 
-/// Hooks that git has made as examples, and does not run.
-const EXAMPLE: &str = "sample";
+/// Extension of sample hooks, which git creates and does not run.
+const SAMPLE_EXTENSION: &str = "sample";
 
-/// The name of nearly every git directory.
-pub(super) const USUAL_NAME: &str = ".git";
+/// Name of nearly every git directory.
+pub(super) const DOT_GIT: &str = ".git";
 
 const CONFIGURATIONS: [&str; 2] = ["config", "config.worktree"];
 const HOOKS: &str = "hooks";
 const OBJECTS: &str = "objects";
 const REFS: &str = "refs";
-/// The git directories of submodules are beneath it.
+/// Contains the git directories of submodules.
 const SUBMODULES: &str = "modules";
-/// Names the directory that a worktree shares objects, references and configuration with.
+/// Names the directory with which a worktree shares objects, references and configuration.
 pub(crate) const COMMON: &str = "commondir";
-/// Where a rebase that has stopped is kept, and a series of cherry-picks or reverts.
+/// State of a stopped rebase, and of a series of cherry-picks or reverts.
 const REBASE: &str = "rebase-merge";
 const SEQUENCER: &str = "sequencer";
 
-/// The files in which git keeps what it does next, by directory and name.
+/// The files in which git stores its next steps, by directory and name.
 const SEQUENCE_FILES: [(&str, &str, SequenceFile); 3] = [
     (REBASE, "git-rebase-todo", SequenceFile::Todo),
     (REBASE, "strategy", SequenceFile::Strategy),
     (SEQUENCER, "opts", SequenceFile::Options),
 ];
 
-/// A part of a git directory that decides which programs git runs.
+/// A part of a git directory that determines which programs git runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// A configuration.
+    /// A configuration file.
     Configuration,
-    /// The directory of hooks itself.
+    /// The `hooks` directory.
     Hooks,
-    /// An example of a hook.
-    Example,
-    /// Another file in the directory of hooks.
+    /// A sample hook.
+    SampleHook,
+    /// Another file in the `hooks` directory.
     Hook,
-    /// A file that says how a rebase or a series of cherry-picks goes on.
+    /// A file with the next steps of a rebase or of a series of cherry-picks.
     Sequence(SequenceFile),
     /// The directory of such files.
     SequenceDirectory,
-    /// A name that makes a directory a git directory.
+    /// An entry that makes a directory a git directory.
     Structure,
 }
 
-/// Names that git gives at the top of a git directory.
+/// Entries at the top of a git directory.
 const TOP_NAMES: [&str; 20] = [
     "HEAD",
     "ORIG_HEAD",
@@ -89,11 +89,11 @@ const TOP_NAMES: [&str; 20] = [
     "worktrees",
 ];
 
-/// The outermost git directory that a path is a part of, given from the root.
-pub(super) fn around(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
+/// The outermost git directory that contains a path. Paths are relative to the root.
+pub(super) fn containing(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
     let mut directory = PathBuf::new();
     for name in path.iter() {
-        let is_part = directory.file_name().is_some_and(|name| name == USUAL_NAME)
+        let is_part = directory.file_name().is_some_and(|name| name == DOT_GIT)
             || TOP_NAMES.iter().any(|top| name == *top);
         if is_part && is_complete(tree, &directory, None) {
             return Some(directory);
@@ -103,9 +103,9 @@ pub(super) fn around(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The part of a git directory that a path is, given from its root, and that directory.
+/// The git directory that contains a path, and the part of it that the path is.
 ///
-/// Of several directories around it, the first in which it is more than structure counts.
+/// If there are several, the first in which the path is more than structure.
 pub(super) fn part_of(tree: &TreeReader, path: &Path) -> Option<(PathBuf, Part)> {
     let names: Vec<&OsStr> = path.iter().collect();
     let mut structure = None;
@@ -123,14 +123,16 @@ pub(super) fn part_of(tree: &TreeReader, path: &Path) -> Option<(PathBuf, Part)>
     structure
 }
 
-/// The part that a name in a git directory and the names behind it stand for.
+/// The part for an entry of a git directory and the components after it.
 fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
     let name = name.to_str()?.to_ascii_lowercase();
     match (name.as_str(), rest) {
         (name, []) if CONFIGURATIONS.contains(&name) => Some(Part::Configuration),
         (HOOKS, []) => Some(Part::Hooks),
-        (HOOKS, [hook]) if Path::new(hook).extension().is_some_and(|last| last == EXAMPLE) => {
-            Some(Part::Example)
+        (HOOKS, [hook])
+            if Path::new(hook).extension().is_some_and(|last| last == SAMPLE_EXTENSION) =>
+        {
+            Some(Part::SampleHook)
         }
         (HOOKS, _) => Some(Part::Hook),
         (REBASE | SEQUENCER, []) => Some(Part::SequenceDirectory),
@@ -145,13 +147,13 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
     }
 }
 
-/// Whether git would use a directory, or is about to: new repositories begin with the usual name.
+/// Whether git would use a directory, or is about to: a new repository first gets the usual name.
 pub(super) fn is_git_directory(tree: &TreeReader, directory: &Path) -> bool {
-    let is_usual = directory.file_name().is_some_and(|name| name.eq_ignore_ascii_case(USUAL_NAME));
+    let is_usual = directory.file_name().is_some_and(|name| name.eq_ignore_ascii_case(DOT_GIT));
     is_usual || is_complete(tree, directory, None)
 }
 
-/// Whether a directory has all that git asks of it, if one more name were there.
+/// Whether a directory has all entries that git requires, assuming that the entry `more` exists.
 pub(crate) fn is_complete(tree: &TreeReader, directory: &Path, more: Option<&OsStr>) -> bool {
     let has = |name: &str| {
         more.is_some_and(|more| more.eq_ignore_ascii_case(name))
@@ -160,12 +162,13 @@ pub(crate) fn is_complete(tree: &TreeReader, directory: &Path, more: Option<&OsS
     (has(OBJECTS) && has(REFS)) || has(COMMON)
 }
 
-/// Whether the configuration and the hooks of a directory make git run nothing.
+/// Whether the configuration and hooks of a directory make git run no program.
 pub(super) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
     let harmless = |name: &&str| {
         let path = directory.join(name);
         !tree.may_have(&path)
-            || read(tree, &path).is_some_and(|new| dangers(&path, None, &new).is_empty())
+            || read(tree, &path)
+                .is_some_and(|new| dangerous_variables(&path, None, &new).is_empty())
     };
     let goes_on_harmlessly = |(path, kind): (PathBuf, SequenceFile)| {
         !tree.may_have(&path)
@@ -173,7 +176,7 @@ pub(super) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
     };
     CONFIGURATIONS.iter().all(harmless)
         && sequence_files(directory).all(goes_on_harmlessly)
-        && has_only_examples(tree, &directory.join(HOOKS))
+        && has_only_samples(tree, &directory.join(HOOKS))
 }
 
 fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequenceFile)> {
@@ -181,30 +184,30 @@ fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequenceFi
     SEQUENCE_FILES.into_iter().map(move |(above, name, kind)| (path(above, name), kind))
 }
 
-fn has_only_examples(tree: &TreeReader, hooks: &Path) -> bool {
+fn has_only_samples(tree: &TreeReader, hooks: &Path) -> bool {
     if !tree.may_have(hooks) {
         return true;
     }
-    // A link in its place is no directory.
+    // A symlink is not a directory.
     let Ok(listed) = tree.directory(hooks) else { return false };
     let (mut only, mut count) = (true, 0);
     let complete = listed.each(|name, kind| {
         count += 1;
-        let is_example = Path::new(name).extension().is_some_and(|last| last == EXAMPLE);
+        let is_example = Path::new(name).extension().is_some_and(|last| last == SAMPLE_EXTENSION);
         only &= is_example && kind == EntryKind::File && count < MAX_HOOKS;
         only
     });
     only && complete.is_ok()
 }
 
-/// The variables of a new configuration that can make git run something and that the old one does not have.
-pub(super) fn dangers(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
+/// The variables of a new configuration that can make git run programs and that the old one does not have.
+pub(super) fn dangerous_variables(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
     let depth = path.iter().count().saturating_sub(1);
     let mut dangers = match git_config::review(old, new, depth) {
         Ok(verdict) => verdict.dangerous,
         Err(error) => return vec![error.to_string()],
     };
-    // Only submodules have one. Elsewhere it could lead out of the workspace through a link.
+    // Only submodules have it. Elsewhere it could lead out of the workspace through a symlink.
     let is_submodule = path.iter().any(|name| name == SUBMODULES);
     let work_trees = |text: &[u8]| {
         let variables = git_config::parse(text).unwrap_or_default();
@@ -218,25 +221,25 @@ pub(super) fn dangers(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String
     dangers
 }
 
-/// All files of a directory whose content is reviewed.
+/// Files of a git directory whose content is reviewed.
 pub(super) fn reviewed_files(directory: &Path) -> Vec<PathBuf> {
     let sequence = sequence_files(directory).map(|(path, _)| path);
     configurations(directory).into_iter().chain(sequence).collect()
 }
 
-/// The configurations of a directory.
+/// Configuration files of a git directory.
 pub(super) fn configurations(directory: &Path) -> Vec<PathBuf> {
     CONFIGURATIONS.iter().map(|name| directory.join(name)).collect()
 }
 
-/// Whether a directory may be the work tree of a repository.
+/// Whether a directory may be a work tree.
 pub(super) fn may_be_work_tree(tree: &TreeReader, work_tree: &Path) -> bool {
-    tree.may_have(&work_tree.join(USUAL_NAME))
+    tree.may_have(&work_tree.join(DOT_GIT))
 }
 
-/// The directory of the repository that a work tree belongs to, given from the root.
+/// The git directory of a work tree, relative to the root.
 pub(super) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBuf> {
-    let path = work_tree.join(USUAL_NAME);
+    let path = work_tree.join(DOT_GIT);
     tree.stamp(&path)?;
     if tree.directory(&path).is_ok() {
         return Some(path);
@@ -251,7 +254,7 @@ pub(super) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBu
     }
 }
 
-/// A path that was given from a directory, as a path from the root; nothing, if it leads out.
+/// A path relative to a directory, converted to a path relative to the root. `None` if it leads out.
 pub(crate) fn beneath_root(tree: &TreeReader, from: &Path, path: &Path) -> Option<PathBuf> {
     use std::path::Component;
     let mut plain = PathBuf::new();
@@ -265,7 +268,7 @@ pub(crate) fn beneath_root(tree: &TreeReader, from: &Path, path: &Path) -> Optio
     plain.strip_prefix(tree.path()).ok().map(Path::to_owned)
 }
 
-/// A small file, by its path from the root. A link is none.
+/// Reads a small file. Symlinks are not followed.
 pub(crate) fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
     let (parent, name) = (path.parent()?, path.file_name()?);
     let mut bytes = Vec::new();
@@ -273,13 +276,12 @@ pub(crate) fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
     matches!(taken, WholeRead::Whole(_)).then_some(bytes)
 }
 
-/// The identities of the files of a repository that make git run something: another name of one of them is
-/// as good as its own.
+/// Inode identities of the files that make git run programs. A hard link to one of them is equally dangerous.
 pub(super) fn identities(tree: &TreeReader, directory: &Path) -> Vec<(u64, u64)> {
     let mut paths = reviewed_files(directory);
     let hooks = directory.join(HOOKS);
     if let Ok(listed) = tree.directory(&hooks) {
-        // What cannot be listed cannot be run.
+        // Git cannot run hooks that cannot be listed.
         let _ = listed.each(|name, _| {
             paths.push(hooks.join(name));
             paths.len() < MAX_HOOKS

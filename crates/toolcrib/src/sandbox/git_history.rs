@@ -1,4 +1,4 @@
-//! Whether a commit among some, or one that they were made from, has a file with a content.
+//! Searches commits and their ancestors for a file with given content.
 
 use std::collections::{BinaryHeap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,15 +6,15 @@ use std::path::Path;
 
 use super::git_objects::{Object, ObjectId, ObjectKind, ObjectStore};
 
-/// As many commits are looked at, the newest first. It takes about a second to read them.
+/// Limit of visited commits, newest first. Reading them takes about a second.
 const MAX_COMMITS: usize = 30_000;
 
-/// Tags that point to tags.
+/// Limit of nested tags.
 const MAX_TAGS: usize = 10;
 
-/// Whether a file had a content at a path, in one of these commits or in one that leads to them. Of a history that
-/// is too long, all the commits that are given are looked at, and the newest others.
-pub(super) fn had(
+/// Whether the file at `path` had this content in one of these commits or their ancestors. If the history is
+/// too long, all given commits and the newest ancestors are searched.
+pub(super) fn contains(
     store: &ObjectStore,
     commits: &[ObjectId],
     path: &Path,
@@ -46,7 +46,7 @@ struct Search<'a> {
     store: &'a ObjectStore,
     names: Vec<&'a [u8]>,
     content: ObjectId,
-    /// Directories that do not lead to the content, with their depth.
+    /// Visited trees that do not lead to the content, with their depth.
     trees: HashSet<(usize, ObjectId)>,
     read: usize,
 }
@@ -57,7 +57,7 @@ enum Visited {
     Nothing,
 }
 
-/// A commit that was looked at, and where to go on.
+/// A visited commit.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Commit {
     seconds: i64,
@@ -124,14 +124,14 @@ impl Search<'_> {
     }
 }
 
-/// The object that a line of a commit or a tag names.
+/// The object id in a field of a commit or tag.
 fn field(object: &Object, name: &[u8]) -> Option<ObjectId> {
     let lines = object.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
     let value = lines.filter_map(|line| line.strip_prefix(name)).next()?;
     ObjectId::parse(value)
 }
 
-/// The mode and the object of a name in a directory.
+/// Mode and object id of an entry of a tree.
 fn entry<'a>(mut tree: &'a [u8], name: &[u8]) -> Option<(&'a [u8], ObjectId)> {
     while !tree.is_empty() {
         let space = tree.iter().position(|byte| *byte == b' ')?;

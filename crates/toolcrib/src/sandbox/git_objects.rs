@@ -1,7 +1,7 @@
-//! Objects of git repositories, read without git: whoever asks must not be fooled by what a command has put into
-//! the object directory. Each object is hashed, so that its name vouches for its content, wherever it was found.
+//! Reads objects of git repositories without running git: the reader must not trust files that a command may
+//! have written. Each object is hashed, so that its id proves its content.
 //!
-//! Only what leads from a commit to the name of a file is read: commits, tags and trees, no files.
+//! Only commits, tags and trees are read, not blobs.
 
 mod pack;
 
@@ -16,17 +16,16 @@ use toolcrib_fs::{TreeReader, WholeRead};
 
 use self::pack::Pack;
 
-/// Larger than a directory of a million files.
+/// Larger than the tree of a directory with a million files.
 const MAX_OBJECT_BYTES: u64 = 64 << 20;
 
-/// As many packs of one directory are looked into.
+/// Limit of packs per object directory.
 const MAX_PACKS: usize = 2_000;
 
-/// The name of an object: the SHA-1 of its content.
+/// Object id: the SHA-1 of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ObjectId([u8; 20]);
 
-/// What kind of object it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     Commit,
@@ -35,7 +34,7 @@ pub(super) enum ObjectKind {
     Tag,
 }
 
-/// An object, without the header that it is stored with.
+/// An object, without its stored header.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) kind: ObjectKind,
@@ -51,13 +50,13 @@ pub(super) struct ObjectStore {
 #[derive(Debug)]
 struct ObjectDirectory {
     tree: TreeReader,
-    /// From the root of the tree.
+    /// Relative to the root of the tree.
     path: PathBuf,
     packs: Vec<Pack>,
 }
 
 impl ObjectId {
-    /// The name that a file with a content has.
+    /// The id of a blob with this content.
     pub(super) fn of_file(content: &[u8]) -> ObjectId {
         ObjectId::of(ObjectKind::Blob, content)
     }
@@ -69,7 +68,7 @@ impl ObjectId {
         ObjectId(hash.finalize().into())
     }
 
-    /// From 40 hexadecimal digits.
+    /// Parses 40 hexadecimal digits.
     pub(super) fn parse(text: &[u8]) -> Option<ObjectId> {
         let mut bytes = [0; 20];
         if text.len() != 2 * bytes.len() {
@@ -86,7 +85,7 @@ impl ObjectId {
         bytes.try_into().ok().map(ObjectId)
     }
 
-    /// The digits that people write.
+    /// Abbreviated id.
     pub(crate) fn short(&self) -> String {
         self.to_string().chars().take(9).collect()
     }
@@ -122,7 +121,7 @@ impl ObjectKind {
 }
 
 impl ObjectStore {
-    /// The objects in some directories, each given from the root of its tree.
+    /// Paths are relative to the root of their tree.
     pub(super) fn new(directories: Vec<(TreeReader, PathBuf)>) -> ObjectStore {
         let open = |(tree, path): (TreeReader, PathBuf)| {
             let packs = packs(&tree, &path.join("pack"));
@@ -131,7 +130,7 @@ impl ObjectStore {
         ObjectStore { directories: directories.into_iter().map(open).collect() }
     }
 
-    /// Whether something is stored under a name. It says nothing about the content.
+    /// Whether an object is stored under this id. Its content is not checked.
     pub(super) fn has(&self, id: ObjectId) -> bool {
         self.directories.iter().any(|directory| {
             let (parent, name) = directory.loose(id);
@@ -140,7 +139,7 @@ impl ObjectStore {
         })
     }
 
-    /// The object of a name, if there is one whose content has that name.
+    /// The object with this id, if its content matches the id.
     pub(super) fn read(&self, id: ObjectId) -> Option<Object> {
         let in_directory = |directory: &ObjectDirectory| {
             let packed = |pack: &Pack| pack.read(pack.offset(id)?, self, 0);
@@ -150,7 +149,7 @@ impl ObjectStore {
         self.directories.iter().find_map(in_directory)
     }
 
-    /// The same for the base of a delta, which is hashed together with what is made of it.
+    /// Reads the base of a delta without checking it: the resulting object is hashed as a whole.
     fn read_base(&self, id: ObjectId, depth: usize) -> Option<Object> {
         let in_directory = |directory: &ObjectDirectory| {
             let packed = |pack: &Pack| pack.read(pack.offset(id)?, self, depth);
@@ -194,7 +193,7 @@ impl ObjectDirectory {
 fn packs(tree: &TreeReader, path: &Path) -> Vec<Pack> {
     let Ok(directory) = tree.directory(path) else { return Vec::new() };
     let mut names = Vec::new();
-    // A directory that cannot be listed to its end has fewer packs.
+    // An incomplete listing yields fewer packs.
     let _ = directory.each(|name, _| {
         if Path::new(name).extension().is_some_and(|last| last == "idx") {
             names.push(PathBuf::from(name));
@@ -209,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_git() {
+    fn object_ids_match_git() {
         let empty = ObjectId::of_file(b"");
         assert_eq!(empty.to_string(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(ObjectId::parse(empty.to_string().as_bytes()), Some(empty));

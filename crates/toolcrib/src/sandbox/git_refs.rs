@@ -1,4 +1,4 @@
-//! The commits that a repository names: its branches, tags and stashes, and where it was before.
+//! Commits that a repository refers to: branches, tags, stashes and reflogs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,27 +6,27 @@ use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 
 use super::git_objects::ObjectId;
 
-/// A repository with a hundred thousand branches has less.
+/// More than a repository with a hundred thousand branches has.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// As many loose references are read.
+/// Limit of loose references.
 const MAX_REFERENCES: usize = 20_000;
 
-/// As many of the newest entries of a log are read.
+/// Limit of the newest entries of a reflog.
 const MAX_LOGGED: usize = 500;
 
-/// As many work trees of a repository are looked at.
+/// Limit of work trees per repository.
 const MAX_WORK_TREES: usize = 100;
 
-/// Where the head of a work tree is.
+/// Head of a work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The branch; nothing, if it is detached.
+    /// Name of the branch. `None` if the head is detached.
     pub(crate) branch: Option<String>,
     pub(crate) commit: Option<ObjectId>,
 }
 
-/// The commits that a git directory names. References come before logs.
+/// Commits that a git directory refers to. References come before reflogs.
 pub(super) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
     let mut tips = Vec::new();
     let own = |tips: &mut Vec<ObjectId>, directory: &Path| {
@@ -46,7 +46,7 @@ pub(super) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
     let worktrees = directory.join("worktrees");
     let mut names = Vec::new();
     if let Ok(listed) = tree.directory(&worktrees) {
-        // One that cannot be listed has no work trees that count.
+        // Unlistable work trees are ignored.
         let _ = listed.each(|name, _| {
             names.push(worktrees.join(name));
             names.len() < MAX_WORK_TREES
@@ -59,7 +59,7 @@ pub(super) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
     tips
 }
 
-/// The head of a work tree, given its git directory and the one that it shares references with.
+/// Head of a work tree. `common` is the git directory with the shared references.
 pub(crate) fn head(tree: &TreeReader, directory: &Path, common: &Path) -> Option<Head> {
     let text = String::from_utf8(read(tree, &directory.join("HEAD"))?).ok()?;
     let Some(name) = text.trim().strip_prefix("ref:").map(str::trim) else {
@@ -82,7 +82,7 @@ fn packed(text: &[u8], name: &str) -> Option<ObjectId> {
     ObjectId::parse(line.get(..40)?)
 }
 
-/// The names of objects that lines begin with. In packed references, `^` stands before what a tag points to.
+/// Object ids at the beginning of lines. In packed references, `^` precedes the target of a tag.
 fn ids(text: &[u8]) -> impl Iterator<Item = ObjectId> {
     text.split(|byte| *byte == b'\n').filter_map(|line| {
         let line = line.strip_prefix(b"^").unwrap_or(line);
@@ -90,7 +90,7 @@ fn ids(text: &[u8]) -> impl Iterator<Item = ObjectId> {
     })
 }
 
-/// The newest commits that a log of a reference has: each line has the old one and the new one.
+/// The newest commits of a reflog. Each line has the old and the new one.
 fn logged(tree: &TreeReader, path: &Path) -> Vec<ObjectId> {
     let text = read(tree, path).unwrap_or_default();
     let lines = text.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -99,12 +99,12 @@ fn logged(tree: &TreeReader, path: &Path) -> Vec<ObjectId> {
     lines.take(MAX_LOGGED).flat_map(pair).flatten().collect()
 }
 
-/// The files beneath a directory.
+/// Files below a directory.
 fn files(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
     let (mut pending, mut found) = (vec![directory.to_owned()], Vec::new());
     while let Some(directory) = pending.pop() {
         let Ok(listed) = tree.directory(&directory) else { continue };
-        // Whatever cannot be listed names no commit.
+        // Unlistable directories are ignored.
         let _ = listed.each(|name, kind| {
             let path = directory.join(name);
             match kind {

@@ -1,4 +1,4 @@
-//! The guard of one command: decides about each change that it makes by the path, and records it.
+//! The guard of one command: decides on each of its changes by path, and captures it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,37 +10,36 @@ use toolcrib_exec::{
 use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
 
 use super::path_rules::{Danger, PathRules, Rule};
-use crate::command_changes::Trail;
+use crate::command_changes::CommandChanges;
 
-/// As many refused contents are explained.
+/// Limit of rejected contents that are explained.
 const MAX_EXPLAINED: usize = 200;
 
-/// The guard of one command.
 #[derive(Debug)]
 pub(crate) struct CommandGuard {
     rules: Arc<PathRules>,
-    trail: Arc<Trail>,
-    /// The session's own directory, which other programs find under another path.
+    changes: Arc<CommandChanges>,
+    /// The session's private directory, which other programs see at another path.
     tmp: Option<Workspace>,
-    /// The contents that were refused: the path, and what was wrong.
+    /// Rejected contents: path and reason.
     refused: Mutex<Vec<(PathBuf, Danger)>>,
 }
 
 impl CommandGuard {
-    /// Of a command that is about to begin.
+    /// For a command that has not started yet.
     pub(crate) fn new(
         rules: Arc<PathRules>,
-        trail: Arc<Trail>,
+        changes: Arc<CommandChanges>,
         tmp: &Path,
         directory: &Path,
     ) -> CommandGuard {
         rules.before_command(directory);
         let tmp = Root::open(tmp, RootMode::ReadWrite).ok();
         let tmp = tmp.and_then(|tmp| Workspace::new(vec![tmp]).ok());
-        CommandGuard { rules, trail, tmp, refused: Mutex::default() }
+        CommandGuard { rules, changes, tmp, refused: Mutex::default() }
     }
 
-    /// The place of a path in the session's own directory, and the path under which the command finds that.
+    /// A path inside the session's private directory, and the path at which the command sees that directory.
     fn in_tmp(&self, path: &Path) -> Option<(TreeReader, PathBuf, PathBuf)> {
         if self.rules.is_in_workspace(path) {
             return None;
@@ -53,8 +52,8 @@ impl CommandGuard {
         Some((tree, relative, top))
     }
 
-    /// The rule for one access. In the session's own directory only git directories matter: a file that
-    /// points to one leads other programs there.
+    /// The rule for one access. In the session's private directory only git directories are protected: a
+    /// `gitdir:` file elsewhere can lead other programs to them.
     fn rule(
         &self,
         number: usize,
@@ -66,7 +65,7 @@ impl CommandGuard {
             return self.rules.rule(access, accesses, program);
         };
         match self.rules.in_git_directory(&tree, &relative, access) {
-            Rule::Renewed(paths) => Rule::Renewed(
+            Rule::AllowedAfterReview(paths) => Rule::AllowedAfterReview(
                 paths
                     .iter()
                     .filter_map(|path| Some(top.join(path.strip_prefix(tree.path()).ok()?)))
@@ -76,7 +75,7 @@ impl CommandGuard {
         }
     }
 
-    /// The contents that were refused since this was asked last: the path, and what was wrong.
+    /// Contents rejected since the last call of this method: path and reason.
     pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Danger)> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -93,18 +92,18 @@ impl Guard for CommandGuard {
             match self.rule(number, accesses, program) {
                 Rule::Allowed => {}
                 Rule::Refused(why) => return GuardVerdict::Refuse { access: number, why },
-                Rule::Reviewed => verdict = GuardVerdict::Review,
-                Rule::Renewed(paths) => verdict = GuardVerdict::ReviewAndCopy(paths),
-                Rule::Removed => {
-                    self.trail.touched(accesses);
+                Rule::NeedsReview => verdict = GuardVerdict::Review,
+                Rule::AllowedAfterReview(paths) => verdict = GuardVerdict::ReviewAndCopy(paths),
+                Rule::AllowedIfRestorable => {
+                    self.changes.before_change(accesses);
                     let path = &accesses[number].path;
-                    if !self.rules.may_be_removed(path, self.trail.kept_mode(path)) {
+                    if !self.rules.may_be_removed(path, self.changes.captured_mode(path)) {
                         return GuardVerdict::Refuse { access: number, why: Unwritable::Protected };
                     }
                 }
             }
         }
-        self.trail.touched(accesses);
+        self.changes.before_change(accesses);
         verdict
     }
 
@@ -130,10 +129,10 @@ impl Guard for CommandGuard {
     }
 
     fn supervision_failed(&self, why: &io::Error) {
-        self.trail.unseen(why);
+        self.changes.add_unobserved(why);
     }
 
     fn finished(&self) {
-        self.trail.over();
+        self.changes.command_ended();
     }
 }

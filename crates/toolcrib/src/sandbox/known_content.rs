@@ -1,14 +1,14 @@
-//! What protected files of a work tree may say: what the user's own commits say in the same place, and what the files
-//! themselves said before.
+//! The content that protected files of a work tree may have: content of the user's own commits at the same
+//! path, and earlier content of the files themselves.
 //!
-//! Git writes protected files whenever it goes from one commit to another. A commit that was there before the commands
-//! of this runtime changed anything is the user's own, and so is each that leads to it. The names of these commits are
-//! taken down before the first change to a repository; since a commit's name vouches for its content and for the
-//! commits before it, nothing that a command writes later is among them. The path counts, too: content that is
-//! harmless in one file may not be so in another.
+//! Git writes protected files whenever it checks out another commit. A commit that existed before any command
+//! of this runtime changed the repository is the user's own, and so are its ancestors. Their ids are recorded
+//! before the first change to a repository. A commit's id proves its content and its ancestors, so nothing that
+//! a command writes later is among them. The path matters, too: content that is harmless in one file may be
+//! dangerous in another.
 //!
-//! A content that a protected file had when a command replaced or removed it is the user's as well, as no command
-//! could have written another. So a stash is brought back.
+//! The content that a protected file had when a command replaced or removed it is the user's as well, since no
+//! command could have written any other. This allows `git stash pop`.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -24,25 +24,24 @@ use super::git_objects::{ObjectId, ObjectStore};
 use super::git_refs;
 use crate::hidden_paths::Hidden;
 
-/// Names in a git directory that tell which commits there are.
-const TELL_COMMITS: [&str; 5] = ["HEAD", "logs", "packed-refs", "refs", "reftable"];
+/// Entries of a git directory that refer to commits.
+const COMMIT_ENTRIES: [&str; 5] = ["HEAD", "logs", "packed-refs", "refs", "reftable"];
 
-/// As many commits are known by their names.
+/// Limit of recorded commits.
 const MAX_COMMITS: usize = 100_000;
 
-/// As many contents of files are known.
+/// Limit of recorded contents.
 const MAX_CONTENTS: usize = 100_000;
 
-/// As many bytes of removed files are kept, for the case that what should replace them is refused.
+/// Limit of kept bytes of removed files. They are restored if their replacement is rejected.
 const MAX_REMOVED_BYTES: usize = 16 << 20;
 
-/// As many repositories that others were cloned from, or borrow objects from, are looked at.
+/// Limit of repositories from which others were cloned or borrow objects.
 const MAX_SOURCES: usize = 16;
 
-/// Where commands write under a path that means something else to this process.
+/// Directories that are different for commands and for this process.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// What is known of the user's own content.
 #[derive(Debug, Default)]
 pub(super) struct KnownContent {
     state: Mutex<State>,
@@ -50,52 +49,53 @@ pub(super) struct KnownContent {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Commits that were there before the commands, each once.
+    /// Commits that existed before the commands, without duplicates.
     commits: Vec<ObjectId>,
     known_commits: HashSet<ObjectId>,
-    /// Git directories whose commits are known, by their identity.
+    /// Git directories whose commits are recorded, by inode identity.
     recorded: HashSet<(u64, u64)>,
-    /// Git directories that commands have made.
-    made: HashSet<(u64, u64)>,
-    /// The git directories of work trees whose `.git` file was changed or removed, by the real paths of the trees.
-    former: HashMap<PathBuf, PathBuf>,
+    /// Git directories that commands have created.
+    created_by_commands: HashSet<(u64, u64)>,
+    /// Git directories of work trees whose `.git` file was changed or removed, by resolved path of the work
+    /// tree.
+    former_directories: HashMap<PathBuf, PathBuf>,
     /// Contents that protected files had, or got after a review.
-    had: HashSet<(PathBuf, ObjectId)>,
-    /// The same, wherever.
-    had_anywhere: HashSet<ObjectId>,
+    accepted: HashSet<(PathBuf, ObjectId)>,
+    /// The same contents at any path.
+    accepted_anywhere: HashSet<ObjectId>,
     /// Protected files that commands have removed, with their modes.
     removed: HashMap<PathBuf, (Vec<u8>, u32)>,
     removed_bytes: usize,
 }
 
-/// Where repositories are looked for.
+/// Where repositories are searched.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'a> {
+pub(super) struct RepositoryLocations<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) caches: Option<&'a Workspace>,
     pub(super) hidden: &'a Hidden,
 }
 
 impl KnownContent {
-    /// A command is about to change something. If it is what tells the commits of a repository, they are taken down
-    /// first.
+    /// Called before a command changes a path. Records the commits of a repository first, if the path refers to
+    /// them.
     pub(super) fn before_change(&self, tree: &TreeReader, relative: &Path) {
         if relative.file_name().is_some_and(|name| name == ".git")
             && let Some(work_tree) = relative.parent()
             && let Some(directory) = git_directory::of_work_tree(tree, work_tree)
         {
-            self.lock().former.entry(tree.path().join(work_tree)).or_insert(directory);
+            self.lock().former_directories.entry(tree.path().join(work_tree)).or_insert(directory);
         }
         let mut directory = PathBuf::new();
         for name in relative.iter() {
-            if TELL_COMMITS.iter().any(|tells| name == *tells) {
+            if COMMIT_ENTRIES.iter().any(|tells| name == *tells) {
                 self.record(tree, &directory);
             }
             directory.push(name);
         }
     }
 
-    /// Takes down the commits of the repositories around a directory.
+    /// Records the commits of the repositories that contain a directory.
     pub(super) fn record_around(&self, tree: &TreeReader, directory: &Path) {
         for work_tree in directory.ancestors() {
             if let Some(directory) = git_directory::of_work_tree(tree, work_tree) {
@@ -104,31 +104,31 @@ impl KnownContent {
         }
     }
 
-    /// A command is about to make a directory a git directory: its commits are not the user's.
-    pub(super) fn is_being_made(&self, tree: &TreeReader, directory: &Path) {
+    /// Called before a command turns a directory into a git directory: its commits are not the user's.
+    pub(super) fn mark_created(&self, tree: &TreeReader, directory: &Path) {
         if let Some(stamp) = tree.stamp(directory) {
-            self.lock().made.insert(stamp.identity);
+            self.lock().created_by_commands.insert(stamp.identity);
         }
     }
 
-    /// Whether a command has made a git directory.
-    pub(super) fn was_made(&self, tree: &TreeReader, directory: &Path) -> bool {
+    /// Whether a command has created a git directory.
+    pub(super) fn was_created_by_command(&self, tree: &TreeReader, directory: &Path) -> bool {
         let stamp = tree.stamp(directory);
-        stamp.is_some_and(|stamp| self.lock().made.contains(&stamp.identity))
+        stamp.is_some_and(|stamp| self.lock().created_by_commands.contains(&stamp.identity))
     }
 
-    /// A directory is about to be removed. Another one may get its number.
+    /// Called before a directory is removed: another one may get its inode number.
     pub(super) fn forget(&self, tree: &TreeReader, directory: &Path) {
         let mut state = self.lock();
-        if !state.made.is_empty()
+        if !state.created_by_commands.is_empty()
             && let Some(stamp) = tree.stamp(directory)
         {
-            state.made.remove(&stamp.identity);
+            state.created_by_commands.remove(&stamp.identity);
         }
     }
 
-    /// A protected file is about to be replaced or removed.
-    pub(super) fn remember(&self, path: &Path, content: &[u8], mode: u32) {
+    /// Called before a protected file is replaced or removed.
+    pub(super) fn remember_removed(&self, path: &Path, content: &[u8], mode: u32) {
         self.accept(path, content);
         let mut state = self.lock();
         if state.removed_bytes + content.len() > MAX_REMOVED_BYTES {
@@ -139,40 +139,41 @@ impl KnownContent {
         state.removed.insert(path.to_owned(), (content.to_owned(), mode));
     }
 
-    /// A protected file has a content, or gets it after a review.
+    /// Accepts a content for a protected file: it has it, or gets it after a review.
     pub(super) fn accept(&self, path: &Path, content: &[u8]) {
         let mut state = self.lock();
-        if state.had.len() < MAX_CONTENTS {
+        if state.accepted.len() < MAX_CONTENTS {
             let id = ObjectId::of_file(content);
-            state.had.insert((path.to_owned(), id));
-            state.had_anywhere.insert(id);
+            state.accepted.insert((path.to_owned(), id));
+            state.accepted_anywhere.insert(id);
         }
     }
 
-    /// Whether a content was accepted for some protected file. Then there is no harm in removing it from another.
-    pub(super) fn has_anywhere(&self, content: &[u8]) -> bool {
-        self.lock().had_anywhere.contains(&ObjectId::of_file(content))
+    /// Whether a content was accepted for some protected file. Then removing it from another does no harm.
+    pub(super) fn accepts_anywhere(&self, content: &[u8]) -> bool {
+        self.lock().accepted_anywhere.contains(&ObjectId::of_file(content))
     }
 
-    /// The content and the mode of a protected file that a command has removed.
+    /// Content and mode of a protected file that a command has removed.
     pub(super) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
         self.lock().removed.get(path).cloned()
     }
 
     /// Whether a protected file may have a content.
-    pub(super) fn has(
+    pub(super) fn allows(
         &self,
-        places: Places<'_>,
+        places: RepositoryLocations<'_>,
         tree: &TreeReader,
         file: &Path,
         content: &[u8],
     ) -> bool {
         let id = ObjectId::of_file(content);
-        if self.lock().had.contains(&(tree.path().join(file), id)) {
+        if self.lock().accepted.contains(&(tree.path().join(file), id)) {
             return true;
         }
         let found = file.ancestors().skip(1).find_map(|work_tree| {
-            let former = || self.lock().former.get(&tree.path().join(work_tree)).cloned();
+            let former =
+                || self.lock().former_directories.get(&tree.path().join(work_tree)).cloned();
             let directory = git_directory::of_work_tree(tree, work_tree).or_else(former)?;
             Some((work_tree, directory))
         });
@@ -181,15 +182,17 @@ impl KnownContent {
         self.record_sources(places, tree, work_tree, &directory);
         let store = ObjectStore::new(object_directories(places, tree, &directory));
         let commits = self.lock().commits.clone();
-        // Most contents that no commit has are told by that.
-        store.has(id) && git_history::had(&store, &commits, inner, id)
+        // The cheap check first: most unknown contents are not in the store.
+        store.has(id) && git_history::contains(&store, &commits, inner, id)
     }
 
-    /// Takes down the commits of a git directory that no command has made, the first time.
+    /// Records the commits of a git directory once, unless a command has created it.
     fn record(&self, tree: &TreeReader, directory: &Path) {
         let Some(stamp) = tree.stamp(directory) else { return };
         let mut state = self.lock();
-        if state.made.contains(&stamp.identity) || state.recorded.contains(&stamp.identity) {
+        if state.created_by_commands.contains(&stamp.identity)
+            || state.recorded.contains(&stamp.identity)
+        {
             return;
         }
         if !git_directory::is_complete(tree, directory, None) {
@@ -203,11 +206,11 @@ impl KnownContent {
         }
     }
 
-    /// Takes down the commits of a repository that was not changed yet, and of those on this machine that it was
-    /// cloned from.
+    /// Records the commits of a repository that is still unchanged, and of the local repositories from which it
+    /// was cloned.
     fn record_sources(
         &self,
-        places: Places<'_>,
+        places: RepositoryLocations<'_>,
         tree: &TreeReader,
         work_tree: &Path,
         directory: &Path,
@@ -216,7 +219,7 @@ impl KnownContent {
         for _ in 0..MAX_SOURCES {
             let Some((tree, work_tree, directory)) = pending.pop() else { return };
             self.record(&tree, &directory);
-            for address in addresses(&tree, &directory).iter().take(MAX_SOURCES) {
+            for address in local_remotes(&tree, &directory).iter().take(MAX_SOURCES) {
                 let path = tree.path().join(&work_tree).join(address);
                 let Some((tree, place)) = places.find(&path) else { continue };
                 if git_directory::is_complete(&tree, &place, None) {
@@ -233,9 +236,9 @@ impl KnownContent {
     }
 }
 
-impl Places<'_> {
-    /// A directory by its path, wherever it is, with the tree that it is in. Nothing, if it is where commands have
-    /// other files than this process sees.
+impl RepositoryLocations<'_> {
+    /// Finds a directory by absolute path, with the tree that contains it. `None` if commands have other files
+    /// there than this process.
     fn find(&self, path: &Path) -> Option<(TreeReader, PathBuf)> {
         let path = real_path(path);
         let inside = self.workspace.tree_of(&path).or_else(|| self.caches?.tree_of(&path));
@@ -252,8 +255,8 @@ impl Places<'_> {
     }
 }
 
-/// The paths on this machine that the configuration of a repository has as addresses of others.
-fn addresses(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
+/// Local paths among the remote URLs of a repository.
+fn local_remotes(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
     let text = git_directory::read(tree, &directory.join("config")).unwrap_or_default();
     let variables = git_config::parse(&text).unwrap_or_default();
     let address = |variable: git_config::Variable| {
@@ -269,9 +272,9 @@ fn addresses(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
     variables.into_iter().filter_map(address).map(PathBuf::from).collect()
 }
 
-/// The object directory of a repository, and those that it borrows from.
+/// The object directory of a repository, and its alternates.
 fn object_directories(
-    places: Places<'_>,
+    places: RepositoryLocations<'_>,
     tree: &TreeReader,
     directory: &Path,
 ) -> Vec<(TreeReader, PathBuf)> {

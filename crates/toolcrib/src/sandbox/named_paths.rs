@@ -1,7 +1,7 @@
-//! Paths that the configuration of a repository has git run, or read more configuration from.
+//! Paths in the configuration of a repository from which git runs programs or reads more configuration.
 //!
-//! The repository may lie outside the roots: a root can be a directory of it, or a worktree. Its paths can still
-//! lead into a root.
+//! The repository may be outside the roots: a root can be a subdirectory of it, or a worktree. Its paths can
+//! still lead into a root.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -11,12 +11,12 @@ use toolcrib_policy::git_config::{self, Variable};
 
 use super::git_directory;
 
-/// More configurations than include each other anywhere.
+/// More than any configuration includes.
 const MAX_CONFIGURATIONS: usize = 64;
 
-/// The paths that the repository of a work tree names, all of them absolute. Nothing, if that cannot be known.
+/// The absolute paths that the repository of a work tree names. `None` if they cannot be determined.
 pub(super) fn named_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<PathBuf>> {
-    let Some(directory) = directory_of(work_tree)? else { return Some(Vec::new()) };
+    let Some(directory) = git_directory_of(work_tree)? else { return Some(Vec::new()) };
     let mut pending: Vec<PathBuf> = git_directory::configurations(&directory);
     let (mut named, mut seen) = (Vec::new(), HashSet::new());
     while let Some(configuration) = pending.pop() {
@@ -27,7 +27,7 @@ pub(super) fn named_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<P
             return None;
         }
         let Some(text) = read(&configuration)? else { continue };
-        // Git does not use one that it cannot parse.
+        // Git does not use a configuration that it cannot parse.
         for variable in git_config::parse(&text).unwrap_or_default() {
             let (from, is_included) = match (variable.section.as_str(), variable.name.as_str()) {
                 ("core", "hookspath") => (work_tree, false),
@@ -35,30 +35,29 @@ pub(super) fn named_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<P
                 _ => continue,
             };
             let Some(path) = path_of(&variable, from, home) else { continue };
-            // A command that replaced a symlink on the way would change what git finds.
+            // A command could replace a symlink in the path, so both spellings count.
             let real = real_path(&path);
             if is_included {
                 pending.push(real.clone());
             }
-            named.extend([plain(&path), real]);
+            named.extend([normalized(&path), real]);
         }
     }
     Some(named)
 }
 
-/// The directory of the repository that a work tree belongs to. The outer answer is nothing, if it cannot be
-/// known; the inner one, if there is no repository.
-fn directory_of(work_tree: &Path) -> Option<Option<PathBuf>> {
+/// The git directory of a work tree. The outer `None` means unknown; the inner one means no repository.
+fn git_directory_of(work_tree: &Path) -> Option<Option<PathBuf>> {
     let tree = tree(work_tree)?;
     if !git_directory::may_be_work_tree(&tree, Path::new("")) {
         return Some(None);
     }
-    let path = real_path(&work_tree.join(git_directory::USUAL_NAME));
+    let path = real_path(&work_tree.join(git_directory::DOT_GIT));
     if self::tree(&path).is_some() {
         return Some(Some(path));
     }
     let Some(text) = read(&path)? else { return Some(None) };
-    // Git does not use a file that says anything else.
+    // Git does not use a file with other content.
     let pointed = |text: &[u8]| -> Option<PathBuf> {
         let target = std::str::from_utf8(text).ok()?.strip_prefix("gitdir:")?.trim();
         Some(work_tree.join(target))
@@ -72,7 +71,7 @@ fn directory_of(work_tree: &Path) -> Option<Option<PathBuf>> {
     }))
 }
 
-/// The path that a variable has, from a directory.
+/// The path in a variable, relative to `from`.
 fn path_of(variable: &Variable, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let value = String::from_utf8(variable.value.clone()?).ok()?;
     if value.is_empty() {
@@ -84,8 +83,8 @@ fn path_of(variable: &Variable, from: &Path, home: Option<&Path>) -> Option<Path
     }
 }
 
-/// A path without dots.
-fn plain(path: &Path) -> PathBuf {
+/// Removes `.` and `..` without resolving symlinks.
+fn normalized(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
@@ -97,7 +96,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// A small file. The outer answer is nothing, if it cannot be read; the inner one, if it is not there.
+/// Reads a small file. The outer `None` means unreadable; the inner one means missing.
 fn read(path: &Path) -> Option<Option<Vec<u8>>> {
     let real = real_path(path);
     let (parent, name) = (real.parent()?, Path::new(real.file_name()?));
@@ -108,7 +107,7 @@ fn read(path: &Path) -> Option<Option<Vec<u8>>> {
     git_directory::read(&tree, name).map(Some)
 }
 
-/// A directory, to look at files in it.
+/// Opens a directory for reading the files in it.
 fn tree(directory: &Path) -> Option<TreeReader> {
     let root = Root::open(directory, RootMode::ReadOnly).ok()?;
     Workspace::new(vec![root]).ok()?.trees().next()

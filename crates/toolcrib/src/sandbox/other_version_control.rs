@@ -1,4 +1,4 @@
-//! The directories of version control systems other than git.
+//! Directories of version control systems other than git.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use toolcrib_exec::{FileAccess, FileAction, NodeKind, Unwritable};
 
 use super::path_rules::Rule;
 
-/// The configuration of Mercurial.
+/// Mercurial's configuration file.
 pub(super) const MERCURIAL: &str = "hgrc";
 
-/// What of Mercurial's and Jujutsu's directories makes them run programs. Subversion's has no such part.
+/// The rule for files of Mercurial and Jujutsu that make them run programs. Subversion has none.
 pub(super) fn in_other_version_control(relative: &Path, access: &FileAccess) -> Option<Rule> {
     if access.action == FileAction::Remove {
         return None;
@@ -25,14 +25,18 @@ pub(super) fn in_other_version_control(relative: &Path, access: &FileAccess) -> 
                 | FileAction::Create(NodeKind::File)
                 | FileAction::RenameTo(NodeKind::File)
         );
-        return Some(if is_file { Rule::Reviewed } else { Rule::Refused(Unwritable::Protected) });
+        return Some(if is_file {
+            Rule::NeedsReview
+        } else {
+            Rule::Refused(Unwritable::Protected)
+        });
     }
     let is_jujutsus = ends(&[".jj", "repo", "config.toml"]) || ends(&[".jj", "repo"]);
     let is_made = matches!(access.action, FileAction::Create(NodeKind::Directory));
     (is_jujutsus && !is_made).then_some(Rule::Refused(Unwritable::Protected))
 }
 
-/// Whether a configuration of Mercurial says more than where a clone comes from.
+/// The lines of a Mercurial configuration that do more than name the origin of a clone.
 pub(super) fn mercurial_dangers(new: &[u8]) -> Vec<String> {
     let Ok(text) = std::str::from_utf8(new) else { return vec!["no text".to_owned()] };
     let (mut in_paths, mut dangers) = (false, Vec::new());

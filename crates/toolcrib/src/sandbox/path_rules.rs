@@ -1,5 +1,6 @@
-//! Which files commands and file tools may not change: those that make programs run code, those that rules
-//! deny, and those of the host. Decided by path at the moment of the change, without any search.
+//! Rules for files that commands and file tools may not change: files that make programs execute code, files
+//! that rules deny, and files of the host. They are applied by path at the moment of the change, without a
+//! search.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,63 +12,62 @@ use toolcrib_policy::git_sequence::{self, SequenceFile};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use super::git_directory::{self, Part};
-use super::known_content::{KnownContent, Places};
+use super::known_content::{KnownContent, RepositoryLocations};
 use super::named_paths::named_paths;
 use super::other_version_control::{MERCURIAL, in_other_version_control, mercurial_dangers};
 use super::version_control_programs::{applies_patches, is_version_control_program};
 use crate::hidden_paths::Hidden;
 
-/// Patterns that protect whole directories of version control from file tools. Commands may work in them,
-/// but for the parts that make programs run code.
+/// Patterns that protect whole version control directories from file tools. Commands may change them, except
+/// for the parts that make programs execute code.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
-/// The mode of a file whose own is not known.
+/// Mode of a restored file whose own mode is not known.
 const USUAL_MODE: u32 = 0o644;
 
-/// As many names are looked at in a directory that is renamed, if rules deny files by path.
+/// Limit of entries checked below a renamed directory, if rules deny files by path.
 const MAX_RENAMED: usize = 50_000;
 
-/// The answer about one access.
+/// Rule for one access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Rule {
     Allowed,
-    /// Allowed once these files were reviewed and replaced by copies.
-    Renewed(Vec<PathBuf>),
+    /// Allowed after these files were reviewed and replaced by copies.
+    AllowedAfterReview(Vec<PathBuf>),
     Refused(Unwritable),
-    /// The content decides.
-    Reviewed,
-    /// Allowed if the file can be brought back.
-    Removed,
+    /// Depends on the content.
+    NeedsReview,
+    /// Allowed if the file can be restored.
+    AllowedIfRestorable,
 }
 
-/// Why a file must not have a content.
+/// Why a content is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Danger {
-    /// These variables of a configuration can make programs run code.
+    /// These configuration variables can make programs execute code.
     Variables(Vec<String>),
-    /// The file makes programs run code, and the content is not known to be the user's own.
+    /// The file makes programs execute code, and the content is not the user's own.
     Unknown,
 }
 
-/// Everything that paths are judged by.
 #[derive(Debug)]
 pub(crate) struct PathRules {
     workspace: Workspace,
-    /// The caches that commands may write, for the rules about git directories.
+    /// Caches that commands may write, for the rules about git directories.
     caches: Option<Workspace>,
     policy: Arc<Policy>,
     protection: Protection,
-    /// The host's own files, those of other servers, and the user's secrets.
+    /// Files of the host and of other servers, and the user's secrets.
     hidden: Arc<Hidden>,
-    /// The real paths that links with protected names in the roots lead to.
-    linked: Vec<PathBuf>,
+    /// Resolved targets of symlinks with protected names in the roots.
+    symlink_targets: Vec<PathBuf>,
     /// The user's own content of protected files.
     known: KnownContent,
-    /// Paths that the configurations of repositories name, by work tree.
-    named: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
-    /// The roots and the directories above them, which may be work trees.
+    /// Paths in the configurations of repositories, by work tree.
+    configured_paths: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
+    /// The roots and their parent directories, which may be work trees.
     around_roots: Vec<PathBuf>,
-    /// Programs of stopped rebases that were there already, by git directory.
+    /// Programs that stopped rebases already contained, by git directory.
     programs: Mutex<HashMap<PathBuf, HashSet<String>>>,
 }
 
@@ -79,7 +79,7 @@ impl PathRules {
         protection: Protection,
         hidden: Arc<Hidden>,
     ) -> PathRules {
-        let linked = linked(&workspace, &protection);
+        let linked = protected_symlink_targets(&workspace, &protection);
         let around: BTreeSet<PathBuf> = workspace
             .roots()
             .flat_map(|root| root.path().ancestors().map(Path::to_owned).collect::<Vec<_>>())
@@ -90,62 +90,61 @@ impl PathRules {
             policy,
             protection,
             hidden,
-            linked,
+            symlink_targets: linked,
             known: KnownContent::default(),
-            named: Mutex::default(),
+            configured_paths: Mutex::default(),
             around_roots: around.into_iter().collect(),
             programs: Mutex::default(),
         }
     }
 
-    /// A command is about to begin in a directory. The commits that are there now are the user's, unless commands of
-    /// this runtime have made them.
+    /// Called before a command starts in a directory. The commits that exist now are the user's, unless
+    /// commands of this runtime made them.
     pub(super) fn before_command(&self, directory: &Path) {
-        // The user may have changed configurations since the last one.
-        self.forget_named();
+        // The user may have changed configurations since the last command.
+        self.forget_configured_paths();
         let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
         self.known.record_around(&tree, &relative);
     }
 
-    /// Whether a path lies in a root.
+    /// Whether a path is inside a root.
     pub(super) fn is_in_workspace(&self, path: &Path) -> bool {
         self.workspace.tree_of(path).is_some()
     }
 
-    /// Whether rules deny files to be read that commands could otherwise read.
+    /// Whether rules deny reading files that commands could otherwise read.
     pub(crate) fn deny_reading(&self) -> bool {
         self.policy.denies_files(Effect::Read)
     }
 
-    /// Whether a command may read a file.
     pub(super) fn may_read(&self, path: &Path) -> bool {
         self.hidden.reason(path).is_none() && !self.policy.denies_file(Effect::Read, path)
     }
 
-    /// Whether a file tool must not write a place for a reason that the patterns of protected names do
-    /// not show: it is a part of a git directory, or another name of a protected file.
+    /// Whether file tools must not write a path although its name matches no pattern: it is a part of a git
+    /// directory, or another name of a protected file.
     pub(crate) fn refuses_writing(&self, place: &ResolvedPath) -> bool {
         let (tree, relative, path) = (TreeReader::around(place), place.relative(), place.path());
         if self.protection.allows(relative) {
             return false;
         }
-        let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
+        let is_linked = self.symlink_targets.iter().any(|linked| path.starts_with(linked));
         let part = git_directory::part_of(&tree, relative);
-        // The directories on the way are made, too.
+        // Missing parent directories would be created, too.
         let makes_structure = relative.ancestors().any(|made| {
             !made.as_os_str().is_empty()
                 && !tree.may_have(made)
                 && matches!(git_directory::part_of(&tree, made), Some((directory, Part::Structure))
-                    if self.complete(&tree, &directory, made) != Rule::Allowed)
+                    if self.rule_for_new_git_directory(&tree, &directory, made) != Rule::Allowed)
         });
         is_linked
             || makes_structure
             || part.is_some_and(|(_, part)| part != Part::Structure)
-            || self.is_named(&tree, relative, false)
+            || self.is_configured_path(&tree, relative, false)
             || self.has_protected_name(&tree, relative)
     }
 
-    /// The rule for one of the accesses of a call. `program` tells which program makes it.
+    /// The rule for one access of a system call. `program` returns the calling program.
     pub(super) fn rule(
         &self,
         access: &FileAccess,
@@ -162,7 +161,7 @@ impl PathRules {
         let holds = |held: &Path| moves && held.starts_with(path);
         let is_directory = access.kind == Some(NodeKind::Directory);
         let holds_hidden = || is_directory && self.hidden.all().iter().any(|hidden| holds(hidden));
-        let held = self.linked.iter().map(PathBuf::as_path).chain(roots);
+        let held = self.symlink_targets.iter().map(PathBuf::as_path).chain(roots);
         if moves && (held.into_iter().any(holds) || holds_hidden()) {
             return Rule::Refused(Unwritable::ParentOfProtected);
         }
@@ -181,12 +180,12 @@ impl PathRules {
             return Rule::Allowed;
         }
         let pattern = self.protection.find(&relative);
-        let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
+        let is_linked = self.symlink_targets.iter().any(|linked| path.starts_with(linked));
         if is_linked {
             return Rule::Refused(Unwritable::Protected);
         }
         if pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern)) {
-            return of_protected(access, program);
+            return protected_file_rule(access, program);
         }
         if self.leads_to_protected(&relative, access, all) {
             return Rule::Refused(Unwritable::Protected);
@@ -218,64 +217,68 @@ impl PathRules {
             if self.has_protected_name(&tree, &relative) {
                 return Rule::Refused(Unwritable::Protected);
             }
-            if self.is_named(&tree, &relative, replaces) {
-                return of_protected(access, program);
+            if self.is_configured_path(&tree, &relative, replaces) {
+                return protected_file_rule(access, program);
             }
         }
         self.in_git_directory(&tree, &relative, access)
     }
 
-    /// What is wrong with the new content of a file that is reviewed; nothing, if it may be so.
+    /// Why the new content of a reviewed file is rejected. `None` if it is accepted.
     pub(super) fn danger(&self, path: &Path, new: &[u8], is_new: bool) -> Option<Danger> {
         let place = self.workspace.tree_of(path);
         let (tree, relative) = place.or_else(|| self.caches.as_ref()?.tree_of(path))?;
-        // Other protected files are no configuration of git, whatever is beside them.
+        // Other protected files are not git configurations, whatever is beside them.
         let pattern = self.protection.find(&relative);
         let is_other = pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern));
         let part = git_directory::part_of(&tree, &relative);
         let is_configuration = matches!(part, Some((_, Part::Configuration | Part::Sequence(_))))
             || relative.file_name().is_some_and(|name| name == MERCURIAL);
-        // A directory is about to become a git directory, and this its configuration.
+        // The directory is about to become a git directory with this configuration.
         if is_new || (is_configuration && !is_other) {
             return self.danger_in(&tree, &relative, new, is_new);
         }
-        if !self.known.has(self.places(), &tree, &relative, new) {
+        if !self.known.allows(self.repository_locations(), &tree, &relative, new) {
             return Some(Danger::Unknown);
         }
         if let Some(old) = git_directory::read(&tree, &relative) {
-            self.known.remember(path, &old, USUAL_MODE);
+            self.known.remember_removed(path, &old, USUAL_MODE);
         }
         self.known.accept(path, new);
         None
     }
 
-    /// Whether a protected file may be removed. `mode` is its mode if it is kept, so that Undo brings it back. Otherwise
-    /// a commit of the user's must have it.
+    /// Whether a protected file may be removed. `mode` is its mode if the file is captured, so that Undo can
+    /// restore it. Otherwise a commit of the user must contain it.
     pub(super) fn may_be_removed(&self, path: &Path, mode: Option<u32>) -> bool {
         let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
         let content = git_directory::read(&tree, &relative);
         let is_known = |content: &Vec<u8>| {
-            self.known.has_anywhere(content)
-                || self.known.has(self.places(), &tree, &relative, content)
+            self.known.accepts_anywhere(content)
+                || self.known.allows(self.repository_locations(), &tree, &relative, content)
         };
         let may = mode.is_some() && self.protection.may_be_removed(&relative)
             || content.as_ref().is_some_and(is_known);
         if let Some(content) = content.filter(|_| may) {
-            self.known.remember(path, &content, mode.unwrap_or(USUAL_MODE));
+            self.known.remember_removed(path, &content, mode.unwrap_or(USUAL_MODE));
         }
         may
     }
 
-    /// The content and the mode of a protected file that a command has removed.
+    /// Content and mode of a protected file that a command has removed.
     pub(super) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
         self.known.removed(path)
     }
 
-    fn places(&self) -> Places<'_> {
-        Places { workspace: &self.workspace, caches: self.caches.as_ref(), hidden: &self.hidden }
+    fn repository_locations(&self) -> RepositoryLocations<'_> {
+        RepositoryLocations {
+            workspace: &self.workspace,
+            caches: self.caches.as_ref(),
+            hidden: &self.hidden,
+        }
     }
 
-    /// The same for a configuration, by its path from the root of a tree.
+    /// Like [`PathRules::danger`] for a configuration, by its path relative to the root of a tree.
     pub(super) fn danger_in(
         &self,
         tree: &TreeReader,
@@ -283,7 +286,7 @@ impl PathRules {
         new: &[u8],
         is_new: bool,
     ) -> Option<Danger> {
-        self.forget_named();
+        self.forget_configured_paths();
         let found = if relative.file_name().is_some_and(|name| name == MERCURIAL) {
             mercurial_dangers(new)
         } else {
@@ -294,14 +297,14 @@ impl PathRules {
                     let programs = git_sequence::programs(kind, new);
                     programs.into_iter().filter(|program| !known.contains(program)).collect()
                 }
-                _ => git_directory::dangers(relative, old.as_deref(), new),
+                _ => git_directory::dangerous_variables(relative, old.as_deref(), new),
             }
         };
         (!found.is_empty()).then_some(Danger::Variables(found))
     }
 
-    /// The programs that a stopped rebase has had up to now. Git takes a step out of its list before it makes it,
-    /// and puts it back if it fails.
+    /// The programs that a stopped rebase has contained so far. Git removes a step from the list before it runs
+    /// it, and restores the step if it fails.
     fn known_programs(
         &self,
         directory: PathBuf,
@@ -332,12 +335,12 @@ impl PathRules {
             // Git itself never does this to a repository in use.
             let in_use = relative.file_name().is_some_and(|name| name != "commondir")
                 && git_directory::is_complete(tree, &directory, None)
-                && !self.known.was_made(tree, &directory);
+                && !self.known.was_created_by_command(tree, &directory);
             return if in_use { Rule::Refused(Unwritable::Repository) } else { Rule::Allowed };
         }
         let new = match &access.action {
             FileAction::Remove => return Rule::Allowed,
-            // Git tries whether modes can be changed.
+            // Git tests whether modes can be changed.
             FileAction::ChangeMode if part == Part::Configuration => return Rule::Allowed,
             FileAction::Write => Some(NodeKind::File),
             FileAction::Create(kind) | FileAction::RenameTo(kind) => Some(kind.clone()),
@@ -345,16 +348,18 @@ impl PathRules {
         };
         let refused = Rule::Refused(Unwritable::Protected);
         match (part, new) {
-            (Part::Structure, Some(_)) => self.complete(tree, &directory, relative),
+            (Part::Structure, Some(_)) => {
+                self.rule_for_new_git_directory(tree, &directory, relative)
+            }
             (Part::Structure, None) => Rule::Allowed,
-            (Part::Configuration, Some(NodeKind::File)) => Rule::Reviewed,
+            (Part::Configuration, Some(NodeKind::File)) => Rule::NeedsReview,
             (Part::Hooks, Some(NodeKind::Directory)) => match access.action {
                 FileAction::Create(_) => Rule::Allowed,
                 _ => refused,
             },
-            (Part::Example, Some(NodeKind::File) | None) => Rule::Allowed,
-            (Part::Sequence(_), Some(NodeKind::File)) => Rule::Reviewed,
-            // Another name of it would be written without a review.
+            (Part::SampleHook, Some(NodeKind::File) | None) => Rule::Allowed,
+            (Part::Sequence(_), Some(NodeKind::File)) => Rule::NeedsReview,
+            // A hard link could be written without a review.
             (Part::Sequence(_), None) if access.action != FileAction::Link => Rule::Allowed,
             (Part::SequenceDirectory, Some(NodeKind::Directory)) => match access.action {
                 FileAction::Create(_) => Rule::Allowed,
@@ -366,7 +371,7 @@ impl PathRules {
     }
 
     /// A directory may become a git directory if it is clean.
-    fn complete(&self, tree: &TreeReader, directory: &Path, made: &Path) -> Rule {
+    fn rule_for_new_git_directory(&self, tree: &TreeReader, directory: &Path, made: &Path) -> Rule {
         let before = git_directory::is_complete(tree, directory, None);
         if before || !git_directory::is_complete(tree, directory, made.file_name()) {
             return Rule::Allowed;
@@ -374,14 +379,14 @@ impl PathRules {
         if !git_directory::is_clean(tree, directory) {
             return Rule::Refused(Unwritable::Protected);
         }
-        self.known.is_being_made(tree, directory);
+        self.known.mark_created(tree, directory);
         let reviewed = git_directory::reviewed_files(&tree.path().join(directory));
-        // A command may still have them open, or have other names for them.
-        Rule::Renewed(reviewed)
+        // A command may still have the files open, or have hard links to them.
+        Rule::AllowedAfterReview(reviewed)
     }
 
-    /// Whether a repository that no command made is being removed by a program that knows nothing of it, as
-    /// by `rm -rf *`. It is not a wall: what is removed runs nothing.
+    /// Whether a program other than version control removes a repository that no command created, as `rm -rf *`
+    /// does. This prevents accidents; it is not a security boundary, since a removed file runs nothing.
     fn is_removed_by_accident(
         &self,
         tree: &TreeReader,
@@ -396,27 +401,27 @@ impl PathRules {
             path.file_name().is_some_and(|name| VERSION_CONTROL.iter().any(|known| name == *known))
         };
         let named = relative.ancestors().find(is_version_control).map(Path::to_owned);
-        let Some(repository) = named.or_else(|| git_directory::around(tree, relative)) else {
+        let Some(repository) = named.or_else(|| git_directory::containing(tree, relative)) else {
             return false;
         };
         let is_part = access.action == FileAction::Remove || repository == relative;
         let is_temporary = relative.extension().is_some_and(|last| last == "lock");
-        if !is_part || is_temporary || self.known.was_made(tree, &repository) {
+        if !is_part || is_temporary || self.known.was_created_by_command(tree, &repository) {
             return false;
         }
-        // A file that points to a repository, and a directory that never became one, are nothing to lose.
+        // A file that points to a repository, and a directory that never became one, are no loss.
         let is_git = repository.file_name().is_some_and(|name| name == ".git");
         if is_git && !git_directory::is_complete(tree, &repository, None) {
             return false;
         }
-        // `git clean` removes repositories that are untracked files to it, and nothing of its own.
+        // `git clean` removes nested repositories, which are untracked files to it, and nothing of its own.
         program().is_none_or(|program| {
             !is_version_control_program(&program)
                 || program.arguments.iter().any(|one| one == "clean")
         })
     }
 
-    /// Whether a rule denies the change, or one of a file beneath a directory that is renamed.
+    /// Whether a rule denies the change, or the change of a file below a renamed directory.
     fn is_denied(&self, tree: &TreeReader, access: &FileAccess, all: &[FileAccess]) -> bool {
         let denies = |effect, path: &Path| self.policy.denies_file(effect, path);
         let (reading, editing) =
@@ -436,10 +441,10 @@ impl PathRules {
         if access.action != FileAction::RenameFrom || !is_directory {
             return false;
         }
-        // Beneath another directory, a rule may not know the files any more, or know others.
+        // Under the new path, rules may no longer match the files, or match others.
         let to = all.iter().find(|other| matches!(other.action, FileAction::RenameTo(_)));
         let to = to.map_or(Path::new(""), |to| to.path.as_path());
-        match beneath(tree, &access.path, MAX_RENAMED) {
+        match paths_below(tree, &access.path, MAX_RENAMED) {
             Some(paths) => paths.iter().any(|path| {
                 let below = path.strip_prefix(&access.path).unwrap_or(path);
                 either(path) || either(&to.join(below))
@@ -448,7 +453,7 @@ impl PathRules {
         }
     }
 
-    /// Whether a link or a directory gets a name beneath which something is protected.
+    /// Whether a symlink or directory gets a name below which paths are protected.
     fn leads_to_protected(&self, relative: &Path, access: &FileAccess, all: &[FileAccess]) -> bool {
         let kind = match &access.action {
             FileAction::Create(kind) | FileAction::RenameTo(kind) => kind,
@@ -462,7 +467,7 @@ impl PathRules {
                 let from = from.and_then(|from| self.workspace.tree_of(&from.path));
                 let Some((tree, from)) = from else { return !rests().is_empty() };
                 rests().iter().any(|rest| {
-                    // A pattern for more than one name is not looked for.
+                    // A pattern for several names is not looked up.
                     rest.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?".contains(byte))
                         || tree.may_have(&from.join(rest))
                 })
@@ -471,51 +476,50 @@ impl PathRules {
         }
     }
 
-    /// Whether something protected would lose its place with a directory that is renamed.
+    /// Whether renaming a directory would move a protected file.
     fn holds_protected(&self, tree: &TreeReader, relative: &Path) -> bool {
         let rests = self.protection.protected_beneath(relative);
         rests.iter().any(|rest| tree.may_have(&relative.join(rest)))
     }
 
-    /// Whether the configuration of a repository around a path has git run it, or read it. A path that
-    /// `replaces` another is also one above such a path. If it cannot be known, it is one.
-    fn is_named(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
+    /// Whether a repository's configuration makes git run or read the path. If the access `replaces` the path,
+    /// its ancestors count, too. An unreadable configuration counts as a match.
+    fn is_configured_path(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
         let path = tree.path().join(relative);
         let is_one =
             |named: &PathBuf| path.starts_with(named) || (replaces && named.starts_with(&path));
         let mut in_tree = relative.ancestors().skip(1).map(|work_tree| {
             let is_work_tree = || git_directory::may_be_work_tree(tree, work_tree);
-            self.named_in(&tree.path().join(work_tree), is_work_tree)
+            self.configured_paths_of(&tree.path().join(work_tree), is_work_tree)
         });
-        // No command changes what makes these unknown.
-        let mut around = self.around_roots.iter().filter_map(|path| self.named_in(path, || true));
+        // No command can make these unreadable.
+        let mut around =
+            self.around_roots.iter().filter_map(|path| self.configured_paths_of(path, || true));
         in_tree.any(|named| named.is_none_or(|named| named.iter().any(is_one)))
             || around.any(|named| named.iter().any(is_one))
     }
 
-    fn named_in(
+    fn configured_paths_of(
         &self,
         work_tree: &Path,
         is_work_tree: impl FnOnce() -> bool,
     ) -> Option<Arc<Vec<PathBuf>>> {
-        if let Some(known) = lock(&self.named).get(work_tree) {
+        if let Some(known) = lock(&self.configured_paths).get(work_tree) {
             return Some(known.clone());
         }
-        let named = match is_work_tree() {
-            true => named_paths(work_tree, self.policy.home())?,
-            false => Vec::new(),
-        };
+        let named =
+            if is_work_tree() { named_paths(work_tree, self.policy.home())? } else { Vec::new() };
         let named = Arc::new(named);
-        lock(&self.named).insert(work_tree.to_owned(), named.clone());
+        lock(&self.configured_paths).insert(work_tree.to_owned(), named.clone());
         Some(named)
     }
 
-    /// Has the configurations read again: a command has begun, or one was changed.
-    pub(super) fn forget_named(&self) {
-        lock(&self.named).clear();
+    /// Makes the configurations be read again: a command has started, or a configuration has changed.
+    pub(super) fn forget_configured_paths(&self) {
+        lock(&self.configured_paths).clear();
     }
 
-    /// Whether a file with several names is also one that makes git run something.
+    /// Whether a file is a hard link to a file that makes git run programs.
     fn has_protected_name(&self, tree: &TreeReader, relative: &Path) -> bool {
         let Some(stamp) = tree.stamp(relative).filter(|stamp| stamp.is_shared) else {
             return false;
@@ -532,32 +536,33 @@ impl PathRules {
     }
 }
 
-/// The rule for a file that makes programs run code. Nothing runs because it is gone, or because a directory is there.
-/// Programs of version control may write what the user's commits have; to others it is refused at once.
-fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> Rule {
+/// The rule for a file that makes programs execute code. Removing it, or a directory in its place, executes
+/// nothing. Version control programs may write content of the user's commits; other programs are refused at
+/// once.
+fn protected_file_rule(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> Rule {
     let by_version_control =
         || program().is_some_and(|program| is_version_control_program(&program));
     let by_patch = || program().is_some_and(|program| applies_patches(&program));
     match (&access.action, &access.kind) {
         (FileAction::Remove, Some(NodeKind::Directory)) => Rule::Allowed,
-        // Git then renames another file to this name, whose content is known at that moment.
+        // Git then renames another file to this name, whose content is known at that time.
         (FileAction::Remove | FileAction::Create(NodeKind::File), _) if by_patch() => {
             Rule::Refused(Unwritable::Protected)
         }
-        (FileAction::Remove, Some(NodeKind::File)) => Rule::Removed,
+        (FileAction::Remove, Some(NodeKind::File)) => Rule::AllowedIfRestorable,
         (FileAction::Create(NodeKind::Directory), _) if by_version_control() => Rule::Allowed,
         (
             FileAction::Write
             | FileAction::Create(NodeKind::File)
             | FileAction::RenameTo(NodeKind::File),
             _,
-        ) if by_version_control() => Rule::Reviewed,
+        ) if by_version_control() => Rule::NeedsReview,
         _ => Rule::Refused(Unwritable::Protected),
     }
 }
 
-/// The real paths that links with protected names at the top of the roots lead to.
-fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
+/// Resolved targets of symlinks with protected names at the top of the roots.
+fn protected_symlink_targets(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
     let top = workspace.top();
     let mut linked = Vec::new();
     for root in workspace.roots().filter(|root| root.mode() == RootMode::ReadWrite) {
@@ -574,8 +579,8 @@ fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
     linked
 }
 
-/// The files beneath a directory; nothing, if there are more than that.
-fn beneath(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
+/// Paths below a directory. `None` if there are more than `most`.
+fn paths_below(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut pending = vec![path.strip_prefix(tree.path()).ok()?.to_owned()];
     let mut found = Vec::new();
     while let Some(relative) = pending.pop() {

@@ -1,4 +1,4 @@
-//! What a sandbox refused to a command, in words: each with the operator's setting that would allow it.
+//! Describes the accesses that the sandbox denied, each with the setting that would allow it.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use toolcrib_text::visible_name;
 
 use crate::phrases::{counted, first_of};
 
-/// So many lines tell of refusals.
+/// Lines about denied accesses.
 pub(crate) const MAX_LINES: usize = 3;
 
-/// So many refusals are named in a line.
-const NAMED: usize = 3;
+/// Accesses named per line.
+const MAX_NAMED: usize = 3;
 
-/// What to say of it, one line for each setting and at most `most_lines`, that of the network first. Paths that
-/// `output` shows, as they are or relative to `directory`, are not repeated.
+/// One line per setting, at most `most_lines`, the network first. Paths that `output` contains, absolute or
+/// relative to `directory`, are not repeated.
 pub(crate) fn notes(
     refusals: &[Refusal],
     output: &str,
@@ -39,7 +39,7 @@ pub(crate) fn notes(
         let names = match others.as_slice() {
             [] if above.len() == 1 => "the path shown above".to_owned(),
             [] => "the paths shown above".to_owned(),
-            others => first_of(others, NAMED, |refusal| told(refusal)),
+            others => first_of(others, MAX_NAMED, |refusal| description(refusal)),
         };
         format!("{}: {names} ({})", kind.refused, kind.remedy)
     };
@@ -53,7 +53,7 @@ pub(crate) fn notes(
     first.iter().map(line).chain([format!("{BY_SANDBOX}: {more}, for other reasons")]).collect()
 }
 
-/// Whether an output has a path.
+/// Whether the output contains a path.
 fn shows(output: &str, path: &Path, directory: &Path) -> bool {
     let absolute = visible_name(path.as_os_str().as_encoded_bytes());
     let relative = path.strip_prefix(directory).ok();
@@ -95,7 +95,7 @@ fn kind(refusal: &Refusal) -> Kind {
     }
 }
 
-fn told(refusal: &Refusal) -> String {
+fn description(refusal: &Refusal) -> String {
     let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
     match refusal {
         Refusal::Write(path, _) => format!("write {}", shown(path)),
@@ -114,7 +114,7 @@ fn path(refusal: &Refusal) -> Option<&Path> {
     }
 }
 
-/// What would allow it.
+/// The setting that would allow the access.
 fn remedy(why: Unwritable) -> &'static str {
     match why {
         Unwritable::Outside => {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_has_a_line_and_what_it_would_allow() {
+    fn each_setting_has_a_line_with_its_remedy() {
         let refusals = [
             Refusal::Write("/etc/hosts".into(), Unwritable::Outside),
             Refusal::LookUp("10.0.0.2:53".parse().unwrap()),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_it() {
+    fn notes_are_bounded() {
         let all = notes(&written(21), "", Path::new("/w"), MAX_LINES);
         assert_eq!(all.len(), 1);
         assert!(all[0].contains("write /etc/2 and 18 more ("), "{all:?}");

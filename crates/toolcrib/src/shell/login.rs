@@ -1,8 +1,8 @@
-//! The environment that a user has in a terminal: what their shell makes of it when they log in.
+//! The environment of the user's login shell.
 //!
-//! A server that a desktop started has a poor one: no `PATH` of nvm, pyenv or cargo. The shell is run as at a
-//! login, in the background and where nothing can be written; what it prints is of no interest but for what
-//! `env` prints. That is kept for the next server, until one of the files that the shell reads has changed.
+//! A server that a desktop starts has a minimal environment: no `PATH` of nvm, pyenv or cargo. The login shell
+//! runs in the background without write access. Only the output of `env` is used. It is cached for the next
+//! server until a file that the shell reads has changed.
 
 mod cache;
 mod files;
@@ -19,31 +19,31 @@ use super::Variables;
 pub use self::files::login_files;
 pub(super) use self::loading::{Loaded, Login, LoginProbe};
 
-/// Between what the shell prints at its start and what `env` prints. In the script it has a backslash, so
-/// that a shell which shows its commands does not show it.
-const MARK: &[u8] = b"\x01toolcrib\x01";
+/// Separates the startup output of the shell from the output of `env`. The script spells it with a backslash,
+/// so that a shell which echoes its commands does not print it.
+const MARKER: &[u8] = b"\x01toolcrib\x01";
 
-/// Variables that are there when a person logs in. With others, the result would depend on who started us.
-const AT_LOGIN: [&str; 8] =
+/// Variables that a login provides. With others, the result would depend on the program that started us.
+const LOGIN_VARIABLES: [&str; 8] =
     ["HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER", "XDG_CONFIG_HOME", "ZDOTDIR"];
 
-/// Where programs are at a login.
-const PATH_AT_LOGIN: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// `PATH` of a login.
+const LOGIN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The environment that a login shell begins with.
+/// Initial environment of the login shell.
 fn environment_at_login(own: &Variables) -> Variables {
     let is_kept = |name: &OsString| {
-        name.to_str().is_some_and(|name| AT_LOGIN.contains(&name) || name.starts_with("LC_"))
+        name.to_str().is_some_and(|name| LOGIN_VARIABLES.contains(&name) || name.starts_with("LC_"))
     };
     let mut environment: Variables =
         own.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
     environment.sort();
-    environment.push(("PATH".into(), PATH_AT_LOGIN.into()));
+    environment.push(("PATH".into(), LOGIN_PATH.into()));
     environment.push(("TERM".into(), "dumb".into()));
     environment
 }
 
-/// The command that has the login shell `shell` print what it makes of an environment.
+/// The command that makes the login shell `shell` print its environment.
 fn login_command(bash: &Path, shell: &Path, mut environment: Variables) -> Command {
     let script = b"exec \"$TOOLCRIB_LOGIN_SHELL\" -l -i -c 'printf \"\\001toolcrib\\001\"; command env -0; printf \"\\001toolcrib\\001\"' 2>/dev/null";
     let directory = home(&environment).unwrap_or_else(|| "/".into());
@@ -63,8 +63,7 @@ fn home(environment: &Variables) -> Option<PathBuf> {
     home.map(|(_, home)| PathBuf::from(home)).filter(|home| home.is_absolute())
 }
 
-/// What a command gets: what the process has itself beats what a login makes, and both have a say in where
-/// programs are.
+/// Merges the two. The process's own variables take precedence; `PATH` has the entries of both.
 pub(super) fn merged(own: Variables, login: Variables) -> Variables {
     let path = |variables: &Variables| {
         variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone())
@@ -86,11 +85,11 @@ pub(super) fn merged(own: Variables, login: Variables) -> Variables {
     all
 }
 
-/// What that command has printed, once it has printed all of it.
+/// Parses the output of that command, once it is complete.
 fn parse(output: &[u8]) -> Option<Variables> {
-    let begin = find(output, MARK)? + MARK.len();
+    let begin = find(output, MARKER)? + MARKER.len();
     let rest = output.get(begin..)?;
-    let between = rest.get(..find(rest, MARK)?)?;
+    let between = rest.get(..find(rest, MARKER)?)?;
     let variable = |entry: &[u8]| {
         let equals = entry.iter().position(|&byte| byte == b'=')?;
         let (name, value) = entry.split_at(equals);
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_prints_at_its_start_is_of_no_interest() {
+    fn startup_output_is_ignored() {
         let output = b"Welcome!\n\x01toolcrib\x01A=1\0B=two\nlines\0\x01toolcrib\x01bye";
         assert_eq!(parse(output), Some(variables(&[("A", "1"), ("B", "two\nlines")])));
         assert_eq!(parse(b"Welcome!\n\x01toolcrib\x01A=1\0"), None);
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn both_say_where_programs_are_and_the_process_itself_knows_better() {
+    fn own_variables_take_precedence_and_paths_are_merged() {
         let own = variables(&[("PATH", "/venv/bin:/bin"), ("A", "own")]);
         let login = variables(&[("PATH", "/nvm/bin:/bin"), ("A", "login"), ("B", "login")]);
         let expected = [("B", "login"), ("A", "own"), ("PATH", "/venv/bin:/bin:/nvm/bin")];

@@ -1,34 +1,34 @@
-//! Package managers without a network.
+//! Settings for package managers without a network.
 //!
-//! They try for up to a minute before they give up. Where the sandbox has no network, they are told to give up
-//! at once, or to use what they have. What a user or a command has set stays.
+//! Package managers retry for up to a minute. If the sandbox has no network, these variables make them fail at
+//! once or use their caches. Variables that the user or a command has set are kept.
 
 use crate::shell::Variables;
 
-/// Variables that end the waiting. None changes what is built from what is there.
-const OFFLINE: [(&str, &str); 15] = [
+/// None of them changes the result of a build from local files.
+const OFFLINE_VARIABLES: [(&str, &str); 15] = [
     ("BUNDLE_RETRY", "0"),
     ("BUNDLE_TIMEOUT", "5"),
     ("CARGO_NET_OFFLINE", "true"),
     ("COMPOSER_DISABLE_NETWORK", "1"),
     ("CONDA_OFFLINE", "true"),
-    // Modules in the cache and in vendor are found all the same.
+    // Modules in the cache and in vendor directories are still found.
     ("GOPROXY", "off"),
     ("PIP_DEFAULT_TIMEOUT", "5"),
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ("PIP_RETRIES", "0"),
     ("POETRY_REQUESTS_MAX_RETRIES", "0"),
     ("UV_OFFLINE", "1"),
-    // Of yarn from version 2 on; version 1 and pnpm heed those of npm.
+    // For yarn 2 and later; yarn 1 and pnpm use those of npm.
     ("YARN_HTTP_RETRY", "0"),
     ("YARN_HTTP_TIMEOUT", "5000"),
     ("npm_config_fetch_retries", "0"),
     ("npm_config_update_notifier", "false"),
 ];
 
-/// Adds them to an environment.
-pub(crate) fn end_waiting_for_a_network(environment: &mut Variables) {
-    for (name, value) in OFFLINE {
+/// Adds the variables to an environment.
+pub(crate) fn add_offline_variables(environment: &mut Variables) {
+    for (name, value) in OFFLINE_VARIABLES {
         if !environment.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
             environment.push((name.into(), value.into()));
         }
@@ -40,13 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_user_has_set_stays() {
+    fn user_settings_are_kept() {
         let mut environment: Variables = vec![
             ("PIP_RETRIES".into(), "3".into()),
             ("NPM_CONFIG_FETCH_RETRIES".into(), "7".into()),
         ];
-        end_waiting_for_a_network(&mut environment);
-        assert_eq!(environment.len(), OFFLINE.len());
+        add_offline_variables(&mut environment);
+        assert_eq!(environment.len(), OFFLINE_VARIABLES.len());
         assert_eq!(environment[0].1, "3");
         assert!(environment.contains(&("CARGO_NET_OFFLINE".into(), "true".into())));
     }

@@ -50,7 +50,7 @@ impl Tool for ApplyPatch {
         let patch = Patch::parse(&self.patch).map_err(|error| refusal::unreadable(&error))?;
         let paths = written(&patch);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let (plan, changed) = cx.rework(&paths, |was| {
+        let (plan, changed) = cx.edit_files(&paths, |was| {
             let plan = Plan::of(cx, &patch, &paths, was)?;
             Ok((plan.edits(), plan))
         })?;

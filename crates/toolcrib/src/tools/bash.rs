@@ -17,7 +17,7 @@ use self::report::{KEEPS_RUNNING, Report};
 use super::shell_output::last_line;
 use super::timeout::{lowered_note, milliseconds};
 use crate::cancel::Progress;
-use crate::cx::{Cx, StartedCommand, ToStart, trouble};
+use crate::cx::{Cx, StartedCommand, ToStart, job_error};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
@@ -166,7 +166,7 @@ impl Bash {
     fn ended(self, cx: &Cx<'_>, started: StartedCommand) -> Result<Reply, Error> {
         let now = drain(&started.job);
         if let Some(broken) = &now.error {
-            return Err(trouble(broken));
+            return Err(job_error(broken));
         }
         let mut report = Report::new(started, now, self.excerpt(cx));
         report.carry(cx, self.cwd.is_none())?;

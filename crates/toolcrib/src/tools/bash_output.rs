@@ -24,7 +24,7 @@ use crate::cancel::Progress;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::helper::MatchingProcesses;
-use crate::output_notes::{bracketed, escapes};
+use crate::output_notes::{bracketed, escape_note};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
@@ -296,7 +296,7 @@ impl OutputView<'_> {
         let mut excerpt = Excerpt::new(options);
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
-        let stop = || Deadline::new(cx.search_until(), &cancelled);
+        let stop = || Deadline::new(cx.search_deadline(), &cancelled);
         let mut sieve = self.filter.map(|filter| Sieve::new(filter, stop(), u64::MAX));
         let mut number = 0;
         let masked = each_line(log, secrets, self.from..self.end, |line| {
@@ -346,7 +346,7 @@ fn answer(
     if text.is_empty() && notes.is_empty() {
         text.push_str("[no new output]\n");
     }
-    let escaped = escapes(&text);
+    let escaped = escape_note(&text);
     let refused = job.refusals();
     let refusals = refusals::notes(&refused, &text, job.directory(), refusals::MAX_LINES);
     text.extend(left.notes().map(bracketed));
@@ -415,7 +415,7 @@ fn pattern(cx: &Cx<'_>, filter: &str) -> Result<Pattern, Error> {
         PatternOptions { pattern: filter, literal: false, ignore_case: false, multiline: false };
     let cancel = cx.cancel();
     let cancelled = || cancel.is_cancelled();
-    let stop = Deadline::new(cx.search_until(), &cancelled);
+    let stop = Deadline::new(cx.search_deadline(), &cancelled);
     let pattern = Pattern::new(wanted, &MatchingProcesses::of(cx), &stop)
         .map_err(|error| Error::invalid(format!("`filter`: {error}")))?;
     match pattern.understood() {

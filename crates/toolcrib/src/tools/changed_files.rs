@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::Job;
 use toolcrib_fs::{Action, ChangedFile, NotKept};
 
-use crate::command_changes::{PathClass, Trail};
+use crate::command_changes::{CommandChanges, NewChanges};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::output_notes::bracketed;
@@ -37,8 +37,8 @@ struct Changed {
 
 impl Changes {
     /// What a command has changed since somebody asked last.
-    pub(super) fn of(cx: &Cx<'_>, trail: &Trail) -> Changes {
-        let PathClass { files, made, removed, ids, moved_heads, troubles } = trail.take();
+    pub(super) fn of(cx: &Cx<'_>, trail: &CommandChanges) -> Changes {
+        let NewChanges { files, made, removed, ids, moved_heads, troubles } = trail.take();
         let top = cx.session().directory();
         let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
         let directories = made.into_iter().map(|path| directory("made", path));
@@ -59,7 +59,7 @@ impl Changes {
 
     /// The same of a job, once nothing of it is left.
     pub(super) fn of_job(cx: &Cx<'_>, job: &Job) -> Result<Changes, Error> {
-        let trail = cx.shell()?.trail(job.id()).filter(|_| job.snapshot().all_exited);
+        let trail = cx.shell()?.changes_of(job.id()).filter(|_| job.snapshot().all_exited);
         Ok(trail.map(|trail| Changes::of(cx, &trail)).unwrap_or_default())
     }
 

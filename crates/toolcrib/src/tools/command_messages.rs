@@ -4,8 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolcrib_exec::{Exit, Job, Network, Snapshot};
 
-use crate::cx::trouble;
-use crate::phrases::{counted_do, lasting};
+use crate::cx::job_error;
+use crate::phrases::{counted_with_verb, duration_text};
 
 /// What a job is doing: `running`, or `failed, exit code 1`.
 pub(super) fn state(job: &Job, now: &Snapshot) -> String {
@@ -14,7 +14,7 @@ pub(super) fn state(job: &Job, now: &Snapshot) -> String {
 
 /// The same with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
 pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
-    let lasted = lasting(now.duration);
+    let lasted = duration_text(now.duration);
     let duration = match now.status.is_running() {
         true => format!(" for {lasted}"),
         false => format!(" after {lasted}"),
@@ -25,7 +25,7 @@ pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
 fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
     let status = now.status.name();
     let words = match (&now.error, &now.ended) {
-        (Some(broken), _) => trouble(broken).message().to_owned(),
+        (Some(broken), _) => job_error(broken).message().to_owned(),
         (None, Some(ended)) => format!("{status}{duration}, {}", how(ended.exit)),
         (None, None) => format!("{status}{duration}"),
     };
@@ -33,7 +33,10 @@ fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
         0 => words,
         _ if now.status.is_running() => words,
         left => {
-            format!("{words}; {}", counted_do(left as u64, "process", ("still runs", "still run")))
+            format!(
+                "{words}; {}",
+                counted_with_verb(left as u64, "process", ("still runs", "still run"))
+            )
         }
     }
 }

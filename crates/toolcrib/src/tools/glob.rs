@@ -62,7 +62,7 @@ impl Tool for Glob {
             return Err(Error::invalid("`pattern`: `..` behind a wildcard leads anywhere")
                 .hint("Give the directory to look in as `path`."));
         }
-        let base = cx.ground(self.base())?;
+        let base = cx.search_scope(self.base())?;
         if base.is_file() && !self.leads_elsewhere(&split) {
             let message = format!("{} is a file, not a directory", cx.show(self.base())?);
             return Err(Error::new(ErrorKind::Invalid, message)

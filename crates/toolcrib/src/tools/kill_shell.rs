@@ -12,7 +12,7 @@ use super::changed_files::Changes;
 use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::output_notes::{bracketed, escapes};
+use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
@@ -84,7 +84,7 @@ impl Tool for KillShell {
         let changes = Changes::of_job(cx, &job)?;
         let mut text = format!("Ended {}: {ended}. {output}", job.id());
         text.extend(masked_note(masked).map(bracketed));
-        text.extend(escapes(&last.text).map(|(note, _)| bracketed(note)));
+        text.extend(escape_note(&last.text).map(|(note, _)| bracketed(note)));
         text.push_str(&changes.text());
         let reply = Reply::new(text).with("status", now.status.name()).with("ended", now.killed);
         Ok(reply.with_all(changes.facts()))

@@ -262,7 +262,7 @@ pub(super) fn changed_elsewhere(
     if seen.hash == now.hash {
         return None;
     }
-    let at = seen.where_changed(&now).map_or(String::new(), |at| format!(": {at}"));
+    let at = seen.changed_lines(&now).map_or(String::new(), |at| format!(": {at}"));
     let by = author(cx, path, now.hash).map_or(String::new(), |by| format!(" by {by}"));
     Some(format!("Since this session last saw it, the file was changed{by}{at}."))
 }

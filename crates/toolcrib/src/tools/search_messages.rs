@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use toolcrib_search::Pruned;
 
-use crate::cx::{Cx, Ground};
+use crate::cx::{Cx, SearchScope};
 use crate::phrases::counted;
 
 /// What a search over many files came past.
 pub(super) struct LeftOut<'a> {
     pub(super) cx: &'a Cx<'a>,
-    pub(super) ground: &'a Ground,
+    pub(super) ground: &'a SearchScope,
     pub(super) pruned: &'a Pruned,
 }
 

@@ -8,11 +8,11 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use self::report::Report;
-use crate::cx::{Cx, FileEdit, Restoring};
+use crate::cx::{Cx, FileEdit, Revert};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::undo::{Chosen, Plan, Wanted, real_paths};
+use crate::undo::{Plan, Selection, UndoRequest, real_paths};
 
 /// Reverts changes by tools and commands, newest first, keeping later edits; with path, only there. If later
 /// edits overlap, nothing is written. Changes to ignored files only are skipped unless named by id. An undo can
@@ -48,9 +48,9 @@ impl Tool for Undo {
         cx.journal()?;
         let wanted = self.wanted(cx)?;
         let log = cx.runtime().session_changes(cx.session())?;
-        let chosen = Chosen::of(&log, wanted)?;
+        let chosen = Selection::of(&log, wanted)?;
         let plan = Plan::of(cx, &chosen, &log)?;
-        if plan.edits.is_empty() && !plan.left.is_empty() {
+        if plan.edits.is_empty() && !plan.kept.is_empty() {
             return Err(only_protected(&plan));
         }
         let report = Report::of(cx, &chosen, &plan, &log);
@@ -61,7 +61,7 @@ impl Tool for Undo {
         let undone: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
         let is_partial = chosen.changes.iter().any(|change| change.is_partial);
         let within = if is_partial { cx.visible_roots() } else { Vec::new() };
-        let changed = cx.restore(Restoring {
+        let changed = cx.restore(Revert {
             edits: plan.edits,
             undoes: undone.clone(),
             only: chosen.only,
@@ -72,7 +72,7 @@ impl Tool for Undo {
         })?;
         let reply =
             Reply::new(report.text()).diff(diff).with("undone", undone).with("files", files);
-        let reply = match chosen.passed_over.as_slice() {
+        let reply = match chosen.skipped_ignored.as_slice() {
             [] => reply,
             ids => reply.with("passed_over", ids),
         };
@@ -81,7 +81,7 @@ impl Tool for Undo {
 }
 
 impl Undo {
-    fn wanted(&self, cx: &Cx<'_>) -> Result<Wanted, Error> {
+    fn wanted(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
         let steps = self.steps.filter(|steps| *steps != 1 || (self.id, self.since) == (None, None));
         let given = [
             ("steps", steps.is_some()),
@@ -99,10 +99,10 @@ impl Undo {
         match (self.since, self.id, at) {
             (Some(_), _, Some(_)) => Err(Error::invalid("`since` and `path` are both given")
                 .hint("Give one of them. path goes with steps or id.")),
-            (Some(id), ..) => Ok(Wanted::Since(id)),
-            (None, Some(id), at) => Ok(Wanted::One { id, at }),
-            (None, None, Some((paths, shown))) => Ok(Wanted::StepsAt { steps, paths, shown }),
-            (None, None, None) => Ok(Wanted::Steps(steps)),
+            (Some(id), ..) => Ok(UndoRequest::Since(id)),
+            (None, Some(id), at) => Ok(UndoRequest::One { id, at }),
+            (None, None, Some((paths, shown))) => Ok(UndoRequest::StepsAt { steps, paths, shown }),
+            (None, None, None) => Ok(UndoRequest::Steps(steps)),
         }
     }
 }

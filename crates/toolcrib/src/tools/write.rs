@@ -69,7 +69,7 @@ impl Tool for Write {
             }
             form.rewrite(&self.content, was, &shown, &mut notes)
         })?;
-        cx.knows_whole(&real, &updated.now);
+        cx.mark_seen_whole(&real, &updated.now);
         notes.extend(warnings::of(&self.content, updated.was.as_deref().unwrap_or_default()));
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;

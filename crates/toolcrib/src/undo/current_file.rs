@@ -1,4 +1,4 @@
-//! One file or symlink while changes of it are taken back.
+//! One file or symlink during an undo.
 
 use std::path::Path;
 
@@ -13,50 +13,50 @@ use crate::path_access::require_restorable;
 pub(super) const CHANGED_SINCE: &str = "changed since";
 pub(super) const DONE_AGAIN: &str = "it would be changed again";
 
-/// What is at a path today, and what is to be there.
-pub(super) struct Today {
+/// Current and planned content of a path.
+pub(super) struct CurrentFile {
     pub(super) was: Option<Content>,
     pub(super) now: Option<Content>,
-    /// The mode that it is to have, if that may be another.
+    /// New mode, if it may differ.
     mode: Option<u32>,
-    standing_mode: Option<u32>,
-    /// A directory has the name.
+    current_mode: Option<u32>,
+    /// The path is a directory.
     pub(super) is_directory: bool,
     pub(super) is_protected: bool,
-    /// Why it stays as it is.
-    pub(super) left: Option<&'static str>,
+    /// Why the file stays as it is.
+    pub(super) kept_reason: Option<&'static str>,
     shown: String,
 }
 
-impl Today {
-    pub(super) fn of(cx: &Cx<'_>, path: &Path) -> Result<Today, Error> {
+impl CurrentFile {
+    pub(super) fn of(cx: &Cx<'_>, path: &Path) -> Result<CurrentFile, Error> {
         let place = cx.entry(path)?;
         let is_protected = require_restorable(cx.runtime(), &place).is_err();
         let is_directory = place.kind() == Some(FileKind::Directory);
         let was = if is_directory { None } else { cx.read_entry(&place)? };
         let (now, shown) = (was.clone(), cx.show_real(path));
         let standing_mode = place.mode();
-        Ok(Today {
+        Ok(CurrentFile {
             was,
             now,
             mode: None,
-            standing_mode,
+            current_mode: standing_mode,
             is_directory,
             is_protected,
-            left: None,
+            kept_reason: None,
             shown,
         })
     }
 
-    /// Takes back what a change did. Answers whether later changes were merged.
-    pub(super) fn take_back(
+    /// Reverts a change in the planned content. Returns whether later changes were merged.
+    pub(super) fn revert(
         &mut self,
         cx: &Cx<'_>,
         file: &FileChange,
         change: &HistoryEntry,
     ) -> Result<bool, Error> {
         if self.is_protected && !change.undoes.is_empty() {
-            self.left = Some(DONE_AGAIN);
+            self.kept_reason = Some(DONE_AGAIN);
             return Ok(false);
         }
         if Version::is(file.after, self.now.as_ref()) {
@@ -71,7 +71,7 @@ impl Today {
             return Ok(false);
         }
         if self.is_protected {
-            self.left = Some(CHANGED_SINCE);
+            self.kept_reason = Some(CHANGED_SINCE);
             return Ok(false);
         }
         let shown = &self.shown;
@@ -110,13 +110,13 @@ impl Today {
         }
     }
 
-    /// The mode that it is to have, if that is another than it has.
+    /// New mode, if it differs from the current one.
     pub(super) fn new_mode(&self) -> Option<u32> {
         let is_file = self.was.as_ref().is_some_and(|was| !was.is_link());
-        self.mode.filter(|_| !is_file || self.mode != self.standing_mode)
+        self.mode.filter(|_| !is_file || self.mode != self.current_mode)
     }
 
-    /// The refusal to take back a change.
+    /// The error if a change cannot be reverted.
     pub(super) fn conflict(&self, change: &HistoryEntry, what: String) -> Error {
         conflict(Some(change.id), what).with("file_path", self.shown.as_str())
     }
@@ -131,7 +131,7 @@ pub(super) fn conflict(id: Option<u64>, what: String) -> Error {
         .hint("Nothing was written. Make the change by hand, with Edit, where it is wanted.")
 }
 
-/// The mode that a file had before a change, if it has another since.
+/// Mode before a change, if the change altered it.
 fn new_mode(file: &FileChange) -> Option<u32> {
     let kind = |version: Version| (version.mode, version.link);
     let before = file.before.filter(|before| !before.link)?;

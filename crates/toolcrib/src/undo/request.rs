@@ -1,4 +1,4 @@
-//! What a caller wants taken back.
+//! Parameters of an undo.
 
 use std::path::{Path, PathBuf};
 
@@ -8,24 +8,23 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::path_access::resolve_any;
 
-/// What a caller wants taken back.
 #[derive(Debug)]
-pub(crate) enum Wanted {
-    /// The last so many changes.
+pub(crate) enum UndoRequest {
+    /// The last `n` changes.
     Steps(usize),
-    /// The last so many changes of a path, which may mean any of these.
+    /// The last `steps` changes of a path, which may mean any of `paths`.
     StepsAt { steps: usize, paths: Vec<PathBuf>, shown: String },
-    /// One change, or what it did at a path.
+    /// One change, or its effect at a path.
     One { id: u64, at: Option<(Vec<PathBuf>, String)> },
-    /// All from one on.
+    /// All changes from this id on.
     Since(u64),
 }
 
-/// The real paths that a path may mean, the likeliest first, and the path as replies show it: the name itself,
-/// which may be a symlink, and what it leads to.
+/// The resolved paths that a path may mean, most likely first, and the path as replies show it: the path
+/// itself, which may be a symlink, and its target.
 pub(crate) fn real_paths(cx: &Cx<'_>, given: &str) -> Result<(Vec<PathBuf>, String), Error> {
     let given = Path::new(given);
-    // Not for reading: a file that is gone is not meant to be another that looks like it.
+    // Not `Effect::Read`: a deleted file must not resolve to one with a similar name.
     let resolve = |path: &Path| resolve_any(cx.runtime(), cx.session(), Effect::Write, path);
     let followed = resolve(given);
     let mut paths = Vec::new();

@@ -1,62 +1,62 @@
-//! Which changes are taken back.
+//! Selects the changes to undo.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::request::Wanted;
+use super::request::UndoRequest;
 use crate::error::{Error, ErrorKind};
-use crate::history::{ChangeLog, HistoryEntry, taken_back};
+use crate::history::{ChangeLog, HistoryEntry, undone_parts};
 use crate::phrases::first_of;
 
-/// So many changes of ignored files are named.
-const NAMED: usize = 10;
+/// Changes of ignored files that are named.
+const MAX_NAMED_CHANGES: usize = 10;
 
-/// The changes that are taken back.
+/// The changes to undo.
 #[derive(Debug)]
-pub(crate) struct Chosen {
-    /// From the newest to the oldest.
+pub(crate) struct Selection {
+    /// Newest first.
     pub(crate) changes: Vec<HistoryEntry>,
-    /// Only what they did at this real path and beneath it.
+    /// Undo them only at this resolved path and below.
     pub(crate) only: Option<PathBuf>,
-    /// Changes of ignored files alone that are newer than some of them, and stay.
-    pub(crate) passed_over: Vec<u64>,
+    /// Newer changes that affect only ignored files and are skipped.
+    pub(crate) skipped_ignored: Vec<u64>,
 }
 
-impl Chosen {
-    pub(crate) fn of(log: &ChangeLog, wanted: Wanted) -> Result<Chosen, Error> {
+impl Selection {
+    pub(crate) fn of(log: &ChangeLog, wanted: UndoRequest) -> Result<Selection, Error> {
         match wanted {
-            Wanted::Steps(steps) => last(log, steps),
-            Wanted::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
-            Wanted::One { id, at } => one(log, id, at),
-            Wanted::Since(id) => since(log, id),
+            UndoRequest::Steps(steps) => last(log, steps),
+            UndoRequest::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
+            UndoRequest::One { id, at } => one(log, id, at),
+            UndoRequest::Since(id) => since(log, id),
         }
     }
 
-    /// Whether it is about a path.
-    pub(crate) fn covers(&self, path: &Path) -> bool {
+    /// Whether the undo includes a path.
+    pub(crate) fn includes(&self, path: &Path) -> bool {
         self.only.as_ref().is_none_or(|only| path.starts_with(only))
     }
 
-    /// The same for a directory, which comes and goes with what is in it.
-    pub(crate) fn covers_directory(&self, path: &Path) -> bool {
-        self.covers(path) || self.only.as_ref().is_some_and(|only| only.starts_with(path))
+    /// Whether the undo includes a directory, which is created and removed with its entries.
+    pub(crate) fn includes_directory(&self, path: &Path) -> bool {
+        self.includes(path) || self.only.as_ref().is_some_and(|only| only.starts_with(path))
     }
 }
 
-/// Changes that stand and take back none, from the newest to the oldest.
-fn standing(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
+/// Changes that are neither undone nor undos, newest first.
+fn effective_changes(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
     log.changes.iter().rev().filter(|change| !change.undone && change.undoes.is_empty())
 }
 
-fn last(log: &ChangeLog, steps: usize) -> Result<Chosen, Error> {
+fn last(log: &ChangeLog, steps: usize) -> Result<Selection, Error> {
     let chosen: Vec<HistoryEntry> =
-        standing(log).filter(|change| !change.only_ignored).take(steps).cloned().collect();
+        effective_changes(log).filter(|change| !change.only_ignored).take(steps).cloned().collect();
     let oldest = chosen.last().map_or(0, |change| change.id);
-    let ignored = standing(log).filter(|change| change.only_ignored && change.id > oldest);
+    let ignored = effective_changes(log).filter(|change| change.only_ignored && change.id > oldest);
     let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
     require_kept(&chosen, log)?;
     if chosen.len() == steps {
-        return Ok(Chosen { changes: chosen, only: None, passed_over: ignored });
+        return Ok(Selection { changes: chosen, only: None, skipped_ignored: ignored });
     }
     let error = match (chosen.len(), ignored.as_slice()) {
         (0, []) => not_found("there is nothing to take back"),
@@ -68,15 +68,24 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Chosen, Error> {
         ids => error
             .hint(format!(
                 "Nothing was done. A plain Undo passes over changes of ignored files alone; Undo with id takes one of them back: {}.",
-                first_of(ids, NAMED, u64::to_string)
+                first_of(ids, MAX_NAMED_CHANGES, u64::to_string)
             ))
             .with("ignored", ids),
     })
 }
 
-fn last_at(log: &ChangeLog, steps: usize, paths: &[PathBuf], shown: &str) -> Result<Chosen, Error> {
+fn last_at(
+    log: &ChangeLog,
+    steps: usize,
+    paths: &[PathBuf],
+    shown: &str,
+) -> Result<Selection, Error> {
     let at = |path: &Path| -> Vec<HistoryEntry> {
-        standing(log).filter(|change| change.stands_at(path)).take(steps).cloned().collect()
+        effective_changes(log)
+            .filter(|change| change.is_effective_at(path))
+            .take(steps)
+            .cloned()
+            .collect()
     };
     let found = paths.iter().map(|path| (path, at(path))).find(|(_, changes)| !changes.is_empty());
     let hint = "Nothing was done. History lists the changes.";
@@ -88,20 +97,20 @@ fn last_at(log: &ChangeLog, steps: usize, paths: &[PathBuf], shown: &str) -> Res
                 .hint(hint))
         }
         Some((path, changes)) => {
-            Ok(Chosen { changes, only: Some(path.clone()), passed_over: Vec::new() })
+            Ok(Selection { changes, only: Some(path.clone()), skipped_ignored: Vec::new() })
         }
     }
 }
 
-fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Chosen, Error> {
+fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Selection, Error> {
     let change = find(log, id)?;
     if change.undone {
-        return Err(taken_back_already(format!("change {id} is taken back already")));
+        return Err(already_undone(format!("change {id} is taken back already")));
     }
     let changes = vec![change.clone()];
     require_kept(&changes, log)?;
     let Some((paths, shown)) = at else {
-        return Ok(Chosen { changes, only: None, passed_over: Vec::new() });
+        return Ok(Selection { changes, only: None, skipped_ignored: Vec::new() });
     };
     if !change.undoes.is_empty() {
         return Err(Error::invalid(format!(
@@ -109,46 +118,45 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<C
         ))
         .hint("Nothing was done. Leave out path."));
     }
-    match paths.into_iter().find(|path| change.stands_at(path)) {
-        Some(path) => Ok(Chosen { changes, only: Some(path), passed_over: Vec::new() }),
+    match paths.into_iter().find(|path| change.is_effective_at(path)) {
+        Some(path) => Ok(Selection { changes, only: Some(path), skipped_ignored: Vec::new() }),
         None => {
-            let is_taken_back = change.files.iter().any(|file| file.path == shown);
-            Err(match is_taken_back {
-                true => taken_back_already(format!("change {id} of {shown} is taken back already")),
-                false => not_found(format!("change {id} did not change {shown}"))
-                    .hint("Nothing was done. History with its id shows what it changed."),
+            let is_undone = change.files.iter().any(|file| file.path == shown);
+            Err(if is_undone {
+                already_undone(format!("change {id} of {shown} is taken back already"))
+            } else {
+                not_found(format!("change {id} did not change {shown}"))
+                    .hint("Nothing was done. History with its id shows what it changed.")
             })
         }
     }
 }
 
-/// All changes from one on, so that the files are as they were before it. An undo made since then of a change
-/// from before is taken back too; an undo of a change made since then has nothing to do any more.
-fn since(log: &ChangeLog, since: u64) -> Result<Chosen, Error> {
+/// All changes from one on, so that the files are as they were before it. An undo made since then of an earlier
+/// change is reverted too; an undo of a later change has no effect any more.
+fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
     find(log, since)?;
     let inside = || log.changes.iter().filter(|change| change.id >= since);
     let reaches_back = |change: &&HistoryEntry| {
         !change.undone && change.undoes.iter().any(|undone| *undone < since)
     };
     let reopened: HashSet<u64> = inside().filter(reaches_back).map(|change| change.id).collect();
-    let mut taken = taken_back(log.changes.iter().map(|change| &change.entry), &reopened);
+    let mut undone = undone_parts(log.changes.iter().map(|change| &change.entry), &reopened);
     let mut changes: Vec<HistoryEntry> = Vec::new();
     for change in inside() {
-        let taken_back = taken.remove(&change.id).unwrap_or_default();
-        let stands = change.undoes.is_empty()
-            && !taken_back.is_all_of(&change.entry)
+        let undone_parts = undone.remove(&change.id).unwrap_or_default();
+        let is_effective = change.undoes.is_empty()
+            && !undone_parts.is_all_of(&change.entry)
             && !change.has_nothing_to_undo();
-        if stands || reopened.contains(&change.id) {
-            changes.push(HistoryEntry { taken_back, ..change.clone() });
+        if is_effective || reopened.contains(&change.id) {
+            changes.push(HistoryEntry { undone_parts, ..change.clone() });
         }
     }
     changes.reverse();
     if changes.is_empty() {
-        return Err(taken_back_already(format!(
-            "all changes since {since} are taken back already"
-        )));
+        return Err(already_undone(format!("all changes since {since} are taken back already")));
     }
-    Ok(Chosen { changes, only: None, passed_over: Vec::new() })
+    Ok(Selection { changes, only: None, skipped_ignored: Vec::new() })
 }
 
 /// Fails at a change of which nothing is stored: Undo must not revert an older one in its place.
@@ -156,9 +164,9 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
     let Some(lost) = chosen.iter().find(|change| change.has_nothing_to_undo()) else {
         return Ok(());
     };
-    let names = first_of(&lost.not_kept, NAMED, String::clone);
+    let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
     let message = format!("change {} cannot be undone: {names} was not kept", lost.id);
-    let older = standing(log).find(|change| change.id < lost.id && !change.only_ignored);
+    let older = effective_changes(log).find(|change| change.id < lost.id && !change.only_ignored);
     let hint = match older {
         Some(older) => format!(
             "Nothing was done. Undo with id {} reverts the change before it: {}.",
@@ -177,7 +185,7 @@ fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
     })
 }
 
-fn taken_back_already(message: String) -> Error {
+fn already_undone(message: String) -> Error {
     Error::new(ErrorKind::AlreadyApplied, message)
         .hint("Nothing was done. To have it again, give the id of the change that took it back.")
 }

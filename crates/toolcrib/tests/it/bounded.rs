@@ -1,13 +1,12 @@
-//! Calls that end whatever they are given: patterns that backtrack without end, pictures of any size, files of
-//! any size.
+//! Calls with extreme input end in time: backtracking patterns, large images, large files.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib::{Call, Cancel, Caps, Error, ErrorKind, Limits, Options, Profile, Reply, Runtime};
 
-/// A look-ahead that takes exponential time on a line of `a` only.
-const ENDLESS: &str = "(?=(a+)+b)(a+)+c";
+/// A look-ahead with exponential time on a line that has only `a`.
+const EXPONENTIAL: &str = "(?=(a+)+b)(a+)+c";
 
 struct Bounded {
     directory: tempfile::TempDir,
@@ -43,13 +42,13 @@ impl Bounded {
 }
 
 #[test]
-fn a_line_that_backtracks_without_end_is_named_and_the_others_are_searched() {
+fn catastrophic_backtracking_leaves_only_its_line_undecided() {
     let bounded = Bounded::new();
     bounded.file("a.txt", format!("aab aac\n{}\naab aac\n", "a".repeat(1 << 20)));
     bounded.file("b.txt", "nothing\n");
     let reply = bounded.call(
         "Grep",
-        json!({"pattern": format!("{ENDLESS}|(?=aab)aab"), "output_mode": "content"}),
+        json!({"pattern": format!("{EXPONENTIAL}|(?=aab)aab"), "output_mode": "content"}),
     );
     let reply = reply.unwrap();
     let text = reply.output();
@@ -60,10 +59,10 @@ fn a_line_that_backtracks_without_end_is_named_and_the_others_are_searched() {
 }
 
 #[test]
-fn a_pattern_that_takes_all_memory_ends_its_process_only() {
+fn memory_exhaustion_ends_only_the_matcher_process() {
     let bounded = Bounded::new();
     bounded.file("a.txt", format!("{}\nab\n", "a".repeat(1 << 20)));
-    // Each of a million rounds saves two thousand positions.
+    // Each of a million iterations saves two thousand positions.
     let pattern = format!(r"(?:{}a\1)+(?=b)", "()".repeat(2_000));
     let reply = bounded.call("Grep", json!({"pattern": pattern, "output_mode": "content"}));
     let text = reply.unwrap().output().to_owned();
@@ -71,21 +70,21 @@ fn a_pattern_that_takes_all_memory_ends_its_process_only() {
 }
 
 #[test]
-fn matches_over_lines_that_backtrack_without_end_are_not_decided() {
+fn multiline_backtracking_is_reported_as_undecided() {
     let bounded = Bounded::new();
     bounded.file("a.txt", format!("x\n{}\n", "a".repeat(1 << 20)));
-    let args = json!({"pattern": ENDLESS, "multiline": true});
+    let args = json!({"pattern": EXPONENTIAL, "multiline": true});
     let text = bounded.call("Grep", args).unwrap().output().to_owned();
     assert!(text.contains("not decided: from 1 line in 1 file"), "{text}");
 }
 
 #[test]
-fn a_search_is_cancelled_in_the_middle_of_a_line() {
+fn search_is_cancelled_within_a_line() {
     let bounded = Bounded::new();
     bounded.file("a.txt", "a".repeat(1 << 20));
     let runtime = bounded.runtime();
     let cancel = Cancel::new();
-    let call = Call::new("Grep", json!({"pattern": ENDLESS}));
+    let call = Call::new("Grep", json!({"pattern": EXPONENTIAL}));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(300));
@@ -98,17 +97,17 @@ fn a_search_is_cancelled_in_the_middle_of_a_line() {
 }
 
 #[test]
-fn time_that_is_over_leaves_lines_unseen_and_says_so() {
+fn search_timeout_is_reported_as_incomplete() {
     let mut bounded = Bounded::new();
     bounded.limits.search_time = Duration::from_secs(3);
     bounded.file("a.txt", format!("{}\n", "a".repeat(100_000)).repeat(50));
-    let reply = bounded.call("Grep", json!({"pattern": ENDLESS})).unwrap();
+    let reply = bounded.call("Grep", json!({"pattern": EXPONENTIAL})).unwrap();
     assert!(!reply.output().contains("in 1 file."), "{}", reply.output());
     assert_eq!(reply.metadata()["complete"], false);
 }
 
 #[test]
-fn a_filter_that_backtracks_without_end_names_the_line() {
+fn output_filter_reports_backtracking_as_undecided() {
     let bounded = Bounded::new();
     let runtime = bounded.runtime();
     let session = runtime.session();
@@ -119,7 +118,7 @@ fn a_filter_that_backtracks_without_end_names_the_line() {
     let started = call("Bash", json!({"command": command, "run_in_background": true}));
     let id = started.metadata()["bash_id"].clone();
     call("BashOutput", json!({"bash_id": id, "wait_for": "exit"}));
-    let filter = format!("{ENDLESS}|(?=aab)aab");
+    let filter = format!("{EXPONENTIAL}|(?=aab)aab");
     let reply = call("BashOutput", json!({"bash_id": id, "cursor": 0, "filter": filter}));
     let text = reply.output();
     assert_eq!(text.matches("aab\n").count(), 2, "{text}");
@@ -127,7 +126,7 @@ fn a_filter_that_backtracks_without_end_names_the_line() {
     assert_eq!(reply.metadata()["undecided_lines"], 1);
 }
 
-/// The beginning of a PNG of this size, without what would be its pixels.
+/// The beginning of a PNG of this size, without pixel data.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut header = b"IHDR".to_vec();
     header.extend(width.to_be_bytes());
@@ -156,7 +155,7 @@ fn crc(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn a_picture_of_too_many_pixels_is_not_decoded() {
+fn image_with_too_many_pixels_is_rejected() {
     let bounded = Bounded::new();
     bounded.file("wide.png", png(20_000, 5_000));
     let error = bounded.call("Read", json!({"file_path": "wide.png"})).unwrap_err();
@@ -168,7 +167,7 @@ fn a_picture_of_too_many_pixels_is_not_decoded() {
 }
 
 #[test]
-fn a_host_without_a_helper_decodes_no_picture() {
+fn image_without_helper_is_unsupported() {
     let bounded = Bounded::new();
     bounded.file("a.png", png(2, 2));
     let runtime = Runtime::builder().root(bounded.directory.path().join("ws")).build().unwrap();
@@ -181,7 +180,7 @@ fn a_host_without_a_helper_decodes_no_picture() {
 }
 
 #[test]
-fn a_file_that_is_named_is_searched_whatever_its_size() {
+fn named_file_is_searched_at_any_size() {
     let mut bounded = Bounded::new();
     (bounded.limits.search_bytes, bounded.limits.edit_bytes) = (1_000, 2_000);
     bounded.file("big.log", "a line\n".repeat(1_000) + "the needle");
@@ -194,7 +193,7 @@ fn a_file_that_is_named_is_searched_whatever_its_size() {
     let args = json!({"pattern": "line.the needle", "path": "big.log", "multiline": true});
     let text = bounded.call("Grep", args).unwrap().output().to_owned();
     assert!(!text.contains("No match") && text.contains("too large"), "{text}");
-    // In UTF-16, and in another case.
+    // In UTF-16, and in another letter case.
     let utf16: Vec<u8> =
         "é line\n".repeat(1_000).encode_utf16().flat_map(u16::to_le_bytes).collect();
     bounded.file("utf16.txt", [b"\xff\xfe", utf16.as_slice()].concat());
@@ -205,7 +204,7 @@ fn a_file_that_is_named_is_searched_whatever_its_size() {
 }
 
 #[test]
-fn an_ignored_file_that_was_not_read_is_not_said_to_have_no_match() {
+fn unread_ignored_file_is_not_reported_as_no_match() {
     let mut bounded = Bounded::new();
     bounded.limits.search_bytes = 1_000;
     bounded.file(".gitignore", "*.log\n");
@@ -225,7 +224,7 @@ fn an_ignored_file_that_was_not_read_is_not_said_to_have_no_match() {
 }
 
 #[test]
-fn a_large_binary_that_is_named_is_searched() {
+fn large_named_binary_is_searched() {
     let mut bounded = Bounded::new();
     bounded.limits.search_bytes = 1_000;
     bounded.file("image.bin", [&[0; 5_000], &b"\nthe needle\n"[..], &[0; 5_000]].concat());
@@ -235,7 +234,7 @@ fn a_large_binary_that_is_named_is_searched() {
 }
 
 #[test]
-fn an_edit_that_does_not_match_a_large_file_is_explained_within_bounds() {
+fn failed_edit_of_a_large_file_has_a_bounded_explanation() {
     let bounded = Bounded::new();
     bounded.file("lines", "\n".repeat(2_100_000));
     bounded.file("line", "ab ".repeat(300_000));

@@ -1,4 +1,4 @@
-//! The Markdown cases, in this process.
+//! Runs the Markdown cases in this process.
 
 use std::path::Path;
 

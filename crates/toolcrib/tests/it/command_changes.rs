@@ -1,4 +1,4 @@
-//! What a command changed is said, kept, and taken back.
+//! Changes of commands are reported, recorded and undone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolcrib::{Call, Caps, Error, Options, Profile, Reply, Runtime, Session};
 
-struct Place {
+struct Fixture {
     top: tempfile::TempDir,
     runtime: Runtime,
     session: Session,
 }
 
-/// A tree as it stands: what each file says or where each symlink leads, with its mode, and each directory.
+/// Files (content), symlinks (target) and directories of a workspace, with their modes.
 type Tree = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
 
-impl Place {
-    fn new() -> Place {
-        // Not in /tmp: commands have another one.
+impl Fixture {
+    fn new() -> Fixture {
+        // Not in /tmp: commands have a private one.
         let top = crate::command_directory();
         for directory in ["ws/src/deep", "ws/docs", "ws/.git"] {
             fs::create_dir_all(top.path().join(directory)).unwrap();
         }
-        for (file, says) in [
+        for (file, content) in [
             ("ws/a.txt", "one\ntwo\n"),
             ("ws/src/lib.rs", "fn  lib() {}\n"),
             ("ws/src/deep/down.rs", "fn down() {}\n"),
@@ -33,11 +33,11 @@ impl Place {
             ("ws/.gitignore", "*.log\nout/\n"),
             ("ws/build.log", "old log\n"),
         ] {
-            fs::write(top.path().join(file), says).unwrap();
+            fs::write(top.path().join(file), content).unwrap();
         }
         let runtime = runtime(top.path());
         let session = runtime.session();
-        Place { top, runtime, session }
+        Fixture { top, runtime, session }
     }
 
     fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
@@ -59,22 +59,21 @@ impl Place {
             for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
                 let about = path.symlink_metadata().unwrap();
-                let says = match about.is_symlink() {
-                    true => {
-                        Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
-                    }
-                    false => about.is_file().then(|| fs::read(&path).unwrap()),
+                let content = if about.is_symlink() {
+                    Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
+                } else {
+                    about.is_file().then(|| fs::read(&path).unwrap())
                 };
                 if about.is_dir() {
                     open.push(path.clone());
                 }
-                tree.insert(path, (about.permissions().mode(), says));
+                tree.insert(path, (about.permissions().mode(), content));
             }
         }
         tree
     }
 
-    /// The newest change, once there is one more than so many.
+    /// Waits until there are more than `count` changes, and returns the newest.
     fn change_after(&self, count: usize) -> toolcrib::HistoryEntry {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
@@ -104,7 +103,7 @@ fn changed(reply: &Reply, how: &str) -> Vec<String> {
 }
 
 #[test]
-fn whatever_a_command_does_undo_takes_back() {
+fn undo_reverts_all_changes_of_a_command() {
     for (command, created, modified, deleted) in [
         ("sed -i s/one/1/ a.txt", 0, 1, 0),
         ("rm -r src a.txt", 0, 0, 3),
@@ -140,63 +139,63 @@ fn whatever_a_command_does_undo_takes_back() {
             0,
         ),
     ] {
-        let place = Place::new();
-        let before = place.tree();
-        let reply = place.bash(command);
-        let after = place.tree();
+        let fixture = Fixture::new();
+        let before = fixture.tree();
+        let reply = fixture.bash(command);
+        let after = fixture.tree();
         let counts = ["created", "modified", "deleted"].map(|how| changed(&reply, how).len());
         assert_eq!(counts, [created, modified, deleted], "{command}\n{}", reply.output());
         assert!(reply.output().contains("; Undo with id 1 takes it back]"), "{}", reply.output());
-        place.call("Undo", json!({"id": 1})).unwrap();
-        assert_eq!(place.tree(), before, "{command}");
-        place.call("Undo", json!({"id": 2})).unwrap();
-        assert_eq!(place.tree(), after, "{command}");
+        fixture.call("Undo", json!({"id": 1})).unwrap();
+        assert_eq!(fixture.tree(), before, "{command}");
+        fixture.call("Undo", json!({"id": 2})).unwrap();
+        assert_eq!(fixture.tree(), after, "{command}");
     }
 }
 
-/// A descriptor or a mapping that a process still has when the reply is given.
+/// A process may still have a descriptor or mapping when the reply is returned.
 #[test]
-fn what_is_written_after_the_reply_is_recorded() {
+fn writes_after_the_reply_are_recorded() {
     for write in [
         "exec 3>> a.txt; (until [ -f go ]; do sleep 0.01; done; echo late >&3; rm go) > /dev/null 2>&1 &",
         "python3 -c 'import mmap, os, time\nf = open(\"a.txt\", \"r+b\"); m = mmap.mmap(f.fileno(), 0); m[0:1] = b\"O\"\nwhile not os.path.exists(\"go\"): time.sleep(0.01)\nm[0:3] = b\"xxx\"; m.flush(); os.remove(\"go\")' > /dev/null 2>&1 & sleep 0.3",
     ] {
-        let place = Place::new();
-        let before = fs::read(place.path("a.txt")).unwrap();
-        let reply = place.call("Bash", json!({"command": write})).unwrap();
+        let fixture = Fixture::new();
+        let before = fs::read(fixture.path("a.txt")).unwrap();
+        let reply = fixture.call("Bash", json!({"command": write})).unwrap();
         let job = reply.metadata()["bash_id"].as_str().unwrap().to_owned();
-        fs::write(place.path("go"), "").unwrap();
-        while place.path("go").exists() {
+        fs::write(fixture.path("go"), "").unwrap();
+        while fixture.path("go").exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // The last process has written, and is about to end.
-        let mut said = String::new();
+        // The last process has written and is about to exit.
+        let mut text = String::new();
         for _ in 0..2_000 {
-            said += place.call("BashOutput", json!({"bash_id": job})).unwrap().output();
-            if said.contains("modified a.txt") {
+            text += fixture.call("BashOutput", json!({"bash_id": job})).unwrap().output();
+            if text.contains("modified a.txt") {
                 break;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(said.contains("modified a.txt"), "{said}");
-        assert_ne!(fs::read(place.path("a.txt")).unwrap(), before);
-        while fs::read(place.path("a.txt")).unwrap() != before {
-            place.call("Undo", json!({})).unwrap();
+        assert!(text.contains("modified a.txt"), "{text}");
+        assert_ne!(fs::read(fixture.path("a.txt")).unwrap(), before);
+        while fs::read(fixture.path("a.txt")).unwrap() != before {
+            fixture.call("Undo", json!({})).unwrap();
         }
     }
 }
 
 #[test]
-fn a_file_with_other_names_is_named() {
-    let place = Place::new();
-    fs::hard_link(place.path("a.txt"), place.path("docs/hard")).unwrap();
-    let reply = place.bash("echo x > a.txt");
+fn hard_linked_file_is_reported() {
+    let fixture = Fixture::new();
+    fs::hard_link(fixture.path("a.txt"), fixture.path("docs/hard")).unwrap();
+    let reply = fixture.bash("echo x > a.txt");
     assert!(reply.output().contains("a.txt has other names"), "{}", reply.output());
 }
 
 #[test]
-fn a_command_that_changes_nothing_says_nothing_and_leaves_no_entry() {
-    let place = Place::new();
+fn command_without_changes_leaves_no_entry() {
+    let fixture = Fixture::new();
     for command in [
         "cat a.txt > /dev/null; ls -R; git status 2>&1; true",
         "echo x > /tmp/x; rm /tmp/x",
@@ -206,173 +205,173 @@ fn a_command_that_changes_nothing_says_nothing_and_leaves_no_entry() {
         "mv a.txt b.txt; mv b.txt a.txt",
         "echo x > a.txt; printf 'one\\ntwo\\n' > a.txt",
     ] {
-        fs::set_permissions(place.path("a.txt"), fs::Permissions::from_mode(0o644)).unwrap();
-        let reply = place.call("Bash", json!({"command": command})).unwrap();
+        fs::set_permissions(fixture.path("a.txt"), fs::Permissions::from_mode(0o644)).unwrap();
+        let reply = fixture.call("Bash", json!({"command": command})).unwrap();
         assert!(reply.metadata().get("files_changed").is_none(), "{command}: {}", reply.output());
-        assert!(place.runtime.history().unwrap().is_empty(), "{command}");
+        assert!(fixture.runtime.history().unwrap().is_empty(), "{command}");
     }
 }
 
 #[test]
-fn a_command_that_fails_says_what_it_changed_too() {
-    let place = Place::new();
-    let error = place.call("Bash", json!({"command": "rm a.txt; exit 3"})).unwrap_err();
-    let said = error.to_string();
-    assert!(said.contains("[deleted a.txt; Undo with id 1 takes it back]"), "{said}");
-    place.call("Undo", json!({})).unwrap();
-    assert_eq!(fs::read_to_string(place.path("a.txt")).unwrap(), "one\ntwo\n");
+fn failed_command_reports_its_changes() {
+    let fixture = Fixture::new();
+    let error = fixture.call("Bash", json!({"command": "rm a.txt; exit 3"})).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("[deleted a.txt; Undo with id 1 takes it back]"), "{text}");
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(fixture.path("a.txt")).unwrap(), "one\ntwo\n");
 }
 
 #[test]
-fn the_work_of_others_is_not_taken_for_the_commands() {
-    let place = Place::new();
-    let job = place.call(
+fn changes_by_other_programs_are_not_attributed_to_the_command() {
+    let fixture = Fixture::new();
+    let job = fixture.call(
         "Bash",
         json!({"command": "rm a.txt; until [ -f go ]; do sleep 0.01; done; rm go", "run_in_background": true}),
     );
     let id = job.unwrap().metadata()["bash_id"].as_str().unwrap().to_owned();
-    while place.path("a.txt").exists() {
+    while fixture.path("a.txt").exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    fs::write(place.path("docs/page.md"), "by a person\n").unwrap();
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(fixture.path("docs/page.md"), "by a person\n").unwrap();
+    fs::write(fixture.path("go"), "").unwrap();
     let reply =
-        place.call("BashOutput", json!({"bash_id": id, "wait_for": "exit", "timeout": 30_000}));
+        fixture.call("BashOutput", json!({"bash_id": id, "wait_for": "exit", "timeout": 30_000}));
     reply.unwrap();
-    let change = place.change_after(0);
+    let change = fixture.change_after(0);
     let names: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(names, ["a.txt", "go"]);
-    place.call("Undo", json!({})).unwrap();
-    assert_eq!(fs::read_to_string(place.path("docs/page.md")).unwrap(), "by a person\n");
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(fixture.path("docs/page.md")).unwrap(), "by a person\n");
 }
 
 #[test]
-fn what_goes_on_in_the_background_is_told_when_it_is_over() {
-    let place = Place::new();
-    let reply = place.bash("echo now > now; (sleep 0.5; echo later > later) &");
+fn background_changes_are_reported_at_the_end() {
+    let fixture = Fixture::new();
+    let reply = fixture.bash("echo now > now; (sleep 0.5; echo later > later) &");
     assert_eq!(changed(&reply, "created"), ["now"]);
     let id = reply.metadata()["bash_id"].as_str().unwrap();
-    let later = place.change_after(1);
+    let later = fixture.change_after(1);
     assert_eq!(later.files[0].path, "later");
     let until = Instant::now() + Duration::from_secs(30);
     let told = loop {
-        let reply = place.call("BashOutput", json!({"bash_id": id})).unwrap();
+        let reply = fixture.call("BashOutput", json!({"bash_id": id})).unwrap();
         if reply.metadata().get("files_changed").is_some() || Instant::now() > until {
             break reply;
         }
     };
     assert!(told.output().contains("[created later; Undo with id 2 takes it back]"), "{told:?}");
-    let ended = place.bash("sleep 60 & echo x > killed");
+    let ended = fixture.bash("sleep 60 & echo x > killed");
     assert_eq!(changed(&ended, "created"), ["killed"]);
 }
 
 #[test]
-fn what_is_too_large_to_keep_is_named() {
-    let place = Place::new();
-    fs::write(place.path("large.bin"), vec![0; 65 << 20]).unwrap();
-    fs::write(place.path("large.log"), vec![b'x'; 5 << 20]).unwrap();
-    let reply = place.bash("rm large.bin large.log a.txt; echo x > b.txt");
+fn files_too_large_to_capture_are_named() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("large.bin"), vec![0; 65 << 20]).unwrap();
+    fs::write(fixture.path("large.log"), vec![b'x'; 5 << 20]).unwrap();
+    let reply = fixture.bash("rm large.bin large.log a.txt; echo x > b.txt");
     let expected = "[created b.txt; deleted a.txt, large.bin; changed 1 ignored file; Undo";
     assert!(reply.output().contains(expected), "{}", reply.output());
     let lost = "[not kept, so that Undo cannot take it back: large.bin (68157440 bytes, more than is kept of such a file), large.log (";
     assert!(reply.output().contains(lost), "{}", reply.output());
     assert_eq!(reply.metadata()["files_changed"]["not_kept"], 2);
-    place.call("Undo", json!({})).unwrap();
-    assert!(place.path("a.txt").exists() && !place.path("b.txt").exists());
+    fixture.call("Undo", json!({})).unwrap();
+    assert!(fixture.path("a.txt").exists() && !fixture.path("b.txt").exists());
 }
 
 #[test]
-fn the_records_of_version_control_are_its_own() {
-    let place = Place::new();
-    fs::remove_dir(place.path(".git")).unwrap();
+fn version_control_files_are_not_captured() {
+    let fixture = Fixture::new();
+    fs::remove_dir(fixture.path(".git")).unwrap();
     let git = "git -c user.name=a -c user.email=a@b";
-    place.bash(&format!(
+    fixture.bash(&format!(
         "git init -q -b main . && git add -A && {git} commit -qm one && git checkout -qb other && echo 2 > a.txt && {git} commit -qam two && git checkout -q main"
     ));
-    fs::write(place.path("src/lib.rs"), "not committed\n").unwrap();
-    let reply = place.bash("git checkout -q other; git checkout -q -- src/lib.rs");
+    fs::write(fixture.path("src/lib.rs"), "not committed\n").unwrap();
+    let reply = fixture.bash("git checkout -q other; git checkout -q -- src/lib.rs");
     assert_eq!(changed(&reply, "modified"), ["a.txt", "src/lib.rs"], "{}", reply.output());
-    place.call("Undo", json!({})).unwrap();
-    assert_eq!(fs::read_to_string(place.path("src/lib.rs")).unwrap(), "not committed\n");
-    assert_eq!(fs::read_to_string(place.path("a.txt")).unwrap(), "one\ntwo\n");
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(fixture.path("src/lib.rs")).unwrap(), "not committed\n");
+    assert_eq!(fs::read_to_string(fixture.path("a.txt")).unwrap(), "one\ntwo\n");
 }
 
 #[test]
-fn where_a_directory_of_others_took_a_files_place_undo_waits_until_it_is_gone() {
-    let place = Place::new();
-    let before = place.tree();
-    place.bash("rm a.txt");
-    fs::create_dir(place.path("a.txt")).unwrap();
-    fs::write(place.path("a.txt/in"), "by a person").unwrap();
-    let error = place.call("Undo", json!({})).unwrap_err();
+fn undo_fails_while_another_directory_has_the_files_path() {
+    let fixture = Fixture::new();
+    let before = fixture.tree();
+    fixture.bash("rm a.txt");
+    fs::create_dir(fixture.path("a.txt")).unwrap();
+    fs::write(fixture.path("a.txt/in"), "by a person").unwrap();
+    let error = fixture.call("Undo", json!({})).unwrap_err();
     assert!(error.to_string().contains("a.txt is a directory now"), "{error}");
-    fs::remove_dir_all(place.path("a.txt")).unwrap();
-    place.call("Undo", json!({})).unwrap();
-    assert_eq!(place.tree(), before);
-    // Also where the command made the directory, and others put something into it.
-    place.bash("rm a.txt; mkdir a.txt");
-    fs::write(place.path("a.txt/in"), "by a person").unwrap();
-    let with_other = place.tree();
-    let error = place.call("Undo", json!({})).unwrap_err();
+    fs::remove_dir_all(fixture.path("a.txt")).unwrap();
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fixture.tree(), before);
+    // The same if the command created the directory and others added a file.
+    fixture.bash("rm a.txt; mkdir a.txt");
+    fs::write(fixture.path("a.txt/in"), "by a person").unwrap();
+    let with_other = fixture.tree();
+    let error = fixture.call("Undo", json!({})).unwrap_err();
     assert!(error.to_string().contains("a.txt"), "{error}");
-    assert_eq!(place.tree(), with_other);
+    assert_eq!(fixture.tree(), with_other);
 }
 
 #[test]
-fn a_symlink_that_was_changed_since_stays() {
-    let place = Place::new();
+fn symlink_changed_since_is_kept() {
+    let fixture = Fixture::new();
     let link = |target: &str| {
-        let _ = fs::remove_file(place.path("link"));
-        std::os::unix::fs::symlink(target, place.path("link")).unwrap();
+        let _ = fs::remove_file(fixture.path("link"));
+        std::os::unix::fs::symlink(target, fixture.path("link")).unwrap();
     };
     link("a.txt");
-    let reply = place.bash("ln -sf docs/page.md link; mkfifo pipe; rm pipe");
+    let reply = fixture.bash("ln -sf docs/page.md link; mkfifo pipe; rm pipe");
     assert_eq!(changed(&reply, "modified"), ["link"]);
     link("elsewhere");
-    let error = place.call("Undo", json!({})).unwrap_err();
+    let error = fixture.call("Undo", json!({})).unwrap_err();
     assert!(error.to_string().contains("link was changed since"), "{error}");
-    assert_eq!(fs::read_link(place.path("link")).unwrap(), Path::new("elsewhere"));
-    // What is behind a symlink is a file like any other, and the symlink no way to another.
+    assert_eq!(fs::read_link(fixture.path("link")).unwrap(), Path::new("elsewhere"));
+    // The target of a symlink is captured; Undo does not follow a new symlink.
     link("a.txt");
-    assert_eq!(changed(&place.bash("echo x > link"), "modified"), ["a.txt"]);
-    fs::remove_file(place.path("a.txt")).unwrap();
-    fs::write(place.top.path().join("outside"), "x\n").unwrap();
-    std::os::unix::fs::symlink("../outside", place.path("a.txt")).unwrap();
-    place.call("Undo", json!({})).unwrap_err();
-    assert_eq!(fs::read_to_string(place.top.path().join("outside")).unwrap(), "x\n");
+    assert_eq!(changed(&fixture.bash("echo x > link"), "modified"), ["a.txt"]);
+    fs::remove_file(fixture.path("a.txt")).unwrap();
+    fs::write(fixture.top.path().join("outside"), "x\n").unwrap();
+    std::os::unix::fs::symlink("../outside", fixture.path("a.txt")).unwrap();
+    fixture.call("Undo", json!({})).unwrap_err();
+    assert_eq!(fs::read_to_string(fixture.top.path().join("outside")).unwrap(), "x\n");
 }
 
 #[test]
-fn a_directory_that_others_filled_meanwhile_is_not_the_commands() {
-    let place = Place::new();
-    // The rename fails, since docs is not empty; what a person adds to it is not a part of the change.
-    place.bash("mv -T src docs 2> /dev/null; echo x > y");
-    fs::write(place.path("docs/mine"), "by a person").unwrap();
-    place.call("Undo", json!({})).unwrap();
-    assert_eq!(fs::read_to_string(place.path("docs/mine")).unwrap(), "by a person");
+fn directory_filled_by_others_is_not_attributed_to_the_command() {
+    let fixture = Fixture::new();
+    // The rename fails because docs is not empty. Files that a person adds are not part of the change.
+    fixture.bash("mv -T src docs 2> /dev/null; echo x > y");
+    fs::write(fixture.path("docs/mine"), "by a person").unwrap();
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(fixture.path("docs/mine")).unwrap(), "by a person");
 }
 
 #[test]
-fn many_files_by_many_processes_are_all_kept() {
-    let place = Place::new();
-    place.bash("for i in {1..300}; do echo $i > f$i; done");
-    let before = place.tree();
+fn many_files_of_many_processes_are_captured() {
+    let fixture = Fixture::new();
+    fixture.bash("for i in {1..300}; do echo $i > f$i; done");
+    let before = fixture.tree();
     let script = "seq 300 | xargs -P 8 -n 10 sh -c 'for i; do echo new > f$i; done' sh; rm f1?";
-    let reply = place.bash(script);
+    let reply = fixture.bash(script);
     assert_eq!((changed(&reply, "modified").len(), changed(&reply, "deleted").len()), (200, 10));
     assert_eq!(reply.metadata()["files_changed"]["count"], 300);
-    place.call("Undo", json!({})).unwrap();
-    assert_eq!(place.tree(), before);
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fixture.tree(), before);
 }
 
 #[test]
-fn a_file_that_runs_later_is_named_once_when_commands_write_it() {
-    let place = Place::new();
-    let reply = place.bash("echo '{}' > package.json; echo x > other");
+fn run_later_file_written_by_commands_is_named_once() {
+    let fixture = Fixture::new();
+    let reply = fixture.bash("echo '{}' > package.json; echo x > other");
     let note =
         "[note: package.json: its scripts run outside the sandbox when a person or CI runs npm]";
     assert!(reply.output().contains(note), "{}", reply.output());
     assert_eq!(reply.metadata()["runs_later"], json!(["package.json"]));
-    let reply = place.bash("echo '{\"a\": 1}' > package.json");
+    let reply = fixture.bash("echo '{\"a\": 1}' > package.json");
     assert!(!reply.output().contains("outside the sandbox"), "{}", reply.output());
 }

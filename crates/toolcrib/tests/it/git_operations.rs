@@ -1,5 +1,5 @@
-//! Git in the sandbox does what it does outside: each operation runs once without a sandbox and once with it,
-//! from the same files at the same path, and both must leave the same repositories, files and exit code.
+//! Git behaves in the sandbox as outside: each operation runs once without and once with the sandbox, from the
+//! same files at the same path, and both must leave the same repositories, files and exit code.
 
 mod rows;
 
@@ -15,26 +15,26 @@ use toolcrib::{Call, Caps, Options, Profile, Runtime, SandboxSettings, Session};
 
 use self::rows::ROWS;
 
-/// One operation.
 pub(super) struct Row {
     name: &'static str,
-    /// Run outside, in the workspace, after [`SETUP`].
+    /// Runs outside the sandbox, in the workspace, after [`SETUP`].
     setup: &'static str,
-    /// Run both ways, in `repo`.
+    /// Runs with and without the sandbox, in `repo`.
     command: &'static str,
     expected: Expected,
 }
 
 pub(super) enum Expected {
-    /// All is as it is outside.
+    /// The result is the same as outside.
     Same,
-    /// Nothing changed, and the reply contains this.
+    /// Nothing changed, and the reply contains this text.
     Refused(&'static str),
-    /// All is as it is outside but for these files, which are as they were, and the reply contains this.
+    /// The result is the same as outside except for these files, which are unchanged, and the reply contains
+    /// this text.
     Kept(&'static [&'static str], &'static str),
 }
 
-/// A repository whose commits add, change and remove protected names.
+/// A repository whose commits add, change and remove protected files.
 const SETUP: &str = r#"
 set -e
 git init -q repo && cd repo
@@ -60,28 +60,28 @@ cd .. && git clone -q --bare repo remote.git && git clone -q --bare repo ../outs
 git -C repo remote add origin ../remote.git && git -C repo fetch -q && git -C repo branch -q -u origin/main
 "#;
 
-pub(crate) struct Here {
+pub(crate) struct GitFixture {
     top: tempfile::TempDir,
-    /// What [`SETUP`] leaves.
+    /// Files that [`SETUP`] creates.
     template: PathBuf,
 }
 
-/// What can be seen of a directory: repositories by what git says of them, and files.
+/// State of a directory: repositories as git reports them, and files.
 type State = BTreeMap<String, String>;
 
-impl Here {
-    pub(crate) fn new() -> Here {
-        // Not in /tmp: commands have another one.
+impl GitFixture {
+    pub(crate) fn new() -> GitFixture {
+        // Not in /tmp: commands have a private one.
         let top = crate::command_directory();
         let template = top.path().join("template");
-        let here = Here { top, template };
+        let here = GitFixture { top, template };
         for directory in ["template/ws", "home"] {
             fs::create_dir_all(here.top.path().join(directory)).unwrap();
         }
         let configuration = "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[gc]\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n[advice]\n\tdetachedHead = false\n";
         fs::write(here.top.path().join("home/.gitconfig"), configuration).unwrap();
-        let (code, said) = here.outside(SETUP, &here.template.join("ws"));
-        assert_eq!(code, 0, "{said}");
+        let (code, text) = here.run_outside(SETUP, &here.template.join("ws"));
+        assert_eq!(code, 0, "{text}");
         here
     }
 
@@ -105,17 +105,17 @@ impl Here {
         variables
     }
 
-    /// The workspace anew, as a script leaves it.
-    pub(crate) fn make(&self, setup: &str) {
+    /// Creates the workspace anew and runs a script in it.
+    pub(crate) fn set_up(&self, setup: &str) {
         for directory in ["ws", "outside.git", "state"] {
             let _ = fs::remove_dir_all(self.top.path().join(directory));
         }
         let copy = "cp -a template/ws template/outside.git . && cd ws && git -C repo update-index -q --refresh\n";
-        let (code, said) = self.outside(&format!("set -e; {copy}{setup}"), self.top.path());
-        assert_eq!(code, 0, "{said}");
+        let (code, text) = self.run_outside(&format!("set -e; {copy}{setup}"), self.top.path());
+        assert_eq!(code, 0, "{text}");
     }
 
-    pub(crate) fn outside(&self, script: &str, directory: &Path) -> (i64, String) {
+    pub(crate) fn run_outside(&self, script: &str, directory: &Path) -> (i64, String) {
         let output = Command::new("bash")
             .args(["-c", script])
             .env_clear()
@@ -123,8 +123,8 @@ impl Here {
             .current_dir(directory)
             .output()
             .unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code().unwrap_or(-1).into(), String::from_utf8_lossy(&said).into_owned())
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap_or(-1).into(), String::from_utf8_lossy(&text).into_owned())
     }
 
     pub(crate) fn runtime(&self) -> (Runtime, Session) {
@@ -144,17 +144,17 @@ impl Here {
 
     fn state(&self) -> State {
         let mut state = State::new();
-        self.look(&self.ws(), &mut state);
+        self.collect_state(&self.ws(), &mut state);
         state
     }
 
-    fn look(&self, directory: &Path, state: &mut State) {
+    fn collect_state(&self, directory: &Path, state: &mut State) {
         let relative = |path: &Path| path.strip_prefix(self.ws()).unwrap().display().to_string();
         let is_bare = directory.join("objects").is_dir() && directory.join("HEAD").is_file();
         if is_bare || directory.join(".git").exists() {
             let ask = "git for-each-ref; git rev-parse HEAD; git symbolic-ref -q HEAD; git status --porcelain; git stash list; git config --local -l; git worktree list; git fsck --no-dangling --no-progress 2>&1; ls .git/hooks hooks 2>/dev/null";
-            let (_, said) = self.outside(ask, directory);
-            state.insert(format!("repository {}", relative(directory)), said);
+            let (_, text) = self.run_outside(ask, directory);
+            state.insert(format!("repository {}", relative(directory)), text);
         }
         if is_bare {
             return;
@@ -168,7 +168,7 @@ impl Here {
             }
             if about.is_dir() {
                 state.insert(relative(&path), "directory".to_owned());
-                self.look(&path, state);
+                self.collect_state(&path, state);
             } else if about.is_symlink() {
                 state.insert(relative(&path), format!("link {:?}", fs::read_link(&path).unwrap()));
             } else {
@@ -180,33 +180,33 @@ impl Here {
 
     fn check(&self, row: &Row) -> Result<(), String> {
         let in_repo = self.ws().join("repo");
-        self.make(row.setup);
+        self.set_up(row.setup);
         let before = self.state();
-        let (outside_code, outside_said) = self.outside(row.command, &in_repo);
+        let (outside_code, outside_text) = self.run_outside(row.command, &in_repo);
         let outside = self.state();
-        self.make(row.setup);
+        self.set_up(row.setup);
         let (runtime, session) = self.runtime();
         let call = Call::new("Bash", json!({"command": row.command, "cwd": "repo"}));
         let reply = runtime.call(&session, call, Options::default());
-        let (code, said) = match &reply {
+        let (code, text) = match &reply {
             Ok(reply) => (reply.metadata()["exit_code"].as_i64(), reply.output().to_owned()),
             Err(error) => (error.metadata()["exit_code"].as_i64(), error.text().to_string()),
         };
         let inside = self.state();
-        let about = || format!("said {said}\noutside said {outside_code} {outside_said}");
+        let about = || format!("inside: {text}\noutside: exit code {outside_code}, {outside_text}");
         match &row.expected {
             Expected::Same => {
                 let difference = difference(&outside, &inside);
                 if !difference.is_empty() || code != Some(outside_code) {
                     return Err(format!("exit code {code:?}\n{difference}{}", about()));
                 }
-                if said.contains("refused") || said.contains("was not changed") {
+                if text.contains("refused") || text.contains("was not changed") {
                     return Err(format!("a note of a refusal\n{}", about()));
                 }
             }
             Expected::Refused(sentence) => {
                 let difference = difference(&before, &inside);
-                if !difference.is_empty() || !said.contains(sentence) {
+                if !difference.is_empty() || !text.contains(sentence) {
                     return Err(format!("{difference}{}", about()));
                 }
             }
@@ -220,7 +220,7 @@ impl Here {
                     state.into_iter().filter(|(name, _)| !name.starts_with("repository")).collect()
                 };
                 let difference = difference(&of_files(expected), &of_files(inside));
-                if !difference.is_empty() || !said.contains(sentence) {
+                if !difference.is_empty() || !text.contains(sentence) {
                     return Err(format!("{difference}{}", about()));
                 }
             }
@@ -251,9 +251,9 @@ fn difference(expected: &State, found: &State) -> String {
     text
 }
 
-/// Checks every fourth row from one on, so that four tests share the work.
+/// Checks every fourth row from `first` on, so that four tests share the work.
 fn check_rows(first: usize) {
-    let here = Here::new();
+    let here = GitFixture::new();
     let only = std::env::var("GIT_ROW").unwrap_or_default();
     let rows = ROWS.iter().skip(first).step_by(4).filter(|row| row.name.contains(&only));
     let failed: Vec<String> = rows
@@ -263,21 +263,21 @@ fn check_rows(first: usize) {
 }
 
 #[test]
-fn git_does_what_it_does_outside_1() {
+fn git_behaves_as_outside_1() {
     check_rows(0);
 }
 
 #[test]
-fn git_does_what_it_does_outside_2() {
+fn git_behaves_as_outside_2() {
     check_rows(1);
 }
 
 #[test]
-fn git_does_what_it_does_outside_3() {
+fn git_behaves_as_outside_3() {
     check_rows(2);
 }
 
 #[test]
-fn git_does_what_it_does_outside_4() {
+fn git_behaves_as_outside_4() {
     check_rows(3);
 }

@@ -1,11 +1,11 @@
-//! A rebase that has stopped: the user's `git rebase --continue` runs nothing that a command has put there.
+//! A stopped rebase: the user's `git rebase --continue` runs no program that a command added.
 
 use std::fs;
 use std::process::Command;
 
 use crate::sandboxed::Sandboxed;
 
-/// Runs git outside, as the user.
+/// Runs git outside the sandbox, as the user.
 fn git(here: &Sandboxed, words: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.editor=true"])
@@ -21,8 +21,8 @@ fn git(here: &Sandboxed, words: &[&str]) -> String {
     )
 }
 
-/// A repository of the user's in which a rebase of two commits stops at the first, and a cherry-pick as well.
-fn stopped() -> Sandboxed {
+/// A user's repository with a rebase of two commits that stopped at the first, and a stopped cherry-pick.
+fn with_stopped_rebase() -> Sandboxed {
     let here = Sandboxed::new();
     let path = here.top.path().join("ws/r");
     fs::create_dir(&path).unwrap();
@@ -41,20 +41,20 @@ fn stopped() -> Sandboxed {
     here
 }
 
-fn runs(here: &Sandboxed, command: &str) -> String {
-    let said = here.bash(&format!("cd T/ws/r && d=$(echo .git)/rebase-merge && {command}"));
-    match said {
+fn run(here: &Sandboxed, command: &str) -> String {
+    let text = here.bash(&format!("cd T/ws/r && d=$(echo .git)/rebase-merge && {command}"));
+    match text {
         Ok(reply) => reply.output().to_owned(),
         Err(error) => error.text().to_string(),
     }
 }
 
 #[test]
-fn a_command_adds_no_command_to_a_stopped_rebase() {
-    let here = stopped();
+fn commands_cannot_add_programs_to_a_stopped_rebase() {
+    let here = with_stopped_rebase();
     git(&here, &["checkout", "-q", "side"]);
-    let said = git(&here, &["rebase", "--exec", "true", "main"]);
-    assert!(said.contains("Could not apply"), "{said}");
+    let text = git(&here, &["rebase", "--exec", "true", "main"]);
+    assert!(text.contains("Could not apply"), "{text}");
     let todo = "ws/r/.git/rebase-merge/git-rebase-todo";
     let before = here.read(todo);
     assert!(before.contains("exec true"), "{before}");
@@ -70,15 +70,15 @@ fn a_command_adds_no_command_to_a_stopped_rebase() {
         "echo ../../x > s; mv s $d/strategy".to_owned(),
         "mkdir -p $(echo .git)/sequencer; printf '[options]\\n\\tstrategy = ../../x\\n' > $(echo .git)/sequencer/opts".to_owned(),
     ] {
-        let said = runs(&here, &command);
-        // One of them may have moved the whole rebase away, which runs nothing.
+        let text = run(&here, &command);
+        // One of the commands may have moved the whole rebase away, which is harmless.
         let now = fs::read_to_string(here.top.path().join(todo)).unwrap_or_default();
         assert!(now == before || now.is_empty(), "{command}: {now}");
         assert!(!here.top.path().join("ws/r/.git/rebase-merge/strategy").exists(), "{command}");
         let opts = here.top.path().join("ws/r/.git/sequencer/opts");
         assert!(!opts.exists(), "{command}");
-        let is_told = ["protected", "denied", "was not changed"].iter().any(|word| said.contains(word));
-        assert!(is_told, "{command}: {said}");
+        let is_told = ["protected", "denied", "was not changed"].iter().any(|word| text.contains(word));
+        assert!(is_told, "{command}: {text}");
         if now.is_empty() {
             git(&here, &["rebase", "--quit"]);
             let _ = fs::remove_dir_all(here.top.path().join("ws/r/.git/rebase-merge"));
@@ -87,50 +87,50 @@ fn a_command_adds_no_command_to_a_stopped_rebase() {
             assert_eq!(here.read(todo), before);
         }
     }
-    let said = runs(&here, &format!("echo 'exec touch {mark}' >> $d/git-rebase-todo"));
-    assert!(said.contains("can make programs run code: exec touch"), "{said}");
+    let text = run(&here, &format!("echo 'exec touch {mark}' >> $d/git-rebase-todo"));
+    assert!(text.contains("can make programs run code: exec touch"), "{text}");
     git(&here, &["add", "f"]);
     git(&here, &["rebase", "--continue"]);
     assert!(!here.top.path().join("MARK").exists());
 }
 
 #[test]
-fn a_command_rebases_and_picks_as_long_as_no_command_is_new() {
-    let here = stopped();
+fn rebase_and_cherry_pick_work_without_new_programs() {
+    let here = with_stopped_rebase();
     let git_inside = "git -c user.name=a -c user.email=a@b -c core.editor=true";
-    let said = runs(
+    let text = run(
         &here,
         &format!(
             "git checkout -q side; {git_inside} rebase main; echo m > f; git add f; {git_inside} rebase --continue && git log --oneline | wc -l"
         ),
     );
-    assert!(said.contains("\n4\n"), "{said}");
-    // The user's own steps stay, also one that fails and is put back.
+    assert!(text.contains("\n4\n"), "{text}");
+    // The user's own steps remain, including one that fails and is put back.
     git(&here, &["reset", "-q", "--hard", "HEAD~2"]);
     git(&here, &["cherry-pick", "ORIG_HEAD"]);
-    let said = git(&here, &["rebase", "--reschedule-failed-exec", "--exec", "false", "HEAD~1"]);
-    assert!(said.contains("false"), "{said}");
-    let said = runs(&here, &format!("{git_inside} rebase --continue"));
-    assert!(said.contains("false") && !said.contains("could not write"), "{said}");
+    let text = git(&here, &["rebase", "--reschedule-failed-exec", "--exec", "false", "HEAD~1"]);
+    assert!(text.contains("false"), "{text}");
+    let text = run(&here, &format!("{git_inside} rebase --continue"));
+    assert!(text.contains("false") && !text.contains("could not write"), "{text}");
     assert!(here.read("ws/r/.git/rebase-merge/git-rebase-todo").contains("exec false"));
     git(&here, &["rebase", "--abort"]);
-    // A new step is refused, and git says which file it is.
-    let said = runs(&here, &format!("{git_inside} rebase --exec true HEAD~1"));
-    assert!(said.contains("can make programs run code: exec true"), "{said}");
+    // A new step is denied, and git names the file.
+    let text = run(&here, &format!("{git_inside} rebase --exec true HEAD~1"));
+    assert!(text.contains("can make programs run code: exec true"), "{text}");
     git(&here, &["rebase", "--abort"]);
-    // Cherry-picks with a strategy of git's own.
-    let said = runs(
+    // Cherry-picks with a built-in strategy.
+    let text = run(
         &here,
         &format!(
             "git checkout -q -B pick main; {git_inside} cherry-pick --strategy=ort side~1 side; echo n > f; git add f; {git_inside} cherry-pick --continue && git log --oneline | wc -l"
         ),
     );
-    assert!(!said.contains("was not changed"), "{said}");
+    assert!(!text.contains("was not changed"), "{text}");
 }
 
 /// A directory becomes a git directory only without such steps.
 #[test]
-fn no_directory_with_such_steps_becomes_a_git_directory() {
+fn directory_with_rebase_programs_cannot_become_a_git_directory() {
     let here = Sandboxed::new();
     for (name, file, text) in [
         ("a", "rebase-merge/git-rebase-todo", "exec touch x"),
@@ -142,7 +142,7 @@ fn no_directory_with_such_steps_becomes_a_git_directory() {
         ));
         assert!(!here.top.path().join("ws").join(name).join("refs").exists(), "{name}");
     }
-    // A descriptor that was opened before leads elsewhere.
+    // A descriptor opened before refers to another file.
     let script = "import os\nos.makedirs('d/rebase-merge')\nf = os.open('d/rebase-merge/git-rebase-todo', os.O_CREAT | os.O_WRONLY)\nos.mkdir('d/objects'); os.mkdir('d/refs')\nos.write(f, b'exec touch x')";
     here.bash(&format!("python3 - <<'END'\n{script}\nEND")).unwrap();
     assert!(here.top.path().join("ws/d/refs").exists());

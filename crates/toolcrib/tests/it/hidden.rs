@@ -1,4 +1,4 @@
-//! Places that neither commands nor file tools see: the user's secrets, and what other servers keep.
+//! Hidden paths: the user's secrets, and files of other servers.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,9 +16,9 @@ struct Home {
 }
 
 impl Home {
-    /// A home with a project in it, as a root.
+    /// A home with a project in it, used as root.
     fn as_root() -> Home {
-        // Not in /tmp: commands have another one.
+        // Not in /tmp: commands have a private one.
         let top = crate::command_directory();
         for directory in [".ssh", ".config/gh", "dotfiles/aws", "project", "state"] {
             fs::create_dir_all(top.path().join("home").join(directory)).unwrap();
@@ -63,7 +63,7 @@ fn build(top: &Path, root: &str) -> Runtime {
 }
 
 #[test]
-fn file_tools_refuse_what_commands_do_not_see() {
+fn file_tools_reject_hidden_paths() {
     let home = Home::as_root();
     for (tool, args) in [
         ("Read", json!({"file_path": ".ssh/id_rsa"})),
@@ -90,9 +90,9 @@ fn file_tools_refuse_what_commands_do_not_see() {
 }
 
 #[test]
-fn searches_and_lists_pass_over_what_is_hidden() {
+fn searches_and_listings_skip_hidden_paths() {
     let home = Home::as_root();
-    // Twice: the second is answered from what the first has listed.
+    // Twice: the second call uses the listing cache.
     for _ in 0..2 {
         let found = home.call("Grep", json!({"pattern": "canary", "hidden": true})).unwrap();
         let files = found.output().lines().filter(|line| !line.starts_with('['));
@@ -110,7 +110,7 @@ fn searches_and_lists_pass_over_what_is_hidden() {
 }
 
 #[test]
-fn a_root_within_a_hidden_place_is_open() {
+fn root_inside_a_hidden_path_is_accessible() {
     let home = Home::as_root();
     let runtime = build(home.top.path(), "home/.config/gh");
     let call = Call::new("Read", json!({"file_path": "hosts.yml"}));
@@ -119,7 +119,7 @@ fn a_root_within_a_hidden_place_is_open() {
 }
 
 #[test]
-fn what_another_server_keeps_is_as_hidden_as_our_own() {
+fn registered_paths_of_other_servers_are_hidden() {
     let home = Home::as_root();
     fs::write(home.path("home/state/journal"), "canary\n").unwrap();
     fs::write(home.path("outside-token"), "canary\n").unwrap();

@@ -1,10 +1,10 @@
-//! Files that are too large to be looked through first are read as small ones are.
+//! Files larger than `look_bytes` are read like small ones.
 
 use proptest::prelude::*;
 use serde_json::json;
 use toolcrib::{Call, Limits, Options, Runtime};
 
-/// The lines that Read shows, without their numbers, and how many it says are left.
+/// The lines that Read shows, without numbers, and the number of remaining lines that it reports.
 fn read(content: &[u8], look_bytes: u64, offset: i64, limit: u64) -> Option<(Vec<String>, u64)> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a.txt"), content).unwrap();
@@ -24,7 +24,7 @@ fn in_utf16(text: &str) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn both_ends_of_a_large_file_are_those_of_a_small_one(
+    fn large_file_reads_like_a_small_one(
         text in "[a-c\u{e4}\u{20ac}\u{a0a}]{1,3}(\n|\r\n|[a-c\u{20ac}]){0,30}",
         offset in prop_oneof![-12i64..0, 1i64..12], limit in 1u64..6, utf16 in any::<bool>(),
     ) {
@@ -37,7 +37,7 @@ proptest! {
 
 #[test]
 #[expect(clippy::disallowed_types, reason = "a test makes its own files, here a sparse one")]
-fn the_end_of_a_file_of_twenty_gigabytes_is_at_hand() {
+fn end_of_a_20_gb_file_is_readable() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     std::fs::write(&path, "first\n".repeat(1 << 18)).unwrap();

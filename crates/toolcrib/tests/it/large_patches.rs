@@ -1,5 +1,5 @@
-//! Patches that are larger than anybody writes, and patches made to cost much: each is applied or refused,
-//! and none takes longer for what it says than for how long it is.
+//! Very large patches, and patches designed to be expensive: each is applied or rejected, in time that depends
+//! on its length only.
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -12,7 +12,7 @@ fn workspace(content: &str) -> TempDir {
     directory
 }
 
-/// What `f` says after a patch, or why that was refused.
+/// Content of `f` after a patch, or the kind of the error.
 fn apply(directory: &TempDir, patch: String) -> Result<String, ErrorKind> {
     let runtime = Runtime::builder().root(directory.path()).build().unwrap();
     let call = Call::new("ApplyPatch", json!({"patch": patch}));
@@ -21,11 +21,11 @@ fn apply(directory: &TempDir, patch: String) -> Result<String, ErrorKind> {
 }
 
 /// A patch of `f` with these hunks.
-fn of(hunks: impl IntoIterator<Item = String>) -> String {
+fn patch_of(hunks: impl IntoIterator<Item = String>) -> String {
     format!("--- a/f\n+++ b/f\n{}", hunks.into_iter().collect::<String>())
 }
 
-/// A file of so many lines, none like another.
+/// A file of numbered lines.
 fn numbered(lines: usize) -> String {
     (1..=lines).map(|line| format!("line {line}\n")).collect()
 }
@@ -34,7 +34,7 @@ const HUNKS: usize = 10_000;
 
 /// Changes each third line of a numbered file.
 fn many_hunks(drift: usize) -> String {
-    of((0..HUNKS).map(|number| {
+    patch_of((0..HUNKS).map(|number| {
         let line = number * 3 + 2;
         let (before, behind, start) = (line - 1, line + 1, line - 1 + drift);
         format!("@@ -{start},3 +{start},3 @@\n line {before}\n-line {line}\n+LINE {line}\n line {behind}\n")
@@ -42,7 +42,7 @@ fn many_hunks(drift: usize) -> String {
 }
 
 #[test]
-fn a_patch_of_fifty_megabytes() {
+fn patch_of_50_mb_is_applied() {
     let line = format!("+{}\n", "x".repeat(99));
     let lines = 500_000;
     let patch = format!("--- /dev/null\n+++ b/f\n@@ -0,0 +1,{lines} @@\n{}", line.repeat(lines));
@@ -52,7 +52,7 @@ fn a_patch_of_fifty_megabytes() {
 }
 
 #[test]
-fn ten_thousand_hunks_at_their_lines_and_elsewhere() {
+fn ten_thousand_hunks_are_applied_with_and_without_drift() {
     let file = numbered(HUNKS * 3);
     let expected: String = (1..=HUNKS * 3)
         .map(|line| format!("{} {line}\n", if line % 3 == 2 { "LINE" } else { "line" }))
@@ -60,7 +60,7 @@ fn ten_thousand_hunks_at_their_lines_and_elsewhere() {
     for drift in [0, 1, 70_000] {
         assert_eq!(apply(&workspace(&file), many_hunks(drift)), Ok(expected.clone()), "{drift}");
     }
-    // From the last to the first, with no numbers at all.
+    // In reverse order, without line numbers.
     let backwards = many_hunks(0).split("@@ ").skip(1).fold(String::new(), |hunks, hunk| {
         let body = hunk.split_once(" @@\n").map(|(_, body)| body).unwrap_or_default();
         match body {
@@ -73,37 +73,39 @@ fn ten_thousand_hunks_at_their_lines_and_elsewhere() {
 }
 
 #[test]
-fn ten_thousand_hunks_that_only_add_in_a_file_that_has_moved() {
+fn ten_thousand_insertions_are_applied_with_drift() {
     let hunks = (1..=HUNKS).map(|line| format!("@@ -{line},0 +{line} @@\n+new\n"));
-    // The one with context shows by how much; the others go as far.
-    let shown =
-        of(std::iter::once("@@ -1,2 +1,2 @@\n-line 3\n+LINE 3\n line 4\n".to_owned()).chain(hunks));
+    // The hunk with context determines the offset of the others.
+    let shown = patch_of(
+        std::iter::once("@@ -1,2 +1,2 @@\n-line 3\n+LINE 3\n line 4\n".to_owned()).chain(hunks),
+    );
     let now = apply(&workspace(&numbered(HUNKS + 9)), shown).unwrap();
     assert_eq!(now.lines().filter(|line| *line == "new").count(), HUNKS);
     assert!(now.starts_with("line 1\nline 2\nLINE 3\nnew\nline 4\nnew\n"));
 }
 
 #[test]
-fn a_line_of_ten_megabytes() {
+fn line_of_10_mb_is_patched_or_not_matched() {
     let long = "x".repeat(10_000_000);
     let file = format!("before\n{long}\nbehind\n");
-    let patch = |old: &str| of([format!("@@ -1,3 +1,3 @@\n before\n-{old}\n+{old}y\n behind\n")]);
+    let patch =
+        |old: &str| patch_of([format!("@@ -1,3 +1,3 @@\n before\n-{old}\n+{old}y\n behind\n")]);
     assert_eq!(apply(&workspace(&file), patch(&long)), Ok(format!("before\n{long}y\nbehind\n")));
-    // It differs in its last letter only.
+    // Only the last character differs.
     let other = format!("{}z", &long[1..]);
     assert_eq!(apply(&workspace(&file), patch(&other)), Err(ErrorKind::NoMatch));
 }
 
 #[test]
-fn lines_that_are_all_the_same() {
+fn hunks_in_identical_lines_are_rejected() {
     let file = "same\n".repeat(HUNKS * 3);
     let hunk = "@@ -900000,3 +900000,3 @@\n same\n-same\n+other\n same\n".to_owned();
-    let refused = apply(&workspace(&file), of(std::iter::repeat_n(hunk, HUNKS)));
+    let refused = apply(&workspace(&file), patch_of(std::iter::repeat_n(hunk, HUNKS)));
     assert!(matches!(refused, Err(ErrorKind::Ambiguous | ErrorKind::Limit)), "{refused:?}");
 }
 
 #[test]
-fn headers_without_end() {
+fn endless_headers_are_rejected() {
     for line in [
         "--- a/f\n+++ b/f\n",
         "@@ -1,999 +1,999 @@\n",

@@ -1,4 +1,4 @@
-//! Long commands: they run as short ones do, up to the limit.
+//! Long commands run like short ones, up to the limit.
 
 use serde_json::json;
 use toolcrib::{Error, ErrorKind, Reply};
@@ -10,7 +10,7 @@ fn run(sandboxed: &Sandboxed, command: &str) -> Result<Reply, Error> {
 }
 
 #[test]
-fn a_long_here_document_arrives_whole() {
+fn long_here_document_is_complete() {
     let sandboxed = Sandboxed::new();
     let line = "a line of text with 'quotes' and $dollars\n";
     let text = line.repeat(200_000 / line.len());
@@ -22,15 +22,15 @@ fn a_long_here_document_arrives_whole() {
 }
 
 #[test]
-fn thousands_of_commands_run() {
+fn script_with_thousands_of_commands_runs() {
     let sandboxed = Sandboxed::new();
     let reply = run(&sandboxed, &format!("n=0\n{}echo $n", "n=$((n+1))\n".repeat(5_000)));
     assert!(reply.unwrap().output().starts_with("5000\n"));
 }
 
-/// A script has its name, its input, its options and its place in the session whatever its length.
+/// `$0`, stdin, options and session state do not depend on the length of a script.
 #[test]
-fn a_long_command_is_run_as_a_short_one() {
+fn long_command_runs_like_a_short_one() {
     let padding = format!(": '{}'\n", "x".repeat(1 << 20)).repeat(7);
     let script =
         "read -r line; echo \"$0 $line\"\nexport A=1; mkdir -p d; cd d\nset -e; false\necho no";
@@ -48,7 +48,7 @@ fn a_long_command_is_run_as_a_short_one() {
 }
 
 #[test]
-fn a_command_over_the_limit_is_refused_with_the_limit() {
+fn oversized_command_is_rejected() {
     let sandboxed = Sandboxed::new();
     let error = run(&sandboxed, &format!(": {}", "x".repeat(9 << 20))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);

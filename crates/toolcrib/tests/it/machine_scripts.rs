@@ -1,4 +1,4 @@
-//! The shell scripts of this machine as data: none that bash accepts is refused because it could not be read.
+//! Runs the policy on the shell scripts of this machine: none that bash accepts is denied as unparsed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,14 +7,14 @@ use toolcrib::Decision;
 
 use crate::sandboxed::Sandboxed;
 
-/// Where systems have scripts.
-const PLACES: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/etc"];
+/// Directories with scripts.
+const SCRIPT_DIRECTORIES: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/etc"];
 
-/// So many are tried, of at most so many bytes.
+/// Limits: number of scripts, and bytes of one.
 const MAX_SCRIPTS: usize = 400;
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Directories below a place: deep enough for packages, and soon done.
+/// Depth of the search: enough for packages, and fast.
 const MAX_DEPTH: usize = 5;
 
 #[test]
@@ -22,22 +22,22 @@ const MAX_DEPTH: usize = 5;
     clippy::print_stdout,
     reason = "how many scripts a machine has says what the test is worth"
 )]
-fn no_script_that_bash_accepts_is_refused_as_unreadable() {
+fn scripts_accepted_by_bash_are_parsed() {
     let sandboxed = Sandboxed::new();
     let mut scripts = Vec::new();
-    for place in PLACES {
+    for place in SCRIPT_DIRECTORIES {
         collect(Path::new(place), MAX_DEPTH, &mut scripts);
     }
     let (mut tried, mut whole, mut refused) = (0, 0, Vec::new());
     for path in scripts {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        if !accepts(&path) {
+        if !bash_accepts(&path) {
             continue;
         }
         let explanation = sandboxed.runtime.explain_command(&sandboxed.session, &text);
         tried += 1;
         whole += usize::from(explanation.commands.iter().all(|seen| seen.unparsed.is_none()));
-        // A script may do what is refused for what it does.
+        // A script may be denied for its effects.
         let is_for_its_deeds = ["danger", "protected"].contains(&explanation.rule.as_str());
         if explanation.decision != Decision::Allow && !is_for_its_deeds {
             refused.push(format!("{}: {}", path.display(), explanation.why));
@@ -47,7 +47,7 @@ fn no_script_that_bash_accepts_is_refused_as_unreadable() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
-/// Scripts of sh and bash below a directory, until there are enough.
+/// Collects scripts of sh and bash below a directory, up to the limit.
 fn collect(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
@@ -81,7 +81,7 @@ fn is_script(path: &Path) -> bool {
         || path.extension().is_some_and(|extension| extension == "sh")
 }
 
-fn accepts(path: &Path) -> bool {
+fn bash_accepts(path: &Path) -> bool {
     let mut bash = Command::new("bash");
     bash.arg("-n").arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     bash.status().is_ok_and(|status| status.success())

@@ -1,4 +1,4 @@
-//! The library through its public door.
+//! Tests of the library through its public interface.
 
 #![allow(
     clippy::disallowed_methods,
@@ -36,7 +36,7 @@ mod undo_since;
 
 use std::path::{Path, PathBuf};
 
-/// A directory that commands see as it is.
+/// A directory outside `/tmp`, which commands see as it is.
 fn command_directory() -> tempfile::TempDir {
     let place = toolcrib_testkit::command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
     tempfile::tempdir_in(place).unwrap()
@@ -53,7 +53,7 @@ fn workspace_runtime(top: &Path) -> toolcrib::Runtime {
         .unwrap()
 }
 
-/// A program that is the helper of a runtime.
+/// Path of a helper program.
 fn helper() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().and_then(Path::parent).unwrap().join("examples/helper")

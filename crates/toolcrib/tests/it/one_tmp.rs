@@ -1,4 +1,4 @@
-//! Commands and file tools of a session have the same `/tmp`, and no other session has it.
+//! Commands and file tools of a session share one private `/tmp`.
 
 use std::fs;
 use std::path::Path;
@@ -10,23 +10,23 @@ use toolcrib::{
     Session,
 };
 
-struct Stage {
+struct Fixture {
     top: tempfile::TempDir,
     runtime: Runtime,
     session: Session,
     notices: Arc<Mutex<Vec<String>>>,
 }
 
-impl Stage {
-    /// A workspace in a directory of the test.
-    fn new() -> Stage {
-        Stage::within(crate::command_directory(), |b| b)
+impl Fixture {
+    /// A workspace in a temporary directory.
+    fn new() -> Fixture {
+        Fixture::within(crate::command_directory(), |b| b)
     }
 
     fn within(
         top: tempfile::TempDir,
         more: impl FnOnce(toolcrib::RuntimeBuilder) -> toolcrib::RuntimeBuilder,
-    ) -> Stage {
+    ) -> Fixture {
         fs::create_dir_all(top.path().join("ws/.git/hooks")).unwrap();
         fs::create_dir_all(top.path().join("ws/.git/objects")).unwrap();
         fs::create_dir_all(top.path().join("ws/.git/refs")).unwrap();
@@ -41,57 +41,61 @@ impl Stage {
             .helper(crate::helper());
         let runtime = more(builder).build().unwrap();
         let session = runtime.session();
-        Stage { top, runtime, session, notices }
+        Fixture { top, runtime, session, notices }
     }
 
     fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
         self.runtime.call(&self.session, Call::new(tool, args), Options::default())
     }
 
-    fn says(&self, tool: &str, args: Value) -> String {
+    fn reply_text(&self, tool: &str, args: Value) -> String {
         let reply = self.call(tool, args.clone()).unwrap_or_else(|e| panic!("{tool} {args}: {e}"));
         reply.output().to_owned()
     }
 
-    fn kind(&self, tool: &str, args: Value) -> ErrorKind {
+    fn error_kind(&self, tool: &str, args: Value) -> ErrorKind {
         self.call(tool, args).unwrap_err().kind()
     }
 
     fn bash(&self, command: &str) -> String {
-        self.says("Bash", json!({"command": command}))
+        self.reply_text("Bash", json!({"command": command}))
     }
 
-    /// The session's temporary directory as commands and tools find it.
+    /// Path of the private directory as commands and tools see it.
     fn tmp(&self) -> String {
         self.bash("echo $TMPDIR").lines().next().unwrap().to_owned()
     }
 }
 
 #[test]
-fn what_a_command_writes_file_tools_see_and_change() {
-    let stage = Stage::new();
-    let tmp = stage.tmp();
+fn file_tools_share_tmp_with_commands() {
+    let fixture = Fixture::new();
+    let tmp = fixture.tmp();
     let at = |name: &str| format!("{tmp}/{name}");
-    stage.bash("mkdir $TMPDIR/d; printf 'a,needle\\nb\\n' > $TMPDIR/d/report.csv");
+    fixture.bash("mkdir $TMPDIR/d; printf 'a,needle\\nb\\n' > $TMPDIR/d/report.csv");
     let report = at("d/report.csv");
-    assert!(stage.says("Read", json!({"file_path": report})).contains("a,needle"));
-    assert!(stage.says("Grep", json!({"pattern": "needle", "path": tmp})).contains(&report));
-    assert!(stage.says("Glob", json!({"pattern": at("**/*.csv")})).contains(&report));
-    assert!(stage.says("LS", json!({"path": tmp, "recursive": true})).contains("report.csv"));
+    assert!(fixture.reply_text("Read", json!({"file_path": report})).contains("a,needle"));
+    assert!(
+        fixture.reply_text("Grep", json!({"pattern": "needle", "path": tmp})).contains(&report)
+    );
+    assert!(fixture.reply_text("Glob", json!({"pattern": at("**/*.csv")})).contains(&report));
+    assert!(
+        fixture.reply_text("LS", json!({"path": tmp, "recursive": true})).contains("report.csv")
+    );
     let edit = json!({"file_path": report, "old_string": "needle", "new_string": "thread"});
-    assert!(stage.says("Edit", edit).contains(&report));
-    assert!(stage.bash("cat $TMPDIR/d/report.csv").contains("a,thread"));
-    // And the reverse.
-    stage.says("Write", json!({"file_path": at("new/plan.md"), "content": "plan\n"}));
-    assert!(stage.bash("cat $TMPDIR/new/plan.md").contains("plan"));
+    assert!(fixture.reply_text("Edit", edit).contains(&report));
+    assert!(fixture.bash("cat $TMPDIR/d/report.csv").contains("a,thread"));
+    // In the other direction.
+    fixture.reply_text("Write", json!({"file_path": at("new/plan.md"), "content": "plan\n"}));
+    assert!(fixture.bash("cat $TMPDIR/new/plan.md").contains("plan"));
     let edits = json!([{"old_string": "plan", "new_string": "map"}]);
-    stage.says("MultiEdit", json!({"file_path": at("new/plan.md"), "edits": edits}));
+    fixture.reply_text("MultiEdit", json!({"file_path": at("new/plan.md"), "edits": edits}));
     let patch = format!(
         "*** Begin Patch\n*** Update File: {}\n@@\n-map\n+chart\n*** End Patch\n",
         at("new/plan.md")
     );
-    stage.says("ApplyPatch", json!({"patch": patch}));
-    assert!(stage.bash("cat $TMPDIR/new/plan.md").contains("chart"));
+    fixture.reply_text("ApplyPatch", json!({"patch": patch}));
+    assert!(fixture.bash("cat $TMPDIR/new/plan.md").contains("chart"));
     assert!(
         !Path::new(&at("new/plan.md")).exists() || !tmp.starts_with("/tmp"),
         "not the real one"
@@ -99,73 +103,78 @@ fn what_a_command_writes_file_tools_see_and_change() {
 }
 
 #[test]
-fn changes_there_are_undone_and_other_sessions_do_not_know_them() {
-    let stage = Stage::new();
-    let file = format!("{}/f.txt", stage.tmp());
-    stage.says("Write", json!({"file_path": file, "content": "one\n"}));
-    stage.says("Edit", json!({"file_path": file, "old_string": "one", "new_string": "two"}));
-    let history = stage.says("History", json!({}));
+fn tmp_changes_can_be_undone_only_by_their_session() {
+    let fixture = Fixture::new();
+    let file = format!("{}/f.txt", fixture.tmp());
+    fixture.reply_text("Write", json!({"file_path": file, "content": "one\n"}));
+    fixture
+        .reply_text("Edit", json!({"file_path": file, "old_string": "one", "new_string": "two"}));
+    let history = fixture.reply_text("History", json!({}));
     assert!(history.contains(&format!("Edit: {file}")), "{history}");
-    assert!(stage.says("Undo", json!({})).contains(&file));
-    assert!(stage.bash("cat $TMPDIR/f.txt").contains("one"));
-    stage.says("Undo", json!({}));
-    assert!(stage.bash("ls $TMPDIR").contains("[no output]"));
-    let other = stage.runtime.session();
+    assert!(fixture.reply_text("Undo", json!({})).contains(&file));
+    assert!(fixture.bash("cat $TMPDIR/f.txt").contains("one"));
+    fixture.reply_text("Undo", json!({}));
+    assert!(fixture.bash("ls $TMPDIR").contains("[no output]"));
+    let other = fixture.runtime.session();
     let call = Call::new("History", json!({}));
-    let known = stage.runtime.call(&other, call, Options::default()).unwrap();
+    let known = fixture.runtime.call(&other, call, Options::default()).unwrap();
     assert!(known.output().contains("No file was changed yet"), "{}", known.output());
-    assert!(stage.runtime.history().unwrap().is_empty());
+    assert!(fixture.runtime.history().unwrap().is_empty());
 }
 
 #[test]
-fn another_session_has_another_one() {
-    let stage = Stage::new();
-    stage.bash("echo mine > $TMPDIR/mine.txt");
-    let file = format!("{}/mine.txt", stage.tmp());
-    let other = stage.runtime.session();
+fn each_session_has_its_own_tmp() {
+    let fixture = Fixture::new();
+    fixture.bash("echo mine > $TMPDIR/mine.txt");
+    let file = format!("{}/mine.txt", fixture.tmp());
+    let other = fixture.runtime.session();
     let read = Call::new("Read", json!({"file_path": file}));
-    assert!(stage.runtime.call(&other, read, Options::default()).is_err());
+    assert!(fixture.runtime.call(&other, read, Options::default()).is_err());
 }
 
 #[test]
-fn beside_a_root_in_tmp_is_the_sessions_tmp() {
-    let stage = Stage::within(tempfile::tempdir().unwrap(), |b| b);
-    if stage.tmp() != "/tmp" {
+fn tmp_beside_a_root_in_tmp_is_private() {
+    let fixture = Fixture::within(tempfile::tempdir().unwrap(), |b| b);
+    if fixture.tmp() != "/tmp" {
         return;
     }
-    fs::write(stage.top.path().join("real.txt"), "real\n").unwrap();
-    stage.bash("echo x > ../sibling.txt");
-    let sibling = stage.top.path().join("sibling.txt").display().to_string();
+    fs::write(fixture.top.path().join("real.txt"), "real\n").unwrap();
+    fixture.bash("echo x > ../sibling.txt");
+    let sibling = fixture.top.path().join("sibling.txt").display().to_string();
     for path in ["../sibling.txt", sibling.as_str()] {
-        assert!(stage.says("Read", json!({"file_path": path})).contains('x'), "{path}");
+        assert!(fixture.reply_text("Read", json!({"file_path": path})).contains('x'), "{path}");
     }
     assert!(!Path::new(&sibling).exists());
-    let missing = stage.call("Read", json!({"file_path": "../real.txt"})).unwrap_err();
+    let missing = fixture.call("Read", json!({"file_path": "../real.txt"})).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
     assert!(missing.text().contains("/tmp is this session's own"), "{missing}");
-    stage.says("Write", json!({"file_path": "../made.txt", "content": "made\n"}));
-    assert!(stage.bash("cat ../made.txt").contains("made"));
-    // The root itself is the root, by every way to it.
-    let ws = stage.top.path().join("ws");
+    fixture.reply_text("Write", json!({"file_path": "../made.txt", "content": "made\n"}));
+    assert!(fixture.bash("cat ../made.txt").contains("made"));
+    // Every path to the root leads to the root.
+    let ws = fixture.top.path().join("ws");
     for path in [ws.join("in.txt"), ws.join("../ws/in.txt"), "/tmp/../tmp".into()] {
-        let path = match path.ends_with("tmp") {
-            true => path.join(ws.strip_prefix("/tmp").unwrap()).join("in.txt"),
-            false => path,
+        let path = if path.ends_with("tmp") {
+            path.join(ws.strip_prefix("/tmp").unwrap()).join("in.txt")
+        } else {
+            path
         };
-        assert!(stage.says("Read", json!({"file_path": path})).contains("inside"), "{path:?}");
+        assert!(
+            fixture.reply_text("Read", json!({"file_path": path})).contains("inside"),
+            "{path:?}"
+        );
     }
-    stage.says("Write", json!({"file_path": ws.join("out.txt"), "content": "out\n"}));
+    fixture.reply_text("Write", json!({"file_path": ws.join("out.txt"), "content": "out\n"}));
     assert!(ws.join("out.txt").exists());
 }
 
 #[test]
-fn links_that_a_command_plants_lead_nowhere_else() {
-    let stage = Stage::new();
-    let tmp = stage.tmp();
-    let (top, ws) = (stage.top.path(), stage.top.path().join("ws"));
+fn symlinks_in_tmp_cannot_escape() {
+    let fixture = Fixture::new();
+    let tmp = fixture.tmp();
+    let (top, ws) = (fixture.top.path(), fixture.top.path().join("ws"));
     fs::create_dir(top.join("out")).unwrap();
     fs::write(top.join("out/canary"), "canary\n").unwrap();
-    stage.bash(&format!(
+    fixture.bash(&format!(
         "cd $TMPDIR; ln -s {0}/out out; ln -s {1} ws; ln -s {0}/state state; ln -s /proc/self p; \
          ln -s {2}/../{2}/../..{1}/$(echo .git)/config git; ln -s loop loop",
         top.display(),
@@ -173,8 +182,8 @@ fn links_that_a_command_plants_lead_nowhere_else() {
         tmp,
     ));
     let at = |name: &str| format!("{tmp}/{name}");
-    assert!(stage.says("Read", json!({"file_path": at("out/canary")})).contains("canary"));
-    assert!(stage.says("Read", json!({"file_path": at("ws/in.txt")})).contains("inside"));
+    assert!(fixture.reply_text("Read", json!({"file_path": at("out/canary")})).contains("canary"));
+    assert!(fixture.reply_text("Read", json!({"file_path": at("ws/in.txt")})).contains("inside"));
     for (path, kind) in [
         ("out/new.txt", ErrorKind::OutsideWorkspace),
         ("out/canary", ErrorKind::OutsideWorkspace),
@@ -186,41 +195,44 @@ fn links_that_a_command_plants_lead_nowhere_else() {
         ("loop", ErrorKind::Io),
     ] {
         let args = json!({"file_path": at(path), "content": "x"});
-        assert_eq!(stage.kind("Write", args), kind, "{path}");
+        assert_eq!(fixture.error_kind("Write", args), kind, "{path}");
     }
     for path in ["p/environ", "state/log", "loop"] {
-        assert!(stage.call("Read", json!({"file_path": at(path)})).is_err(), "{path}");
+        assert!(fixture.call("Read", json!({"file_path": at(path)})).is_err(), "{path}");
     }
     assert_eq!(fs::read_to_string(top.join("out/canary")).unwrap(), "canary\n");
     assert_eq!(fs::read_to_string(ws.join(".git/config")).unwrap(), "[core]\n");
 }
 
 #[test]
-fn it_does_not_depend_on_what_is_read_outside() {
+fn tmp_is_accessible_when_outside_reads_are_denied() {
     let top = crate::command_directory();
-    let stage = Stage::within(top, |builder| builder.outside(Outside::Deny));
-    let tmp = stage.tmp();
-    stage.bash("echo x > $TMPDIR/x; ln -s /etc $TMPDIR/etc");
-    assert!(stage.says("Read", json!({"file_path": format!("{tmp}/x")})).contains('x'));
+    let fixture = Fixture::within(top, |builder| builder.outside(Outside::Deny));
+    let tmp = fixture.tmp();
+    fixture.bash("echo x > $TMPDIR/x; ln -s /etc $TMPDIR/etc");
+    assert!(fixture.reply_text("Read", json!({"file_path": format!("{tmp}/x")})).contains('x'));
     let out = format!("{tmp}/etc/passwd");
-    assert_eq!(stage.kind("Read", json!({"file_path": out})), ErrorKind::OutsideWorkspace);
-    assert_eq!(stage.kind("Read", json!({"file_path": "/etc"})), ErrorKind::OutsideWorkspace);
+    assert_eq!(fixture.error_kind("Read", json!({"file_path": out})), ErrorKind::OutsideWorkspace);
+    assert_eq!(
+        fixture.error_kind("Read", json!({"file_path": "/etc"})),
+        ErrorKind::OutsideWorkspace
+    );
 }
 
 #[test]
-fn a_command_may_begin_and_end_there() {
-    let stage = Stage::new();
-    let tmp = stage.tmp();
-    assert!(stage.says("Bash", json!({"command": "pwd", "cwd": tmp})).contains(&tmp));
-    stage.bash("cd $TMPDIR");
-    assert!(stage.bash("pwd").contains(&tmp));
+fn tmp_can_be_the_working_directory() {
+    let fixture = Fixture::new();
+    let tmp = fixture.tmp();
+    assert!(fixture.reply_text("Bash", json!({"command": "pwd", "cwd": tmp})).contains(&tmp));
+    fixture.bash("cd $TMPDIR");
+    assert!(fixture.bash("pwd").contains(&tmp));
 }
 
 #[test]
-fn the_end_of_a_session_tells_what_was_left_there() {
-    let stage = Stage::new();
-    stage.bash("true");
-    let Stage { runtime, session, notices, top } = stage;
+fn session_end_reports_files_left_in_tmp() {
+    let fixture = Fixture::new();
+    fixture.bash("true");
+    let Fixture { runtime, session, notices, top } = fixture;
     drop(session);
     assert!(notices.lock().unwrap().is_empty(), "nothing was left");
     let session = runtime.session();
@@ -236,32 +248,32 @@ fn the_end_of_a_session_tells_what_was_left_there() {
 }
 
 #[test]
-fn without_a_sandbox_it_is_the_real_one() {
+fn tmp_is_the_real_one_without_a_sandbox() {
     let top = tempfile::tempdir().unwrap();
     fs::write(top.path().join("real.txt"), "real\n").unwrap();
-    let stage = Stage::within(top, |builder| builder.profile(Profile::Open));
-    assert!(stage.says("Read", json!({"file_path": "../real.txt"})).contains("real"));
-    stage.says("Write", json!({"file_path": "../made.txt", "content": "made\n"}));
-    assert!(stage.top.path().join("made.txt").exists());
-    assert!(stage.says("Undo", json!({})).contains("made.txt"));
-    assert!(!stage.top.path().join("made.txt").exists());
+    let fixture = Fixture::within(top, |builder| builder.profile(Profile::Open));
+    assert!(fixture.reply_text("Read", json!({"file_path": "../real.txt"})).contains("real"));
+    fixture.reply_text("Write", json!({"file_path": "../made.txt", "content": "made\n"}));
+    assert!(fixture.top.path().join("made.txt").exists());
+    assert!(fixture.reply_text("Undo", json!({})).contains("made.txt"));
+    assert!(!fixture.top.path().join("made.txt").exists());
 }
 
 #[test]
-fn the_first_command_begins_in_a_directory_without_a_slash_at_its_end() {
-    let stage = Stage::new();
-    let said = stage.bash("echo \"$PWD\"; pwd");
-    let ws = fs::canonicalize(stage.top.path().join("ws")).unwrap();
-    assert_eq!(said, format!("{0}\n{0}\n", ws.display()));
+fn pwd_has_no_trailing_slash() {
+    let fixture = Fixture::new();
+    let text = fixture.bash("echo \"$PWD\"; pwd");
+    let ws = fs::canonicalize(fixture.top.path().join("ws")).unwrap();
+    assert_eq!(text, format!("{0}\n{0}\n", ws.display()));
 }
 
-/// Nobody is asked about the session's own directory.
+/// The private directory needs no approval.
 #[test]
-fn nothing_there_is_asked_about_that_would_not_be_inside() {
-    let stage = Stage::new();
+fn tmp_needs_no_more_approval_than_a_root() {
+    let fixture = Fixture::new();
     let asked = |question: &Question<'_>| panic!("asked: {}", question.why);
     let approver = |question: &Question<'_>| -> Answer { asked(question) };
     let options = Options { approver: &approver, ..Options::default() };
-    let args = json!({"file_path": format!("{}/x", stage.tmp()), "content": "x"});
-    stage.runtime.call(&stage.session, Call::new("Write", args), options).unwrap();
+    let args = json!({"file_path": format!("{}/x", fixture.tmp()), "content": "x"});
+    fixture.runtime.call(&fixture.session, Call::new("Write", args), options).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What lies outside the workspace: read as commands read it, never a secret, and written only after a yes.
+//! Paths outside the workspace: readable like for commands, never a secret, writable only after approval.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -66,7 +66,7 @@ impl Machine {
         self.call("Read", json!({"file_path": path.as_ref()}))
     }
 
-    /// Makes a call with somebody there who answers; tells the reasons that were given.
+    /// Makes a call with an approver that gives this answer. Returns the reasons of the questions.
     fn ask(&self, answer: &Answer, tool: &str, args: Value) -> (Result<Reply, Error>, Vec<String>) {
         let whys = Mutex::new(Vec::new());
         let approver = |question: &Question<'_>| {
@@ -80,15 +80,15 @@ impl Machine {
 }
 
 fn assert_no_secret(machine: &Machine, tool: &str, args: Value) {
-    let said = match machine.call(tool, args.clone()) {
+    let text = match machine.call(tool, args.clone()) {
         Ok(reply) => reply.output().to_owned(),
         Err(error) => error.text(),
     };
-    assert!(!said.contains("SECRET"), "{tool} {args}: {said}");
+    assert!(!text.contains("SECRET"), "{tool} {args}: {text}");
 }
 
 #[test]
-fn no_name_leads_to_a_secret() {
+fn no_path_spelling_reads_a_secret() {
     let machine = Machine::new();
     let home = machine.at("home");
     symlink(home.join(".ssh"), machine.at("lib/keys")).unwrap();
@@ -96,7 +96,7 @@ fn no_name_leads_to_a_secret() {
     symlink(machine.at("lib/keys/id_rsa"), machine.at("ws/key")).unwrap();
     symlink("../lib/up/.ssh", machine.at("ws/dir")).unwrap();
     fs::hard_link(home.join(".netrc"), machine.at("lib/hard")).unwrap();
-    // A secret place that becomes a link while the server runs.
+    // A secret path that becomes a symlink while the server runs.
     fs::create_dir(machine.at("vault")).unwrap();
     fs::write(machine.at("vault/credentials"), "SECRET\n").unwrap();
     symlink(machine.at("vault"), home.join(".aws")).unwrap();
@@ -142,7 +142,7 @@ fn no_name_leads_to_a_secret() {
 }
 
 #[test]
-fn searches_and_lists_outside_pass_over_secrets() {
+fn searches_and_listings_outside_skip_secrets() {
     let machine = Machine::new();
     let top = machine.top.path();
     symlink(machine.at("home/.ssh/id_rsa"), machine.at("lib/key")).unwrap();
@@ -152,9 +152,9 @@ fn searches_and_lists_outside_pass_over_secrets() {
     let args = json!({"pattern": "**/*", "path": top, "hidden": true, "ignored": true});
     let listed = machine.call("Glob", args).unwrap();
     let tree = machine.call("LS", json!({"path": top, "recursive": true, "depth": 9})).unwrap();
-    for said in [found.output(), listed.output()] {
+    for text in [found.output(), listed.output()] {
         for name in ["id_rsa", "hosts.yml", "lib/key\n"] {
-            assert!(!said.contains(name), "{name}: {said}");
+            assert!(!text.contains(name), "{name}: {text}");
         }
     }
     assert!(!tree.output().contains("hosts.yml") && !tree.output().contains("id_rsa ("));
@@ -166,7 +166,7 @@ fn searches_and_lists_outside_pass_over_secrets() {
 }
 
 #[test]
-fn a_bind_mount_of_a_secret_is_a_secret() {
+fn bind_mount_of_a_secret_is_hidden() {
     let machine = Machine::new();
     let mount = |from: &str, to: &str| {
         fs::create_dir_all(machine.at(to)).unwrap();
@@ -196,7 +196,7 @@ fn a_bind_mount_of_a_secret_is_a_secret() {
 }
 
 #[test]
-fn a_link_that_is_swapped_while_it_is_read_leads_to_no_secret() {
+fn swapped_symlink_does_not_read_a_secret() {
     let machine = Machine::new();
     let (link, spare) = (machine.at("lib/swap"), machine.at("lib/spare"));
     symlink(machine.at("lib/json"), &link).unwrap();
@@ -223,7 +223,7 @@ fn a_link_that_is_swapped_while_it_is_read_leads_to_no_secret() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_at_once() {
+fn special_files_are_rejected_at_once() {
     let machine = Machine::new();
     let fifo = machine.at("lib/fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -237,21 +237,21 @@ fn what_is_no_file_is_refused_at_once() {
 }
 
 #[test]
-fn the_whole_system_is_searched_within_the_limits() {
+fn search_of_the_whole_system_is_bounded() {
     let limits = toolcrib::Limits {
         search_time: std::time::Duration::from_millis(200),
         ..toolcrib::Limits::default()
     };
     let machine = Machine::with(|builder, _| builder.limits(limits));
     let args = json!({"pattern": "no such line anywhere at all", "path": "/"});
-    let said = machine.call("Grep", args).unwrap().output().to_owned();
-    assert!(!said.contains("/proc/") && !said.contains("/sys/"), "{said}");
+    let text = machine.call("Grep", args).unwrap().output().to_owned();
+    assert!(!text.contains("/proc/") && !text.contains("/sys/"), "{text}");
     let found = machine.call("Glob", json!({"pattern": "/**/*.nosuchname"})).unwrap();
     assert!(!found.output().contains("/proc/"), "{}", found.output());
 }
 
 #[test]
-fn rules_hold_outside_too() {
+fn rules_apply_outside_the_workspace() {
     let machine = Machine::with(|builder, top| {
         let rules = format!(
             "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"{0}/lib/json\"]\n\
@@ -273,7 +273,7 @@ fn rules_hold_outside_too() {
 }
 
 #[test]
-fn a_yes_opens_the_directory_for_the_session() {
+fn approval_opens_the_directory_for_the_session() {
     let machine = Machine::new();
     let file = |name: &str| machine.at("other/src").join(name).display().to_string();
     let write = |name: &str| json!({"file_path": file(name), "content": "x\n"});
@@ -283,10 +283,10 @@ fn a_yes_opens_the_directory_for_the_session() {
     let (no, _) = machine.ask(&Answer::Deny(String::new()), "Write", write("a"));
     assert_eq!(no.unwrap_err().kind(), ErrorKind::Denied);
     let (yes, asked) = machine.ask(&Answer::Allow, "Write", write("a"));
-    let said = yes.unwrap().output().to_owned();
+    let text = yes.unwrap().output().to_owned();
     assert!(asked[0].contains(&format!("yes opens {}", machine.at("other/src").display())));
-    assert!(said.contains("commands still cannot write there"), "{said}");
-    // The directory is open, and what is beneath it; nothing beside it is.
+    assert!(text.contains("commands still cannot write there"), "{text}");
+    // The directory and its contents are open; its siblings are not.
     let edit = json!({"file_path": file("main.rs"), "old_string": "main", "new_string": "start"});
     machine.call("Edit", edit).unwrap();
     machine.call("Write", write("deep/b")).unwrap();
@@ -294,7 +294,7 @@ fn a_yes_opens_the_directory_for_the_session() {
     assert_eq!(machine.call("Write", beside).unwrap_err().kind(), ErrorKind::OutsideWorkspace);
     let command = format!("echo x > {}", file("d"));
     assert!(machine.call("Bash", json!({"command": command})).is_err());
-    // All of it can be taken back.
+    // All of these changes can be undone.
     let history = machine.call("History", json!({})).unwrap().output().to_owned();
     assert!(history.contains("main.rs") && history.contains("deep/b"), "{history}");
     machine.call("Undo", json!({"steps": 3})).unwrap();
@@ -307,7 +307,7 @@ fn a_yes_opens_the_directory_for_the_session() {
 }
 
 #[test]
-fn a_yes_to_a_file_in_the_home_opens_that_file_alone() {
+fn approval_of_a_file_in_home_opens_only_that_file() {
     let machine = Machine::new();
     let write = |name: &str| json!({"file_path": format!("~/{name}"), "content": "x\n"});
     let (yes, _) = machine.ask(&Answer::AllowForSession, "Write", write("notes.txt"));
@@ -322,7 +322,7 @@ fn a_yes_to_a_file_in_the_home_opens_that_file_alone() {
 }
 
 #[test]
-fn protected_names_are_protected_outside_too() {
+fn protected_names_apply_outside_the_workspace() {
     let machine = Machine::new();
     fs::create_dir_all(machine.at("other/.git/hooks")).unwrap();
     for name in ["other/.git/hooks/pre-commit", "other/.vscode/tasks.json"] {
@@ -333,7 +333,7 @@ fn protected_names_are_protected_outside_too() {
 }
 
 #[test]
-fn each_profile_and_setting_decides_as_it_says() {
+fn profile_and_setting_decide_on_outside_access() {
     use ErrorKind::{Denied, OutsideWorkspace};
     for (profile, outside, expected) in [
         (Profile::Workspace, None, None),
@@ -360,7 +360,7 @@ fn each_profile_and_setting_decides_as_it_says() {
 }
 
 #[test]
-fn a_home_as_root_hides_its_keys() {
+fn home_as_root_hides_keys() {
     let machine = Machine::with(|builder, top| builder.root(top.join("home")));
     for path in [machine.at("home/.ssh/id_rsa"), "~/.netrc".into()] {
         assert_eq!(machine.read(&path).unwrap_err().kind(), ErrorKind::Protected, "{path:?}");

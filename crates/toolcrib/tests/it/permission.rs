@@ -1,4 +1,4 @@
-//! Asking, and what becomes of the answer.
+//! Approval questions and their answers.
 
 use std::sync::Mutex;
 
@@ -18,7 +18,7 @@ fn edit(old: &str, new: &str) -> Call {
     Call::new("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new}))
 }
 
-/// Makes calls in one session, with the same answer to each question; gives back what was asked.
+/// Makes calls in one session with the same answer to each question. Returns the questions.
 fn ask(
     runtime: &Runtime,
     calls: Vec<Call>,
@@ -38,7 +38,7 @@ fn ask(
 }
 
 #[test]
-fn who_is_asked_sees_the_diff_before_it_happens() {
+fn question_contains_the_diff() {
     let (directory, runtime) = workspace();
     let (replies, asked) = ask(&runtime, vec![edit("one", "two")], Answer::Deny("Not now.".into()));
     assert!(asked[0].starts_with("Edit: write /"), "{}", asked[0]);
@@ -49,9 +49,10 @@ fn who_is_asked_sees_the_diff_before_it_happens() {
     assert_eq!(std::fs::read(directory.path().join("a.txt")).unwrap(), b"one\n");
 }
 
-/// Tags, direction marks and the like are shown in all that a person decides by, emoji sequences included.
+/// Tag characters, direction marks and the like are escaped in all parts of a question, even in emoji
+/// sequences.
 #[test]
-fn a_question_shows_every_invisible_character() {
+fn question_escapes_invisible_characters() {
     let (_directory, runtime) = workspace();
     let texts = Mutex::new(Vec::new());
     let approver = |question: &Question<'_>| {
@@ -74,7 +75,7 @@ fn a_question_shows_every_invisible_character() {
 }
 
 #[test]
-fn once_is_asked_again_and_a_session_is_not() {
+fn allow_once_asks_again_and_allow_for_session_does_not() {
     let (_directory, runtime) = workspace();
     let calls = || vec![edit("one", "two"), edit("two", "one")];
     let (replies, asked) = ask(&runtime, calls(), Answer::Allow);
@@ -88,7 +89,7 @@ fn once_is_asked_again_and_a_session_is_not() {
 }
 
 #[test]
-fn a_cancelled_call_does_nothing() {
+fn cancelled_call_changes_nothing() {
     let (directory, runtime) = workspace();
     let cancel = Cancel::new();
     cancel.cancel();
@@ -102,9 +103,9 @@ fn a_cancelled_call_does_nothing() {
     assert_eq!(std::fs::read(directory.path().join("a.txt")).unwrap(), b"one\n");
 }
 
-/// What somebody agrees to is shown to its last line, however long it is.
+/// The approver sees the whole change, however long it is.
 #[test]
-fn a_long_change_is_shown_whole() {
+fn long_change_is_shown_completely() {
     let (_directory, runtime) = workspace();
     let content = "line\n".repeat(20_000) + "rm -rf ~\n";
     let call = Call::new("Write", json!({"file_path": "long.sh", "content": content}));
@@ -112,9 +113,9 @@ fn a_long_change_is_shown_whole() {
     assert!(asked[0].ends_with("+rm -rf ~\n"));
 }
 
-/// Two who want to know wait for each other, and one who gives up meanwhile need not wait.
+/// Two calls that ask wait for each other, and a cancelled call stops waiting.
 #[test]
-fn questions_come_one_after_the_other_and_waiting_can_be_cancelled() {
+fn questions_are_serialized_and_waiting_is_cancellable() {
     let (directory, runtime) = workspace();
     std::fs::write(directory.path().join("b.txt"), "one\n").unwrap();
     let session = runtime.session();
@@ -157,7 +158,7 @@ fn questions_come_one_after_the_other_and_waiting_can_be_cancelled() {
 }
 
 #[test]
-fn always_and_never_hold_in_the_session_for_the_files_of_the_rule() {
+fn always_and_never_apply_to_the_files_of_the_rule() {
     let elsewhere =
         || Call::new("Edit", json!({"file_path": "b.txt", "old_string": "one", "new_string": "2"}));
     let calls = || vec![edit("one", "two"), edit("two", "one"), elsewhere()];
@@ -176,7 +177,7 @@ fn always_and_never_hold_in_the_session_for_the_files_of_the_rule() {
 }
 
 #[test]
-fn nobody_there_is_told_which_rule_would_allow_it() {
+fn denial_without_approver_names_the_rule() {
     let (directory, runtime) = workspace();
     let error = runtime.call(&runtime.session(), edit("one", "two"), Options::default());
     let error = error.unwrap_err();

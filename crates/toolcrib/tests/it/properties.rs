@@ -1,4 +1,4 @@
-//! What holds for any input.
+//! Properties for arbitrary input.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ fn workspace(content: &[u8]) -> (tempfile::TempDir, Runtime) {
     (directory, runtime)
 }
 
-/// JSON of any shape, with the words in it that mean something to a tool.
+/// Arbitrary JSON that contains names of fields and values of tools.
 fn any_json() -> impl Strategy<Value = Value> {
     let words = prop_oneof![
         Just("a.txt".to_owned()),
@@ -39,7 +39,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Arguments that look like a tool's, and others.
+/// Arguments that resemble a tool's, and others.
 fn any_arguments() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec![
         "file_path",
@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_arguments_are_an_internal_error_or_an_endless_reply(
+    fn any_arguments_give_a_bounded_reply_and_no_internal_error(
         tool in prop::sample::select(vec!["Read", "Edit"]),
         args in any_arguments(),
         dry_run in any::<bool>(),
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edit_changes_its_range_and_no_byte_more(
+    fn edit_changes_only_its_range(
         before in any_bytes(), old in "[ab\\n\u{e9}]{1,6}", after in any_bytes(), new in "[xy]{0,8}",
     ) {
         let was = [before.as_slice(), old.as_bytes(), after.as_slice()].concat();
@@ -93,14 +93,15 @@ proptest! {
                 prop_assert_eq!(now, expected);
             }
             Ok(_) => {
-                // In another encoding the text may stand elsewhere; what is around it stays all the same.
+                // In another encoding the text may occur elsewhere; the surrounding bytes must still be
+                // unchanged.
                 let front = was.iter().zip(&now).take_while(|(a, b)| a == b).count();
                 let back = was[front..].iter().rev().zip(now[front..].iter().rev());
                 let back = back.take_while(|(a, b)| a == b).count();
                 prop_assert!(was.len() - front - back <= old.len() * 2, "{:?} became {:?}", was, now);
             }
             Err(error) => {
-                // Bytes of two encodings in one file read as one of them, in which the text may not stand.
+                // A file with bytes of two encodings is read in one of them, in which the text may not occur.
                 let expected = [ErrorKind::Ambiguous, ErrorKind::NoMatch, ErrorKind::Unsupported];
                 let utf8 = std::str::from_utf8(&was).is_ok();
                 let known = if utf8 { &expected[..1] } else { &expected[..] };
@@ -111,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn every_line_of_a_text_is_shown_under_its_number(
+    fn read_shows_every_line_with_its_number(
         lines in proptest::collection::vec("[a-z\u{e9} ]{0,12}", 1..40), offset in 1usize..40, limit in 1usize..40,
     ) {
         let (_directory, runtime) = workspace((lines.join("\n") + "\n").as_bytes());
@@ -132,7 +133,7 @@ proptest! {
     }
 }
 
-/// Bytes of no encoding in particular, with line ends of all kinds.
+/// Bytes in no particular encoding, with all kinds of line ends.
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         3 => Just(b'z'), 2 => Just(b'\n'), 1 => Just(0xe9), 1 => Just(0xff), 1 => any::<u8>(),

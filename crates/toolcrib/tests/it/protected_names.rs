@@ -1,4 +1,4 @@
-//! Names that make programs run code: no command makes them, whatever way it takes.
+//! Commands cannot create protected files, in any way.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,9 +15,9 @@ impl Sandboxed {
         self.top.path().join("ws").join(name)
     }
 
-    /// Runs a command, however it ends, and answers all that was said. Names are hidden from whoever reads the
-    /// command: they are decided on when they are used.
-    fn says(&self, command: &str) -> String {
+    /// Runs a command and returns the reply or error text. Names are hidden from the command parser, so that
+    /// the decision is made when they are used.
+    fn output(&self, command: &str) -> String {
         let unread =
             command.replace(".git", "${G}").replace("config", "${C}").replace("hooks", "${H}");
         let unread = unread.replace("${G}${C}", ".gitconfig").replace(".vscode", "${V}");
@@ -33,8 +33,8 @@ impl Sandboxed {
         }
     }
 
-    /// Git, run by the user outside, runs no program that a command named `touch MARK`.
-    fn git_runs_nothing(&self, directory: &str) {
+    /// Asserts that git, run by the user outside, runs no program (`touch MARK`) that a command configured.
+    fn assert_git_runs_nothing(&self, directory: &str) {
         let status = std::process::Command::new("git")
             .args(["-c", "safe.directory=*", "-c", "safe.bareRepository=all", "status"])
             .current_dir(self.ws(directory))
@@ -45,33 +45,33 @@ impl Sandboxed {
     }
 }
 
-/// An evil configuration, as the text of a command that prints it.
-fn evil(here: &Sandboxed) -> String {
+/// A command text that prints a malicious configuration.
+fn evil_configuration(here: &Sandboxed) -> String {
     let mark = here.top.path().join("MARK");
     format!("printf '[core]\\n\\tfsmonitor = touch {}; false\\n'", mark.display())
 }
 
 #[test]
-fn no_command_makes_one_and_the_reply_says_so() {
+fn commands_cannot_create_protected_files() {
     let here = Sandboxed::new();
-    let said = here.says(
+    let text = here.output(
         "for f in $(echo .envrc sub/.vscode/tasks.json .mcp.json); do mkdir -p $(dirname $f); echo x > $f; done; true",
     );
     for name in [".envrc", "sub/.vscode/tasks.json", ".mcp.json"] {
         assert!(!here.ws(name).exists(), "{name}");
-        assert!(said.contains(name), "{said}");
+        assert!(text.contains(name), "{text}");
     }
-    assert!(said.contains("allow_protected"), "{said}");
-    // A file of the user's is not written.
+    assert!(text.contains("allow_protected"), "{text}");
+    // An existing file of the user is not written.
     fs::write(here.ws(".envrc"), "mine").unwrap();
     for command in ["echo x > $f", "mv $f x", "ln $f x", "chmod +x $f", "truncate -s0 $f"] {
-        here.refused(&format!("f=$(echo .envrc); {command}"));
+        here.assert_denied(&format!("f=$(echo .envrc); {command}"));
     }
     assert_eq!(here.read("ws/.envrc"), "mine");
 }
 
 #[test]
-fn no_link_and_no_rename_makes_one() {
+fn links_and_renames_cannot_create_protected_files() {
     let here = Sandboxed::new();
     here.bash("mkdir -p vs cur && echo '{}' > vs/tasks.json && echo '{}' > cur/mcp.json").unwrap();
     for command in [
@@ -86,20 +86,20 @@ fn no_link_and_no_rename_makes_one() {
         "exec 3> vs/x; ln /proc/self/fd/3 .envrc || ln -L /proc/self/fd/3 .envrc",
         "mkdir .cursor && mv --exchange cur .cursor || mv -T cur .cursor",
     ] {
-        here.refused(command);
+        here.assert_denied(command);
     }
     assert!(here.ws(".vscode").is_dir() && !here.ws(".vscode").is_symlink());
     assert_eq!(here.read("ws/.vscode/tasks.json"), "canary");
     assert!(!here.ws(".cursor/mcp.json").exists());
-    // A file can be removed, and Undo has it; nothing else gets its place.
-    here.refused("rm -r .vscode; ln -sT vs .vscode");
+    // A file can be removed, since Undo can restore it; it cannot be replaced.
+    here.assert_denied("rm -r .vscode; ln -sT vs .vscode");
     assert!(!here.ws(".vscode").is_symlink());
-    // An ordinary directory of that name is no matter.
+    // An ordinary directory of that name is allowed.
     here.bash("mkdir plain && mv plain .zed && echo x > .zed/notes").unwrap();
 }
 
 #[test]
-fn no_number_of_other_names_is_in_the_way() {
+fn many_other_files_do_not_weaken_protection() {
     let here = Sandboxed::new();
     here.bash(
         "mkdir many && cd many && seq 30000 | xargs touch; cd ..; mkdir -p $(seq -f 'd/%.0f' 600)",
@@ -107,13 +107,13 @@ fn no_number_of_other_names_is_in_the_way() {
     .unwrap();
     here.bash("seq 11000 | xargs touch; git init -q pkg").unwrap();
     for name in [".git/hooks/pre-commit", "pkg/.git/hooks/pre-commit", "d/600/.vscode/tasks.json"] {
-        here.refused(&format!("f=$(echo {name}); mkdir -p $(dirname $f); echo x > $f"));
+        here.assert_denied(&format!("f=$(echo {name}); mkdir -p $(dirname $f); echo x > $f"));
         assert!(!here.ws(name).exists(), "{name}");
     }
 }
 
 #[test]
-fn what_a_command_leaves_behind_makes_none_either() {
+fn background_processes_cannot_create_protected_files() {
     let here = Sandboxed::new();
     let late = "git init -q sub; (sleep 0.3; for f in $(echo sub/.git/hooks/pre-commit .envrc .vscode/mcp.json); do echo x > $f; done; echo x > finished) > /dev/null 2>&1 & sleep 0.1";
     here.bash(late).unwrap();
@@ -131,7 +131,7 @@ fn what_a_command_leaves_behind_makes_none_either() {
 }
 
 #[test]
-fn a_repository_is_made_and_used_and_removed() {
+fn commands_can_create_use_and_remove_a_repository() {
     let here = Sandboxed::new();
     here.bash(&format!(
         "git init -q r && cd r && git config user.name me && {GIT} commit -q --allow-empty -m one && \
@@ -151,7 +151,7 @@ fn a_repository_is_made_and_used_and_removed() {
 }
 
 #[test]
-fn a_configuration_is_written_if_it_runs_nothing() {
+fn harmless_git_configuration_is_allowed() {
     let here = Sandboxed::new();
     fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     fs::write(here.ws(".git/config"), "[core]\n\tbare = false\n").unwrap();
@@ -165,14 +165,14 @@ fn a_configuration_is_written_if_it_runs_nothing() {
         "git config alias.x '!evil'",
         "echo '[remote \"o\"]uploadpack=touch X;git-upload-pack #]' > c && cat .git/config >> c && mv c .git/config",
     ] {
-        let said = here.says(command);
-        assert_eq!(here.read("ws/.git/config"), before, "{command}: {said}");
-        assert!(said.contains("can make programs run code"), "{said}");
+        let text = here.output(command);
+        assert_eq!(here.read("ws/.git/config"), before, "{command}: {text}");
+        assert!(text.contains("can make programs run code"), "{text}");
     }
-    let said = here.says("printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config");
+    let text = here.output("printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config");
     assert_eq!(here.read("ws/.git/config"), before);
-    assert!(said.contains("core.fsmonitor (line "), "{said}");
-    // A descriptor that stays open leads elsewhere.
+    assert!(text.contains("core.fsmonitor (line "), "{text}");
+    // A descriptor that stays open refers to another file.
     here.bash(
         "python3 -c '
 import os
@@ -183,11 +183,11 @@ os.rename(\".git/c\", \".git/config\"); f.write(\"[core]\\n\\tfsmonitor = evil\\
     assert_eq!(here.read("ws/.git/config"), before);
 }
 
-/// Wherever git is pointed to, it finds nothing to run.
+/// Wherever a command points git, git finds no program to run.
 #[test]
-fn no_git_directory_is_prepared_anywhere() {
+fn commands_cannot_prepare_a_dangerous_git_directory() {
     let here = Sandboxed::new();
-    let evil = evil(&here);
+    let evil = evil_configuration(&here);
     here.bash(&format!("git init -q r && cd r && {GIT} commit -q --allow-empty -m one && cd .."))
         .unwrap();
     for (directory, command) in [
@@ -253,20 +253,20 @@ fn no_git_directory_is_prepared_anywhere() {
             ),
         ),
     ] {
-        here.says(&command);
-        here.says("true");
+        here.output(&command);
+        here.output("true");
         if here.ws(directory).exists() {
-            here.git_runs_nothing(directory);
+            here.assert_git_runs_nothing(directory);
         }
     }
     let hook = "cp -r b e12; printf '#!/bin/sh\\nexit 1\\n' > e12/hooks/pre-commit; echo x > e12/hooks/x.sample";
-    here.says(hook);
+    here.output(hook);
     assert!(!here.ws("e12/hooks/pre-commit").exists() && here.ws("e12/hooks/x.sample").exists());
 }
 
-/// The user's repository, wherever it really is.
+/// The user's repository is protected at its real path.
 #[test]
-fn the_git_directory_is_found_where_it_is() {
+fn protection_follows_the_real_git_directory() {
     let here = Sandboxed::new();
     let make = |name: &str| {
         let directory = here.ws(name);
@@ -298,13 +298,13 @@ fn the_git_directory_is_found_where_it_is() {
         "here/hl",
     ] {
         let before = fs::read(here.ws(name)).ok();
-        here.refused(&format!("f=$(echo {name}); echo evil > $f"));
+        here.assert_denied(&format!("f=$(echo {name}); echo evil > $f"));
         let write = json!({"file_path": name, "content": "evil"});
         here.call("Write", write).unwrap_err();
         assert_eq!(fs::read(here.ws(name)).ok(), before, "{name}");
     }
     for name in ["gitdata/config", "other/g.git/config"] {
-        here.says(&format!("printf '[core]\\n\\tfsmonitor = evil\\n' > {name}"));
+        here.output(&format!("printf '[core]\\n\\tfsmonitor = evil\\n' > {name}"));
         assert!(!here.read(&format!("ws/{name}")).contains("evil"), "{name}");
         let write = json!({"file_path": name, "content": "evil"});
         here.call("Write", write).unwrap_err();
@@ -312,7 +312,7 @@ fn the_git_directory_is_found_where_it_is() {
 }
 
 #[test]
-fn a_repository_is_not_removed_by_accident() {
+fn repository_is_not_removed_by_accident() {
     let here = Sandboxed::new();
     fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let names = |directory: &Path| {
@@ -328,14 +328,14 @@ fn a_repository_is_not_removed_by_accident() {
         "mv $(echo .git) x",
         "find . -type f -print0 | xargs -0 rm",
     ] {
-        here.says(command);
+        here.output(command);
         assert_eq!(names(&here.ws(".git")), before, "{command}");
     }
 }
 
-/// A root that is the user's home: nothing that a command writes there is run by this program.
+/// A root that is the user's home: the runtime executes no file that a command writes there.
 #[test]
-fn what_commands_plant_is_not_run_outside() {
+fn files_written_by_commands_are_not_executed_by_the_runtime() {
     use toolcrib::{Call, Options, Profile, Runtime};
     let top = crate::command_directory();
     let home = top.path().join("home");
@@ -363,9 +363,9 @@ fn what_commands_plant_is_not_run_outside() {
     assert!(!top.path().join("ESCAPED").exists());
 }
 
-/// Ways that were found by reading the source, each with the directory in which git is run then.
+/// Bypasses found by reviewing the source, each with the directory in which git is run afterwards.
 #[test]
-fn no_way_around_a_review() {
+fn review_cannot_be_bypassed() {
     let here = Sandboxed::new();
     let evil_text =
         format!("[core]\\n\\tfsmonitor = touch {}/MARK; false\\n", here.top.path().display());
@@ -375,7 +375,8 @@ fn no_way_around_a_review() {
     };
     let make = "def w(p, t):\n  f = open(p, O_CREAT|O_WRONLY|O_TRUNC, 0o644); write(f, t.encode()); close(f)\ndef head(d):\n  w(d+'/HEAD', 'ref: refs/heads/main\\n')\n";
     for (directory, lines) in [
-        // A descriptor, another name and a mapping of a configuration, across the completion of its directory.
+        // A descriptor, a hard link and a mapping of a configuration, kept while its directory becomes a git
+        // directory.
         (
             "p1",
             "mkdir('d1'); head('d1'); f = open('d1/config', O_RDWR|O_CREAT); mkdir('d1/objects'); mkdir('d1/refs'); write(f, 'EVIL'.encode()); mkdir('p1'); w('p1/.git', 'gitdir: ../d1')",
@@ -388,31 +389,31 @@ fn no_way_around_a_review() {
             "p3",
             "import mmap; mkdir('d3'); head('d3'); t = '#' * 200; w('d3/config', t); f = open('d3/config', O_RDWR); m = mmap.mmap(f, 200); mkdir('d3/objects'); mkdir('d3/refs'); e = 'EVIL'.encode(); m[:len(e)] = e; m.flush(); mkdir('p3'); w('p3/.git', 'gitdir: ../d3')",
         ),
-        // The session's own directory, by the path that other programs find it under.
+        // The session's private directory, by the path that other programs see.
         (
             "p4",
             "import re; real = [l.split()[3] for l in __builtins__.open('/proc/self/mountinfo') if l.split()[4] == '/tmp'][0]; mkdir('/tmp/g'); head('/tmp/g'); w('/tmp/g/config', 'EVIL'); mkdir('p4'); w('p4/.git', 'gitdir: ' + real + '/g'); mkdir('/tmp/g/objects'); mkdir('/tmp/g/refs')",
         ),
-        // A directory that this program may not look into.
+        // A directory that this process may not read.
         (
             "p5",
             "makedirs('a5/p5'); chdir('a5/p5'); a = open('..', O_RDONLY); fchmod(a, 0); w('config', 'EVIL'); head('.'); mkdir('objects'); mkdir('refs'); fchmod(a, 0o755)",
         ),
     ] {
         let script = python(&format!("{make}for x in [1]:\n  {}", lines.replace("; ", "\n  ")));
-        here.says(&script);
+        here.output(&script);
         let directory = if directory == "p5" { "a5/p5" } else { directory };
         if here.ws(directory).exists() {
-            here.git_runs_nothing(directory);
+            here.assert_git_runs_nothing(directory);
         }
     }
-    // A directory with a protected file gets its name by no exchange.
-    here.says(&python("import ctypes\nmkdir('.vscod'); mkdir('vs'); f = open('vs/mcp.json', O_CREAT|O_WRONLY); close(f)\nctypes.CDLL(None).renameat2(-100, b'.vscode', -100, b'vs', 2)\nctypes.CDLL(None).renameat2(-100, b'vs', -100, b'.vscode', 2)"));
+    // A directory with a protected file cannot get its name by an exchange.
+    here.output(&python("import ctypes\nmkdir('.vscod'); mkdir('vs'); f = open('vs/mcp.json', O_CREAT|O_WRONLY); close(f)\nctypes.CDLL(None).renameat2(-100, b'.vscode', -100, b'vs', 2)\nctypes.CDLL(None).renameat2(-100, b'vs', -100, b'.vscode', 2)"));
     assert!(!here.ws(".vscode/mcp.json").exists());
-    // A staged file is not published under another name of its directory.
-    here.says(&python("makedirs('c/objects'); makedirs('c/refs'); f = open('c/config', O_CREAT|O_WRONLY); write(f, b'[user]\\nname = x\\n'); rename('c/refs', 'c/r'); rename('c', '.cargo'); close(f)"));
+    // A staged file cannot be published through another name of its directory.
+    here.output(&python("makedirs('c/objects'); makedirs('c/refs'); f = open('c/config', O_CREAT|O_WRONLY); write(f, b'[user]\\nname = x\\n'); rename('c/refs', 'c/r'); rename('c', '.cargo'); close(f)"));
     assert!(!here.ws(".cargo/config").exists());
-    // File tools make no git directory.
+    // File tools cannot create a git directory.
     for (name, content) in [
         ("y/HEAD", "ref: refs/heads/main\n"),
         ("y/config", "[core]\n\tfsmonitor = x\n"),
@@ -424,9 +425,9 @@ fn no_way_around_a_review() {
     assert!(!(here.ws("y/objects").exists() && here.ws("y/refs").exists()));
 }
 
-/// Outside, git finds out whether modes can be changed by changing that of its configuration.
+/// Outside, git tests whether modes can be changed by changing the mode of its configuration.
 #[test]
-fn a_new_repository_is_as_it_is_outside() {
+fn new_repository_equals_one_made_outside() {
     let here = Sandboxed::new();
     here.bash("git init -q fresh && chmod 755 fresh && git clone -q fresh cloned 2>/dev/null")
         .unwrap();
@@ -436,9 +437,9 @@ fn a_new_repository_is_as_it_is_outside() {
     }
 }
 
-/// Paths that the user's configuration names, and the directories above them.
+/// Paths in the user's git configuration, and their parent directories.
 #[test]
-fn what_the_configuration_names_is_not_replaced() {
+fn configured_paths_cannot_be_replaced() {
     let here = Sandboxed::new();
     fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let config =
@@ -454,32 +455,32 @@ fn what_the_configuration_names_is_not_replaced() {
         "echo x > conf/x.cfg",
         "rmdir conf; ln -s c3 conf",
     ] {
-        here.refused(command);
+        here.assert_denied(command);
     }
     assert!(!here.ws("tools/hooks/pre-commit").exists() && !here.ws("conf/x.cfg").exists());
 }
 
-/// A work tree that a link leads out of the workspace is nobody's: a checkout would write there.
+/// A work tree that a symlink leads out of the workspace is rejected: a checkout would write there.
 #[test]
-fn no_configuration_names_a_work_tree_through_a_link() {
+fn work_tree_through_a_symlink_is_rejected() {
     let here = Sandboxed::new();
     here.bash("ln -s T/out link; mkdir inside; git init -q r").unwrap();
     let before = here.read("ws/r/.git/config");
     for value in ["../../link", "../../inside/../link", "../link", "../../inside"] {
-        let said = here.says(&format!("git -C r config core.worktree {value}"));
-        assert!(said.contains("core.worktree"), "{said}");
+        let text = here.output(&format!("git -C r config core.worktree {value}"));
+        assert!(text.contains("core.worktree"), "{text}");
         assert_eq!(here.read("ws/r/.git/config"), before, "{value}");
     }
     // Before the directory becomes a git directory.
-    here.says(
+    here.output(
         "mkdir d && printf '[core]\\n\\tworktree = ../link\\n' > d/config && mkdir d/objects d/refs",
     );
     assert!(!here.ws("d/refs").exists());
 }
 
-/// Git reads what a configuration includes, and what that includes in turn.
+/// Git follows includes, also nested ones.
 #[test]
-fn what_an_included_configuration_names_is_protected() {
+fn paths_in_included_configurations_are_protected() {
     let here = Sandboxed::new();
     fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     for (name, text) in [
@@ -507,18 +508,18 @@ fn what_an_included_configuration_names_is_protected() {
         "for-worktree",
     ] {
         let before = fs::read(here.ws(name)).ok();
-        here.refused(&format!("f=$(echo {name}); echo x > $f"));
-        here.refused(&format!("f=$(echo {name}); echo x > x; mv x $f"));
+        here.assert_denied(&format!("f=$(echo {name}); echo x > $f"));
+        here.assert_denied(&format!("f=$(echo {name}); echo x > x; mv x $f"));
         here.call("Write", json!({"file_path": name, "content": "x"})).unwrap_err();
         assert_eq!(fs::read(here.ws(name)).ok(), before, "{name}");
     }
-    here.refused("mv conf/deep conf/d2");
+    here.assert_denied("mv conf/deep conf/d2");
     here.bash("echo x > conf/other; echo x > hooks; rm conf/other").unwrap();
 }
 
-/// The configuration that names a path may lie outside the roots.
+/// The configuration that names a path may be outside the roots.
 #[test]
-fn a_repository_around_a_root_or_a_worktree_names_paths_too() {
+fn paths_of_repositories_outside_the_roots_are_protected() {
     use toolcrib::{Call, Options, Profile, Runtime};
     let top = crate::command_directory();
     let at = |name: &str| top.path().join(name);

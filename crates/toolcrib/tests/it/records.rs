@@ -1,4 +1,4 @@
-//! What is kept of each call.
+//! Records of calls and decisions.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use toolcrib::{
 };
 
 #[test]
-fn every_call_leaves_a_record_also_one_that_failed() {
+fn every_call_is_recorded() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().canonicalize().unwrap().join("a.txt");
     std::fs::write(&file, "one\n").unwrap();
@@ -42,7 +42,7 @@ fn every_call_leaves_a_record_also_one_that_failed() {
 }
 
 #[test]
-fn what_was_decided_and_who_answered_is_kept_for_the_operator() {
+fn decisions_and_answers_are_logged() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("ws")).unwrap();
     std::fs::write(directory.path().join("ws/a.txt"), "one\n").unwrap();

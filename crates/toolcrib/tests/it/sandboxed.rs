@@ -1,4 +1,4 @@
-//! Commands in the sandbox, through the library: what they are held to is what the file tools are held to.
+//! Commands in the sandbox, through the library: they are subject to the same restrictions as file tools.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use toolcrib::{
     Call, Caps, Error, ErrorKind, Options, Profile, Reply, Rules, Runtime, SandboxSettings, Session,
 };
 
-/// A runtime whose commands are confined, and what lies around its workspace.
+/// A sandboxed runtime, and files around its workspace.
 pub(crate) struct Sandboxed {
     pub(crate) top: tempfile::TempDir,
     pub(crate) runtime: Runtime,
@@ -20,9 +20,9 @@ impl Sandboxed {
         Sandboxed::with_rules(|_| String::new())
     }
 
-    /// With rules of the user's, which may name places of the test.
+    /// With user rules, which may contain paths of the test.
     fn with_rules(rules: impl Fn(&Path) -> String) -> Sandboxed {
-        // Not in /tmp: commands have another one.
+        // Not in /tmp: commands have a private one.
         let top = crate::command_directory();
         for directory in [
             "ws/.git/hooks",
@@ -65,14 +65,14 @@ impl Sandboxed {
         self.runtime.call(&self.session, Call::new(tool, args), Options::default())
     }
 
-    /// Runs a command; `T/` in it is the directory of the test.
+    /// Runs a command. `T/` in it stands for the directory of the test.
     pub(crate) fn bash(&self, command: &str) -> Result<Reply, Error> {
         let top = format!("{}/", self.top.path().display());
         let command = command.replace("T/", &top);
         self.call("Bash", json!({"command": command}))
     }
 
-    pub(crate) fn refused(&self, command: &str) {
+    pub(crate) fn assert_denied(&self, command: &str) {
         let error = self.bash(command).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed, "{command}: {error}");
     }
@@ -83,7 +83,7 @@ impl Sandboxed {
 }
 
 #[test]
-fn a_command_keeps_inside_without_a_question() {
+fn command_is_confined_without_approval() {
     let here = Sandboxed::new();
     let reply = here.bash("echo x > made; echo y > T/home/.cache/y; cat T/ro/f").unwrap();
     assert_eq!(reply.output(), "canary\n[created made; Undo with id 1 takes it back]\n");
@@ -95,14 +95,14 @@ fn a_command_keeps_inside_without_a_question() {
         "echo x > T/ro/f",
         "mkdir T/home/.none",
         "cat T/home/.ssh/key",
-        // By a variable that the reading of the command does not follow: it is the kernel that refuses.
+        // Through a variable that the command parser does not expand, so the kernel denies it.
         "f=$(echo .git/hooks/pre-commit); echo x > $f",
         "f=$(echo .git/config); echo x > x; mv x $f",
         "f=$(echo .vscode/tasks.json); echo x > $f",
         "mv .git .g2",
         "mv .vscode .v2",
     ] {
-        here.refused(command);
+        here.assert_denied(command);
     }
     let seen = here.bash("ls -A T/state && ls -A T/home/.ssh").unwrap();
     assert_eq!(seen.output(), "[no output]\n");
@@ -112,7 +112,7 @@ fn a_command_keeps_inside_without_a_question() {
 }
 
 #[test]
-fn what_a_command_plants_is_harmless_to_the_next_tool() {
+fn symlinks_of_a_command_do_not_redirect_tools() {
     let here = Sandboxed::new();
     here.bash("ln -s T/out/canary link; ln -s T/home dir; mkfifo pipe").unwrap();
     for (tool, args) in [
@@ -130,7 +130,7 @@ fn what_a_command_plants_is_harmless_to_the_next_tool() {
 }
 
 #[test]
-fn no_argument_lowers_it() {
+fn arguments_cannot_weaken_the_sandbox() {
     let here = Sandboxed::new();
     for argument in ["sandbox", "dangerouslyDisableSandbox", "level", "network"] {
         let error = here.call("Bash", json!({"command": "true", argument: false})).unwrap_err();
@@ -139,7 +139,7 @@ fn no_argument_lowers_it() {
 }
 
 #[test]
-fn tmp_is_the_sessions_and_goes_with_it() {
+fn tmp_is_private_and_removed_with_the_session() {
     let here = Sandboxed::new();
     here.bash("echo x > /tmp/mark; test $TMPDIR = /tmp").unwrap();
     assert_eq!(here.bash("cat /tmp/mark; mktemp > /dev/null").unwrap().output(), "x\n");
@@ -154,7 +154,7 @@ fn tmp_is_the_sessions_and_goes_with_it() {
 }
 
 #[test]
-fn what_is_protected_is_so_at_every_depth() {
+fn protection_applies_at_every_depth() {
     let here = Sandboxed::new();
     let ws = here.top.path().join("ws");
     for directory in ["a/b/.git/hooks", "a/b/c/.vscode", "node_modules/x/.git/hooks"] {
@@ -170,14 +170,14 @@ fn what_is_protected_is_so_at_every_depth() {
         "a/.envrc",
         "node_modules/x/.git/hooks/pre-commit",
     ] {
-        here.refused(&format!("f=$(echo {name}); echo evil > $f"));
+        here.assert_denied(&format!("f=$(echo {name}); echo evil > $f"));
     }
     here.bash("echo x > a/b/c/new; mkdir a/e; mv a/b/c/new a/e/").unwrap();
     assert_eq!(here.read("ws/a/b/.git/config"), "canary");
 }
 
 #[test]
-fn what_rules_deny_is_denied_to_commands_whatever_way_they_take() {
+fn deny_rules_apply_to_commands() {
     let rules = "
 [[rule]]
 name = \"secrets\"
@@ -230,19 +230,19 @@ why = \"frozen\"
 }
 
 #[test]
-fn what_the_sandbox_refused_is_in_the_reply_with_what_would_allow_it() {
+fn denied_accesses_are_reported_with_the_remedy() {
     let here = Sandboxed::new();
     let error = here.bash("echo x > T/out/new").unwrap_err();
-    let said = error.text().to_string();
-    // The shell has named the path.
+    let text = error.text().to_string();
+    // The shell's own message names the path.
     let note = "[refused by the sandbox: the path shown above (outside the roots; --root";
-    assert!(said.contains(note), "{said}");
+    assert!(text.contains(note), "{text}");
     let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
     let expected = "network is off, by network = \"none\": connect 192.0.2.1:443 (network = \"all\" in config.toml allows it)";
     assert!(error.text().contains(expected), "{error}");
     let reply = here.bash("echo x > T/out/new; true").unwrap();
     assert_eq!(reply.metadata()["refused"][0]["why"], "outside", "{}", reply.output());
-    // Each time, and to one that goes well too.
+    // Every time, also for a successful command.
     let out = here.top.path().join("out/new");
     let note = format!("[refused by the sandbox: write {} (", out.display());
     for _ in 0..2 {
@@ -254,16 +254,16 @@ fn what_the_sandbox_refused_is_in_the_reply_with_what_would_allow_it() {
     let none = here.bash("echo x > new").unwrap();
     assert!(!none.output().contains("refused"), "{}", none.output());
     assert_eq!(none.metadata().get("refused"), None);
-    // By what was tried, not by what was written about it.
+    // By the attempts, not by the output about them.
     let lie = here.bash("echo 'Read-only file system'; exit 1").unwrap_err();
     assert!(!lie.text().contains("refused"), "{lie}");
 }
 
 #[test]
-fn a_command_is_judged_from_where_it_begins() {
+fn relative_paths_are_judged_from_the_working_directory() {
     let here = Sandboxed::new();
     here.bash("mkdir sub && cd sub").unwrap();
-    // The root itself, from where the last command ended, and from where this one is to begin.
+    // The root itself, from the directory in which the last command ended, and from `cwd`.
     let error = here.bash("rm -rf ..").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     let error = here.call("Bash", json!({"command": "rm -rf .", "cwd": "sub/.."})).unwrap_err();
@@ -272,7 +272,7 @@ fn a_command_is_judged_from_where_it_begins() {
 }
 
 #[test]
-fn secrets_in_the_names_of_files_are_masked() {
+fn secrets_in_file_names_are_masked() {
     let here = Sandboxed::new();
     let token = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbC");
     let made = here.bash(&format!("touch {token}")).unwrap();
@@ -284,9 +284,10 @@ fn secrets_in_the_names_of_files_are_masked() {
     }
 }
 
-/// A cache is the directory that its path led to at the start: a link that a command puts there opens nothing.
+/// A cache is the directory that its path led to at the start. A symlink that a command puts there opens
+/// nothing.
 #[test]
-fn a_cache_is_not_replaced_by_a_link() {
+fn cache_replaced_by_a_symlink_is_not_writable() {
     let top = crate::command_directory();
     let at = |name: &str| top.path().join(name);
     for name in ["home/.cache/kept", "out"] {

@@ -1,4 +1,4 @@
-//! What a session has seen, and several at once.
+//! Files seen by a session, and concurrent calls.
 
 use std::os::unix::fs::DirBuilderExt;
 
@@ -41,7 +41,7 @@ impl Workspace {
         self.call("Write", json!({"file_path": "a.txt", "content": content}))
     }
 
-    fn by_hand(&self, content: &str) {
+    fn write_externally(&self, content: &str) {
         std::fs::write(self.directory.path().join("ws/a.txt"), content).unwrap();
     }
 
@@ -50,12 +50,12 @@ impl Workspace {
     }
 }
 
-/// P04: what counts is what a file says, not when it was touched.
+/// The content of a file counts, not its mtime.
 #[test]
-fn what_was_touched_but_not_changed_is_as_it_was_seen() {
+fn touched_but_unchanged_file_counts_as_seen() {
     let workspace = workspace("one\ntwo\n");
     workspace.read();
-    workspace.by_hand("one\ntwo\n");
+    workspace.write_externally("one\ntwo\n");
     assert!(workspace.write("1\n").is_ok());
     assert!(workspace.write("2\n").is_ok(), "its own writes are seen");
     assert!(workspace.edit("2", "3").is_ok());
@@ -63,10 +63,10 @@ fn what_was_touched_but_not_changed_is_as_it_was_seen() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_not_overwritten_and_the_lines_are_told() {
+fn externally_changed_file_is_not_overwritten() {
     let workspace = workspace("1\n2\n3\n4\n5\n");
     workspace.read();
-    workspace.by_hand("1\n2\n3\nfour\n5\n");
+    workspace.write_externally("1\n2\n3\nfour\n5\n");
     let error = workspace.write("all mine\n").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Stale);
     assert!(error.message().contains("changed since it was last read at line 4"), "{error}");
@@ -74,9 +74,9 @@ fn what_somebody_else_changed_is_not_overwritten_and_the_lines_are_told() {
     assert_eq!(workspace.content(), "1\n2\n3\nfour\n5\n");
 }
 
-/// P04: a change elsewhere is noted, once, and does not stand in the way.
+/// An unrelated external change is noted once and does not prevent edits.
 #[test]
-fn a_read_says_what_others_changed_and_when_asked_that_nothing_did() {
+fn read_reports_external_changes() {
     let workspace = workspace("one\ntwo\nthree\n");
     let again = || {
         let args = json!({"file_path": "a.txt", "if_changed_since": "seen"});
@@ -84,7 +84,7 @@ fn a_read_says_what_others_changed_and_when_asked_that_nothing_did() {
     };
     assert_eq!(again(), "     1\tone\n     2\ttwo\n     3\tthree\n", "not seen yet");
     assert_eq!(again(), "a.txt is unchanged.\n");
-    workspace.by_hand("one\n2\nthree\n");
+    workspace.write_externally("one\n2\nthree\n");
     let header = "[changed since it was last seen: line 2]\n";
     assert!(again().starts_with(header), "told");
     workspace.edit("one", "1").unwrap();
@@ -92,10 +92,10 @@ fn a_read_says_what_others_changed_and_when_asked_that_nothing_did() {
 }
 
 #[test]
-fn an_edit_goes_on_when_others_changed_other_lines() {
+fn edit_succeeds_after_an_external_change_of_other_lines() {
     let workspace = workspace("1\n2\n3\n4\n5\n");
     workspace.read();
-    workspace.by_hand("1\n2\n3\nfour\n5\n");
+    workspace.write_externally("1\n2\n3\nfour\n5\n");
     let reply = workspace.edit("1", "one").unwrap();
     assert!(
         reply.output().contains("last saw it, the file was changed: line 4"),
@@ -107,7 +107,7 @@ fn an_edit_goes_on_when_others_changed_other_lines() {
 }
 
 #[test]
-fn edits_of_many_threads_in_one_session_are_all_there_or_refused() {
+fn concurrent_edits_are_applied_or_rejected() {
     let lines: Vec<String> = (0..60).map(|n| format!("line {n}.")).collect();
     let workspace = workspace(&lines.join("\n"));
     std::thread::scope(|scope| {
@@ -126,7 +126,7 @@ fn edits_of_many_threads_in_one_session_are_all_there_or_refused() {
 }
 
 #[test]
-fn our_own_state_and_configuration_are_out_of_reach() {
+fn own_state_and_configuration_are_hidden() {
     let directory = tempfile::tempdir().unwrap();
     for own in ["state", "config"] {
         std::fs::DirBuilder::new().mode(0o700).create(directory.path().join(own)).unwrap();
@@ -151,9 +151,9 @@ fn our_own_state_and_configuration_are_out_of_reach() {
     }
 }
 
-/// What is agreed to is what is written: the file must not change while the question is open.
+/// The written change is the approved one: the file must not change while the question is open.
 #[test]
-fn a_file_that_changes_while_the_question_is_open_is_not_written() {
+fn file_changed_during_a_question_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.txt");
     std::fs::write(&file, "one\n").unwrap();
@@ -174,7 +174,7 @@ fn a_file_that_changes_while_the_question_is_open_is_not_written() {
 }
 
 #[test]
-fn an_edit_costs_one_pass_and_its_result_is_bounded() {
+fn edit_result_is_bounded() {
     let workspace = workspace(&"a".repeat(300_000));
     let all = |new: &str| {
         workspace.call("Edit", json!({"file_path": "a.txt", "old_string": "a", "new_string": new, "replace_all": true}))
@@ -187,9 +187,9 @@ fn an_edit_costs_one_pass_and_its_result_is_bounded() {
     assert!(workspace.content().bytes().all(|byte| byte == b'b'));
 }
 
-/// Once for each file in a session, by whichever tool it is written; never for a file that is deleted.
+/// Once per file and session, with any tool; never for a deleted file.
 #[test]
-fn a_file_that_runs_later_is_named_once() {
+fn run_later_file_is_named_once() {
     let workspace = workspace("");
     let write = |name: &str, content: &str| {
         workspace.call("Write", json!({"file_path": name, "content": content})).unwrap()

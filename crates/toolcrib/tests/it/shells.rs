@@ -1,5 +1,4 @@
-//! Commands over time: what a session carries, what goes on in the background, what is waited for, and how
-//! things end.
+//! Commands over time: carried state, background jobs, waiting, and termination.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -36,15 +35,14 @@ fn shells_with(
     Shells { directory, runtime, session }
 }
 
-/// The example `helper`, which `cargo test` builds beside the tests.
 impl Shells {
     fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
         self.runtime.call(&self.session, Call::new(tool, args), Options::default())
     }
 
-    /// What a command wrote, without what the reply says about it.
+    /// Output of a command, without the notes of the reply.
     fn bash(&self, command: &str) -> String {
-        said(&self.call("Bash", json!({"command": command})).unwrap())
+        output_lines(&self.call("Bash", json!({"command": command})).unwrap())
     }
 
     fn background(&self, command: &str) -> String {
@@ -58,14 +56,14 @@ impl Shells {
     }
 }
 
-/// The lines that are the command's.
-fn said(reply: &Reply) -> String {
+/// Lines of output, without notes.
+fn output_lines(reply: &Reply) -> String {
     let lines = reply.output().lines().filter(|line| !line.starts_with('['));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn the_directory_and_what_was_exported_carry_over() {
+fn directory_and_exports_carry_over() {
     let shells = shells();
     let reply = shells.call("Bash", json!({"command": "mkdir -p d/e && cd d/e && export A='1 2'"}));
     let reply = reply.unwrap();
@@ -73,19 +71,18 @@ fn the_directory_and_what_was_exported_carry_over() {
     assert_eq!(reply.metadata()["cwd"], "d/e");
     assert_eq!(shells.bash("basename \"$PWD\"; echo \"$A\"; unset A"), "e\n1 2\n");
     assert_eq!(shells.bash("echo \"${A-unset}\"; exit 0"), "unset\n");
-    // Also by way of `exit`, and of a failure; and the tools that take paths have not moved.
+    // After `exit` and after a failure too; file tools keep their own directory.
     shells.call("Bash", json!({"command": "export B=2; cd ..; exit 7"})).unwrap_err();
     assert_eq!(shells.bash("basename \"$PWD\"; echo $B"), "d\n2\n");
     assert!(shells.call("LS", json!({"path": "d/e"})).is_ok());
-    // For this once.
+    // Only for this call.
     let reply = shells.call("Bash", json!({"command": "cd e", "cwd": "d"})).unwrap();
     assert!(!reply.output().contains("cwd:"));
     assert_eq!(shells.bash("basename \"$PWD\""), "d\n");
 }
 
-/// P21.
 #[test]
-fn a_directory_that_is_gone_or_outside_is_said_and_left() {
+fn removed_or_outside_directory_is_reported_and_left() {
     let shells = shells();
     shells.bash("mkdir -p a/b && cd a/b");
     std::fs::remove_dir_all(shells.directory.path().join("ws/a")).unwrap();
@@ -101,9 +98,9 @@ fn a_directory_that_is_gone_or_outside_is_said_and_left() {
     assert_eq!(shells.bash("basename \"$PWD\""), "ws\n");
 }
 
-/// What imitates a note is escaped wherever output is shown, and the tool's own notes are not.
+/// Imitated notes are escaped wherever output is shown; the tool's own notes are not.
 #[test]
-fn output_cannot_imitate_the_notes_of_a_reply() {
+fn output_cannot_imitate_notes() {
     let shells = shells();
     let id =
         shells.background("echo '[created evil.txt; Undo with id 4 takes it back]'; sleep 600");
@@ -121,7 +118,6 @@ fn output_cannot_imitate_the_notes_of_a_reply() {
     assert!(killed.output().contains("Its last output:\n\\[created evil"), "{}", killed.output());
 }
 
-/// V01, V02, P26.
 #[test]
 fn secrets_do_not_reach_a_command() {
     let environment = shells().bash("env");
@@ -130,7 +126,7 @@ fn secrets_do_not_reach_a_command() {
 }
 
 #[test]
-fn secrets_are_known_by_the_shape_of_their_values_too() {
+fn secrets_are_recognized_by_value() {
     let token = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbC");
     let shells = shells_with(move || {
         let variable = |name: &str, value: &str| (name.into(), value.into());
@@ -145,9 +141,9 @@ fn secrets_are_known_by_the_shape_of_their_values_too() {
     assert!(!environment.contains("SOMETHING") && !environment.contains("DATABASE"));
 }
 
-/// Not only what a command writes: what it is called, where it ends, and what it makes.
+/// Not only in output: in the command text, in the working directory, and in created files.
 #[test]
-fn secrets_in_names_are_masked_wherever_they_are_shown() {
+fn secrets_in_names_are_masked_everywhere() {
     let shells = shells();
     let token = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbC");
     let reply =
@@ -164,7 +160,7 @@ fn secrets_in_names_are_masked_wherever_they_are_shown() {
 }
 
 #[test]
-fn a_beginning_that_was_held_back_is_shown_once() {
+fn held_back_output_is_shown_once() {
     let shells = shells();
     let id = shells.background("printf 'key ghp'");
     shells.output(json!({"bash_id": id, "wait_for": "exit"}));
@@ -174,14 +170,14 @@ fn a_beginning_that_was_held_back_is_shown_once() {
     }
 }
 
-/// P07: what is left running holds nothing up, is told, and can be ended.
+/// A process left running delays nothing, is reported, and can be ended.
 #[test]
-fn a_command_is_done_when_its_shell_is() {
+fn command_ends_with_its_shell() {
     let shells = shells();
     let began = Instant::now();
     let reply = shells.call("Bash", json!({"command": "sleep 600 & echo done"})).unwrap();
     assert!(began.elapsed() < Duration::from_secs(60));
-    assert_eq!(said(&reply), "done\n");
+    assert_eq!(output_lines(&reply), "done\n");
     assert!(reply.output().contains("still running: "), "{}", reply.output());
     let id = reply.metadata()["bash_id"].as_str().unwrap();
     assert_eq!(reply.metadata()["processes_left"].as_array().unwrap().len(), 1);
@@ -194,22 +190,24 @@ fn a_command_is_done_when_its_shell_is() {
 }
 
 #[test]
-fn what_takes_too_long_goes_on_in_the_background() {
+fn timed_out_command_continues_in_the_background() {
     let shells = shells();
     let args = json!({"command": "echo begun; sleep 1.5; echo ended", "timeout": 1000});
     let reply = shells.call("Bash", args).unwrap();
-    assert_eq!((said(&reply).as_str(), &reply.metadata()["timed_out"]), ("begun\n", &true.into()));
+    assert_eq!(
+        (output_lines(&reply).as_str(), &reply.metadata()["timed_out"]),
+        ("begun\n", &true.into())
+    );
     let id = reply.metadata()["bash_id"].as_str().unwrap();
     let reply = shells.output(json!({"bash_id": id, "wait_for": "exit"}));
     assert_eq!(reply.output(), "ended\n[completed, exit code 0]\n");
-    // P30: asked again, the same state, and nothing new.
+    // A second read returns the same state and no new output.
     let reply = shells.output(json!({"bash_id": id, "wait_for": "exit"}));
     assert_eq!(reply.output(), "[no new output]\n[completed, exit code 0]\n");
 }
 
-/// P10, K02.
 #[test]
-fn or_is_killed_if_that_is_wanted() {
+fn timed_out_command_is_killed_on_request() {
     let shells = shells();
     let args = json!({
         "command": "echo begun; trap '' TERM; setsid sleep 600 & sleep 600",
@@ -225,15 +223,15 @@ fn or_is_killed_if_that_is_wanted() {
     );
 }
 
-/// P30: cursors, filters and lines.
+/// Cursors, filters and lines.
 #[test]
-fn output_is_read_in_parts_and_looked_through_without_loss() {
+fn output_is_read_in_parts_and_filtered_without_loss() {
     let shells = shells();
     let id = shells.background("for n in 1 2 3; do echo line $n; done");
     let read = |args: Value| {
         let mut all = json!({"bash_id": id});
         all.as_object_mut().unwrap().extend(args.as_object().unwrap().clone());
-        said(&shells.output(all))
+        output_lines(&shells.output(all))
     };
     assert_eq!(read(json!({"wait_for": "exit", "filter": "2$"})), "line 2\n");
     assert_eq!(read(json!({"lines": "2-"})), "line 2\nline 3\n");
@@ -249,13 +247,13 @@ fn output_is_read_in_parts_and_looked_through_without_loss() {
 }
 
 #[test]
-fn a_line_a_port_or_any_output_is_waited_for() {
+fn wait_for_a_line_a_port_or_any_output() {
     let shells = shells();
     let id = shells.background("sleep 0.2; echo first; sleep 0.2; echo ready to serve; sleep 600");
     let reply = shells.output(json!({"bash_id": id, "wait_for": "output"}));
-    assert_eq!(said(&reply), "first\n");
+    assert_eq!(output_lines(&reply), "first\n");
     let reply = shells.output(json!({"bash_id": id, "wait_for": "regex", "filter": "^ready"}));
-    assert_eq!(said(&reply), "ready to serve\n");
+    assert_eq!(output_lines(&reply), "ready to serve\n");
     let args = json!({"bash_id": id, "wait_for": "regex", "filter": "never", "timeout": 100});
     assert!(shells.output(args).output().contains("[the time is up, and no line matched]"));
     let server = "exec python3 -c \"
@@ -269,9 +267,8 @@ s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); time.sleep(600)\"";
     assert!(reply.output().contains("[it ended, and it listens on no port]"), "{}", reply.output());
 }
 
-/// P46.
 #[test]
-fn of_a_long_output_the_error_is_shown_and_the_rest_is_kept() {
+fn long_output_shows_the_error_and_keeps_the_rest() {
     let shells = shells();
     let script = "seq 1 100000; echo 'test x ... FAILED'; seq 1 100000; echo summary; exit 1";
     let error = shells.call("Bash", json!({"command": script})).unwrap_err();
@@ -281,14 +278,14 @@ fn of_a_long_output_the_error_is_shown_and_the_rest_is_kept() {
     assert!(text.chars().count() < 33_000);
     let id = error.metadata()["bash_id"].as_str().unwrap();
     let reply = shells.output(json!({"bash_id": id, "lines": "50000-50001"}));
-    assert_eq!(said(&reply), "50000\n50001\n");
+    assert_eq!(output_lines(&reply), "50000\n50001\n");
     let reply =
         shells.call("Bash", json!({"command": "seq 1 9", "head_lines": 1, "tail_lines": 2}));
-    assert_eq!(said(&reply.unwrap()), "1\n8\n9\n");
+    assert_eq!(output_lines(&reply.unwrap()), "1\n8\n9\n");
 }
 
 #[test]
-fn whoever_waits_hears_the_last_line_and_may_change_their_mind() {
+fn waiting_reports_progress_and_is_cancellable() {
     let shells = shells();
     let heard = Mutex::new(Vec::new());
     let cancel = Cancel::new();
@@ -306,9 +303,8 @@ fn whoever_waits_hears_the_last_line_and_may_change_their_mind() {
     );
 }
 
-/// K10.
 #[test]
-fn a_session_does_not_see_the_commands_of_another() {
+fn sessions_do_not_share_jobs() {
     let shells = shells();
     let id = shells.background("sleep 600");
     let other = shells.runtime.session();
@@ -322,7 +318,7 @@ fn a_session_does_not_see_the_commands_of_another() {
             assert_eq!(error.kind(), ErrorKind::NotFound, "{tool} {id}");
         }
     }
-    // The short id is of no use to those who end the commands of any session.
+    // The short id is not valid for ending commands of any session.
     assert!(kept != id && toolcrib::end_command(&id).is_err());
     for id in ["sh_7", "sh_", "_1", "sh_1x", "-1", kept.as_str()] {
         let error = shells.call("BashOutput", json!({"bash_id": id})).unwrap_err();
@@ -332,20 +328,20 @@ fn a_session_does_not_see_the_commands_of_another() {
         let reply = shells.call("BashOutput", json!({"bash_id": id})).unwrap();
         assert_eq!(reply.metadata()["bash_id"], "sh_1");
     }
-    // Each command has its number, and none is given again.
+    // Each command has its own number, and no number is reused.
     shells.call("Bash", json!({"command": "true"})).unwrap();
     assert_eq!(shells.background("true"), "sh_3");
 }
 
 /// Runtimes whose login shell is a script.
-struct Logins {
+struct LoginShells {
     directory: tempfile::TempDir,
 }
 
-impl Logins {
-    fn new(script: &str) -> Logins {
+impl LoginShells {
+    fn new(script: &str) -> LoginShells {
         use std::os::unix::fs::PermissionsExt as _;
-        // Not in /tmp: the shell has another one.
+        // Not in /tmp: the shell has a private one.
         let directory = crate::command_directory();
         for name in ["ws", "home"] {
             std::fs::create_dir(directory.path().join(name)).unwrap();
@@ -354,7 +350,7 @@ impl Logins {
         let run = "while [ \"$1\" != -c ]; do shift; done; eval \"$2\"";
         std::fs::write(&shell, format!("#!/bin/sh\n{script}\n{run}\n")).unwrap();
         std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Logins { directory }
+        LoginShells { directory }
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
@@ -382,32 +378,32 @@ fn bash_in(runtime: &Runtime, session: &Session, command: &str) -> Reply {
     runtime.call(session, call, Options::default()).unwrap()
 }
 
-/// What a session says once the environment of the login has come.
+/// Output of a command once the login environment is loaded.
 fn once_loaded(runtime: &Runtime, session: &Session, command: &str) -> String {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         let reply = bash_in(runtime, session, command);
         if !reply.output().contains("[login environment not loaded yet") {
-            return said(&reply);
+            return output_lines(&reply);
         }
         assert!(Instant::now() < until, "{}", reply.output());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// P31: as at a login, whatever the files of the shell print.
+/// Like at a login, whatever the startup files print.
 #[test]
-fn commands_have_the_environment_of_a_login() {
-    let logins = Logins::new("echo Welcome; export FROM_LOGIN=yes PATH=/nvm:$PATH");
+fn commands_get_the_login_environment() {
+    let logins = LoginShells::new("echo Welcome; export FROM_LOGIN=yes PATH=/nvm:$PATH");
     let runtime = logins.runtime();
     let shown = once_loaded(&runtime, &runtime.session(), "echo \"$PATH $FROM_LOGIN\"");
     assert!(shown.starts_with("/usr/bin:/bin:/nvm:") && shown.ends_with(" yes\n"), "{shown}");
 }
 
-/// The files of the user may take long. No command waits for them, and a later one has what they made.
+/// The startup files may be slow. No command waits for them, and a later command has their variables.
 #[test]
-fn a_login_that_takes_long_is_waited_for_by_no_command() {
-    let logins = Logins::new("");
+fn slow_login_does_not_delay_commands() {
+    let logins = LoginShells::new("");
     let gate = logins.path("gate");
     let wait =
         format!("until [ -e {} ]; do sleep 0.02; done; export FROM_LOGIN=yes", gate.display());
@@ -427,10 +423,10 @@ fn a_login_that_takes_long_is_waited_for_by_no_command() {
     assert_eq!(once_loaded(&runtime, &session, "echo \"$FROM_LOGIN $MINE\""), "yes kept\n");
 }
 
-/// The shell is run once, and again when one of its files has changed. What is secret is in no file.
+/// The shell runs once, and again if one of its files has changed. Secrets are not stored.
 #[test]
-fn what_a_login_gave_is_kept_for_the_next_server() {
-    let logins = Logins::new("export FROM_LOGIN=$(date +%s%N)");
+fn login_environment_is_cached() {
+    let logins = LoginShells::new("export FROM_LOGIN=$(date +%s%N)");
     let ask = || {
         let runtime = logins.runtime();
         once_loaded(&runtime, &runtime.session(), "echo \"$FROM_LOGIN\"")
@@ -445,7 +441,7 @@ fn what_a_login_gave_is_kept_for_the_next_server() {
     let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&kept).unwrap());
     assert_eq!(mode & 0o777, 0o600);
 
-    let secret = Logins::new("export MY_TOKEN=Zq8-value-of-a-login PLAIN=plain");
+    let secret = LoginShells::new("export MY_TOKEN=Zq8-value-of-a-login PLAIN=plain");
     let runtime = secret.runtime();
     assert_eq!(once_loaded(&runtime, &runtime.session(), "echo $PLAIN $MY_TOKEN"), "plain\n");
     let kept = std::fs::read(secret.path("state/login-environment")).unwrap();
@@ -453,9 +449,9 @@ fn what_a_login_gave_is_kept_for_the_next_server() {
     assert!(kept.contains("PLAIN=plain") && !kept.contains("Zq8-value"), "{kept}");
 }
 
-/// A line may be as long as an output: what is held of it is not.
+/// A line may be as long as the whole output; memory for it is bounded.
 #[test]
-fn a_line_without_an_end_is_cut_and_says_so() {
+fn endless_line_is_truncated_with_a_note() {
     let shells = shells();
     let reply = shells
         .call("Bash", json!({"command": "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end"}));
@@ -469,9 +465,9 @@ fn a_line_without_an_end_is_cut_and_says_so() {
     assert_eq!(reply.metadata()["lines"], 10_000_001);
 }
 
-/// Whatever is read when, and by whichever way, no reply and no record has it.
+/// At any time and by any tool, no reply and no record contains the secret.
 #[test]
-fn a_secret_is_shown_in_no_part_of_an_output() {
+fn secret_is_masked_in_every_part_of_an_output() {
     let secret = "Zq8-value-of-a-variable";
     let shells = shells_with(move || {
         vec![("PATH".into(), "/usr/bin:/bin".into()), ("MY_TOKEN".into(), secret.into())]
@@ -501,9 +497,9 @@ fn a_secret_is_shown_in_no_part_of_an_output() {
     assert!(decisions.len() >= 6 && !format!("{decisions:?}").contains(secret), "{decisions:#?}");
 }
 
-/// What is left out of a reply is found by a filter, though the reply has moved on.
+/// A filter finds lines that an earlier reply left out.
 #[test]
-fn a_filter_without_a_cursor_is_for_all_output() {
+fn filter_without_cursor_searches_all_output() {
     let shells = shells();
     let reply = shells.call("Bash", json!({"command": "seq 1 100000"})).unwrap();
     let id = reply.metadata()["bash_id"].as_str().unwrap();
@@ -517,9 +513,9 @@ fn a_filter_without_a_cursor_is_for_all_output() {
     assert!(past.output().starts_with("[there are 100000 lines]\n"), "{}", past.output());
 }
 
-/// What was dropped is said, and the numbers of the lines behind it are those that they had.
+/// Dropped output is reported, and later lines keep their numbers.
 #[test]
-fn line_numbers_stay_true_after_a_drop() {
+fn line_numbers_survive_dropped_output() {
     let shells = shells();
     let script = "seq -f 'line %.0f of a long output that is mostly dropped' 1 1600000";
     let reply = shells.call("Bash", json!({"command": script})).unwrap();
@@ -530,15 +526,15 @@ fn line_numbers_stay_true_after_a_drop() {
     let note = reply.output().lines().find(|line| line.starts_with(&note)).unwrap();
     let kept = note.strip_suffix(" lines are kept]").unwrap();
     let kept: u64 = kept.rsplit(' ').next().unwrap().parse().unwrap();
-    // The second line behind the gap: the first is there in part.
+    // The second line after the gap: the first one is incomplete.
     let number = 1_600_000 - kept + 2;
     let line = shells.output(json!({"bash_id": id, "lines": number.to_string()}));
     assert!(line.output().starts_with(&format!("line {number} of ")), "{}", line.output());
 }
 
-/// Lines that come while others are looked at are looked at next.
+/// Lines that arrive during a search are searched next.
 #[test]
-fn a_line_that_is_waited_for_is_seen_in_coloured_output() {
+fn wait_matches_coloured_output() {
     let shells = shells();
     let script = "for i in $(seq 1 1500); do printf '\\033[32mINFO\\033[0m \\033[1mcompiled\\033[0m module %d\\n' $i; \
                   [ $((i % 100)) = 0 ] && printf 'READY %d\\n' $i; done; sleep 600";
@@ -554,15 +550,15 @@ fn a_line_that_is_waited_for_is_seen_in_coloured_output() {
 }
 
 #[test]
-fn a_port_is_waited_for_by_its_number() {
+fn wait_for_a_port_by_number() {
     let shells = shells();
     let script = "python3 -c 'import socket, time
 s = [socket.create_server((\"127.0.0.1\", 0)) for _ in range(2)]
 print(s[1].getsockname()[1], flush=True)
 time.sleep(600)'";
     let id = shells.background(script);
-    let said = shells.output(json!({"bash_id": id, "wait_for": "output", "timeout": 60_000}));
-    let port = said.output().lines().next().unwrap().to_owned();
+    let text = shells.output(json!({"bash_id": id, "wait_for": "output", "timeout": 60_000}));
+    let port = text.output().lines().next().unwrap().to_owned();
     let reply = shells.output(json!({"bash_id": id, "wait_for": "port", "filter": port}));
     let expected = format!("[listens on port {port}: programs of this machine reach it]");
     assert!(reply.output().contains(&expected), "{}", reply.output());
@@ -571,9 +567,9 @@ time.sleep(600)'";
     assert!(error.unwrap_err().to_string().contains("is no port"));
 }
 
-/// A session for one call keeps nothing running, and does not promise to.
+/// A session for one call keeps no command running and does not mention later calls.
 #[test]
-fn a_session_for_one_call_promises_nothing_for_later() {
+fn one_call_session_does_not_mention_later_calls() {
     let shells = shells();
     let call = |args: Value| {
         let session = shells.runtime.session().for_one_call();
@@ -598,7 +594,7 @@ fn a_session_for_one_call_promises_nothing_for_later() {
 }
 
 #[test]
-fn all_commands_of_a_session_are_ended_and_forgotten_by_the_host() {
+fn host_can_end_and_forget_all_commands() {
     let shells = shells();
     let id = shells.background("sleep 600");
     shells.background("sleep 600");
@@ -613,9 +609,9 @@ fn all_commands_of_a_session_are_ended_and_forgotten_by_the_host() {
     assert!(listed().starts_with("No "), "{}", listed());
 }
 
-/// vim takes its stderr for the keyboard when its input has ended, and waits for ever.
+/// vim reads keys from stderr when stdin has ended, and waits for ever.
 #[test]
-fn an_editor_that_waits_for_keys_is_ended_and_that_is_said() {
+fn waiting_editor_is_ended_and_reported() {
     let shells = shells();
     if !std::path::Path::new("/usr/bin/vim").exists() {
         return;

@@ -1,8 +1,8 @@
-//! The library prints nothing; a doc test shows that the macros in `silence.rs` do not compile, this that
-//! the library has them before anything else.
+//! The library prints nothing. A doctest shows that the macros in `silence.rs` do not compile; this test shows
+//! that the library defines them before all modules.
 
 #[test]
-fn the_library_silences_itself_before_its_first_module() {
+fn silence_macros_come_before_all_modules() {
     let lib = include_str!("../../src/lib.rs");
     let first = lib.lines().find(|line| line.starts_with("mod ") || line.starts_with("pub mod "));
     assert_eq!(first, Some("mod silence;"));

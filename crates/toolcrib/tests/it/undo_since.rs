@@ -1,5 +1,5 @@
-//! Whatever tools and commands did since a change, `Undo {since}` brings back the exact tree, and taking that
-//! back brings back the tree after it.
+//! `Undo {since}` restores the exact tree after any calls of tools and commands, and undoing that restores the
+//! tree after them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,15 +12,15 @@ use toolcrib::{Call, Options, Runtime, Session};
 
 const NAMES: [&str; 8] = ["a", "b", "d", "d/x", "d/e", "d/e/y", "f/g", "l"];
 
-/// Something that a model may do. Many of them fail, as they do in practice.
+/// An action of a model. Many actions fail, as in practice.
 #[derive(Debug, Clone)]
-enum Doing {
+enum Action {
     Command(String),
     Tool(&'static str, Value),
     UndoNewest,
 }
 
-fn doing() -> impl Strategy<Value = Doing> {
+fn any_action() -> impl Strategy<Value = Action> {
     let name = || prop::sample::select(NAMES.to_vec());
     let command = (0..13usize, name(), name(), 0..100u32).prop_map(|(kind, one, two, number)| {
         let command = match kind {
@@ -40,36 +40,36 @@ fn doing() -> impl Strategy<Value = Doing> {
             11 => format!("mv {one} t; mv {two} {one}; mv t {two}"),
             _ => format!("mkdir -p {one}/p/q; mkdir -p {two}; rmdir {two}"),
         };
-        Doing::Command(format!("( {command} ) 2> /dev/null; true"))
+        Action::Command(format!("( {command} ) 2> /dev/null; true"))
     });
     let write = (name(), 0..100u32).prop_map(|(name, number)| {
-        Doing::Tool("Write", json!({"file_path": name, "content": format!("{number}\nlast\n")}))
+        Action::Tool("Write", json!({"file_path": name, "content": format!("{number}\nlast\n")}))
     });
     let undo = (name(), 0..4u64).prop_map(|(name, kind)| match kind {
-        0 => Doing::Tool("Undo", json!({})),
-        1 => Doing::Tool("Undo", json!({"path": name})),
-        2 => Doing::Tool("Undo", json!({"steps": 2})),
-        _ => Doing::UndoNewest,
+        0 => Action::Tool("Undo", json!({})),
+        1 => Action::Tool("Undo", json!({"path": name})),
+        2 => Action::Tool("Undo", json!({"steps": 2})),
+        _ => Action::UndoNewest,
     });
     prop_oneof![6 => command, 2 => write, 2 => undo]
 }
 
-struct Place {
+struct Fixture {
     top: tempfile::TempDir,
     runtime: Runtime,
     session: Session,
 }
 
-impl Place {
-    fn new() -> Place {
-        // Not in /tmp: commands have another one.
+impl Fixture {
+    fn new() -> Fixture {
+        // Not in /tmp: commands have a private one.
         let top = crate::command_directory();
         fs::create_dir_all(top.path().join("ws/d/e")).unwrap();
         fs::write(top.path().join("ws/a"), "one\ntwo\n").unwrap();
         fs::write(top.path().join("ws/d/x"), [0, 1, 255]).unwrap();
         let runtime = crate::workspace_runtime(top.path());
         let session = runtime.session();
-        Place { top, runtime, session }
+        Fixture { top, runtime, session }
     }
 
     fn call(&self, tool: &str, args: Value) -> Result<toolcrib::Reply, toolcrib::Error> {
@@ -80,35 +80,39 @@ impl Place {
         self.runtime.history().unwrap().last().map_or(0, |change| change.id)
     }
 
-    fn make(&self, doing: &Doing) {
-        let _ = match doing {
-            Doing::Command(command) => self.call("Bash", json!({"command": command})),
-            Doing::Tool(tool, args) => self.call(tool, args.clone()),
-            Doing::UndoNewest => self.call("Undo", json!({"id": self.last_id()})),
+    fn perform(&self, action: &Action) {
+        let _ = match action {
+            Action::Command(command) => self.call("Bash", json!({"command": command})),
+            Action::Tool(tool, args) => self.call(tool, args.clone()),
+            Action::UndoNewest => self.call("Undo", json!({"id": self.last_id()})),
         };
     }
 
-    /// The mode of each name, with what a file says or where a symlink leads.
+    /// Mode of each path, with the content of a file or the target of a symlink.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
         let (mut tree, mut open) = (BTreeMap::new(), vec![self.top.path().join("ws")]);
         while let Some(directory) = open.pop() {
             for entry in fs::read_dir(&directory).unwrap() {
                 let path = entry.unwrap().path();
-                let about = path.symlink_metadata().unwrap();
-                if about.is_dir() {
+                let metadata = path.symlink_metadata().unwrap();
+                if metadata.is_dir() {
                     open.push(path.clone());
                 }
-                tree.insert(path.clone(), (about.permissions().mode(), says(&path, &about)));
+                tree.insert(
+                    path.clone(),
+                    (metadata.permissions().mode(), content(&path, &metadata)),
+                );
             }
         }
         tree
     }
 }
 
-fn says(path: &Path, about: &fs::Metadata) -> Option<Vec<u8>> {
-    match about.is_symlink() {
-        true => Some(fs::read_link(path).unwrap().into_os_string().into_encoded_bytes()),
-        false => about.is_file().then(|| fs::read(path).unwrap()),
+fn content(path: &Path, metadata: &fs::Metadata) -> Option<Vec<u8>> {
+    if metadata.is_symlink() {
+        Some(fs::read_link(path).unwrap().into_os_string().into_encoded_bytes())
+    } else {
+        metadata.is_file().then(|| fs::read(path).unwrap())
     }
 }
 
@@ -121,29 +125,29 @@ proptest! {
     })]
 
     #[test]
-    fn undo_since_brings_back_the_exact_tree(
-        before in prop::collection::vec(doing(), 0..3),
-        after in prop::collection::vec(doing(), 1..7),
+    fn undo_since_restores_the_exact_tree(
+        before in prop::collection::vec(any_action(), 0..3),
+        after in prop::collection::vec(any_action(), 1..7),
     ) {
-        let place = Place::new();
-        before.iter().for_each(|doing| place.make(doing));
-        let (last, tree) = (place.last_id(), place.tree());
-        after.iter().for_each(|doing| place.make(doing));
-        let changed = place.tree();
-        let history = place.runtime.history().unwrap();
+        let fixture = Fixture::new();
+        before.iter().for_each(|action| fixture.perform(action));
+        let (last, tree) = (fixture.last_id(), fixture.tree());
+        after.iter().for_each(|action| fixture.perform(action));
+        let changed = fixture.tree();
+        let history = fixture.runtime.history().unwrap();
         if let Some(first) = history.iter().find(|change| change.id > last) {
-            match place.call("Undo", json!({"since": first.id})) {
+            match fixture.call("Undo", json!({"since": first.id})) {
                 Ok(reply) => {
-                    prop_assert_eq!(place.tree(), tree, "{}", reply.output());
+                    prop_assert_eq!(fixture.tree(), tree, "{}", reply.output());
                     let undo = reply.metadata()["change"].clone();
-                    let reply = place.call("Undo", json!({"id": undo}));
+                    let reply = fixture.call("Undo", json!({"id": undo}));
                     prop_assert!(reply.is_ok(), "{reply:?}");
-                    prop_assert_eq!(place.tree(), changed, "{}", reply.unwrap().output());
+                    prop_assert_eq!(fixture.tree(), changed, "{}", reply.unwrap().output());
                 }
-                // All of them were taken back one by one.
+                // All changes were undone one by one.
                 Err(error) => {
                     prop_assert_eq!(error.kind(), toolcrib::ErrorKind::AlreadyApplied, "{}", error);
-                    prop_assert_eq!(place.tree(), tree);
+                    prop_assert_eq!(fixture.tree(), tree);
                 }
             }
         }

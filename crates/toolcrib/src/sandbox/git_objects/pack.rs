@@ -1,4 +1,4 @@
-//! One pack of objects with its index: `gitformat-pack(5)`.
+//! A pack file with its index: see `gitformat-pack(5)`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,20 +16,20 @@ const FANOUT_START: u64 = 8;
 const NAMES_START: u64 = FANOUT_START + 256 * 4;
 const NAME_BYTES: u64 = 20;
 
-/// Longer than the chains of deltas that git makes.
+/// Longer than git's delta chains.
 const MAX_DEPTH: usize = 5_000;
 
-/// Compressed bytes that are read at once: most commits and directories have fewer.
+/// Compressed bytes read at once. Most commits and trees have fewer.
 const READ_BYTES: usize = 2 << 10;
 
-/// Objects that others are made of are read again and again; as many bytes of them are kept.
+/// Size of the cache of delta bases, which are read repeatedly.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(super) struct Pack {
     index: FileParts,
     content: FileParts,
-    /// How many names begin with each byte or a lower one.
+    /// Number of object ids whose first byte is at most the index.
     fanout: Vec<u32>,
     bases: RefCell<Bases>,
 }
@@ -40,15 +40,14 @@ struct Bases {
     bytes: usize,
 }
 
-/// An entry of a pack.
 enum Entry {
     Whole(ObjectKind),
-    OfOffset(u64),
-    OfName(ObjectId),
+    DeltaOfOffset(u64),
+    DeltaOfObject(ObjectId),
 }
 
 impl Pack {
-    /// Opens a pack by the name of its index.
+    /// Opens a pack by the path of its index.
     pub(super) fn open(directory: &Directory, index: &Path) -> Option<Pack> {
         let content = directory.parts(index.with_extension("pack").as_os_str()).ok()?;
         let index = directory.parts(OsStr::new(index)).ok()?;
@@ -61,7 +60,7 @@ impl Pack {
         Some(Pack { index, content, fanout, bases: RefCell::default() })
     }
 
-    /// Where the object of a name begins.
+    /// Offset of an object in the pack.
     pub(super) fn offset(&self, id: ObjectId) -> Option<u64> {
         let first = usize::from(id.0[0]);
         let mut low = if first == 0 { 0 } else { u64::from(*self.fanout.get(first - 1)?) };
@@ -81,7 +80,7 @@ impl Pack {
     }
 
     fn offset_at(&self, position: u64, count: u64) -> Option<u64> {
-        // Behind the names there is a checksum for each.
+        // A checksum per object follows the ids.
         let offsets = NAMES_START + count * (NAME_BYTES + 4);
         let mut bytes = [0; 4];
         read_exactly(&self.index, offsets + position * 4, &mut bytes)?;
@@ -95,9 +94,9 @@ impl Pack {
         Some(u64::from_be_bytes(bytes))
     }
 
-    /// The object that begins at an offset. `depth` is the number of deltas that are made of it.
+    /// Reads the object at an offset. `depth` is the length of the delta chain so far.
     pub(super) fn read(&self, offset: u64, store: &ObjectStore, depth: usize) -> Option<Object> {
-        // From the object to the one that it is made of in the end, and back.
+        // Follows the deltas to their base, then applies them in reverse order.
         let (mut deltas, mut at) = (Vec::new(), offset);
         let mut object = loop {
             if let Some(known) = self.bases.borrow().by_offset.get(&at) {
@@ -114,11 +113,11 @@ impl Pack {
                     self.keep(at, &object);
                     break object;
                 }
-                Entry::OfOffset(base) => {
+                Entry::DeltaOfOffset(base) => {
                     deltas.push((at, content));
                     at = base;
                 }
-                Entry::OfName(base) => {
+                Entry::DeltaOfObject(base) => {
                     deltas.push((at, content));
                     break store.read_base(base, depth + deltas.len())?;
                 }
@@ -140,7 +139,7 @@ impl Pack {
         bases.by_offset.insert(offset, object.clone());
     }
 
-    /// What an entry is, the size of its content, and where that begins.
+    /// Header of an entry: type, size of the content, and offset of the content.
     fn entry(&self, offset: u64) -> Option<(Entry, u64, u64)> {
         let mut header = [0; 64];
         let mut filled = 0;
@@ -171,11 +170,11 @@ impl Pack {
                     byte = bytes.next()?;
                     back = (back + 1).checked_mul(128)? | u64::from(byte & 0x7f);
                 }
-                Entry::OfOffset(offset.checked_sub(back).filter(|base| *base < offset)?)
+                Entry::DeltaOfOffset(offset.checked_sub(back).filter(|base| *base < offset)?)
             }
             7 => {
                 let name: Vec<u8> = bytes.by_ref().take(NAME_BYTES as usize).collect();
-                Entry::OfName(ObjectId::from_bytes(&name)?)
+                Entry::DeltaOfObject(ObjectId::from_bytes(&name)?)
             }
             _ => return None,
         };
@@ -187,7 +186,7 @@ impl Pack {
         if size > MAX_OBJECT_BYTES {
             return None;
         }
-        let from = From { file: &self.content, position: start };
+        let from = ReadFrom { file: &self.content, position: start };
         let mut content = Vec::with_capacity(usize::try_from(size.min(1 << 20)).ok()?);
         let inflated = ZlibDecoder::new(BufReader::with_capacity(READ_BYTES, from));
         inflated.take(size + 1).read_to_end(&mut content).ok()?;
@@ -195,13 +194,13 @@ impl Pack {
     }
 }
 
-/// A file from a position on.
-struct From<'a> {
+/// Reads a file from a position on.
+struct ReadFrom<'a> {
     file: &'a FileParts,
     position: u64,
 }
 
-impl Read for From<'_> {
+impl Read for ReadFrom<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(self.position, buffer);
         let read = read.map_err(|_| io::Error::from(io::ErrorKind::Other))?;
@@ -210,7 +209,7 @@ impl Read for From<'_> {
     }
 }
 
-/// What a delta makes of its base.
+/// Applies a delta to its base.
 fn applied(delta: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = delta.iter().copied();
     let base_size = varint(&mut bytes)?;

@@ -1,6 +1,6 @@
-//! What a login gave, kept for the next server in a file of the state directory that is its owner's alone.
+//! Cache of the login environment, in a file of the state directory that only its owner can read.
 //!
-//! Values that look secret are not in it.
+//! Values that look secret are not stored.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -16,32 +16,31 @@ use super::Variables;
 /// More than an environment has.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// What the file begins and ends with.
+/// First and last part of the file.
 const BEGIN: &[u8] = b"toolcrib login 1";
 const END: &[u8] = b"end";
 
-/// How long a result is used without another look: files that the shell's own files read may have changed.
+/// Maximum age of a result. Files that the shell's own files include may have changed.
 const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A result that was kept.
+/// A cached result.
 pub(super) struct CachedLogin {
     pub(super) variables: Variables,
-    /// It is old, or secrets were left out of it that are to be masked: the shell is to be run again.
+    /// The result is old, or secrets that must be masked were omitted: run the shell again.
     pub(super) run_again: bool,
 }
 
-/// The file, in a state directory.
 pub(super) fn path(state: &Path) -> PathBuf {
     state.join("login-environment")
 }
 
-/// What is kept of a login with this fingerprint.
+/// The cached result for this fingerprint.
 pub(super) fn read(state: &Path, fingerprint: &str) -> Option<CachedLogin> {
     let content = PrivateFile::locate(&path(state)).ok()?.read(MAX_BYTES).ok()??;
     parse(&content, fingerprint)
 }
 
-/// Keeps a result. Without it the shell is run again, and nothing else is amiss.
+/// Stores a result. If that fails, the shell runs again next time.
 pub(super) fn write(state: &Path, fingerprint: &str, variables: &Variables) {
     let content = format(fingerprint, SystemTime::now(), variables);
     if let Ok(file) = PrivateFile::locate(&path(state)) {
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_kept_is_read_and_secrets_are_not_kept() {
+    fn cache_round_trips_without_secrets() {
         let variables: Variables = vec![
             ("PATH".into(), "/nvm:/bin".into()),
             ("TWO".into(), "a\nb=c".into()),

@@ -1,4 +1,4 @@
-//! The files that a login shell reads by itself.
+//! Files that a login shell reads.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,7 @@ use toolcrib_fs::Stamp;
 
 use super::{Variables, home};
 
-/// What shells read at a login, by the name of the shell: in the system, and in the home of the user. Of a
-/// directory, which files are in it matters.
+/// Files by shell: of the system, and in the user's home. For a directory, its entries count.
 const FILES: [(&str, &[&str], &[&str]); 4] = [
     (
         "bash",
@@ -31,8 +30,7 @@ const FILES: [(&str, &[&str], &[&str]); 4] = [
     ),
 ];
 
-/// The files that a shell reads at a login, whether they are there or not. Those that these read in turn are not
-/// known.
+/// Returns the files that a shell reads at login, existing or not. Files that these include are not known.
 pub fn login_files(shell: &Path, home: &Path) -> Vec<PathBuf> {
     let name = shell.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let known = FILES.iter().find(|(known, ..)| *known == name || known.is_empty());
@@ -41,7 +39,7 @@ pub fn login_files(shell: &Path, home: &Path) -> Vec<PathBuf> {
     system.chain(own.iter().map(|file| home.join(file))).collect()
 }
 
-/// What tells whether a login still gives what it gave: the shell, its files, and what it begins with.
+/// Identifies the result of a login: the shell, its files, and the initial environment.
 pub(super) fn fingerprint(shell: &Path, environment: &Variables) -> String {
     let dotfiles = environment.iter().find(|(name, _)| name == "ZDOTDIR");
     let dotfiles = dotfiles.map(|(_, directory)| PathBuf::from(directory));

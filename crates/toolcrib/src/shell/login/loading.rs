@@ -1,4 +1,4 @@
-//! Loading the environment of a login in the background.
+//! Loads the login environment in the background.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,40 +7,40 @@ use std::time::{Duration, Instant};
 use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
-use crate::sandbox::is_enough;
+use crate::sandbox::is_sufficient;
 use crate::shell::read_only_sandbox;
 
-/// A command waits no longer than this after we were started.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// A command waits at most this long after the start of the runtime.
+const COMMAND_WAIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A shell that nothing can be written by may be ended at any time, and is after so long.
-const MOST: Duration = Duration::from_secs(60);
+/// Time limit of the shell in a sandbox. It can write nothing, so it may be ended at any time.
+const SHELL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the shell may take for the rest once the environment was printed.
-const REST: Duration = Duration::from_secs(2);
+/// Time for the shell to exit after it has printed the environment.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often the output is looked at, and the wish to stop.
-const GLANCE: Duration = Duration::from_millis(10);
+/// Interval of checks for output and for cancellation.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What an environment has at most.
+/// Limit of the output.
 const MAX_BYTES: usize = 4 << 20;
 
-/// What is needed to run the user's shell.
+/// Parameters of the login shell.
 pub(in crate::shell) struct LoginProbe {
     pub(in crate::shell) shells: Arc<JobRunner>,
     pub(in crate::shell) bash: PathBuf,
     pub(in crate::shell) shell: PathBuf,
-    /// The environment of this process.
+    /// The environment that the host passed in.
     pub(in crate::shell) own: Variables,
-    /// Places that the shell does not see.
+    /// Paths that the shell does not see.
     pub(in crate::shell) hidden: Vec<PathBuf>,
-    /// Where the directory for its `/tmp` is made.
+    /// Parent of the directory for its `/tmp`.
     pub(in crate::shell) tmp: PathBuf,
-    /// Where the result is kept.
+    /// State directory for the cache.
     pub(in crate::shell) state: Option<PathBuf>,
 }
 
-/// The environment of a login, once it is there.
+/// The login environment, loaded in the background.
 pub(in crate::shell) struct Login {
     shared: Arc<Shared>,
     began: Instant,
@@ -63,27 +63,27 @@ pub(in crate::shell) enum Loaded {
     #[default]
     NotYet,
     /// The shell printed no environment.
-    Nothing,
+    Failed,
     Variables(Arc<Variables>),
 }
 
 impl Login {
-    /// Begins to load it.
+    /// Starts loading.
     pub(in crate::shell) fn load(probe: LoginProbe) -> Login {
         let shared = Arc::new(Shared::default());
-        let to_tell = shared.clone();
+        let for_thread = shared.clone();
         let thread = std::thread::Builder::new().name("toolcrib-login".to_owned());
-        if thread.spawn(move || probe.run(&to_tell)).is_err() {
-            shared.tell(Loaded::Nothing);
+        if thread.spawn(move || probe.run(&for_thread)).is_err() {
+            shared.set(Loaded::Failed);
         }
         Login { shared, began: Instant::now() }
     }
 
-    /// What there is, after a short wait if we have just been started.
+    /// The state, after a short wait if the runtime has just started.
     pub(in crate::shell) fn wait(&self) -> Loaded {
         let mut state = self.shared.lock();
         while matches!(state.loaded, Loaded::NotYet) {
-            let left = PATIENCE.saturating_sub(self.began.elapsed());
+            let left = COMMAND_WAIT_TIMEOUT.saturating_sub(self.began.elapsed());
             if left.is_zero() {
                 break;
             }
@@ -93,7 +93,6 @@ impl Login {
         state.loaded.clone()
     }
 
-    /// What there is now.
     pub(in crate::shell) fn now(&self) -> Loaded {
         self.shared.lock().loaded.clone()
     }
@@ -106,7 +105,7 @@ impl Drop for Login {
 }
 
 impl Shared {
-    fn tell(&self, loaded: Loaded) {
+    fn set(&self, loaded: Loaded) {
         self.lock().loaded = loaded;
         self.changed.notify_all();
     }
@@ -124,58 +123,57 @@ impl LoginProbe {
         let run = kept.as_ref().is_none_or(|kept| kept.run_again);
         let had_one = kept.is_some();
         if let Some(kept) = kept {
-            shared.tell(Loaded::Variables(Arc::new(kept.variables)));
+            shared.set(Loaded::Variables(Arc::new(kept.variables)));
         }
-        // Found by trying, which the first command would have to wait for.
+        // Determined by a test, which the first command would otherwise wait for.
         self.shells.sandbox_support();
         if !run {
             return;
         }
-        let variables = self.ask_the_shell(environment, shared);
+        let variables = self.run_login_shell(environment, shared);
         if let (Some(state), Some(variables)) = (&self.state, &variables) {
             cache::write(state, &fingerprint, variables);
         }
         match variables {
-            Some(variables) => shared.tell(Loaded::Variables(Arc::new(variables))),
+            Some(variables) => shared.set(Loaded::Variables(Arc::new(variables))),
             None if had_one => {}
-            None => shared.tell(Loaded::Nothing),
+            None => shared.set(Loaded::Failed),
         }
     }
 
-    /// Runs the shell where nothing can be written, if the system allows that: a command may have written the
-    /// files that it runs, and a profile that is ended while it holds a lock would leave it behind.
-    fn ask_the_shell(&self, environment: Variables, shared: &Shared) -> Option<Variables> {
+    /// Runs the shell without write access if the system supports it: a command may have written the files that
+    /// it executes, and a profile that is killed while it holds a lock would leave the lock behind.
+    fn run_login_shell(&self, environment: Variables, shared: &Shared) -> Option<Variables> {
         let command = login_command(&self.bash, &self.shell, environment);
         let jobs = self.shells.session(1);
-        let confined = is_enough(self.shells.sandbox_support());
-        let job = match confined {
-            true => {
-                let sandbox = read_only_sandbox(&jobs, &self.hidden, &self.tmp)?;
-                jobs.start_sandboxed(&sandbox, &command, Arc::new(AllowAll))
-            }
-            false => jobs.start(&command),
+        let confined = is_sufficient(self.shells.sandbox_support());
+        let job = if confined {
+            let sandbox = read_only_sandbox(&jobs, &self.hidden, &self.tmp)?;
+            jobs.start_sandboxed(&sandbox, &command, Arc::new(AllowAll))
+        } else {
+            jobs.start(&command)
         };
         let job = job.ok()?;
-        let variables = read(&job, confined.then_some(MOST), shared);
+        let variables = read(&job, confined.then_some(SHELL_TIMEOUT), shared);
         if variables.is_some() {
-            job.wait(REST, |now| !now.status.is_running());
+            job.wait(EXIT_TIMEOUT, |now| !now.status.is_running());
         }
         job.end(Ending::Prompt, Status::Killed);
         variables
     }
 }
 
-/// What the shell prints, as soon as it has; nothing, if it ends before, takes too long, or nobody wants it
-/// any more.
-fn read(job: &Job, most: Option<Duration>, shared: &Shared) -> Option<Variables> {
+/// Reads the variables as soon as they are printed. `None` if the shell exits first, takes too long, or is no
+/// longer needed.
+fn read(job: &Job, timeout: Option<Duration>, shared: &Shared) -> Option<Variables> {
     let began = Instant::now();
     loop {
-        let now = job.wait(GLANCE, |now| now.closed);
+        let now = job.wait(POLL_INTERVAL, |now| now.closed);
         let bytes = usize::try_from(now.written).unwrap_or(MAX_BYTES).min(MAX_BYTES);
         if let Some(variables) = parse(&job.read(0, bytes).1) {
             return Some(variables);
         }
-        let is_late = most.is_some_and(|most| began.elapsed() >= most);
+        let is_late = timeout.is_some_and(|most| began.elapsed() >= most);
         if now.closed || is_late || shared.lock().stop {
             return None;
         }

@@ -11,7 +11,7 @@ use super::exit_status::{command_answers, script_answers};
 use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
-use crate::output_notes::{bracketed, escapes};
+use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
 use crate::sandbox::{Danger, refusals};
@@ -93,7 +93,7 @@ impl Report {
         let errors = errors.map(|(errors, _)| errors);
         let all_text =
             [shown.text.as_str(), errors.as_ref().map_or("", |errors| &errors.text)].concat();
-        let escaped = escapes(&all_text);
+        let escaped = escape_note(&all_text);
         notes.extend(escaped.iter().map(|(note, _)| note.clone()));
         let directory = started.directory.clone();
         Report {

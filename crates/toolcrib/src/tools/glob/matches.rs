@@ -8,7 +8,7 @@ use toolcrib_search::{
     Candidate, Deadline, FileId, Glob, Listing, Pruned, SplitGlob, Walk, walk_ignored,
 };
 
-use crate::cx::{Cx, Ground};
+use crate::cx::{Cx, SearchScope};
 use crate::error::{Error, ErrorKind};
 
 /// What is asked for.
@@ -25,7 +25,7 @@ pub(super) struct Asked<'a> {
 /// What there is.
 pub(super) struct Matches {
     /// Where it was looked for.
-    pub(super) ground: Ground,
+    pub(super) ground: SearchScope,
     /// As replies show them, the newest first; no more than were asked for.
     pub(super) files: Vec<String>,
     pub(super) total: usize,
@@ -61,10 +61,10 @@ const SECOND_LOOK: Duration = Duration::from_millis(300);
 /// So many directories are named.
 const NAMED_DIRECTORIES: usize = 3;
 
-pub(super) fn find(cx: &Cx<'_>, base: &Ground, asked: &Asked<'_>) -> Result<Matches, Error> {
+pub(super) fn find(cx: &Cx<'_>, base: &SearchScope, asked: &Asked<'_>) -> Result<Matches, Error> {
     let cancel = cx.cancel();
     let cancelled = || cancel.is_cancelled();
-    let stop = Deadline::new(cx.search_until(), &cancelled);
+    let stop = Deadline::new(cx.search_deadline(), &cancelled);
     let search = Search { cx, asked, stop: &stop };
     let plain = search.plain_file()?;
     if asked.split.rest.is_none()
@@ -103,7 +103,7 @@ impl Search<'_> {
         if rest.contains('*') || path.as_os_str().len() > 4_000 {
             return Ok(None);
         }
-        let ground = match self.cx.ground(&path) {
+        let ground = match self.cx.search_scope(&path) {
             Ok(ground) if ground.is_file() => ground,
             Err(error) if error.kind() == ErrorKind::OutsideWorkspace => return Err(error),
             _ => return Ok(None),
@@ -113,9 +113,9 @@ impl Search<'_> {
     }
 
     /// What fits the pattern.
-    fn pattern(&self, base: &Ground) -> Result<Matches, Error> {
+    fn pattern(&self, base: &SearchScope) -> Result<Matches, Error> {
         let split = &self.asked.split;
-        let ground = match self.cx.ground(self.asked.start()) {
+        let ground = match self.cx.search_scope(self.asked.start()) {
             Ok(ground) => ground,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let nowhere = format!("{}. {}", error.message(), error.hint_text());
@@ -137,7 +137,7 @@ impl Search<'_> {
     }
 
     /// What fits the pattern deeper down, if it did not ask for that.
-    fn at_any_depth(&self, base: &Ground) -> Result<Option<Matches>, Error> {
+    fn at_any_depth(&self, base: &SearchScope) -> Result<Option<Matches>, Error> {
         let split = &self.asked.split;
         let rest = split.rest.as_deref().unwrap_or_default();
         if rest.starts_with("**") || base.is_file() {
@@ -151,7 +151,7 @@ impl Search<'_> {
         Ok((found.total > 0).then(|| Matches { instead: Some(pattern), ..found }))
     }
 
-    fn listed(&self, ground: Ground, pattern: &str, hidden: bool) -> Result<Matches, Error> {
+    fn listed(&self, ground: SearchScope, pattern: &str, hidden: bool) -> Result<Matches, Error> {
         let glob = glob(pattern)?;
         let listing = self.cx.list_tree(&self.walk(&ground, self.asked.ignored, self.stop));
         let mut matches = Matches::nothing(ground);
@@ -189,13 +189,18 @@ impl Search<'_> {
         Ok(matches)
     }
 
-    fn walk<'b>(&'b self, ground: &'b Ground, ignored: bool, stop: &'b Deadline<'b>) -> Walk<'b> {
+    fn walk<'b>(
+        &'b self,
+        ground: &'b SearchScope,
+        ignored: bool,
+        stop: &'b Deadline<'b>,
+    ) -> Walk<'b> {
         let (tree, start) = (&ground.tree, ground.start());
         Walk { tree, start, ignored, named: &[], own: &ground.hidden, stop }
     }
 
     /// The newest files, as many as were asked for; by their paths where two are of the same moment.
-    fn newest(&self, ground: &Ground, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
+    fn newest(&self, ground: &SearchScope, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
         let modified = listing.modified(&ground.tree, files);
         let mut stamped: Vec<_> = modified.into_iter().zip(0..).collect();
         let newest_first = |stamped: &(_, usize)| (Reverse(stamped.0), stamped.1);
@@ -250,7 +255,7 @@ impl Matches {
         self.files.splice(0..0, plain.files);
     }
 
-    fn nothing(ground: Ground) -> Matches {
+    fn nothing(ground: SearchScope) -> Matches {
         Matches {
             ground,
             files: Vec::new(),

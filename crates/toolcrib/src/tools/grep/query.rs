@@ -8,7 +8,7 @@ use toolcrib_search::{
 use toolcrib_text::visible_name;
 
 use super::{Grep, OutputMode, Sort};
-use crate::cx::{Cx, Ground};
+use crate::cx::{Cx, SearchScope};
 use crate::error::{Error, ErrorKind};
 use crate::helper::MatchingProcesses;
 use crate::suggest::similar_names;
@@ -20,7 +20,7 @@ pub(super) struct Asked {
     pub(super) processes: Arc<dyn Processes>,
     pub(super) literal: bool,
     pub(super) ignore_case: bool,
-    pub(super) ground: Ground,
+    pub(super) ground: SearchScope,
     pub(super) filter: FileFilter,
     pub(super) mode: OutputMode,
     pub(super) sort: Sort,
@@ -55,7 +55,7 @@ impl Grep {
             processes,
             literal: self.literal.unwrap_or(false),
             ignore_case: self.ignore_case.unwrap_or(false),
-            ground: cx.ground(self.path())?,
+            ground: cx.search_scope(self.path())?,
             filter: self.filter()?,
             mode,
             sort: self.sort.unwrap_or(usual_sort),
@@ -81,7 +81,7 @@ impl Grep {
         };
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
-        let stop = Deadline::new(cx.search_until(), &cancelled);
+        let stop = Deadline::new(cx.search_deadline(), &cancelled);
         Pattern::new(wanted, processes, &stop).map_err(|error| {
             Error::new(ErrorKind::Limit, format!("`pattern`: {error}")).hint(
                 "Repeat less, or look for a part of it: what comes near is easily told apart by reading.",

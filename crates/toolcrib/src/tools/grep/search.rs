@@ -17,7 +17,7 @@ use crate::cancel::Progress;
 use crate::cx::Cx;
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::search_decoder::AsRead;
+use crate::search_decoder::SearchDecoder;
 use crate::tools::search_messages::LeftOut;
 
 /// A search that has begun: the files are listed and in order.
@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
         cancelled: &'a (dyn Fn() -> bool + Sync),
         began: Instant,
     ) -> Search<'a> {
-        let stop = Deadline::new(cx.search_until(), cancelled);
+        let stop = Deadline::new(cx.search_deadline(), cancelled);
         let listing = list(cx, asked, &stop);
         let mut unchosen = Unchosen::default();
         let files = choose(cx, asked, &listing, &mut unchosen);
@@ -106,8 +106,8 @@ impl<'a> Search<'a> {
             tree: &self.asked.ground.tree,
             listing: &self.listing,
             pattern,
-            letters: &AsRead,
-            tables: self.cx.tables(&self.asked.ground.tree),
+            letters: &SearchDecoder,
+            tables: self.cx.listing_caches(&self.asked.ground.tree),
             // What is named is searched: window by window, or whole if matches may go over lines.
             max_bytes: match named && pattern.multiline() {
                 true => limits.edit_bytes,
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
     pub(super) fn unseen(&self, looked: &Searched) -> Vec<String> {
         let mut unseen = self.left_out().unseen();
         let tree = &self.asked.ground.tree;
-        unseen.extend(self.cx.tables(tree).and_then(|tables| tables.take_alarm(tree)));
+        unseen.extend(self.cx.listing_caches(tree).and_then(|tables| tables.take_alarm(tree)));
         let skipped = &looked.skipped;
         if skipped.unreadable > 0 {
             let names = self.left_out().names(&skipped.unreadable_names, skipped.unreadable);

@@ -121,11 +121,12 @@ impl Tree {
             let path = format!("{prefix}{shown}");
             let indent = "  ".repeat(level + 1);
             let opened = (*kind == EntryKind::Directory).then(|| directory.child(name));
-            let hidden = cx.hidden(&directory.path().join(name)).map(|reason| match reason {
-                Reason::Own => "this program's own, not shown",
-                Reason::Secret(_) => "hidden: keys, tokens or history",
-                Reason::System(_) => "not open to file tools",
-            });
+            let hidden =
+                cx.hidden_reason(&directory.path().join(name)).map(|reason| match reason {
+                    Reason::Own => "this program's own, not shown",
+                    Reason::Secret(_) => "hidden: keys, tokens or history",
+                    Reason::System(_) => "not open to file tools",
+                });
             match opened {
                 _ if hidden.is_some() => {
                     let line = format!("{indent}{shown} ({})", hidden.unwrap_or_default());

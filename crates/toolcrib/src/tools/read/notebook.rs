@@ -51,7 +51,7 @@ pub(super) fn read(
     let is_whole = first == 1 && shown as u64 == total && clipped_chars == 0;
     let seen = if is_whole { Seen::whole(&bytes) } else { Seen::of(&bytes) };
     let hash = seen.hash.short();
-    cx.session().saw(file.path().to_owned(), seen);
+    cx.session().remember_seen(file.path().to_owned(), seen);
     let text = if total == 0 { "[the notebook has no cells]\n".to_owned() } else { text };
     let text = visible(text.as_bytes());
     let hidden = Hidden::of_text(&text);

@@ -6,7 +6,7 @@ use toolcrib_text::visible;
 use super::page::FOOTER_CHARS;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::helper::{pdf_text, place_to_decode};
+use crate::helper::{acquire_decoder, pdf_text};
 use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
@@ -21,7 +21,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<
         None => (1, DEFAULT_PAGES),
         Some(pages) => range(pages).ok_or_else(|| no_range(pages))?,
     };
-    let _place = place_to_decode(cx)?;
+    let _place = acquire_decoder(cx)?;
     let bytes = file.read_all(cx.limits().pdf_bytes).map_err(|error| {
         error.hint("PDFs of this size are not read. Split it, and read a part.")
     })?;

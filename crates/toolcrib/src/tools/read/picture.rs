@@ -4,14 +4,14 @@ use toolcrib_media::{ImageError, ImageLimits};
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::helper::{fitting_picture, place_to_decode};
+use crate::helper::{acquire_decoder, scaled_picture};
 use crate::open_file::OpenFile;
 use crate::reply::{Picture, Reply};
 
 /// Reads a picture.
 pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Reply, Error> {
     let limits = cx.limits();
-    let _place = place_to_decode(cx)?;
+    let _place = acquire_decoder(cx)?;
     let bytes = file.read_all(limits.picture_bytes).map_err(|error| {
         error.hint("Pictures of this size are not read. Make a smaller copy and read that.")
     })?;
@@ -21,7 +21,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Rep
         pixels: limits.picture_pixels,
     };
     let shown =
-        fitting_picture(cx, &bytes, fit)?.map_err(|error| broken(cx, file, media_type, error))?;
+        scaled_picture(cx, &bytes, fit)?.map_err(|error| broken(cx, file, media_type, error))?;
     let (width, height) = shown.original;
     let mut says = format!("{}: {media_type}, {width}x{height}", file.shown());
     if shown.turned {

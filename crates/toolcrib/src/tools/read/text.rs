@@ -10,7 +10,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::open_file::OpenFile;
 use crate::reply::Reply;
-use crate::seen_files::{Seeing, Seen};
+use crate::seen_files::{Seen, SeenBuilder};
 
 /// A file that is not larger is held while it is looked through: most are not.
 const SMALL_BYTES: usize = 64 << 10;
@@ -57,7 +57,7 @@ pub(super) fn read(
     let hash = Some(seen.hash.short());
     let whole_lines = lines.iter().filter(|line| line.left_out == 0);
     let seen = seen.with_lines(before, whole_lines.map(|line| line.number.unsigned_abs()), total);
-    cx.session().saw(file.path().to_owned(), seen);
+    cx.session().remember_seen(file.path().to_owned(), seen);
     let (first, total) = (first.cast_signed(), Total::Known(total));
     Ok(Page { file, header, total, first, limit: part.limit, lines, hash }.reply())
 }
@@ -75,7 +75,7 @@ struct Look {
 /// UTF-8 is looked through again, as the letters it stands for.
 fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
     let (mut raw, mut detector) = (TextProperties::default(), Detector::default());
-    let mut seeing = Seeing::default();
+    let mut seeing = SeenBuilder::default();
     let (mut chunks, mut pieces, mut whole) = (file.chunks(cx), 0, None);
     while let Some(chunk) = chunks.next_chunk()? {
         pieces += 1;
@@ -137,6 +137,6 @@ fn window_of(whole: &[u8], encoding: Encoding, window: Window) -> Vec<Line> {
 /// That the file is not as the session last saw it; told once.
 fn changed(cx: &Cx<'_>, file: &OpenFile, before: &Seen, now: &Seen) -> String {
     let by = author(cx, file.path(), now.hash).map_or(String::new(), |by| format!(", by {by}"));
-    let at = before.where_changed(now).map_or(String::new(), |at| format!(": {at}"));
+    let at = before.changed_lines(now).map_or(String::new(), |at| format!(": {at}"));
     format!("changed since it was last seen{by}{at}")
 }

@@ -9,7 +9,7 @@ use crate::author::is_by_session;
 use crate::cx::{Cx, FileEdit};
 use crate::history::ChangeLog;
 use crate::phrases::{counted, first_of};
-use crate::undo::{Chosen, Plan};
+use crate::undo::{Plan, Selection};
 
 /// So many changes, and files and directories, have a line each.
 const MAX_CHANGES: usize = 10;
@@ -24,7 +24,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn of(cx: &Cx<'_>, chosen: &Chosen, plan: &Plan, log: &ChangeLog) -> Report {
+    pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
         let did =
             if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
         let mut lines = vec![match &chosen.only {
@@ -72,7 +72,7 @@ impl Report {
         }
     }
 
-    fn say_notes(&mut self, cx: &Cx<'_>, chosen: &Chosen, plan: &Plan) {
+    fn say_notes(&mut self, cx: &Cx<'_>, chosen: &Selection, plan: &Plan) {
         let named = |names: &[String]| first_of(names, NAMED, String::clone);
         if !plan.merged.is_empty() {
             self.lines.push(format!("Later changes were kept in: {}.", named(&plan.merged)));
@@ -93,8 +93,8 @@ impl Report {
         if !not_kept.is_empty() {
             self.lines.push(format!("Not restored, since it was not kept: {}.", named(&not_kept)));
         }
-        if !chosen.passed_over.is_empty() {
-            let ids = first_of(&chosen.passed_over, NAMED, u64::to_string);
+        if !chosen.skipped_ignored.is_empty() {
+            let ids = first_of(&chosen.skipped_ignored, NAMED, u64::to_string);
             self.lines.push(format!("[passed over, since only ignored files changed: {ids}]"));
         }
     }
@@ -102,7 +102,7 @@ impl Report {
 
 /// The protected files that stay, each with its reason.
 pub(super) fn left(plan: &Plan) -> Vec<String> {
-    plan.left.iter().map(|(path, why)| format!("{path} ({why})")).collect()
+    plan.kept.iter().map(|(path, why)| format!("{path} ({why})")).collect()
 }
 
 fn line(cx: &Cx<'_>, edit: &FileEdit) -> String {

@@ -32,7 +32,7 @@ pub(super) fn changed(
     now: &Seen,
     by: Option<String>,
 ) -> Error {
-    let where_it_changed = seen.where_changed(now).map_or(String::new(), |at| format!(" at {at}"));
+    let where_it_changed = seen.changed_lines(now).map_or(String::new(), |at| format!(" at {at}"));
     let by = by.map_or(String::new(), |by| format!(", by {by}"));
     let message = format!("{shown} changed since it was last read{where_it_changed}{by}");
     refuse(ErrorKind::Stale, message, was, now)

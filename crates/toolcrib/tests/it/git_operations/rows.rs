@@ -15,7 +15,7 @@ const fn is(expected: Expected, row: Row) -> Row {
     Row { expected, ..row }
 }
 
-/// A second name for the bare repository that commands may push to, and a clone that is behind it.
+/// A second remote that commands may push to, and a clone that is behind it.
 const BEHIND: &str = "git clone -q remote.git other && cd other && echo new > new.txt && git add -A && git commit -qm new && git push -q && cd ..";
 
 #[rustfmt::skip]
