@@ -23,7 +23,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolcrib::{Profile, Rules, Runtime, SandboxSettings};
+use toolcrib::{Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings};
 
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
@@ -104,7 +104,18 @@ fn runtime_with(
     claimed.extend_from_slice(own);
     server_registry::record(&claimed);
     let sandbox = config.sandbox()?;
-    build(common, &config, (profile, rules, sandbox), own, login_shell)
+    let builder = with_tools(Runtime::builder(), common, &config);
+    build(builder, common, &config, (profile, rules, sandbox), own, login_shell)
+}
+
+/// With the tools that the operator has chosen. A list in a flag takes the place of the one in the configuration; what
+/// either leaves out is left out.
+fn with_tools(mut builder: RuntimeBuilder, common: &Common, config: &Config) -> RuntimeBuilder {
+    if let Some(only) = common.tools.as_ref().or(config.tools.as_ref()) {
+        builder = builder.only_tools(only);
+    }
+    let removed = config.no_tools.iter().chain(common.no_tools.iter().flatten());
+    removed.fold(builder, RuntimeBuilder::remove_tool)
 }
 
 /// Makes the default configuration directory if it is missing inside a root. It is protected there, but only
@@ -127,17 +138,18 @@ fn make_configuration_directory(common: &Common) {
 fn operators(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
     let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
-    build(common, &config, held_to, &[], None)
+    build(Runtime::builder(), common, &config, held_to, &[], None)
 }
 
 fn build(
+    builder: RuntimeBuilder,
     common: &Common,
     config: &Config,
     (profile, rules, sandbox): (Profile, Rules, SandboxSettings),
     own: &[PathBuf],
     login_shell: Option<PathBuf>,
 ) -> Result<Runtime, String> {
-    let mut builder = Runtime::builder()
+    let mut builder = builder
         .profile(profile)
         .outside(config.outside(common, profile)?)
         .notices(output::note)

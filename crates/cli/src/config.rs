@@ -25,6 +25,11 @@ pub(crate) struct Config {
     /// What file tools may do outside the roots: `read`, `ask` or `deny`. The default depends on the
     /// [profile](profiles.md). Writing there [asks](design/paths-outside-the-workspace.md). `--outside` overrides it.
     outside: Option<String>,
+    /// The [tools](profiles.md#choosing-tools) that there are; others are neither listed nor callable. `--tools` overrides it.
+    pub(crate) tools: Option<Vec<String>>,
+    /// Tools that are left out. `--no-tools` adds to it.
+    #[serde(default)]
+    pub(crate) no_tools: Vec<String>,
     /// Calls must give absolute paths, and replies show absolute paths.
     #[serde(default)]
     pub(crate) absolute_paths: bool,

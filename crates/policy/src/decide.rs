@@ -91,6 +91,17 @@ impl Policy {
         Policy { rules, ..self }
     }
 
+    /// The rules for calls of one tool.
+    #[must_use]
+    pub fn for_tool(&self, tool: &str) -> Policy {
+        Policy { rules: self.rules.for_tool(tool), ..self.clone() }
+    }
+
+    /// Whether rules differ between tools.
+    pub fn depends_on_tool(&self) -> bool {
+        self.rules.name_tools()
+    }
+
     /// With the directories of the workspace, and the user's home where it is known: what patterns of
     /// paths and commands are read by.
     #[must_use]

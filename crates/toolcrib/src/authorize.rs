@@ -47,7 +47,7 @@ pub(crate) fn permit(
 ) -> Permission {
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
-    let policy = runtime.policy_for(session, accesses);
+    let policy = runtime.policy_for(session, tool, accesses);
     let asking =
         Asking { policy: &policy, directory: &directory, all: &all, session, tool, accesses };
     let by_itself = |verdict: Verdict| {

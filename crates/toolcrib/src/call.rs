@@ -178,7 +178,8 @@ impl Runtime {
         }
         let tool = decode(&row.entry, row.schema(), args)?;
         let options = Options { dry_run: true, ..options };
-        let mut cx = Cx::begin(self, session, grant, options, About::default());
+        let about = About { tool: row.entry.name.to_owned(), ..About::default() };
+        let mut cx = Cx::begin(self, session, grant, options, about);
         match tool.run(&mut cx) {
             // Whole: what somebody agrees to is not cut.
             Ok(reply) => Ok(Some((reply, cx.into_basis()))),
@@ -186,8 +187,9 @@ impl Runtime {
             Err(_) if grant.writes_outside() => Ok(None),
             Err(error) => {
                 let reads = as_done(grant.accesses(), true);
-                let verdict =
-                    self.policy_for(session, &reads).decide(&reads, &session.remembered());
+                let verdict = self
+                    .policy_for(session, row.entry.name, &reads)
+                    .decide(&reads, &session.remembered());
                 if verdict.decision == Decision::Allow { Err(error) } else { Ok(None) }
             }
         }

@@ -19,7 +19,7 @@
 //!
 //! How a call flows is written in `call.rs`, one line a step. A tool is one file in `tools/` and one
 //! line in `tools.rs`; a library user's own tool is a type with the [`Tool`] trait and one
-//! [`Runtime::register`].
+//! [`RuntimeBuilder::register`].
 //!
 //! What may not be here: `std::fs`, `std::process`, `std::env` (tools reach the machine through
 //! [`Cx`] alone), any protocol (doors have theirs), printing of any kind. That last one is held by
@@ -89,6 +89,8 @@ mod syntax_errors;
 mod tmp_leftovers;
 mod tool;
 mod tool_formats;
+mod tool_mentions;
+mod tool_selection;
 mod tool_state;
 mod tool_table;
 mod tools;
@@ -119,6 +121,7 @@ pub use session::Session;
 pub use shell::login_files;
 pub use tool::{Category, Hints, Tool};
 pub use tool_formats::{Format, ToolInfo};
+pub use tool_selection::check_tools_of_rules;
 pub use toolcrib_exec::{EscapeAttempt, Network, raise_nofile_limit};
 pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,

@@ -26,9 +26,9 @@ use crate::sandbox::SandboxSettings;
 use crate::session::{NoticeSink, Session};
 use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::tool::{Entry, Tool};
+use crate::tool_selection::{SHELL_TOOL, ToolSelection};
 use crate::tool_state::States;
 use crate::tool_table::Table;
-use crate::tools::TOOLS;
 
 /// Everything that calls have in common. One of these serves any number of sessions and threads.
 pub struct Runtime {
@@ -61,12 +61,6 @@ impl Runtime {
         RuntimeBuilder::default()
     }
 
-    /// Adds a tool of one's own. It gets decoding, permission, records and every door, as the
-    /// built-in ones do.
-    pub fn register<T: Tool>(&mut self) -> Result<(), Error> {
-        self.table.register(Entry::of::<T>())
-    }
-
     /// Begins a session in the first root.
     pub fn session(&self) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
@@ -86,17 +80,31 @@ impl Runtime {
         &self.policy
     }
 
+    /// The rules for calls of one tool.
+    pub(crate) fn policy_of(&self, tool: &str) -> Cow<'_, Policy> {
+        match self.policy.depends_on_tool() {
+            false => Cow::Borrowed(&self.policy),
+            true => Cow::Owned(self.policy.for_tool(tool)),
+        }
+    }
+
     /// The rules that decide on a call. Whether commands are confined is found out by trying, so only for
     /// calls that run one.
-    pub(crate) fn policy_for(&self, session: &Session, accesses: &[Access]) -> Cow<'_, Policy> {
+    pub(crate) fn policy_for(
+        &self,
+        session: &Session,
+        tool: &str,
+        accesses: &[Access],
+    ) -> Cow<'_, Policy> {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
         let confined = runs && self.shell_host.as_ref().is_some_and(ShellHost::confines);
         let own = session.opened_roots();
+        let policy = self.policy_of(tool);
         if !confined && own.is_empty() {
-            return Cow::Borrowed(&self.policy);
+            return policy;
         }
         let own = own.iter().flat_map(|root| root.spellings());
-        Cow::Owned(Policy::clone(&self.policy).confined(confined).inside(own))
+        Cow::Owned(policy.into_owned().confined(confined).inside(own))
     }
 
     /// The user's home directory, if the host has named it.
@@ -218,6 +226,7 @@ pub struct RuntimeBuilder {
     index: IndexSettings,
     outside: Option<Outside>,
     notice: Option<NoticeSink>,
+    tools: ToolSelection,
 }
 
 impl RuntimeBuilder {
@@ -357,6 +366,33 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Adds a tool of one's own. It gets decoding, permission, records and every transport, as the built-in ones
+    /// do. `build` fails if there is a tool of that name.
+    pub fn register<T: Tool>(mut self) -> Self {
+        self.tools.register(Entry::of::<T>());
+        self
+    }
+
+    /// Puts a tool of one's own in the place of the tool of that name. `build` fails if there is none.
+    pub fn replace<T: Tool>(mut self) -> Self {
+        self.tools.replace(Entry::of::<T>());
+        self
+    }
+
+    /// Keeps only these tools, each by its name in any dialect. Others are neither listed nor callable. `build` fails
+    /// for an unknown name.
+    pub fn only_tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tools.only(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Removes a tool: it is neither listed nor callable. BashOutput, KillShell and ListShells are removed with Bash,
+    /// unless [`RuntimeBuilder::only_tools`] names them. `build` fails for an unknown name.
+    pub fn remove_tool(mut self, name: impl Into<String>) -> Self {
+        self.tools.remove(name.into());
+        self
+    }
+
     /// A value that tools of one's own find with [`crate::Cx::state`]; one of each type.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.put(value);
@@ -365,6 +401,8 @@ impl RuntimeBuilder {
 
     /// Opens the roots.
     pub fn build(self) -> Result<Runtime, Error> {
+        let table = self.tools.table(self.profile)?;
+        let rules = table.resolve_rules(self.rules)?;
         let open = |(path, mode): (PathBuf, RootMode)| {
             Root::open(&path, mode)
                 .map_err(|error| Error::from_fs(&path.display().to_string(), &error))
@@ -402,7 +440,7 @@ impl RuntimeBuilder {
         let recovered = recovered.unwrap_or_default();
         let places = workspace.roots().map(|root| root.path().to_owned()).collect();
         let mut policy = Policy::new(self.profile)
-            .rules(self.rules)
+            .rules(rules)
             .places(places, self.home.clone())
             .inside(workspace.roots().flat_map(Root::spellings))
             .protection(self.protection.clone());
@@ -413,12 +451,12 @@ impl RuntimeBuilder {
         let path_rules = PathRules::new(
             workspace.clone(),
             caches,
-            policy.clone(),
+            Arc::new(policy.for_tool(SHELL_TOOL)),
             self.protection.clone(),
             hidden.clone(),
         );
         Ok(Runtime {
-            table: Table::new(TOOLS),
+            table,
             workspace,
             policy,
             limits: self.limits,

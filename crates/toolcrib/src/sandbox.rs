@@ -23,6 +23,7 @@ use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
+use crate::tool_selection::SHELL_TOOL;
 
 /// The lowest level at which a command is run by anybody who was not told to run it without.
 const LEAST: Level = Level::Landlock;
@@ -95,7 +96,7 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
     };
     let mut hidden = settings.hidden.clone();
     hidden.extend(runtime.own().iter().cloned());
-    hidden.extend(runtime.policy().unreadable_outside());
+    hidden.extend(runtime.policy_of(SHELL_TOOL).unreadable_outside());
     // A command may have put something else in the place of one that lies in a root.
     let is_in_place =
         |cache: &&HeldPath| HeldPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);

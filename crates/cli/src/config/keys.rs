@@ -42,7 +42,9 @@ fn default(key: &str) -> String {
         "absolute_paths" => return "false".to_owned(),
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),
-        "protect" | "allow_protected" | "allow_hidden" | "caches" => return "[]".to_owned(),
+        "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches" => {
+            return "[]".to_owned();
+        }
         _ => return String::new(),
     };
     number.to_string()

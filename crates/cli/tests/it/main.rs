@@ -25,6 +25,7 @@ mod policy;
 mod session_tmp;
 mod state;
 mod taking_back;
+mod tool_choice;
 
 use std::io::Write;
 use std::path::Path;

@@ -79,12 +79,12 @@ impl<'a> Cx<'a> {
 
     /// Whether a rule keeps a file from searches, by its path from a root.
     pub(crate) fn keeps_back(&self, tree: &TreeReader, relative: &Path) -> bool {
-        self.keeps_any_back() && self.runtime.policy().keeps_back(&tree.path().join(relative))
+        self.keeps_any_back() && self.policy.keeps_back(&tree.path().join(relative))
     }
 
     /// Whether there may be such a file.
     pub(crate) fn keeps_any_back(&self) -> bool {
-        self.runtime.policy().has_rules_on_reading()
+        self.policy.has_rules_on_reading()
     }
 
     /// Lists a tree, by what earlier calls have listed where that still holds.
