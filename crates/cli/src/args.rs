@@ -107,7 +107,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "NAMES", global = true, value_delimiter = ',')]
     pub(crate) no_tools: Option<Vec<String>>,
 
-    /// Check the call and show its diff, but change nothing
+    /// Rehearse: decide on the call, check it and show its diff, but ask nothing and change nothing
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
 
@@ -243,6 +243,18 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         man: Option<PathBuf>,
     },
+}
+
+impl Command {
+    /// Whether `--dry-run` can be given: the command changes nothing, or can tell what it would change.
+    pub(crate) fn can_be_rehearsed(&self) -> bool {
+        !matches!(
+            self,
+            Command::Kill { .. }
+                | Command::Index { command: IndexCommand::Build | IndexCommand::Drop }
+                | Command::Reference { man: Some(_), .. }
+        )
+    }
 }
 
 /// Arguments of `install`.

@@ -35,6 +35,9 @@ const OURSELVES: &str = "/proc/self/exe";
 /// Does what the command line says. An error is one of usage or surroundings: nothing was done.
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
+    if common.dry_run && !args.command.can_be_rehearsed() {
+        return Err("this command has no dry run; nothing was done".to_owned());
+    }
     match &args.command {
         Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
         Command::Run => run::run(common, &runtime_for_program(common, &[])?),

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_policy::{Access, ApprovalScope, Decision, Effect, Policy, SessionApprovals, Verdict};
-use toolcrib_text::visible_name;
+use serde_json::json;
+use toolcrib_policy::{
+    Access, ApprovalScope, Decision, Effect, Policy, Proposal, SessionApprovals, Verdict,
+};
+use toolcrib_text::{truncate_line, visible_name};
 
 use crate::approve::{Answer, Answered, Question};
 use crate::call::Options;
@@ -12,6 +15,9 @@ use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::syntax_errors::{BROKEN, confirmed};
+
+/// A note about a question is a sentence; a long name in it is cut.
+const MAX_NOTE_CHARS: usize = 500;
 
 /// What was decided on a call, and by whom.
 pub(crate) struct Permission {
@@ -22,6 +28,39 @@ pub(crate) struct Permission {
     pub(crate) permitted: Result<(), Error>,
     /// What the answer opened to file tools outside the workspace.
     pub(crate) opened: Vec<PathBuf>,
+    /// The question that a dry run does not ask.
+    pub(crate) unasked: Option<Unasked>,
+}
+
+impl Permission {
+    fn new(verdict: Verdict, permitted: Result<(), Error>) -> Self {
+        Permission { verdict, answered: None, permitted, opened: Vec::new(), unasked: None }
+    }
+}
+
+/// A question that a dry run reports and does not ask.
+pub(crate) struct Unasked {
+    /// The tool and what it would touch.
+    wants: String,
+    why: String,
+    rule: String,
+    always: Option<String>,
+}
+
+impl Unasked {
+    /// The reply of a call whose result the caller may not see before the answer.
+    pub(crate) fn reply(&self) -> Reply {
+        self.add_to(Reply::new(format!("Dry run, nothing was done. {}", self.wants)))
+    }
+
+    /// The reply of a dry run, with the question.
+    pub(crate) fn add_to(&self, reply: Reply) -> Reply {
+        let Unasked { why, rule, always, .. } = self;
+        let note = truncate_line(&format!("would ask: {why} ({rule})"), MAX_NOTE_CHARS);
+        reply
+            .note(format!("[{}]", visible_name(note.as_bytes())))
+            .with("would_ask", json!({"rule": rule, "why": why, "always": always}))
+    }
 }
 
 /// Where a command of a call would begin: in the directory that the call says it reads, or where the last
@@ -55,18 +94,19 @@ pub(crate) fn permit(
             Decision::Allow => Ok(()),
             Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", &next_step(&verdict))),
         };
-        Permission { verdict, answered: None, permitted, opened: Vec::new() }
+        Permission::new(verdict, permitted)
     };
     let verdict = confirmed(runtime, accesses, asking.decide());
     if verdict.decision != Decision::Ask {
         return by_itself(verdict);
     }
+    if options.dry_run {
+        let unasked = Some(asking.unasked(&verdict));
+        return Permission { unasked, ..Permission::new(verdict, Ok(())) };
+    }
     let _turn = match session.asking(options.cancel) {
         Ok(turn) => turn,
-        Err(cancelled) => {
-            let (answered, permitted) = (None, Err(cancelled));
-            return Permission { verdict, answered, permitted, opened: Vec::new() };
-        }
+        Err(cancelled) => return Permission::new(verdict, Err(cancelled)),
     };
     // While this call waited for its turn, the answer to another one may have settled it.
     let verdict = asking.decide();
@@ -75,10 +115,7 @@ pub(crate) fn permit(
     }
     match preview() {
         Ok(preview) => asking.ask(verdict, preview.as_ref(), options),
-        Err(error) => {
-            let (answered, permitted) = (None, Err(error));
-            Permission { verdict, answered, permitted, opened: Vec::new() }
-        }
+        Err(error) => Permission::new(verdict, Err(error)),
     }
 }
 
@@ -109,20 +146,35 @@ impl Asking<'_> {
         }
     }
 
+    /// The rules that would answer the question for good.
+    fn proposal(&self, verdict: &Verdict, decision: Decision) -> Option<Proposal> {
+        self.policy.proposal(self.directory, self.all, verdict, decision)
+    }
+
+    fn question<'q>(&'q self, verdict: &'q Verdict) -> Question<'q> {
+        let Verdict { rule, why, remedy, .. } = verdict;
+        let Asking { tool, accesses, directory, .. } = *self;
+        let (always, never, preview) = (None, None, None);
+        Question { tool, accesses, directory, rule, why, remedy, always, never, preview }
+    }
+
+    fn unasked(&self, verdict: &Verdict) -> Unasked {
+        Unasked {
+            wants: self.question(verdict).parts().concat(),
+            why: verdict.why.clone(),
+            rule: verdict.rule.clone(),
+            always: self.proposal(verdict, Decision::Allow).map(|rules| rules.text()),
+        }
+    }
+
     fn ask(&self, verdict: Verdict, preview: Option<&Reply>, options: Options<'_>) -> Permission {
-        let propose = |decision| self.policy.proposal(self.directory, self.all, &verdict, decision);
-        let (always, never) = (propose(Decision::Allow), propose(Decision::Deny));
-        let Verdict { rule, why, remedy, .. } = &verdict;
+        let always = self.proposal(&verdict, Decision::Allow);
+        let never = self.proposal(&verdict, Decision::Deny);
         let question = Question {
-            tool: self.tool,
-            accesses: self.accesses,
-            directory: self.directory,
-            rule,
-            why,
-            remedy,
             always: always.as_ref(),
             never: never.as_ref(),
             preview,
+            ..self.question(&verdict)
         };
         let answer = options.approver.ask(&question);
         let answered = Some(Answered { answer: answer.name(), by: options.approver.name() });
@@ -176,7 +228,7 @@ impl Asking<'_> {
             Ok(()) => opened.into_iter().filter_map(opened_path).collect(),
             Err(_) => Vec::new(),
         };
-        Permission { verdict, answered, permitted, opened }
+        Permission { answered, opened, ..Permission::new(verdict, permitted) }
     }
 
     /// The refusal of a call that writes outside.

@@ -73,6 +73,18 @@ impl Confined {
         }
     }
 
+    /// Where a command would run, as a phrase.
+    pub(crate) fn phrase(&self) -> String {
+        match self {
+            Confined::Not => "without a sandbox".to_owned(),
+            Confined::Within { level, network, .. } => format!(
+                "in the sandbox (level {} of 4, network {})",
+                level.number(),
+                network_name(*network)
+            ),
+        }
+    }
+
     /// The same, for programs.
     pub(crate) fn facts(&self) -> Vec<(&'static str, serde_json::Value)> {
         match self {

@@ -55,6 +55,17 @@ struct StartedAs {
     directory: String,
     notes: Vec<String>,
     with_login: bool,
+    confined: Confined,
+}
+
+/// A command that could be started.
+struct Startable<'a> {
+    host: &'a ShellHost,
+    shell: &'a SessionShell,
+    bash: &'a Path,
+    place: ResolvedPath,
+    notes: Vec<String>,
+    confined: Confined,
 }
 
 impl<'a> Cx<'a> {
@@ -66,23 +77,8 @@ impl<'a> Cx<'a> {
         directory: Option<&str>,
         stdin: &str,
     ) -> Result<StartedCommand, Error> {
-        if !self.grant.accesses().contains(&Access::Command(script.to_owned())) {
-            return Err(Error::new(
-                ErrorKind::Denied,
-                "the tool had not said that it would run this",
-            )
-            .hint("This is a fault of the tool, not of the call. Nothing was run."));
-        }
-        let (host, shell) = (self.shell_host()?, self.shell()?);
-        let bash = host.bash().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "this system has no bash, so no command can be run")
-                .hint("The operator can install it as /bin/bash; the file tools work without it.")
-        })?;
-        let mut notes = Vec::new();
-        let place = match directory {
-            Some(given) => self.directory_of(given)?,
-            None => self.carried_directory(shell, &mut notes),
-        };
+        let Startable { host, shell, bash, place, mut notes, confined } =
+            self.startable(script, directory)?;
         let (base, with_login) = host.environment();
         if !with_login {
             notes.push("login environment not loaded yet; later commands have it".to_owned());
@@ -101,7 +97,49 @@ impl<'a> Cx<'a> {
         };
         shell.jobs().clean_up(MAX_AGE);
         let directory = self.show_place(&place);
-        self.launch(host, shell, command, StartedAs { directory, notes, with_login })
+        self.launch(host, shell, command, StartedAs { directory, notes, with_login, confined })
+    }
+
+    /// Where a script would start, as replies show it, and what would confine it. An error is the one that starting
+    /// it would end in.
+    pub(crate) fn rehearse(
+        &self,
+        script: &str,
+        directory: Option<&str>,
+    ) -> Result<(String, Confined), Error> {
+        let Startable { place, confined, .. } = self.startable(script, directory)?;
+        Ok((self.show_place(&place), confined))
+    }
+
+    /// Checks all that a command needs.
+    fn startable(&self, script: &str, directory: Option<&str>) -> Result<Startable<'a>, Error> {
+        if !self.grant.accesses().contains(&Access::Command(script.to_owned())) {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                "the tool had not said that it would run this",
+            )
+            .hint("This is a fault of the tool, not of the call. Nothing was run."));
+        }
+        let (host, shell) = (self.shell_host()?, self.shell()?);
+        let bash = host.bash().ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, "this system has no bash, so no command can be run")
+                .hint("The operator can install it as /bin/bash; the file tools work without it.")
+        })?;
+        let mut notes = Vec::new();
+        let place = match directory {
+            Some(given) => self.directory_of(given)?,
+            None => self.carried_directory(shell, &mut notes),
+        };
+        let confined = match host.sandbox() {
+            None => Confined::Not,
+            Some(_) if !is_enough(host.enforced()) => return Err(not_enough(host.enforced())),
+            Some(settings) => Confined::within(host.enforced(), settings.network),
+        };
+        let moved = self.runtime.workspace().roots().find(|root| !root.is_in_place());
+        match moved.filter(|_| matches!(confined, Confined::Within { .. })) {
+            Some(moved) => Err(self.root_is_gone(moved.path())),
+            None => Ok(Startable { host, shell, bash, place, notes, confined }),
+        }
     }
 
     /// What no output of a command shows.
@@ -120,23 +158,16 @@ impl<'a> Cx<'a> {
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-        StartedAs { directory, notes, with_login }: StartedAs,
+        StartedAs { directory, notes, with_login, confined }: StartedAs,
     ) -> Result<StartedCommand, Error> {
         let secrets = self.secrets();
-        let (job, confined, guarded) = match host.sandbox() {
-            None => {
-                let job = shell.jobs().start(&command).map_err(|error| trouble(&error))?;
-                (job, Confined::Not, None)
-            }
+        let (job, guarded) = match host.sandbox() {
+            None => (shell.jobs().start(&command).map_err(|error| trouble(&error))?, None),
             Some(settings) => {
-                let enforced = host.enforced();
-                if !is_enough(enforced) {
-                    return Err(not_enough(enforced));
-                }
                 let shown = shown_command(&command.script, &secrets);
                 let (job, guarded) =
                     self.launch_confined(host, shell, settings, &mut command, shown)?;
-                (job, Confined::within(enforced, settings.network), Some(guarded))
+                (job, Some(guarded))
             }
         };
         Ok(StartedCommand {
@@ -168,9 +199,6 @@ impl<'a> Cx<'a> {
         if settings.network == Network::None {
             end_waiting_for_a_network(&mut command.environment);
         }
-        if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
-            return Err(self.root_is_gone(moved.path()));
-        }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
         let trail = Arc::new(Trail::begin(self.runtime, about));
@@ -190,12 +218,6 @@ impl<'a> Cx<'a> {
         Error::new(ErrorKind::Stale, message).hint(
             "It was renamed or replaced. Nothing was run. File tools still use the old directory; the operator can move it back, or start the server again.",
         )
-    }
-
-    /// Where the next command begins, as replies show it, if nobody says otherwise.
-    pub(crate) fn shell_directory(&self) -> Result<String, Error> {
-        let place = self.carried_directory(self.shell()?, &mut Vec::new());
-        Ok(self.show_place(&place))
     }
 
     /// The next command begins where this one ended, if that is inside; answers the directory as replies

@@ -118,11 +118,14 @@ impl Tool for Bash {
                 .hint("Names have letters, digits and _, and do not begin with a digit."));
         }
         if cx.dry_run() {
-            let directory = match &self.cwd {
-                Some(cwd) => cx.show(cwd)?,
-                None => cx.shell_directory()?,
-            };
-            return Ok(Reply::new(format!("Would run in {directory}:\n{}\n", self.command)));
+            let (directory, confined) = cx.rehearse(&self.script(), self.cwd.as_deref())?;
+            let held = confined.phrase();
+            let text = format!(
+                "Dry run, nothing was run. Would run in {directory}, {held}:\n{}\n",
+                self.command
+            );
+            let facts = confined.facts().into_iter();
+            return Ok(facts.fold(Reply::new(text), |reply, (key, value)| reply.with(key, value)));
         }
         let stdin = self.stdin.as_deref().unwrap_or_default();
         let mut started = cx.start(&self.script(), self.cwd.as_deref(), stdin)?;

@@ -111,7 +111,7 @@ impl Tool for BashOutput {
         let mut output = looked.at(cx, &job, &secrets);
         output.notes.extend(lowered_note(self.timeout));
         cx.check_cancelled()?;
-        if filter.is_none() && lines.is_none() {
+        if filter.is_none() && lines.is_none() && !cx.dry_run() {
             cx.shell()?.read_to(job.id(), end);
         }
         let changes = changes(cx, &job, &now)?;
