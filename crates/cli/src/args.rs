@@ -147,7 +147,11 @@ pub(crate) enum Command {
     },
     /// Serve calls as JSON lines on stdin and stdout
     #[command(long_about = RUN)]
-    Run,
+    Run {
+        /// Write questions as lines and read their answers
+        #[arg(long)]
+        approvals: bool,
+    },
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
     Serve(ServeArgs),
@@ -362,7 +366,15 @@ or         {\"id\": 1, \"success\": false, \"error\": {\"kind\": \"…\", \"mess
 
 `id` is any JSON value; the reply repeats it. Replies may come out of order. \"wait\": true delays
 the following lines until the reply is written. \"dry_run\": true changes nothing. A malformed
-line gets a reply of kind `invalid` with \"id\": null.";
+line gets a reply of kind `invalid` with \"id\": null. {\"cancel\": 1} cancels call 1.
+
+With --approvals, a call that needs approval writes a question and waits, while other calls continue:
+
+Question:  {\"approval\": {\"id\": \"a1\", \"call_id\": 1, \"tool\": \"Edit\", \"diff\": \"…\", \"answers\": [\"yes\", …], …}}
+Answer:    {\"approve\": \"a1\", \"answer\": \"yes\"}
+
+A question without an answer is denied after `approval_seconds`, and when stdin ends. Without --approvals, a call
+that needs approval is denied at once.";
 
 /// `DIR` or `DIR:ro`.
 #[derive(Debug, Clone)]

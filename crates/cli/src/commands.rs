@@ -22,6 +22,7 @@ pub(crate) use self::serve::ListenAt;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use toolcrib::{Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings};
 
@@ -40,7 +41,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     }
     match &args.command {
         Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
-        Command::Run => run::run(common, &runtime_for_program(common, &[])?),
+        Command::Run { approvals } => {
+            let answer_within = approvals.then(|| answer_deadline(common)).transpose()?;
+            run::run(common, &runtime_for_program(common, &[])?, answer_within)
+        }
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),
         Command::Uninstall { client } => install::uninstall(common, *client),
@@ -86,6 +90,11 @@ fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, Stri
         output::warning(&warning);
     }
     runtime_with(common, own, login_shell())
+}
+
+/// How long a program has to answer a question.
+fn answer_deadline(common: &Common) -> Result<Duration, String> {
+    Ok(Config::read(common.config.as_deref())?.answer_deadline())
 }
 
 /// The user's shell, if the environment names one.

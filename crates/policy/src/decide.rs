@@ -193,9 +193,31 @@ impl Policy {
         decision: Decision,
     ) -> Option<Proposal> {
         let proposal = Proposal::new(&verdict.asks, accesses, decision)?;
-        let then = self.clone().with(&proposal);
-        let then = then.decide_from(directory, accesses, &SessionApprovals::new());
-        (then.decision == decision).then_some(proposal)
+        self.decides(directory, accesses, &proposal, decision).then_some(proposal)
+    }
+
+    /// The same for the directories of the files that a proposal is about. A directory lies beneath a root.
+    pub fn directory_proposal(
+        &self,
+        directory: &Path,
+        accesses: &[Access],
+        proposal: &Proposal,
+        decision: Decision,
+    ) -> Option<Proposal> {
+        let wider = proposal.for_directories(&self.roots)?;
+        self.decides(directory, accesses, &wider, decision).then_some(wider)
+    }
+
+    /// Whether the proposed rules would decide so.
+    fn decides(
+        &self,
+        directory: &Path,
+        accesses: &[Access],
+        proposal: &Proposal,
+        decision: Decision,
+    ) -> bool {
+        let then = self.clone().with(proposal);
+        then.decide_from(directory, accesses, &SessionApprovals::new()).decision == decision
     }
 
     /// With rules that were proposed, and that a person has agreed to.

@@ -27,8 +27,12 @@ pub trait Approver: Sync {
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
+    /// The session of the call.
+    pub session: u64,
     /// The tool that wants to run.
     pub tool: &'a str,
+    /// What the call says it is for, in the agent's own words.
+    pub description: Option<&'a str>,
     /// What it would touch, on real paths.
     pub accesses: &'a [Access],
     /// Where a command of the call would begin.
@@ -42,6 +46,8 @@ pub struct Question<'a> {
     /// The rules that would allow just this always; nothing, if no rule can. Only a person can write them
     /// where rules are.
     pub always: Option<&'a Proposal>,
+    /// The rules that would allow it for the directories of the files always; nothing, if one is a root.
+    pub always_directory: Option<&'a Proposal>,
     /// The rules that would refuse it always.
     pub never: Option<&'a Proposal>,
     /// What would change, where that could be found out.
@@ -65,6 +71,11 @@ impl Question<'_> {
                 let directory = visible_name(self.directory.as_os_str().as_encoded_bytes());
                 text += &format!("  in {directory}\n");
             }
+        }
+        if let Some(description) = self.description {
+            let description = truncate_line(description, MAX_SENTENCE_CHARS);
+            let description = visible_name(description.as_bytes());
+            text += &format!("The agent describes it as: {description}\n");
         }
         text + &self.preview.map_or_else(String::new, |preview| visible_lines(preview.diff_text()))
     }
@@ -111,12 +122,17 @@ pub enum Answer {
     AllowForSession,
     /// Yes, and always: who was asked has kept that as a rule, which begins to hold in this session.
     AllowAlways,
+    /// Yes, and always for the directories of the files: who was asked has kept that as a rule, which begins to hold in
+    /// this session.
+    AllowDirectoryAlways,
     /// No, with a word to the agent that may be empty.
     Deny(String),
     /// No, and never: who was asked has kept that as a rule, which begins to hold in this session.
     DenyAlways(String),
     /// There is nobody to ask.
     NobodyThere,
+    /// No answer came, for this reason.
+    Unanswered(String),
 }
 
 impl Answer {
@@ -126,9 +142,11 @@ impl Answer {
             Answer::Allow => "once",
             Answer::AllowForSession => "session",
             Answer::AllowAlways => "always",
+            Answer::AllowDirectoryAlways => "always for the directory",
             Answer::Deny(_) => "no",
             Answer::DenyAlways(_) => "never",
             Answer::NobodyThere => "nobody",
+            Answer::Unanswered(_) => "none",
         }
     }
 }
@@ -136,7 +154,8 @@ impl Answer {
 /// What was answered, and by whom, for records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// `once`, `session`, `always`, `no`, `never`, or `nobody` where there was nobody to ask.
+    /// `once`, `session`, `always`, `always for the directory`, `no`, `never`, `none` where no answer came, or `nobody`
+    /// where there was nobody to ask.
     pub answer: &'static str,
     /// Who was asked.
     pub by: &'static str,

@@ -79,20 +79,22 @@ pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathB
 pub(crate) fn permit(
     runtime: &Runtime,
     session: &Session,
-    tool: &str,
+    call: CallAsked<'_>,
     (accesses, requested): (&[Access], &[Access]),
     options: Options<'_>,
     preview: impl FnOnce() -> Result<Option<Reply>, Error>,
 ) -> Permission {
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
-    let policy = runtime.policy_for(session, tool, accesses);
+    let policy = runtime.policy_for(session, call.tool, accesses);
     let asking =
-        Asking { policy: &policy, directory: &directory, all: &all, session, tool, accesses };
+        Asking { policy: &policy, directory: &directory, all: &all, session, call, accesses };
     let by_itself = |verdict: Verdict| {
         let permitted = match verdict.decision {
             Decision::Allow => Ok(()),
-            Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", &next_step(&verdict))),
+            Decision::Ask | Decision::Deny => {
+                Err(denied(call.tool, &verdict, "", &next_step(&verdict)))
+            }
         };
         Permission::new(verdict, permitted)
     };
@@ -119,13 +121,21 @@ pub(crate) fn permit(
     }
 }
 
+/// What a question says about the call itself.
+#[derive(Clone, Copy)]
+pub(crate) struct CallAsked<'a> {
+    pub(crate) tool: &'a str,
+    /// What the call says it is for.
+    pub(crate) description: Option<&'a str>,
+}
+
 /// A call about which somebody may have to be asked.
 struct Asking<'a> {
     policy: &'a Policy,
     directory: &'a Path,
     all: &'a [Access],
     session: &'a Session,
-    tool: &'a str,
+    call: CallAsked<'a>,
     /// What is shown of it.
     accesses: &'a [Access],
 }
@@ -153,9 +163,20 @@ impl Asking<'_> {
 
     fn question<'q>(&'q self, verdict: &'q Verdict) -> Question<'q> {
         let Verdict { rule, why, remedy, .. } = verdict;
-        let Asking { tool, accesses, directory, .. } = *self;
-        let (always, never, preview) = (None, None, None);
-        Question { tool, accesses, directory, rule, why, remedy, always, never, preview }
+        Question {
+            session: self.session.id(),
+            tool: self.call.tool,
+            description: self.call.description,
+            accesses: self.accesses,
+            directory: self.directory,
+            rule,
+            why,
+            remedy,
+            always: None,
+            always_directory: None,
+            never: None,
+            preview: None,
+        }
     }
 
     fn unasked(&self, verdict: &Verdict) -> Unasked {
@@ -169,9 +190,13 @@ impl Asking<'_> {
 
     fn ask(&self, verdict: Verdict, preview: Option<&Reply>, options: Options<'_>) -> Permission {
         let always = self.proposal(&verdict, Decision::Allow);
+        let always_directory = always.as_ref().and_then(|always| {
+            self.policy.directory_proposal(self.directory, self.all, always, Decision::Allow)
+        });
         let never = self.proposal(&verdict, Decision::Deny);
         let question = Question {
             always: always.as_ref(),
+            always_directory: always_directory.as_ref(),
             never: never.as_ref(),
             preview,
             ..self.question(&verdict)
@@ -180,7 +205,7 @@ impl Asking<'_> {
         let answered = Some(Answered { answer: answer.name(), by: options.approver.name() });
         let no = |word: &str| {
             let answer = format!("the answer was no. {word}");
-            Err(denied(self.tool, &verdict, &answer, "Ask the user what to do instead."))
+            Err(denied(self.call.tool, &verdict, &answer, "Ask the user what to do instead."))
         };
         let is_writing =
             |asked: &&ApprovalScope| matches!(asked, ApprovalScope::Outside(Effect::Write, _));
@@ -197,9 +222,13 @@ impl Asking<'_> {
                 self.session.remember(verdict.asks.clone());
                 Ok(())
             }
-            Answer::AllowAlways => {
+            Answer::AllowAlways | Answer::AllowDirectoryAlways => {
+                let agreed = match answer {
+                    Answer::AllowDirectoryAlways => always_directory,
+                    _ => always,
+                };
                 // Only for what the person was shown as the rule.
-                match always {
+                match agreed {
                     Some(rules) => self.session.agree(rules),
                     None => self.session.remember(verdict.asks.clone()),
                 }
@@ -213,6 +242,10 @@ impl Asking<'_> {
                 }
                 no(word)
             }
+            Answer::Unanswered(why) => {
+                let because = format!("no answer came: {why}.");
+                Err(denied(self.call.tool, &verdict, &because, "Ask the user what to do instead."))
+            }
             Answer::NobodyThere if !opened.is_empty() => Err(self.outside()),
             Answer::NobodyThere => {
                 let next = match always {
@@ -221,7 +254,7 @@ impl Asking<'_> {
                     }
                     None => next_step(&verdict),
                 };
-                Err(denied(self.tool, &verdict, "there is nobody here to ask.", &next))
+                Err(denied(self.call.tool, &verdict, "there is nobody here to ask.", &next))
             }
         };
         let opened = match &permitted {

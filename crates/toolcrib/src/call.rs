@@ -8,7 +8,7 @@ use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
 
 use crate::approve::{Approver, Nobody};
-use crate::authorize::permit;
+use crate::authorize::{CallAsked, permit};
 use crate::call_record::Record;
 use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
@@ -99,6 +99,7 @@ impl Runtime {
         let row = self.table().find(&call.tool)?;
         record.tool = row.entry.name.to_owned();
         let tool = decode(&row.entry, row.schema(), call.args.clone())?;
+        let description = tool.description();
         let grant = Grant::resolve(self, session, tool.access())?;
         record.accesses = grant.accesses();
         let mut agreed = None;
@@ -111,7 +112,8 @@ impl Runtime {
         };
         let requested = grant.requested();
         let touched = (record.accesses.as_slice(), requested.as_slice());
-        let permission = permit(self, session, row.entry.name, touched, options, preview);
+        let asked = CallAsked { tool: row.entry.name, description: description.as_deref() };
+        let permission = permit(self, session, asked, touched, options, preview);
         let verdict = permission.verdict;
         let about = About {
             tool: record.tool.clone(),

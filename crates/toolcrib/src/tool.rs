@@ -31,6 +31,11 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// What the call will touch, from its arguments alone. [`Cx`] holds the tool to it.
     fn access(&self) -> Vec<Access>;
 
+    /// What the call says it is for. It is shown to the approver as the agent's own words.
+    fn description(&self) -> Option<&str> {
+        None
+    }
+
     /// Does it.
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error>;
 }
@@ -90,12 +95,17 @@ impl Hints {
 /// A decoded call of some tool.
 pub(crate) trait AnyTool: Send {
     fn access(&self) -> Vec<Access>;
+    fn description(&self) -> Option<String>;
     fn run(self: Box<Self>, cx: &mut Cx<'_>) -> Result<Reply, Error>;
 }
 
 impl<T: Tool> AnyTool for T {
     fn access(&self) -> Vec<Access> {
         Tool::access(self)
+    }
+
+    fn description(&self) -> Option<String> {
+        Tool::description(self).map(str::to_owned)
     }
 
     fn run(self: Box<Self>, cx: &mut Cx<'_>) -> Result<Reply, Error> {

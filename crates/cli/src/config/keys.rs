@@ -3,7 +3,7 @@
 use schemars::schema_for;
 use toolcrib::{Caps, IndexSettings, Limits, Profile};
 
-use super::Config;
+use super::{APPROVAL_SECONDS, Config};
 
 const MEGABYTE: u64 = 1_000_000;
 const DAY: u64 = 24 * 60 * 60;
@@ -25,6 +25,7 @@ impl Config {
 fn default(key: &str) -> String {
     let (limits, caps, index) = (Limits::default(), Caps::default(), IndexSettings::default());
     let number = match key {
+        "approval_seconds" => APPROVAL_SECONDS,
         "journal_megabytes" => caps.bytes / MEGABYTE,
         "journal_days" => caps.age.as_secs() / DAY,
         "reply_chars" => limits.reply_chars as u64,

@@ -7,6 +7,7 @@
     reason = "tests look at the disk from outside, start programs, and fail by panicking"
 )]
 
+mod approvals;
 mod cases;
 mod documentation;
 mod dry_run;

@@ -31,7 +31,6 @@ use crate::tool::{Category, Hints, Tool};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
     command: String,
-    #[expect(dead_code, reason = "for whoever reads the call, not for us")]
     description: Option<String>,
     /// Milliseconds, up to 600000. Default 120000.
     timeout: Option<u64>,
@@ -97,6 +96,10 @@ impl Tool for Bash {
     fn access(&self) -> Vec<Access> {
         let directory = self.cwd.iter().map(|cwd| Access::Read(cwd.into()));
         directory.chain([Access::Command(self.script())]).collect()
+    }
+
+    fn description(&self) -> Option<&str> {
+        self.description.as_deref()
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
