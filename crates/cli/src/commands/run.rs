@@ -87,11 +87,10 @@ impl Door<'_> {
                         self.say("approve", approve.id.into(), &Err(error));
                     }
                 }
+                Some(Ok(Message::Cancel(id))) if self.running.cancel(&id) => {}
                 Some(Ok(Message::Cancel(id))) => {
-                    if !self.running.cancel(&id) {
-                        let error = Error::new(ErrorKind::NotFound, "no call of this id runs");
-                        self.say("cancel", id, &Err(error));
-                    }
+                    let error = Error::new(ErrorKind::NotFound, "no call of this id runs");
+                    self.say("cancel", id, &Err(error));
                 }
                 Some(Ok(Message::Call(request))) => self.submit(request, bytes, pool),
             }

@@ -139,7 +139,7 @@ fn a_question_has_what_is_needed_to_decide_and_other_calls_go_on() {
         reply["error"]["message"].as_str().unwrap().contains("the answer was no. Use Write."),
         "{reply}"
     );
-    assert_eq!(run.end(), [json!(0); 0]);
+    assert!(run.end().is_empty());
 }
 
 #[test]
