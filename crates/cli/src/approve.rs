@@ -34,28 +34,39 @@ impl Terminal {
         say(&format!("{}{}", parts.next(), question.because()))?;
         let can_keep = self.rules.is_some();
         let always = question.always.filter(|_| can_keep);
+        let directory = question.always_directory.filter(|_| can_keep);
         let never = question.never.filter(|_| can_keep);
         let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
+        let d = directory.map_or("", |_| "always in this [d]irectory, ");
         loop {
             let m = if parts.is_over() { "" } else { "[m]ore, " };
             let line = prompt(
                 &format!(
-                    "Allow? {m}[y]es, for this [s]ession, {a}[n]o, {v}or no with a word to the agent (n …): "
+                    "Allow? {m}[y]es, for this [s]ession, {a}{d}[n]o, {v}or no with a word to the agent (n …): "
                 ),
                 input,
             )?;
             let Some(line) = line else { return Ok(Answer::Deny("The input ended.".to_owned())) };
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
             let rest = rest.trim().to_owned();
-            match (word.to_lowercase().as_str(), always, never) {
+            let rules = match word.to_lowercase().as_str() {
+                "a" | "always" => always,
+                "d" | "directory" => directory,
+                "v" | "never" => never,
+                _ => None,
+            };
+            match (word.to_lowercase().as_str(), rules) {
                 ("m" | "more", ..) if !parts.is_over() => say(&parts.next())?,
                 ("y" | "yes", ..) => return Ok(Answer::Allow),
                 ("s" | "session", ..) => return Ok(Answer::AllowForSession),
                 ("n" | "no", ..) => return Ok(Answer::Deny(rest)),
-                ("a" | "always", Some(rules), _) if self.keep(rules, input)? => {
+                ("a" | "always", Some(rules)) if self.keep(rules, input)? => {
                     return Ok(Answer::AllowAlways);
                 }
-                ("v" | "never", _, Some(rules)) if self.keep(rules, input)? => {
+                ("d" | "directory", Some(rules)) if self.keep(rules, input)? => {
+                    return Ok(Answer::AllowDirectoryAlways);
+                }
+                ("v" | "never", Some(rules)) if self.keep(rules, input)? => {
                     return Ok(Answer::DenyAlways(rest));
                 }
                 _ => {}
@@ -147,13 +158,16 @@ mod tests {
         let accesses: Vec<Access> =
             (0..1_000).map(|number| Access::Write(format!("/w/{number}").into())).collect();
         let question = Question {
+            session: 1,
             tool: "ApplyPatch",
+            description: None,
             accesses: &accesses,
             directory: "/w".as_ref(),
             rule: "profile:cautious:write",
             why: "it asks",
             remedy: "",
             always: None,
+            always_directory: None,
             never: None,
             preview: None,
         };

@@ -28,17 +28,27 @@ impl Args {
         Args::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
 
-    /// Rejects `--root` flags on both sides of the command. The parser would silently keep only the last ones, and a
-    /// dropped `:ro` would widen access.
-    pub(crate) fn check_roots(&self, words: impl Iterator<Item = OsString>) -> Result<(), String> {
-        let words = words.take_while(|word| word != "--");
-        let is_root =
-            |word: &OsString| word == "--root" || word.as_encoded_bytes().starts_with(b"--root=");
-        let given = words.filter(is_root).count();
-        if given > self.common.named_roots.len() {
+    /// Rejects `--root` flags on both sides of the command, and lists of tools that are given twice. The parser would
+    /// silently keep only the last ones, and a dropped `:ro` or `--no-tools` would widen access.
+    pub(crate) fn check_repeated(
+        &self,
+        words: impl Iterator<Item = OsString>,
+    ) -> Result<(), String> {
+        let words: Vec<OsString> = words.take_while(|word| word != "--").collect();
+        let given = |flag: &str| {
+            let with_value = format!("{flag}=");
+            let is_given = |word: &&OsString| {
+                *word == flag || word.as_encoded_bytes().starts_with(with_value.as_bytes())
+            };
+            words.iter().filter(is_given).count()
+        };
+        if given("--root") > self.common.named_roots.len() {
             return Err("give all --root flags before the command, or all after it".to_owned());
         }
-        Ok(())
+        match ["--tools", "--no-tools"].into_iter().find(|flag| given(flag) > 1) {
+            Some(flag) => Err(format!("give {flag} once, with the names separated by commas")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -89,7 +99,15 @@ pub(crate) struct Common {
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state: Option<PathBuf>,
 
-    /// Check the call and show its diff, but change nothing
+    /// Only these tools, separated by commas [default: all that the profile can allow]
+    #[arg(long, value_name = "NAMES", global = true, value_delimiter = ',')]
+    pub(crate) tools: Option<Vec<String>>,
+
+    /// Without these tools, separated by commas
+    #[arg(long, value_name = "NAMES", global = true, value_delimiter = ',')]
+    pub(crate) no_tools: Option<Vec<String>>,
+
+    /// Rehearse: decide on the call, check it and show its diff, but ask nothing and change nothing
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
 
@@ -129,7 +147,11 @@ pub(crate) enum Command {
     },
     /// Serve calls as JSON lines on stdin and stdout
     #[command(long_about = RUN)]
-    Run,
+    Run {
+        /// Write questions as lines and read their answers
+        #[arg(long)]
+        approvals: bool,
+    },
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
     Serve(ServeArgs),
@@ -227,6 +249,18 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether `--dry-run` can be given: the command changes nothing, or can tell what it would change.
+    pub(crate) fn can_be_rehearsed(&self) -> bool {
+        !matches!(
+            self,
+            Command::Kill { .. }
+                | Command::Index { command: IndexCommand::Build | IndexCommand::Drop }
+                | Command::Reference { man: Some(_), .. }
+        )
+    }
+}
+
 /// Arguments of `install`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InstallArgs {
@@ -318,8 +352,8 @@ const INSTALL: &str = "\
 Register Toolcrib with an MCP client: write an entry into the client's user configuration, which keeps everything
 else. The server is started once first, as the client would; if it does not answer, nothing is written.
 
---root, --profile, --config, --rules and --state are passed on to `toolcrib serve` in the entry, with absolute
-paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
+--root, --profile, --outside, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in
+the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
 
 `toolcrib uninstall CLIENT` removes what was written.";
 
@@ -332,7 +366,15 @@ or         {\"id\": 1, \"success\": false, \"error\": {\"kind\": \"…\", \"mess
 
 `id` is any JSON value; the reply repeats it. Replies may come out of order. \"wait\": true delays
 the following lines until the reply is written. \"dry_run\": true changes nothing. A malformed
-line gets a reply of kind `invalid` with \"id\": null.";
+line gets a reply of kind `invalid` with \"id\": null. {\"cancel\": 1} cancels call 1.
+
+With --approvals, a call that needs approval writes a question and waits, while other calls continue:
+
+Question:  {\"approval\": {\"id\": \"a1\", \"call_id\": 1, \"tool\": \"Edit\", \"diff\": \"…\", \"answers\": [\"yes\", …], …}}
+Answer:    {\"approve\": \"a1\", \"answer\": \"yes\"}
+
+A question without an answer is denied after `approval_seconds`, and when stdin ends. Without --approvals, a call
+that needs approval is denied at once.";
 
 /// `DIR` or `DIR:ro`.
 #[derive(Debug, Clone)]

@@ -22,8 +22,9 @@ pub(crate) use self::serve::ListenAt;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use toolcrib::{Profile, Rules, Runtime, SandboxSettings};
+use toolcrib::{Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings};
 
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
@@ -35,9 +36,15 @@ const OURSELVES: &str = "/proc/self/exe";
 /// Does what the command line says. An error is one of usage or surroundings: nothing was done.
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
+    if common.dry_run && !args.command.can_be_rehearsed() {
+        return Err("this command has no dry run; nothing was done".to_owned());
+    }
     match &args.command {
         Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
-        Command::Run => run::run(common, &runtime_for_program(common, &[])?),
+        Command::Run { approvals } => {
+            let answer_within = approvals.then(|| answer_deadline(common)).transpose()?;
+            run::run(common, &runtime_for_program(common, &[])?, answer_within)
+        }
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),
         Command::Uninstall { client } => install::uninstall(common, *client),
@@ -85,6 +92,11 @@ fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, Stri
     runtime_with(common, own, login_shell())
 }
 
+/// How long a program has to answer a question.
+fn answer_deadline(common: &Common) -> Result<Duration, String> {
+    Ok(Config::read(common.config.as_deref())?.answer_deadline())
+}
+
 /// The user's shell, if the environment names one.
 fn login_shell() -> Option<PathBuf> {
     let shell = std::env::var_os("SHELL").map(PathBuf::from);
@@ -104,7 +116,18 @@ fn runtime_with(
     claimed.extend_from_slice(own);
     server_registry::record(&claimed);
     let sandbox = config.sandbox()?;
-    build(common, &config, (profile, rules, sandbox), own, login_shell)
+    let builder = with_tools(Runtime::builder(), common, &config);
+    build(builder, common, &config, (profile, rules, sandbox), own, login_shell)
+}
+
+/// With the tools that the operator has chosen. A list in a flag takes the place of the one in the configuration; what
+/// either leaves out is left out.
+fn with_tools(mut builder: RuntimeBuilder, common: &Common, config: &Config) -> RuntimeBuilder {
+    if let Some(only) = common.tools.as_ref().or(config.tools.as_ref()) {
+        builder = builder.only_tools(only);
+    }
+    let removed = config.no_tools.iter().chain(common.no_tools.iter().flatten());
+    removed.fold(builder, RuntimeBuilder::remove_tool)
 }
 
 /// Makes the default configuration directory if it is missing inside a root. It is protected there, but only
@@ -127,17 +150,18 @@ fn make_configuration_directory(common: &Common) {
 fn operators(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
     let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
-    build(common, &config, held_to, &[], None)
+    build(Runtime::builder(), common, &config, held_to, &[], None)
 }
 
 fn build(
+    builder: RuntimeBuilder,
     common: &Common,
     config: &Config,
     (profile, rules, sandbox): (Profile, Rules, SandboxSettings),
     own: &[PathBuf],
     login_shell: Option<PathBuf>,
 ) -> Result<Runtime, String> {
-    let mut builder = Runtime::builder()
+    let mut builder = builder
         .profile(profile)
         .outside(config.outside(common, profile)?)
         .notices(output::note)

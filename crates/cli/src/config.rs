@@ -25,6 +25,11 @@ pub(crate) struct Config {
     /// What file tools may do outside the roots: `read`, `ask` or `deny`. The default depends on the
     /// [profile](profiles.md). Writing there [asks](design/paths-outside-the-workspace.md). `--outside` overrides it.
     outside: Option<String>,
+    /// The [tools](profiles.md#choosing-tools) that there are; others are neither listed nor callable. `--tools` overrides it.
+    pub(crate) tools: Option<Vec<String>>,
+    /// Tools that are left out. `--no-tools` adds to it.
+    #[serde(default)]
+    pub(crate) no_tools: Vec<String>,
     /// Calls must give absolute paths, and replies show absolute paths.
     #[serde(default)]
     pub(crate) absolute_paths: bool,
@@ -49,6 +54,8 @@ pub(crate) struct Config {
     /// Build tools whose caches commands may write: `cargo`, `rustup`, `npm`, `pnpm`, `yarn`, `pip`, `uv`, `go`, `maven`, `gradle`.
     #[serde(default)]
     caches: Vec<String>,
+    /// Seconds that the program behind `toolcrib run --approvals` has to answer a question. Then the call is denied.
+    approval_seconds: Option<u64>,
     /// Size limit of the journal in MB. The oldest changes are dropped first.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.
@@ -98,6 +105,8 @@ enum NetworkWord {
 /// Below this a reply has no room for what it must say.
 const LEAST_REPLY_CHARS: usize = 2_000;
 const LEAST_LINE_CHARS: usize = 80;
+/// A person may be away for some minutes.
+const APPROVAL_SECONDS: u64 = 600;
 
 impl Config {
     /// Reads the file that was named, or the usual one if it is there.
@@ -134,6 +143,11 @@ impl Config {
             (None, Some(word)) => word.parse().map_err(|error| format!("{error}")),
             (None, None) => Ok(Outside::of(profile)),
         }
+    }
+
+    /// How long a program has to answer a question.
+    pub(crate) fn answer_deadline(&self) -> Duration {
+        Duration::from_secs(self.approval_seconds.unwrap_or(APPROVAL_SECONDS))
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     }
     toolcrib::raise_nofile_limit();
     let args = args::Args::parse_command_line();
-    let outcome = args.check_roots(std::env::args_os()).and_then(|()| commands::run(args));
+    let outcome = args.check_repeated(std::env::args_os()).and_then(|()| commands::run(args));
     match outcome {
         Ok(code) => code,
         Err(usage) => {

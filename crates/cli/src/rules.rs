@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use toolcrib::Rules;
+use toolcrib::{Rules, check_tools_of_rules};
 
 use crate::args::Common;
 use crate::config::{self, Config};
@@ -42,7 +42,9 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
 /// Reads one file of rules, wherever it lies.
 pub(crate) fn check(path: &Path) -> Result<Rules, String> {
     let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    let rules = Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    check_tools_of_rules(rules.clone()).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(rules)
 }
 
 /// The files that rules come from: no tool touches them.

@@ -231,7 +231,7 @@ impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let (name, version) = &self.options.program;
         let mut config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_instructions(instructions(&self.options.roots));
+            .with_instructions(instructions(&self.options.roots, &self.runtime));
         config.server_info = Implementation::new(name.clone(), version.clone());
         config
     }

@@ -91,6 +91,17 @@ impl Policy {
         Policy { rules, ..self }
     }
 
+    /// The rules for calls of one tool.
+    #[must_use]
+    pub fn for_tool(&self, tool: &str) -> Policy {
+        Policy { rules: self.rules.for_tool(tool), ..self.clone() }
+    }
+
+    /// Whether rules differ between tools.
+    pub fn depends_on_tool(&self) -> bool {
+        self.rules.name_tools()
+    }
+
     /// Sets the roots of the workspace and the user's home. Path patterns and commands are resolved against
     /// them.
     #[must_use]
@@ -181,9 +192,31 @@ impl Policy {
         decision: Decision,
     ) -> Option<Proposal> {
         let proposal = Proposal::new(&verdict.asks, accesses, decision)?;
-        let policy = self.clone().with_proposal(&proposal);
-        let verdict = policy.decide_from(directory, accesses, &SessionApprovals::new());
-        (verdict.decision == decision).then_some(proposal)
+        self.decides(directory, accesses, &proposal, decision).then_some(proposal)
+    }
+
+    /// The same for the directories of the files that a proposal is about. A directory lies beneath a root.
+    pub fn directory_proposal(
+        &self,
+        directory: &Path,
+        accesses: &[Access],
+        proposal: &Proposal,
+        decision: Decision,
+    ) -> Option<Proposal> {
+        let wider = proposal.for_directories(&self.roots)?;
+        self.decides(directory, accesses, &wider, decision).then_some(wider)
+    }
+
+    /// Whether the proposed rules would decide so.
+    fn decides(
+        &self,
+        directory: &Path,
+        accesses: &[Access],
+        proposal: &Proposal,
+        decision: Decision,
+    ) -> bool {
+        let then = self.clone().with_proposal(proposal);
+        then.decide_from(directory, accesses, &SessionApprovals::new()).decision == decision
     }
 
     /// Adds proposed rules that a person has accepted.

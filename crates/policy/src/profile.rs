@@ -35,6 +35,11 @@ impl Profile {
         }
     }
 
+    /// Whether it allows an effect at least in some case: without a question, or after one.
+    pub fn can_allow(self, effect: Effect) -> bool {
+        self.decision(effect) != Decision::Deny
+    }
+
     /// The decision of this profile on an effect.
     pub(crate) fn decision(self, effect: Effect) -> Decision {
         match (self, effect) {

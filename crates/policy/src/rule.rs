@@ -53,6 +53,8 @@ pub(crate) struct Rule {
     pub(crate) kind: Kind,
     pub(crate) decision: Decision,
     pub(crate) why: String,
+    /// The tools whose calls it applies to; if there are none, all.
+    tools: Vec<String>,
     paths: Vec<PathPattern>,
     commands: Vec<ArgvPattern>,
     hosts: Vec<HostPattern>,
@@ -69,6 +71,31 @@ impl Rules {
     pub fn merged_with(mut self, others: Rules) -> Rules {
         self.rules.extend(others.rules);
         self
+    }
+
+    /// Replaces each tool name by the name that the runtime uses. `name` fails for an unknown tool.
+    pub fn resolve_tools<E>(
+        mut self,
+        name: impl Fn(&str) -> Result<String, E>,
+    ) -> Result<Rules, (String, E)> {
+        for rule in &mut self.rules {
+            for tool in &mut rule.tools {
+                *tool = name(tool).map_err(|error| (rule.name.clone(), error))?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether a rule applies to some tools only.
+    pub(crate) fn name_tools(&self) -> bool {
+        self.rules.iter().any(|rule| !rule.tools.is_empty())
+    }
+
+    /// The rules that apply to calls of a tool.
+    pub(crate) fn for_tool(&self, tool: &str) -> Rules {
+        let applies =
+            |rule: &&Rule| rule.tools.is_empty() || rule.tools.iter().any(|name| name == tool);
+        Rules { rules: self.rules.iter().filter(applies).cloned().collect() }
     }
 
     /// Whether there is a rule of this kind.

@@ -1,7 +1,7 @@
 //! Proposes rules that make an approval permanent, as text for `rules.toml`. Each rule comes with a
 //! description of everything that it covers, so that a person knows what "always" means.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
 use crate::approval_scope::{ApprovalScope, SessionApprovals};
@@ -48,6 +48,25 @@ impl Proposal {
         }
         rules.dedup();
         (1..=MAX_RULES).contains(&rules.len()).then_some(Proposal { rules })
+    }
+
+    /// The same for the directories of the files, where each lies beneath one of `roots`: no rule is for a whole root.
+    pub(crate) fn for_directories(&self, roots: &[PathBuf]) -> Option<Proposal> {
+        let mut rules = Vec::new();
+        for rule in &self.rules {
+            let is_of_files = matches!(rule.kind, "read" | "edit");
+            let directory = Path::new(&rule.pattern).parent().filter(|_| is_of_files)?;
+            let is_beneath = |root: &PathBuf| directory.starts_with(root) && directory != root;
+            let scope = match rule.kind {
+                "read" => ApprovalScope::Path(Effect::Read, directory.to_owned()),
+                _ => ApprovalScope::Path(Effect::Write, directory.to_owned()),
+            };
+            rules.push(
+                ProposedRule::new(&scope, rule.decision).filter(|_| roots.iter().any(is_beneath))?,
+            );
+        }
+        rules.dedup();
+        Some(Proposal { rules })
     }
 
     /// The rules in the format of `rules.toml`.
@@ -196,6 +215,24 @@ mod tests {
         let many: Vec<String> = (0..=MAX_RULES).map(|number| format!("/w/ws/{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(proposed(&writes(&many)), None);
+    }
+
+    #[test]
+    fn the_wider_rule_is_for_the_directory_of_the_file_and_never_for_a_root() {
+        let asks = SessionApprovals::from([ApprovalScope::Effect(Effect::Write)]);
+        let wider = |path: &str| {
+            let write = [Access::Write(path.into())];
+            let proposal = Proposal::new(&asks, &write, Decision::Allow)?;
+            Some(proposal.for_directories(&["/w/ws".into(), "/r".into()])?.line())
+        };
+        let line = r#"decision = "allow", kind = "edit", paths = ["/w/ws/src/deep"]"#;
+        assert_eq!(wider("/w/ws/src/deep/a.txt").as_deref(), Some(line));
+        for path in ["/w/ws/a.txt", "/w/ws", "/r/a.txt", "/etc/hosts", "/w/other/a.txt"] {
+            assert_eq!(wider(path), None, "{path}");
+        }
+        let command = SessionApprovals::from([ApprovalScope::Command(vec!["ls".into()])]);
+        let command = Proposal::new(&command, &[], Decision::Allow).unwrap();
+        assert_eq!(command.for_directories(&["/w/ws".into()]), None);
     }
 
     #[test]

@@ -50,14 +50,14 @@ impl Tool for OpenTicket {
 }
 
 fn main() -> Result<(), Error> {
-    let mut runtime = Runtime::builder()
+    let runtime = Runtime::builder()
         .root(env!("CARGO_MANIFEST_DIR"))
         .state(Tickets::default())
+        .register::<OpenTicket>()
         .recorder(|record: Record| {
             println!("  [record] {} took {:?}: {:?}", record.tool, record.duration, record.outcome);
         })
         .build()?;
-    runtime.register::<OpenTicket>()?;
     let session = runtime.session();
 
     // Called whenever the policy asks. Here it approves tickets and denies everything else.

@@ -40,8 +40,12 @@ pub trait Approver: Sync {
 /// An approval request for one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
+    /// Session of the call.
+    pub session: u64,
     /// Name of the tool.
     pub tool: &'a str,
+    /// Purpose of the call, in the agent's words.
+    pub description: Option<&'a str>,
     /// Accesses of the call, with resolved paths.
     pub accesses: &'a [Access],
     /// Working directory of a command of the call.
@@ -55,6 +59,8 @@ pub struct Question<'a> {
     /// Rules that would always allow exactly this call. `None` if no rule can. Only the user may add them to
     /// the rules file.
     pub always: Option<&'a Proposal>,
+    /// Rules that would always allow it for the directories of the files. `None` if one of them is a root.
+    pub always_directory: Option<&'a Proposal>,
     /// Rules that would always deny exactly this call. `None` if no rule can.
     pub never: Option<&'a Proposal>,
     /// Dry run of the call, with its diff. `None` if the call cannot be previewed.
@@ -78,6 +84,11 @@ impl Question<'_> {
                 let directory = visible_name(self.directory.as_os_str().as_encoded_bytes());
                 text += &format!("  in {directory}\n");
             }
+        }
+        if let Some(description) = self.description {
+            let description = truncate_line(description, MAX_SENTENCE_CHARS);
+            let description = visible_name(description.as_bytes());
+            text += &format!("The agent describes it as: {description}\n");
         }
         text + &self.preview.map_or_else(String::new, |preview| visible_lines(preview.diff_text()))
     }
@@ -125,12 +136,17 @@ pub enum Answer {
     AllowForSession,
     /// Allow always. The approver has stored a rule; it applies in this session at once.
     AllowAlways,
+    /// Allow this call, and always for the directories of the files. The approver has stored the rule, which takes
+    /// effect in this session.
+    AllowDirectoryAlways,
     /// Deny this call, with a message to the agent. The message may be empty.
     Deny(String),
     /// Deny always, with a message. The approver has stored a rule; it applies in this session at once.
     DenyAlways(String),
     /// No approver is available.
     NobodyThere,
+    /// No answer came, for this reason.
+    Unanswered(String),
 }
 
 impl Answer {
@@ -140,9 +156,11 @@ impl Answer {
             Answer::Allow => "once",
             Answer::AllowForSession => "session",
             Answer::AllowAlways => "always",
+            Answer::AllowDirectoryAlways => "always for the directory",
             Answer::Deny(_) => "no",
             Answer::DenyAlways(_) => "never",
             Answer::NobodyThere => "nobody",
+            Answer::Unanswered(_) => "none",
         }
     }
 }
@@ -150,7 +168,8 @@ impl Answer {
 /// Answer to a question, for records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// `once`, `session`, `always`, `no`, `never`, or `nobody` if no approver was available.
+    /// `once`, `session`, `always`, `always for the directory`, `no`, `never`, `none` if no answer came, or `nobody` if
+    /// no approver was available.
     pub answer: &'static str,
     /// Name of the approver.
     pub by: &'static str,

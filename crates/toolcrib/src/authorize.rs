@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_policy::{Access, ApprovalScope, Decision, Effect, Policy, SessionApprovals, Verdict};
-use toolcrib_text::visible_name;
+use serde_json::json;
+use toolcrib_policy::{
+    Access, ApprovalScope, Decision, Effect, Policy, Proposal, SessionApprovals, Verdict,
+};
+use toolcrib_text::{truncate_line, visible_name};
 
 use crate::approve::{Answer, Answered, Question};
 use crate::call::Options;
@@ -12,6 +15,9 @@ use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::syntax_errors::{BROKEN, confirmed};
+
+/// Characters of a note about a question.
+const MAX_NOTE_CHARS: usize = 500;
 
 /// Decision on a call.
 pub(crate) struct Permission {
@@ -22,6 +28,39 @@ pub(crate) struct Permission {
     pub(crate) permitted: Result<(), Error>,
     /// Paths outside the workspace that the answer opened to file tools.
     pub(crate) opened: Vec<PathBuf>,
+    /// The question that a dry run does not ask.
+    pub(crate) unasked: Option<Unasked>,
+}
+
+impl Permission {
+    fn new(verdict: Verdict, permitted: Result<(), Error>) -> Self {
+        Permission { verdict, answered: None, permitted, opened: Vec::new(), unasked: None }
+    }
+}
+
+/// A question that a dry run reports and does not ask.
+pub(crate) struct Unasked {
+    /// The tool and what it would touch.
+    wants: String,
+    why: String,
+    rule: String,
+    always: Option<String>,
+}
+
+impl Unasked {
+    /// The reply of a call whose result the caller may not see before the answer.
+    pub(crate) fn reply(&self) -> Reply {
+        self.add_to(Reply::new(format!("Dry run, nothing was done. {}", self.wants)))
+    }
+
+    /// The reply of a dry run, with the question.
+    pub(crate) fn add_to(&self, reply: Reply) -> Reply {
+        let Unasked { why, rule, always, .. } = self;
+        let note = truncate_line(&format!("would ask: {why} ({rule})"), MAX_NOTE_CHARS);
+        reply
+            .note(format!("[{}]", visible_name(note.as_bytes())))
+            .with("would_ask", json!({"rule": rule, "why": why, "always": always}))
+    }
 }
 
 /// Working directory of a command of the call: the directory that the call reads, or the directory in which the
@@ -40,33 +79,36 @@ pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathB
 pub(crate) fn permit(
     runtime: &Runtime,
     session: &Session,
-    tool: &str,
+    call: CallAsked<'_>,
     (accesses, requested): (&[Access], &[Access]),
     options: Options<'_>,
     preview: impl FnOnce() -> Result<Option<Reply>, Error>,
 ) -> Permission {
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
-    let policy = runtime.policy_for(session, accesses);
+    let policy = runtime.policy_for(session, call.tool, accesses);
     let asking =
-        Asking { policy: &policy, directory: &directory, all: &all, session, tool, accesses };
+        Asking { policy: &policy, directory: &directory, all: &all, session, call, accesses };
     let by_itself = |verdict: Verdict| {
         let permitted = match verdict.decision {
             Decision::Allow => Ok(()),
-            Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", &next_step(&verdict))),
+            Decision::Ask | Decision::Deny => {
+                Err(denied(call.tool, &verdict, "", &next_step(&verdict)))
+            }
         };
-        Permission { verdict, answered: None, permitted, opened: Vec::new() }
+        Permission::new(verdict, permitted)
     };
     let verdict = confirmed(runtime, accesses, asking.decide());
     if verdict.decision != Decision::Ask {
         return by_itself(verdict);
     }
+    if options.dry_run {
+        let unasked = Some(asking.unasked(&verdict));
+        return Permission { unasked, ..Permission::new(verdict, Ok(())) };
+    }
     let _turn = match session.asking(options.cancel) {
         Ok(turn) => turn,
-        Err(cancelled) => {
-            let (answered, permitted) = (None, Err(cancelled));
-            return Permission { verdict, answered, permitted, opened: Vec::new() };
-        }
+        Err(cancelled) => return Permission::new(verdict, Err(cancelled)),
     };
     // While this call waited for its turn, the answer to another one may have settled it.
     let verdict = asking.decide();
@@ -75,11 +117,16 @@ pub(crate) fn permit(
     }
     match preview() {
         Ok(preview) => asking.ask(verdict, preview.as_ref(), options),
-        Err(error) => {
-            let (answered, permitted) = (None, Err(error));
-            Permission { verdict, answered, permitted, opened: Vec::new() }
-        }
+        Err(error) => Permission::new(verdict, Err(error)),
     }
+}
+
+/// The part of a question about the call itself.
+#[derive(Clone, Copy)]
+pub(crate) struct CallAsked<'a> {
+    pub(crate) tool: &'a str,
+    /// Purpose of the call, in the agent's words.
+    pub(crate) description: Option<&'a str>,
 }
 
 /// A call on which the approver may have to decide.
@@ -88,7 +135,7 @@ struct Asking<'a> {
     directory: &'a Path,
     all: &'a [Access],
     session: &'a Session,
-    tool: &'a str,
+    call: CallAsked<'a>,
     /// The accesses that the question shows.
     accesses: &'a [Access],
 }
@@ -109,26 +156,56 @@ impl Asking<'_> {
         }
     }
 
-    fn ask(&self, verdict: Verdict, preview: Option<&Reply>, options: Options<'_>) -> Permission {
-        let propose = |decision| self.policy.proposal(self.directory, self.all, &verdict, decision);
-        let (always, never) = (propose(Decision::Allow), propose(Decision::Deny));
-        let Verdict { rule, why, remedy, .. } = &verdict;
-        let question = Question {
-            tool: self.tool,
+    /// The rules that would answer the question for good.
+    fn proposal(&self, verdict: &Verdict, decision: Decision) -> Option<Proposal> {
+        self.policy.proposal(self.directory, self.all, verdict, decision)
+    }
+
+    fn question<'q>(&'q self, verdict: &'q Verdict) -> Question<'q> {
+        let Verdict { rule, why, remedy, .. } = verdict;
+        Question {
+            session: self.session.id(),
+            tool: self.call.tool,
+            description: self.call.description,
             accesses: self.accesses,
             directory: self.directory,
             rule,
             why,
             remedy,
+            always: None,
+            always_directory: None,
+            never: None,
+            preview: None,
+        }
+    }
+
+    fn unasked(&self, verdict: &Verdict) -> Unasked {
+        Unasked {
+            wants: self.question(verdict).parts().concat(),
+            why: verdict.why.clone(),
+            rule: verdict.rule.clone(),
+            always: self.proposal(verdict, Decision::Allow).map(|rules| rules.text()),
+        }
+    }
+
+    fn ask(&self, verdict: Verdict, preview: Option<&Reply>, options: Options<'_>) -> Permission {
+        let always = self.proposal(&verdict, Decision::Allow);
+        let always_directory = always.as_ref().and_then(|always| {
+            self.policy.directory_proposal(self.directory, self.all, always, Decision::Allow)
+        });
+        let never = self.proposal(&verdict, Decision::Deny);
+        let question = Question {
             always: always.as_ref(),
+            always_directory: always_directory.as_ref(),
             never: never.as_ref(),
             preview,
+            ..self.question(&verdict)
         };
         let answer = options.approver.ask(&question);
         let answered = Some(Answered { answer: answer.name(), by: options.approver.name() });
         let no = |word: &str| {
             let answer = format!("the answer was no. {word}");
-            Err(denied(self.tool, &verdict, &answer, "Ask the user what to do instead."))
+            Err(denied(self.call.tool, &verdict, &answer, "Ask the user what to do instead."))
         };
         let is_writing =
             |asked: &&ApprovalScope| matches!(asked, ApprovalScope::Outside(Effect::Write, _));
@@ -145,9 +222,13 @@ impl Asking<'_> {
                 self.session.remember(verdict.asks.clone());
                 Ok(())
             }
-            Answer::AllowAlways => {
+            Answer::AllowAlways | Answer::AllowDirectoryAlways => {
+                let agreed = match answer {
+                    Answer::AllowDirectoryAlways => always_directory,
+                    _ => always,
+                };
                 // Only for the rule that the approver was shown.
-                match always {
+                match agreed {
                     Some(rules) => self.session.agree(rules),
                     None => self.session.remember(verdict.asks.clone()),
                 }
@@ -161,6 +242,10 @@ impl Asking<'_> {
                 }
                 no(word)
             }
+            Answer::Unanswered(why) => {
+                let because = format!("no answer came: {why}.");
+                Err(denied(self.call.tool, &verdict, &because, "Ask the user what to do instead."))
+            }
             Answer::NobodyThere if !opened.is_empty() => Err(self.outside()),
             Answer::NobodyThere => {
                 let next = match always {
@@ -169,14 +254,14 @@ impl Asking<'_> {
                     }
                     None => next_step(&verdict),
                 };
-                Err(denied(self.tool, &verdict, "there is nobody here to ask.", &next))
+                Err(denied(self.call.tool, &verdict, "there is nobody here to ask.", &next))
             }
         };
         let opened = match &permitted {
             Ok(()) => opened.into_iter().filter_map(opened_path).collect(),
             Err(_) => Vec::new(),
         };
-        Permission { verdict, answered, permitted, opened }
+        Permission { answered, opened, ..Permission::new(verdict, permitted) }
     }
 
     /// The denial of a call that writes outside the workspace.

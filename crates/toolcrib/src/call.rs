@@ -8,7 +8,7 @@ use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
 
 use crate::approve::{Approver, Nobody};
-use crate::authorize::permit;
+use crate::authorize::{CallAsked, permit};
 use crate::call_record::Record;
 use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
@@ -122,8 +122,9 @@ impl Runtime {
         let row = self.table().find(&call.tool)?;
         record.tool = row.entry.name.to_owned();
         let tool = decode(&row.entry, row.schema(), call.args.clone())?;
+        let description = tool.description();
         let grant = Grant::resolve(self, session, tool.access())?;
-        record.accesses = as_done(grant.accesses(), options.dry_run);
+        record.accesses = grant.accesses();
         let mut agreed = None;
         let preview = || {
             let previewed = self.preview(row, call.args, session, &grant, options)?;
@@ -132,9 +133,10 @@ impl Runtime {
                 reply
             }))
         };
-        let requested = as_done(grant.requested(), options.dry_run);
+        let requested = grant.requested();
         let touched = (record.accesses.as_slice(), requested.as_slice());
-        let permission = permit(self, session, row.entry.name, touched, options, preview);
+        let asked = CallAsked { tool: row.entry.name, description: description.as_deref() };
+        let permission = permit(self, session, asked, touched, options, preview);
         let verdict = permission.verdict;
         let about = About {
             tool: record.tool.clone(),
@@ -147,10 +149,19 @@ impl Runtime {
         record.answered = permission.answered;
         self.record_decision(session, secrets, record);
         permission.permitted?;
+        if let Some(unasked) = &permission.unasked
+            && !self.may_see(session, row, &grant)
+        {
+            let reply = Ok(unasked.reply().with("dry_run", true));
+            return self.masked(session, row.entry.category, reply);
+        }
         grant.check()?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
         let outcome = tool.run(&mut cx);
+        let outcome = outcome.map(|reply| {
+            permission.unasked.iter().fold(reply, |reply, unasked| unasked.add_to(reply))
+        });
         let reply = self.masked(session, row.entry.category, outcome)?;
         if options.dry_run {
             return Ok(reply.with("dry_run", true));
@@ -200,31 +211,33 @@ impl Runtime {
         }
         let tool = decode(&row.entry, row.schema(), args)?;
         let options = Options { dry_run: true, ..options };
-        let mut cx = Cx::begin(self, session, grant, options, About::default());
+        let about = About { tool: row.entry.name.to_owned(), ..About::default() };
+        let mut cx = Cx::begin(self, session, grant, options, about);
         match tool.run(&mut cx) {
             // Untruncated: the approver sees the whole change.
             Ok(reply) => Ok(Some((reply, cx.into_basis()))),
             // The first question is whether the path may be written at all.
             Err(_) if grant.writes_outside() => Ok(None),
-            Err(error) => {
-                let reads = as_done(grant.accesses(), true);
-                let verdict =
-                    self.policy_for(session, &reads).decide(&reads, &session.remembered());
-                if verdict.decision == Decision::Allow { Err(error) } else { Ok(None) }
-            }
+            Err(error) if self.may_see(session, row, grant) => Err(error),
+            Err(_) => Ok(None),
         }
     }
-}
 
-/// Accesses of a call as it runs: a dry run of a write is a read, a dry run of a command accesses nothing.
-fn as_done(accesses: Vec<Access>, dry_run: bool) -> Vec<Access> {
-    let lower = |access| match access {
-        Access::Write(path) if dry_run => Some(Access::Read(path)),
-        Access::WriteAny if dry_run => Some(Access::Read(".".into())),
-        Access::Command(_) if dry_run => None,
-        access => Some(access),
-    };
-    accesses.into_iter().filter_map(lower).collect()
+    /// Whether the caller may see what a call would do before it may do it: the files that it would change may be
+    /// read, and it acts on nothing but files and commands, which a dry run does not run.
+    fn may_see(&self, session: &Session, row: &Row, grant: &Grant) -> bool {
+        let accesses = [grant.accesses(), grant.requested()].concat();
+        let read = |access| match access {
+            Access::Write(path) => Some(Access::Read(path)),
+            Access::WriteAny => Some(Access::Read(session.directory().path())),
+            Access::Command(_) => None,
+            access => Some(access),
+        };
+        let reads: Vec<Access> = accesses.into_iter().filter_map(read).collect();
+        let policy = self.policy_for(session, row.entry.name, &reads);
+        let policy = session.policy(&policy);
+        policy.decide(&reads, &session.remembered()).decision == Decision::Allow
+    }
 }
 
 fn internal(panic: &(dyn std::any::Any + Send)) -> Error {

@@ -6,11 +6,12 @@ mod files;
 mod path_suggestions;
 mod search;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{About, Journal, ResolvedPath};
-use toolcrib_policy::Effect;
+use toolcrib_policy::{Effect, Policy};
 
 pub(crate) use self::change::Revert;
 pub use self::change::{Changed, FileEdit, Updated};
@@ -44,6 +45,8 @@ pub struct Cx<'a> {
     written: RefCell<Vec<PathBuf>>,
     /// Hashes of the files that the approver has seen in the preview.
     agreed: Option<Basis>,
+    /// The rules for calls of this tool.
+    policy: Cow<'a, Policy>,
 }
 
 impl<'a> Cx<'a> {
@@ -55,7 +58,8 @@ impl<'a> Cx<'a> {
         about: About,
     ) -> Self {
         let (basis, written) = (RefCell::default(), RefCell::default());
-        Cx { runtime, session, grant, options, about, basis, written, agreed: None }
+        let policy = runtime.policy_of(&about.tool);
+        Cx { runtime, session, grant, options, about, basis, written, agreed: None, policy }
     }
 
     /// Makes a change fail if a file differs from the version that the approver has seen.

@@ -10,6 +10,7 @@ use crate::path_access::Grant;
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::syntax_errors::{BROKEN, confirmed};
+use crate::tool_selection::SHELL_TOOL;
 
 /// Decision that a call would get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,22 +44,24 @@ impl Runtime {
         let row = self.table().find(&call.tool)?;
         let tool = decode(&row.entry, row.schema(), call.args)?;
         let grant = Grant::resolve(self, session, tool.access())?;
-        Ok(self.explain_accesses(session, grant.accesses(), grant.requested()))
+        Ok(self.explain_accesses(session, row.entry.name, grant.accesses(), grant.requested()))
     }
 
     /// Decides on a shell command without running it.
     pub fn explain_command(&self, session: &Session, text: &str) -> Explanation {
-        self.explain_accesses(session, vec![Access::Command(text.to_owned())], Vec::new())
+        let accesses = vec![Access::Command(text.to_owned())];
+        self.explain_accesses(session, SHELL_TOOL, accesses, Vec::new())
     }
 
     fn explain_accesses(
         &self,
         session: &Session,
+        tool: &str,
         accesses: Vec<Access>,
         requested: Vec<Access>,
     ) -> Explanation {
         let directory = command_directory(session, &accesses);
-        let policy = self.policy_for(session, &accesses);
+        let policy = self.policy_for(session, tool, &accesses);
         let all = [accesses.as_slice(), requested.as_slice()].concat();
         let remembered = session.remembered();
         let verdict = policy.decide_from(&directory, &all, &remembered);

@@ -99,6 +99,8 @@ mod syntax_errors;
 mod tmp_leftovers;
 mod tool;
 mod tool_formats;
+mod tool_mentions;
+mod tool_selection;
 mod tool_state;
 mod tool_table;
 mod tools;
@@ -129,6 +131,7 @@ pub use session::Session;
 pub use shell::login_files;
 pub use tool::{Category, Hints, Tool};
 pub use tool_formats::{Format, ToolInfo};
+pub use tool_selection::check_tools_of_rules;
 pub use toolcrib_exec::{EscapeAttempt, Network, raise_nofile_limit};
 pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,

@@ -26,9 +26,9 @@ use crate::sandbox::SandboxSettings;
 use crate::session::{NoticeSink, Session};
 use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::tool::{Entry, Tool};
+use crate::tool_selection::{SHELL_TOOL, ToolSelection};
 use crate::tool_state::States;
 use crate::tool_table::Table;
-use crate::tools::TOOLS;
 
 /// State shared by all calls: tools, roots, policy, journal, limits.
 ///
@@ -64,12 +64,6 @@ impl Runtime {
         RuntimeBuilder::default()
     }
 
-    /// Adds a tool of one's own. It gets decoding, permission, records and every door, as the
-    /// built-in ones do.
-    pub fn register<T: Tool>(&mut self) -> Result<(), Error> {
-        self.table.register(Entry::of::<T>())
-    }
-
     /// Creates a session whose working directory is the first root.
     pub fn session(&self) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
@@ -89,17 +83,31 @@ impl Runtime {
         &self.policy
     }
 
+    /// The rules for calls of one tool.
+    pub(crate) fn policy_of(&self, tool: &str) -> Cow<'_, Policy> {
+        match self.policy.depends_on_tool() {
+            false => Cow::Borrowed(&self.policy),
+            true => Cow::Owned(self.policy.for_tool(tool)),
+        }
+    }
+
     /// The rules that decide on a call. Whether commands are confined is found out by trying, so only for
     /// calls that run one.
-    pub(crate) fn policy_for(&self, session: &Session, accesses: &[Access]) -> Cow<'_, Policy> {
+    pub(crate) fn policy_for(
+        &self,
+        session: &Session,
+        tool: &str,
+        accesses: &[Access],
+    ) -> Cow<'_, Policy> {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
         let confined = runs && self.shell_host.as_ref().is_some_and(ShellHost::confines);
         let own = session.opened_roots();
+        let policy = self.policy_of(tool);
         if !confined && own.is_empty() {
-            return Cow::Borrowed(&self.policy);
+            return policy;
         }
         let own = own.iter().flat_map(|root| root.spellings());
-        Cow::Owned(Policy::clone(&self.policy).confined(confined).inside(own))
+        Cow::Owned(policy.into_owned().confined(confined).inside(own))
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
@@ -238,6 +246,7 @@ pub struct RuntimeBuilder {
     index: IndexSettings,
     outside: Option<Outside>,
     notice: Option<NoticeSink>,
+    tools: ToolSelection,
 }
 
 impl RuntimeBuilder {
@@ -377,6 +386,32 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Adds your own tool. It is decoded, authorized and recorded like a built-in one, on every transport. `build` fails if there is a tool of that name.
+    pub fn register<T: Tool>(mut self) -> Self {
+        self.tools.register(Entry::of::<T>());
+        self
+    }
+
+    /// Replaces the tool of that name by your own. `build` fails if there is none.
+    pub fn replace<T: Tool>(mut self) -> Self {
+        self.tools.replace(Entry::of::<T>());
+        self
+    }
+
+    /// Keeps only these tools, each by its name in any dialect. Others are neither listed nor callable. `build` fails
+    /// for an unknown name.
+    pub fn only_tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tools.only(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Removes a tool: it is neither listed nor callable. BashOutput, KillShell and ListShells are removed with Bash,
+    /// unless [`RuntimeBuilder::only_tools`] names them. `build` fails for an unknown name.
+    pub fn remove_tool(mut self, name: impl Into<String>) -> Self {
+        self.tools.remove(name.into());
+        self
+    }
+
     /// Adds a value for your own tools, which get it with [`crate::Cx::state`]. One value per type.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.put(value);
@@ -389,6 +424,8 @@ impl RuntimeBuilder {
     ///
     /// Fails if there is no root, if a root cannot be opened, or if the journal directory is unusable.
     pub fn build(self) -> Result<Runtime, Error> {
+        let table = self.tools.table(self.profile)?;
+        let rules = table.resolve_rules(self.rules)?;
         let open = |(path, mode): (PathBuf, RootMode)| {
             Root::open(&path, mode)
                 .map_err(|error| Error::from_fs(&path.display().to_string(), &error))
@@ -426,7 +463,7 @@ impl RuntimeBuilder {
         let recovered = recovered.unwrap_or_default();
         let places = workspace.roots().map(|root| root.path().to_owned()).collect();
         let mut policy = Policy::new(self.profile)
-            .rules(self.rules)
+            .rules(rules)
             .locations(places, self.home.clone())
             .inside(workspace.roots().flat_map(Root::spellings))
             .protection(self.protection.clone());
@@ -437,12 +474,12 @@ impl RuntimeBuilder {
         let path_rules = PathRules::new(
             workspace.clone(),
             caches,
-            policy.clone(),
+            Arc::new(policy.for_tool(SHELL_TOOL)),
             self.protection.clone(),
             hidden.clone(),
         );
         Ok(Runtime {
-            table: Table::new(TOOLS),
+            table,
             workspace,
             policy,
             limits: self.limits,

@@ -23,6 +23,7 @@ use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
+use crate::tool_selection::SHELL_TOOL;
 
 /// Minimum level. Below it, commands run only with the profile `open`.
 const MIN_LEVEL: Level = Level::Landlock;
@@ -75,6 +76,18 @@ impl Confined {
         }
     }
 
+    /// A phrase for where a command would run.
+    pub(crate) fn phrase(&self) -> String {
+        match self {
+            Confined::Not => "without a sandbox".to_owned(),
+            Confined::Within { level, network, .. } => format!(
+                "in the sandbox (level {} of 4, network {})",
+                level.number(),
+                network_name(*network)
+            ),
+        }
+    }
+
     /// Metadata.
     pub(crate) fn facts(&self) -> Vec<(&'static str, serde_json::Value)> {
         match self {
@@ -98,7 +111,7 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
     };
     let mut hidden = settings.hidden.clone();
     hidden.extend(runtime.own().iter().cloned());
-    hidden.extend(runtime.policy().unreadable_outside());
+    hidden.extend(runtime.policy_of(SHELL_TOOL).unreadable_outside());
     // A command may have replaced a cache that is inside a root.
     let is_in_place =
         |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);

@@ -73,6 +73,11 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// it before [`Tool::run`], and [`Cx`] denies any other access.
     fn access(&self) -> Vec<Access>;
 
+    /// Purpose of the call. The approver sees it as the agent's own words.
+    fn description(&self) -> Option<&str> {
+        None
+    }
+
     /// Performs the call. `cx` gives access to the declared paths.
     ///
     /// # Errors
@@ -137,12 +142,17 @@ impl Hints {
 /// A decoded call.
 pub(crate) trait AnyTool: Send {
     fn access(&self) -> Vec<Access>;
+    fn description(&self) -> Option<String>;
     fn run(self: Box<Self>, cx: &mut Cx<'_>) -> Result<Reply, Error>;
 }
 
 impl<T: Tool> AnyTool for T {
     fn access(&self) -> Vec<Access> {
         Tool::access(self)
+    }
+
+    fn description(&self) -> Option<String> {
+        Tool::description(self).map(str::to_owned)
     }
 
     fn run(self: Box<Self>, cx: &mut Cx<'_>) -> Result<Reply, Error> {

@@ -40,9 +40,9 @@ pub struct ToolInfo<'a> {
 }
 
 impl Runtime {
-    /// Every tool, the built-in ones first.
+    /// Every tool that the profile can allow, the built-in ones first.
     pub fn tools(&self) -> impl Iterator<Item = ToolInfo<'_>> {
-        self.table().rows().iter().map(info)
+        self.table().rows().iter().filter(|row| row.is_listed).map(info)
     }
 
     /// Returns the tool with this name. Case and `_` are ignored; names of other dialects are accepted.

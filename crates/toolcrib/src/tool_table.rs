@@ -1,47 +1,71 @@
 //! The table of tools: those that are built in, and those that a library user registered.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::dialect::other_name;
 use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::Entry;
+use crate::tool_mentions::without_mentions;
 
 /// The tools by name, in the order in which they are listed.
 pub(crate) struct Table {
     rows: Vec<Row>,
+    /// Tools that exist and that the operator has left out.
+    left_out: Vec<&'static str>,
 }
 
 /// A tool and its schema, which is made when it is first needed.
 pub(crate) struct Row {
     pub(crate) entry: Entry,
+    /// Whether models are told of it.
+    pub(crate) is_listed: bool,
+    /// Tools that its description does not mention.
+    unlisted: Arc<[&'static str]>,
     schema: OnceLock<Schema>,
 }
 
 /// The tightest of the clients' rules: OpenAI's and Anthropic's.
 const MAX_NAME: usize = 64;
+/// What refuses a tool that was left out, as replies and records name rules.
+const LEFT_OUT: &str = "tools";
 /// OpenAI's; Claude Code cuts at 2,048.
 pub(crate) const MAX_DESCRIPTION: usize = 1_024;
 
 impl Table {
     pub(crate) fn new(entries: &[Entry]) -> Table {
-        Table { rows: entries.iter().copied().map(Row::new).collect() }
+        Table { rows: entries.iter().copied().map(Row::new).collect(), left_out: Vec::new() }
     }
 
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// Finds a tool without regard to case and `_`.
-    pub(crate) fn find(&self, name: &str) -> Result<&Row, Error> {
-        let row = |name: &str| {
+    /// The names of all tools, also of those that were left out.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.rows.iter().map(|row| row.entry.name).chain(self.left_out.iter().copied())
+    }
+
+    /// The name of the tool that is meant, without regard to case and `_`, also if it was left out.
+    pub(crate) fn known_name(&self, name: &str) -> Option<&'static str> {
+        let known = |name: &str| {
             let wanted = fold(name);
-            self.rows.iter().find(|row| fold(row.entry.name) == wanted)
+            self.names().find(|known| fold(known) == wanted)
         };
         // A tool of a library user's own comes before another name of ours.
-        row(name).or_else(|| row(other_name(name)?)).ok_or_else(|| {
-            let names = || self.rows.iter().map(|row| row.entry.name);
+        known(name).or_else(|| known(other_name(name)?))
+    }
+
+    /// Finds a tool without regard to case and `_`.
+    pub(crate) fn find(&self, name: &str) -> Result<&Row, Error> {
+        let known = self.known_name(name);
+        let row = known.and_then(|known| self.rows.iter().find(|row| row.entry.name == known));
+        row.ok_or_else(|| {
+            let names = || self.rows.iter().filter(|row| row.is_listed).map(|row| row.entry.name);
+            if let Some(known) = known {
+                return left_out(known, names());
+            }
             let mut listed = similar_names(name, names(), 3);
             listed.extend(names().filter(|name| !listed.contains(name)).collect::<Vec<_>>());
             let name: String = name.chars().take(MAX_NAME).collect();
@@ -62,6 +86,39 @@ impl Table {
         }
         self.rows.push(row);
         Ok(())
+    }
+
+    /// Puts a tool in the place of the one of the same name.
+    pub(crate) fn replace(&mut self, entry: Entry) -> Result<(), Error> {
+        let same = |row: &Row| fold(row.entry.name) == fold(entry.name);
+        let Some(at) = self.rows.iter().position(same) else {
+            let message = format!("cannot replace `{}`: there is no tool of that name", entry.name);
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        self.rows.remove(at);
+        self.register(entry)?;
+        self.rows[at..].rotate_right(1);
+        Ok(())
+    }
+
+    /// Leaves tools out: a call of one is refused as such.
+    pub(crate) fn leave_out(&mut self, is_left_out: impl Fn(&Row) -> bool) {
+        self.left_out.extend(self.rows.iter().filter(|row| is_left_out(row)).map(Row::name));
+        self.rows.retain(|row| !is_left_out(row));
+    }
+
+    /// Does not list tools: a call of one is still decided on.
+    pub(crate) fn unlist(&mut self, is_unlisted: impl Fn(&Row) -> bool) {
+        self.rows.iter_mut().for_each(|row| row.is_listed &= !is_unlisted(row));
+    }
+
+    /// Removes the tools that are not listed from the descriptions of the others.
+    pub(crate) fn omit_mentions(&mut self) {
+        let unlisted = self.rows.iter().filter(|row| !row.is_listed).map(Row::name);
+        let unlisted: Arc<[&str]> = unlisted.chain(self.left_out.iter().copied()).collect();
+        for row in &mut self.rows {
+            (row.unlisted, row.schema) = (unlisted.clone(), OnceLock::new());
+        }
     }
 
     /// What is wrong with a tool, if anything.
@@ -95,10 +152,29 @@ impl Table {
 
 impl Row {
     fn new(entry: Entry) -> Row {
-        Row { entry, schema: OnceLock::new() }
+        Row { entry, is_listed: true, unlisted: Arc::default(), schema: OnceLock::new() }
+    }
+
+    fn name(&self) -> &'static str {
+        self.entry.name
     }
 
     pub(crate) fn schema(&self) -> &Schema {
-        self.schema.get_or_init(self.entry.schema)
+        self.schema.get_or_init(|| {
+            let schema = (self.entry.schema)();
+            let description = without_mentions(&schema.description, &self.unlisted);
+            Schema { description, ..schema }
+        })
     }
+}
+
+/// The refusal of a call of a tool that the operator has left out.
+fn left_out(tool: &str, others: impl Iterator<Item = &'static str>) -> Error {
+    let others: Vec<&str> = others.collect();
+    Error::new(ErrorKind::Denied, format!("{tool} was not allowed: the operator left this tool out"))
+        .hint(format!(
+            "Rule: {LEFT_OUT}. Nothing was done. There are: {}. The operator chooses with `tools` and `no_tools`.",
+            others.join(", ")
+        ))
+        .with("rule", LEFT_OUT)
 }

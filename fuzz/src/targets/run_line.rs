@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolcrib::{Caps, Error, Options, Profile, Reply, Runtime, Session, to_json};
 
-use self::request::Request;
+use self::request::{Message, Request};
 use super::test_workspace::scratch;
 
 /// The program has no library, so its decoder is included here.
@@ -55,17 +55,27 @@ impl Workspace {
 
     fn run(&mut self, input: &[u8]) -> String {
         self.lines += 1;
-        let request = match Request::parse(input) {
-            Ok(request) => request,
-            Err((_, error)) => {
+        let request = match Message::parse(input) {
+            Ok(Message::Call(request)) => request,
+            Ok(Message::Cancel(id)) => {
+                assert!(id.to_string().len() <= input.len() * 6 + 2, "the id is of the line");
+                return "cancel".to_owned();
+            }
+            Ok(Message::Approve(approve)) => {
+                let shown = approve.id.len() + approve.answer.len() + approve.message.len();
+                assert!(shown <= input.len() * 3, "the answer is of the line");
+                return "answer".to_owned();
+            }
+            Err((field, _, error)) => {
+                assert!(["id", "approve", "cancel"].contains(&field), "{field}");
                 check(&Err(error));
                 return "no request".to_owned();
             }
         };
-        let again = Request::parse(input).unwrap_or_else(|_| panic!("it was one before"));
+        let Ok(Message::Call(again)) = Message::parse(input) else { panic!("it was one before") };
         let flags = |request: &Request| (request.id.clone(), request.wait, request.dry_run);
         assert_eq!(flags(&request), flags(&again), "the same line gives the same request");
-        let options = Options { dry_run: true, ..Options::default() };
+        let options = Options { dry_run: true, cancel: &request.cancel, ..Options::default() };
         let outcome = self.runtime.call(&self.session, request.call, options);
         let root = self.directory.path().join("ws");
         let names: Vec<_> = fs::read_dir(&root).expect("a directory").flatten().collect();

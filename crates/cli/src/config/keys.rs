@@ -3,7 +3,7 @@
 use schemars::schema_for;
 use toolcrib::{Caps, IndexSettings, Limits, Profile};
 
-use super::Config;
+use super::{APPROVAL_SECONDS, Config};
 
 const MEGABYTE: u64 = 1_000_000;
 const DAY: u64 = 24 * 60 * 60;
@@ -25,6 +25,7 @@ impl Config {
 fn default(key: &str) -> String {
     let (limits, caps, index) = (Limits::default(), Caps::default(), IndexSettings::default());
     let number = match key {
+        "approval_seconds" => APPROVAL_SECONDS,
         "journal_megabytes" => caps.bytes / MEGABYTE,
         "journal_days" => caps.age.as_secs() / DAY,
         "reply_chars" => limits.reply_chars as u64,
@@ -42,7 +43,9 @@ fn default(key: &str) -> String {
         "absolute_paths" => return "false".to_owned(),
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),
-        "protect" | "allow_protected" | "allow_hidden" | "caches" => return "[]".to_owned(),
+        "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches" => {
+            return "[]".to_owned();
+        }
         _ => return String::new(),
     };
     number.to_string()

@@ -24,15 +24,91 @@ fn assert_unchanged(top: &Path) {
     assert_eq!(std::fs::read_to_string(top.join("ws/a.txt")).unwrap(), "two\n");
     let names: Vec<_> = std::fs::read_dir(top.join("ws")).unwrap().collect();
     assert_eq!(names.len(), 1, "{names:?}");
+    let log = toolcrib(top, &[&["log", "--json"], &FLAGS[..]].concat(), b"");
+    let log: Value = serde_json::from_slice(&log.stdout).unwrap();
+    assert_eq!(log["total"], 1, "{log}");
+}
+
+/// A call of each tool, which would change something if it could.
+fn calls() -> Vec<(&'static str, Value)> {
+    let edit = json!({"file_path": "a.txt", "old_string": "two", "new_string": "three"});
+    let edits =
+        json!({"file_path": "a.txt", "edits": [{"old_string": "two", "new_string": "three"}]});
+    let patch = "*** Begin Patch\n*** Add File: b.txt\n+x\n*** Delete File: a.txt\n*** End Patch\n";
+    let cell = json!({"notebook_path": "b.ipynb", "new_source": "1", "edit_mode": "insert"});
+    vec![
+        ("Undo", json!({})),
+        ("Write", json!({"file_path": "b.txt", "content": "x\n"})),
+        ("Bash", json!({"command": "echo x > c.txt"})),
+        ("Edit", edit),
+        ("MultiEdit", edits),
+        ("ApplyPatch", json!({"patch": patch})),
+        ("NotebookEdit", cell),
+        ("Read", json!({"file_path": "a.txt"})),
+        ("LS", json!({})),
+        ("Glob", json!({"pattern": "*"})),
+        ("Grep", json!({"pattern": "two"})),
+        ("BashOutput", json!({"bash_id": "sh_1"})),
+        ("KillShell", json!({"shell_id": "sh_1"})),
+        ("ListShells", json!({})),
+        ("History", json!({})),
+    ]
+}
+
+#[test]
+fn every_tool_is_called() {
+    let top = tempfile::tempdir().unwrap();
+    let listed = toolcrib(top.path(), &["tools", "--format", "mcp"], b"");
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    for tool in listed["tools"].as_array().unwrap() {
+        assert!(calls().iter().any(|(name, _)| tool["name"] == *name), "{}", tool["name"]);
+    }
+}
+
+#[test]
+fn a_refused_call_is_refused_with_the_same_error() {
+    let directory = crate::command_directory();
+    let top = directory.path();
+    std::fs::create_dir_all(top.join("ws")).unwrap();
+    let write = r#"{"file_path": "b.txt", "content": "x"}"#;
+    for (profile, tool, args) in [
+        ("workspace", "Bash", r#"{"command": "rm -rf /"}"#),
+        ("workspace", "Bash", r#"{"command": "true", "cwd": "missing"}"#),
+        ("workspace", "Bash", "rm -rf /"),
+        ("read-only", "Bash", r#"{"command": "ls"}"#),
+        ("read-only", "Write", write),
+        ("read-only", "Undo", "{}"),
+    ] {
+        let flags = ["--root", "ws", "--state", "state", "--profile", profile];
+        let call = |more: &[&str]| -> Value {
+            let words = [&["call", tool, args][..], &flags, more].concat();
+            serde_json::from_slice(&toolcrib(top, &words, b"").stdout).unwrap()
+        };
+        let (real, dry) = (call(&[]), call(&["--dry-run"]));
+        assert_eq!(real["success"], false, "{real}");
+        assert_eq!(real, dry);
+    }
+    let flags = ["--root", "ws", "--state", "state", "--profile", "cautious", "--dry-run"];
+    let asked = toolcrib(top, &[&["call", "Write", write][..], &flags].concat(), b"");
+    let asked: Value = serde_json::from_slice(&asked.stdout).unwrap();
+    assert_eq!(asked["metadata"]["would_ask"]["rule"], "profile:cautious:write", "{asked}");
+    assert!(!top.join("ws/b.txt").exists());
+}
+
+#[test]
+fn a_command_without_a_rehearsal_refuses_the_flag() {
+    let top = tempfile::tempdir().unwrap();
+    for words in [&["kill", "sh_1"][..], &["index", "drop"], &["index", "build"]] {
+        let output = toolcrib(top.path(), &[words, &["--dry-run"]].concat(), b"");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(text(&output.stderr).contains("has no dry run"), "{}", text(&output.stderr));
+    }
 }
 
 /// Calls that change something, and what is like one.
 fn odd_params() -> Vec<Value> {
     let mut all = Vec::new();
-    let write = json!({"file_path": "b.txt", "content": "x\n"});
-    let command = json!({"command": "echo x > c.txt"});
-    let tools = [("Undo", json!({})), ("Write", write), ("Bash", command)];
-    for (tool, arguments) in &tools {
+    for (tool, arguments) in &calls() {
         let params = json!({"name": tool, "arguments": arguments});
         let with = |field: &str, value: Value| {
             let mut params = params.clone();
@@ -45,6 +121,9 @@ fn odd_params() -> Vec<Value> {
         all.push(with("arguments", Value::Null));
         all.push(with("arguments", 5.into()));
         all.push(with("arguments", "".into()));
+        if !["Undo", "Write", "Bash"].contains(tool) {
+            continue;
+        }
         all.push(with("requestState", 5.into()));
         all.push(with("requestState", "x".into()));
         all.push(with("requestState", json!({"x": []})));
@@ -184,9 +263,10 @@ fn lines_and_single_calls() {
     let run = toolcrib(top, &[&["run", "--dry-run"], &FLAGS[..]].concat(), lines.as_bytes());
     assert_eq!(text(&run.stdout).lines().count(), lines.lines().count());
     assert_unchanged(top);
-    for params in odd_params().iter().filter(|params| params["name"] == "Undo") {
-        let args = params["arguments"].to_string();
-        toolcrib(top, &[&["call", "Undo", &args, "--dry-run"], &FLAGS[..]].concat(), b"");
+    for (tool, args) in calls() {
+        for args in [args.to_string(), json!([args]).to_string(), args.to_string() + "}"] {
+            toolcrib(top, &[&["call", tool, &args, "--dry-run"], &FLAGS[..]].concat(), b"");
+        }
     }
     assert_unchanged(top);
 }

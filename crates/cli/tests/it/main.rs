@@ -7,6 +7,7 @@
     reason = "tests look at the disk from outside, start programs, and fail by panicking"
 )]
 
+mod approvals;
 mod cases;
 mod documentation;
 mod dry_run;
@@ -25,6 +26,7 @@ mod policy;
 mod session_tmp;
 mod state;
 mod taking_back;
+mod tool_choice;
 
 use std::io::Write;
 use std::path::Path;

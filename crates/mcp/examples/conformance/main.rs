@@ -37,8 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(directory), Some(file)) = (words.next(), words.next()) else {
         return Err("conformance DIRECTORY TOKEN-FILE".into());
     };
-    let mut runtime = Runtime::builder().root(directory).build().map_err(|error| error.text())?;
-    own_tools::register(&mut runtime).map_err(|error| error.text())?;
+    let runtime = own_tools::register(Runtime::builder().root(directory));
+    let runtime = runtime.build().map_err(|error| error.text())?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let token = Token::new(&std::fs::read_to_string(&file)?)?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use toolcrib::{
-    Access, Category, Cx, Error, ErrorKind, Hints, JsonSchema, Picture, Progress, Reply, Runtime,
-    Tool,
+    Access, Category, Cx, Error, ErrorKind, Hints, JsonSchema, Picture, Progress, Reply,
+    RuntimeBuilder, Tool,
 };
 
 use crate::contents::PIXEL;
@@ -73,16 +73,14 @@ fn asks() -> Vec<Access> {
 }
 
 /// Adds all of them.
-pub(crate) fn register(runtime: &mut Runtime) -> Result<(), Error> {
-    let registered = [
-        runtime.register::<SimpleText>(),
-        runtime.register::<Image>(),
-        runtime.register::<Fails>(),
-        runtime.register::<Slow>(),
-        runtime.register::<Asks>(),
-        runtime.register::<AsksOnAStream>(),
-        runtime.register::<AsksState>(),
-        runtime.register::<AsksSealed>(),
-    ];
-    registered.into_iter().collect()
+pub(crate) fn register(runtime: RuntimeBuilder) -> RuntimeBuilder {
+    runtime
+        .register::<SimpleText>()
+        .register::<Image>()
+        .register::<Fails>()
+        .register::<Slow>()
+        .register::<Asks>()
+        .register::<AsksOnAStream>()
+        .register::<AsksState>()
+        .register::<AsksSealed>()
 }

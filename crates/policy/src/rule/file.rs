@@ -42,6 +42,7 @@ struct RuleEntry {
     decision: DecisionWord,
     kind: KindWord,
     name: Option<String>,
+    tools: Option<Vec<String>>,
     #[serde(default)]
     paths: Vec<String>,
     #[serde(default)]
@@ -142,6 +143,15 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
             entry.paths[at]
         ));
     }
+    let tools = match entry.tools {
+        Some(tools) if tools.is_empty() => {
+            return Err(
+                "`tools` is empty, so the rule can match nothing; for all tools, leave it out"
+                    .to_owned(),
+            );
+        }
+        tools => tools.unwrap_or_default(),
+    };
     let name = entry.name.unwrap_or_else(|| format!("line-{line}"));
     let rule = Rule {
         name: format!("rule:{name}"),
@@ -152,6 +162,7 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
             DecisionWord::Deny => Decision::Deny,
         },
         why: entry.why,
+        tools,
         paths,
         commands: entry
             .commands
@@ -260,6 +271,7 @@ mod tests {
             ("[[rule]]\nkind = \"read\"".to_owned(), "missing field `decision`"),
             (command.to_owned(), "line 1: a rule without `commands` can match nothing"),
             (format!("{command}paths = [\"x\"]"), "line 1: `paths` says nothing"),
+            (format!("{command}commands = [\"ls\"]\ntools = []"), "line 1: `tools` is empty"),
             (format!("{read}paths = [\"../x\"]"), "line 2: \"../x\" can match nothing"),
             (format!("{command}commands = [\"ls | cat\"]"), "looked at by itself"),
             (

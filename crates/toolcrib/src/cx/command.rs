@@ -56,6 +56,17 @@ struct CommandDetails {
     directory: String,
     notes: Vec<String>,
     with_login: bool,
+    confined: Confined,
+}
+
+/// A command that could be started.
+struct Startable<'a> {
+    host: &'a ShellHost,
+    shell: &'a SessionShell,
+    bash: &'a Path,
+    place: ResolvedPath,
+    notes: Vec<String>,
+    confined: Confined,
 }
 
 /// A command that a tool starts.
@@ -71,23 +82,8 @@ impl<'a> Cx<'a> {
     /// Starts a script that the call has declared.
     pub(crate) fn start(&self, to_start: &ToStart<'_>) -> Result<StartedCommand, Error> {
         let ToStart { script, directory, stdin, separate_streams } = *to_start;
-        if !self.grant.accesses().contains(&Access::Command(script.to_owned())) {
-            return Err(Error::new(
-                ErrorKind::Denied,
-                "the tool had not said that it would run this",
-            )
-            .hint("This is a fault of the tool, not of the call. Nothing was run."));
-        }
-        let (host, shell) = (self.shell_host()?, self.shell()?);
-        let bash = host.bash().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "this system has no bash, so no command can be run")
-                .hint("The operator can install it as /bin/bash; the file tools work without it.")
-        })?;
-        let mut notes = Vec::new();
-        let place = match directory {
-            Some(given) => self.requested_directory(given)?,
-            None => self.carried_directory(shell, &mut notes),
-        };
+        let Startable { host, shell, bash, place, mut notes, confined } =
+            self.startable(script, directory)?;
         let (base, with_login) = host.environment();
         if !with_login {
             notes.push("login environment not loaded yet; later commands have it".to_owned());
@@ -107,7 +103,50 @@ impl<'a> Cx<'a> {
         };
         shell.jobs().clean_up(MAX_AGE);
         let directory = self.show_place(&place);
-        self.launch(host, shell, command, CommandDetails { directory, notes, with_login })
+        self.launch(host, shell, command, CommandDetails { directory, notes, with_login, confined })
+    }
+
+    /// The directory in which a script would start, as replies show it, and its sandbox. Fails as starting it would.
+    pub(crate) fn rehearse(
+        &self,
+        script: &str,
+        directory: Option<&str>,
+    ) -> Result<(String, Confined), Error> {
+        let Startable { place, confined, .. } = self.startable(script, directory)?;
+        Ok((self.show_place(&place), confined))
+    }
+
+    /// Checks the preconditions of a command.
+    fn startable(&self, script: &str, directory: Option<&str>) -> Result<Startable<'a>, Error> {
+        if !self.grant.accesses().contains(&Access::Command(script.to_owned())) {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                "the tool had not said that it would run this",
+            )
+            .hint("This is a fault of the tool, not of the call. Nothing was run."));
+        }
+        let (host, shell) = (self.shell_host()?, self.shell()?);
+        let bash = host.bash().ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, "this system has no bash, so no command can be run")
+                .hint("The operator can install it as /bin/bash; the file tools work without it.")
+        })?;
+        let mut notes = Vec::new();
+        let place = match directory {
+            Some(given) => self.requested_directory(given)?,
+            None => self.carried_directory(shell, &mut notes),
+        };
+        let confined = match host.sandbox() {
+            None => Confined::Not,
+            Some(_) if !is_sufficient(host.enforced()) => {
+                return Err(insufficient_level_error(host.enforced()));
+            }
+            Some(settings) => Confined::within(host.enforced(), settings.network),
+        };
+        let moved = self.runtime.workspace().roots().find(|root| !root.is_in_place());
+        match moved.filter(|_| matches!(confined, Confined::Within { .. })) {
+            Some(moved) => Err(self.replaced_root_error(moved.path())),
+            None => Ok(Startable { host, shell, bash, place, notes, confined }),
+        }
     }
 
     /// Values to redact from the output of commands.
@@ -126,23 +165,16 @@ impl<'a> Cx<'a> {
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-        CommandDetails { directory, notes, with_login }: CommandDetails,
+        CommandDetails { directory, notes, with_login, confined }: CommandDetails,
     ) -> Result<StartedCommand, Error> {
         let secrets = self.secrets();
-        let (job, confined, guarded) = match host.sandbox() {
-            None => {
-                let job = shell.jobs().start(&command).map_err(|error| job_error(&error))?;
-                (job, Confined::Not, None)
-            }
+        let (job, guarded) = match host.sandbox() {
+            None => (shell.jobs().start(&command).map_err(|error| job_error(&error))?, None),
             Some(settings) => {
-                let enforced = host.enforced();
-                if !is_sufficient(enforced) {
-                    return Err(insufficient_level_error(enforced));
-                }
                 let shown = shown_command(&command.script, &secrets);
                 let (job, guarded) =
                     self.launch_confined(host, shell, settings, &mut command, shown)?;
-                (job, Confined::within(enforced, settings.network), Some(guarded))
+                (job, Some(guarded))
             }
         };
         Ok(StartedCommand {
@@ -174,9 +206,6 @@ impl<'a> Cx<'a> {
         if settings.network == Network::None {
             add_offline_variables(&mut command.environment);
         }
-        if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
-            return Err(self.replaced_root_error(moved.path()));
-        }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
         let changes = Arc::new(CommandChanges::begin(self.runtime, about));
@@ -196,12 +225,6 @@ impl<'a> Cx<'a> {
         Error::new(ErrorKind::Stale, message).hint(
             "It was renamed or replaced. Nothing was run. File tools still use the old directory; the operator can move it back, or start the server again.",
         )
-    }
-
-    /// Default working directory of the next command, as replies show it.
-    pub(crate) fn shell_directory(&self) -> Result<String, Error> {
-        let place = self.carried_directory(self.shell()?, &mut Vec::new());
-        Ok(self.show_place(&place))
     }
 
     /// Makes the directory in which a command ended the default of the next command, if it is inside the

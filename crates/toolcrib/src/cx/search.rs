@@ -81,13 +81,12 @@ impl<'a> Cx<'a> {
 
     /// Whether a rule excludes a file from searches. The path is relative to a root.
     pub(crate) fn keeps_back(&self, tree: &TreeReader, relative: &Path) -> bool {
-        self.keeps_any_back()
-            && self.runtime.policy().excludes_from_results(&tree.path().join(relative))
+        self.keeps_any_back() && self.policy.excludes_from_results(&tree.path().join(relative))
     }
 
     /// Whether any rule may exclude files from searches.
     pub(crate) fn keeps_any_back(&self) -> bool {
-        self.runtime.policy().has_rules_on_reading()
+        self.policy.has_rules_on_reading()
     }
 
     /// Lists a tree, from the listing cache if it is current.

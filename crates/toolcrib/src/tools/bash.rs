@@ -31,7 +31,6 @@ use crate::tool::{Category, Hints, Tool};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
     command: String,
-    #[expect(dead_code, reason = "for whoever reads the call, not for us")]
     description: Option<String>,
     /// Milliseconds, up to 600000. Default 120000.
     timeout: Option<u64>,
@@ -107,6 +106,10 @@ impl Tool for Bash {
         directory.chain([Access::Command(self.script())]).collect()
     }
 
+    fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         if self.command.trim().is_empty() {
             return Err(Error::invalid("`command` is empty").hint("Give a script for bash."));
@@ -126,11 +129,14 @@ impl Tool for Bash {
                 .hint("Names have letters, digits and _, and do not begin with a digit."));
         }
         if cx.dry_run() {
-            let directory = match &self.cwd {
-                Some(cwd) => cx.show(cwd)?,
-                None => cx.shell_directory()?,
-            };
-            return Ok(Reply::new(format!("Would run in {directory}:\n{}\n", self.command)));
+            let (directory, confined) = cx.rehearse(&self.script(), self.cwd.as_deref())?;
+            let held = confined.phrase();
+            let text = format!(
+                "Dry run, nothing was run. Would run in {directory}, {held}:\n{}\n",
+                self.command
+            );
+            let facts = confined.facts().into_iter();
+            return Ok(facts.fold(Reply::new(text), |reply, (key, value)| reply.with(key, value)));
         }
         let mut started = cx.start(&ToStart {
             script: &self.script(),

@@ -129,7 +129,7 @@ impl Tool for BashOutput {
         let mut output = looked.at(cx, stream.log, &secrets);
         output.notes.extend(lowered_note(self.timeout));
         cx.check_cancelled()?;
-        if filter.is_none() && lines.is_none() && !stream.is_errors {
+        if filter.is_none() && lines.is_none() && !stream.is_errors && !cx.dry_run() {
             cx.shell()?.read_to(job.id(), end);
         }
         let changes = changes(cx, &job, &now)?;

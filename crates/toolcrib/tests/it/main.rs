@@ -10,6 +10,7 @@
 mod bounded;
 mod cases;
 mod command_changes;
+mod dry_run;
 mod git_operations;
 mod git_protection;
 mod git_sequences;

@@ -1,8 +1,10 @@
 //! A library user's own tools: what they get, and what they cannot do.
 
 use serde::Deserialize;
+use serde_json::json;
 use toolcrib::{
-    Access, Call, Category, Cx, Error, ErrorKind, Hints, JsonSchema, Options, Reply, Runtime, Tool,
+    Access, Call, Category, Cx, Error, ErrorKind, Hints, JsonSchema, Options, Profile, Reply,
+    Rules, Runtime, RuntimeBuilder, Tool,
 };
 
 /// Says that it reads, and writes.
@@ -123,16 +125,13 @@ impl Tool for Undescribed {
     }
 }
 
-fn workspace() -> (tempfile::TempDir, Runtime) {
+fn workspace() -> (tempfile::TempDir, RuntimeBuilder) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a.txt"), "one").unwrap();
     std::fs::write(directory.path().join("b.txt"), "two").unwrap();
-    let runtime = Runtime::builder()
-        .root(directory.path())
-        .state(std::sync::atomic::AtomicU64::new(7))
-        .build()
-        .unwrap();
-    (directory, runtime)
+    let builder =
+        Runtime::builder().root(directory.path()).state(std::sync::atomic::AtomicU64::new(7));
+    (directory, builder)
 }
 
 fn call(runtime: &Runtime, tool: &str, args: serde_json::Value) -> Result<Reply, Error> {
@@ -141,8 +140,8 @@ fn call(runtime: &Runtime, tool: &str, args: serde_json::Value) -> Result<Reply,
 
 #[test]
 fn a_tool_that_said_it_reads_cannot_write() {
-    let (directory, mut runtime) = workspace();
-    runtime.register::<Sneaky>().unwrap();
+    let (directory, builder) = workspace();
+    let runtime = builder.register::<Sneaky>().build().unwrap();
     let error = call(&runtime, "Sneaky", serde_json::json!({"path": "a.txt"})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(error.message().contains("wanted to write a.txt"), "{error}");
@@ -151,8 +150,8 @@ fn a_tool_that_said_it_reads_cannot_write() {
 
 #[test]
 fn a_tool_reads_only_what_it_named_or_what_is_beneath() {
-    let (_directory, mut runtime) = workspace();
-    runtime.register::<Nosy>().unwrap();
+    let (_directory, builder) = workspace();
+    let runtime = builder.register::<Nosy>().build().unwrap();
     let nosy = |path: &str, other: &str| {
         call(&runtime, "nosy", serde_json::json!({"path": path, "other": other}))
     };
@@ -164,8 +163,8 @@ fn a_tool_reads_only_what_it_named_or_what_is_beneath() {
 
 #[test]
 fn a_panic_is_a_reply_and_the_runtime_lives_on() {
-    let (_directory, mut runtime) = workspace();
-    runtime.register::<Faulty>().unwrap();
+    let (_directory, builder) = workspace();
+    let runtime = builder.register::<Faulty>().build().unwrap();
     let error = call(&runtime, "Faulty", serde_json::json!({})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert!(error.message().contains("out of luck"), "{error}");
@@ -174,8 +173,8 @@ fn a_panic_is_a_reply_and_the_runtime_lives_on() {
 
 #[test]
 fn a_tool_finds_what_the_embedder_gave_it() {
-    let (_directory, mut runtime) = workspace();
-    runtime.register::<Count>().unwrap();
+    let (_directory, builder) = workspace();
+    let runtime = builder.register::<Count>().build().unwrap();
     assert_eq!(call(&runtime, "Count", serde_json::json!({})).unwrap().output(), "7");
     assert_eq!(call(&runtime, "Count", serde_json::json!({})).unwrap().output(), "8");
     assert!(
@@ -187,9 +186,135 @@ fn a_tool_finds_what_the_embedder_gave_it() {
 
 #[test]
 fn a_tool_that_no_client_could_take_is_not_registered() {
-    let (_directory, mut runtime) = workspace();
-    let refused = |outcome: Result<(), Error>| outcome.unwrap_err().message().to_owned();
-    assert!(refused(runtime.register::<Undescribed>()).contains("description"));
-    runtime.register::<Count>().unwrap();
-    assert!(refused(runtime.register::<Count>()).contains("there is a tool of that name"));
+    let refused = |builder: RuntimeBuilder| builder.build().err().unwrap().message().to_owned();
+    let (_directory, builder) = workspace();
+    assert!(refused(builder.register::<Undescribed>()).contains("description"));
+    let (_directory, builder) = workspace();
+    let twice = builder.register::<Count>().register::<Count>();
+    assert!(refused(twice).contains("there is a tool of that name"));
+}
+
+/// Says what a host says instead of a file.
+#[derive(Deserialize, JsonSchema)]
+struct OwnRead {}
+
+impl Tool for OwnRead {
+    const NAME: &'static str = "Read";
+    const CATEGORY: Category = Category::Other;
+    const HINTS: Hints = Hints::READS;
+
+    fn access(&self) -> Vec<Access> {
+        Vec::new()
+    }
+
+    fn run(self, _: &mut Cx<'_>) -> Result<Reply, Error> {
+        Ok(Reply::new("a file of the host's"))
+    }
+}
+
+#[test]
+fn a_tool_takes_the_place_of_a_built_in_one() {
+    let (_directory, builder) = workspace();
+    let before: Vec<String> = names(&workspace().1.build().unwrap());
+    let runtime = builder.replace::<OwnRead>().build().unwrap();
+    assert_eq!(names(&runtime), before, "it is in the same place of the list");
+    assert_eq!(call(&runtime, "read_file", json!({})).unwrap().output(), "a file of the host's");
+    let (_directory, builder) = workspace();
+    let error = builder.replace::<Count>().build().err().unwrap();
+    assert!(error.message().contains("there is no tool of that name"), "{error}");
+}
+
+fn names(runtime: &Runtime) -> Vec<String> {
+    runtime.tools().map(|tool| tool.name.to_owned()).collect()
+}
+
+#[test]
+fn a_tool_that_was_left_out_is_neither_listed_nor_callable() {
+    let (_directory, builder) = workspace();
+    let runtime = builder.only_tools(["read", "list_dir"]).build().unwrap();
+    assert_eq!(names(&runtime), ["Read", "LS"]);
+    let error = call(&runtime, "shell", json!({"command": "true"})).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().contains("the operator left this tool out"), "{error}");
+    assert!(error.hint_text().contains("There are: Read, LS."), "{error}");
+    let (_directory, builder) = workspace();
+    let runtime = builder.remove_tool("Bash").register::<Count>().build().unwrap();
+    let listed = names(&runtime);
+    for gone in ["Bash", "BashOutput", "KillShell", "ListShells"] {
+        assert!(!listed.iter().any(|name| name == gone), "{listed:?}");
+    }
+    assert!(listed.iter().any(|name| name == "Count"), "{listed:?}");
+    let descriptions: String = runtime.tools().map(|tool| tool.description.to_owned()).collect();
+    assert!(!descriptions.contains("Bash"), "{descriptions}");
+}
+
+#[test]
+fn an_unknown_tool_is_an_error_with_the_nearest_name() {
+    let error = |choose: fn(RuntimeBuilder) -> RuntimeBuilder| {
+        let (_directory, builder) = workspace();
+        choose(builder).build().err().unwrap().text()
+    };
+    for text in [
+        error(|builder| builder.only_tools(["Read", "Gerp"])),
+        error(|builder| builder.remove_tool("Gerp")),
+        error(|builder| {
+            let rule = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**\"]\n";
+            builder.rules(Rules::parse(&format!("{rule}tools = [\"Gerp\"]")).unwrap())
+        }),
+    ] {
+        assert!(text.contains("no tool `Gerp`") && text.contains("Did you mean Grep?"), "{text}");
+    }
+    let none = error(|builder| builder.only_tools(["Read"]).remove_tool("Read"));
+    assert!(none.contains("leave no tool"), "{none}");
+}
+
+#[test]
+fn a_profile_lists_only_the_tools_that_it_can_allow() {
+    for profile in Profile::ALL {
+        let (_directory, builder) = workspace();
+        let runtime = builder.profile(profile).build().unwrap();
+        let expected = match profile {
+            Profile::ReadOnly => vec!["Read", "LS", "Glob", "Grep", "History"],
+            _ => names(&workspace().1.build().unwrap()).leak().iter().map(String::as_str).collect(),
+        };
+        assert_eq!(names(&runtime), expected, "{profile}");
+        if profile == Profile::ReadOnly {
+            let write = json!({"file_path": "c.txt", "content": ""});
+            let error = call(&runtime, "Write", write).unwrap_err();
+            assert!(error.message().contains("the profile `read-only` does not allow"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_can_apply_to_some_tools_only() {
+    let (_directory, builder) = workspace();
+    let rules = Rules::parse(
+        r#"
+        [[rule]]
+        decision = "allow"
+        kind = "read"
+        tools = ["LS", "glob"]
+        paths = ["**"]
+
+        [[rule]]
+        decision = "deny"
+        kind = "read"
+        tools = ["Grep"]
+        paths = ["b.txt"]
+        "#,
+    );
+    let runtime = builder.profile(Profile::Cautious).rules(rules.unwrap()).build().unwrap();
+    assert!(call(&runtime, "LS", json!({})).is_ok());
+    assert!(call(&runtime, "Glob", json!({"pattern": "*"})).is_ok());
+    let asked = call(&runtime, "Read", json!({"file_path": "a.txt"})).unwrap_err();
+    assert_eq!(asked.kind(), ErrorKind::Denied);
+    let yes = |_: &toolcrib::Question<'_>| toolcrib::Answer::Allow;
+    let options = Options { approver: &yes, ..Options::default() };
+    let make = |tool: &str, args| runtime.call(&runtime.session(), Call::new(tool, args), options);
+    assert!(make("Read", json!({"file_path": "b.txt"})).is_ok());
+    let denied = make("Grep", json!({"pattern": "two", "path": "b.txt"})).unwrap_err();
+    assert_eq!(denied.kind(), ErrorKind::Denied);
+    let found = make("Grep", json!({"pattern": "o"})).unwrap();
+    assert!(found.text().contains("a.txt") && !found.text().contains("b.txt"), "{}", found.text());
 }

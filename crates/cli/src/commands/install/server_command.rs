@@ -23,6 +23,14 @@ pub(super) fn start(client: Client, common: &Common, flags: &[String]) -> Result
     if let Some(profile) = common.profile {
         add("--profile", profile.to_string());
     }
+    if let Some(outside) = common.outside {
+        add("--outside", outside.to_string());
+    }
+    for (flag, names) in [("--tools", &common.tools), ("--no-tools", &common.no_tools)] {
+        if let Some(names) = names {
+            add(flag, names.join(","));
+        }
+    }
     let files =
         [("--config", &common.config), ("--rules", &common.rules), ("--state", &common.state)];
     for (flag, path) in files {

@@ -9,9 +9,9 @@ use std::thread::Scope;
 /// More calls than this at a time wait for their turn.
 const MAX_THREADS: usize = 64;
 /// More calls than this are not taken in before others are done.
-const MAX_PENDING: usize = 256;
+pub(super) const MAX_PENDING: usize = 256;
 /// More bytes of calls than these, likewise.
-const MAX_PENDING_BYTES: usize = 64 << 20;
+pub(super) const MAX_PENDING_BYTES: usize = 64 << 20;
 
 /// Threads that take what is submitted. Dropped, it lets them finish what they have.
 pub(super) struct Pool<'scope, 'env, T, F> {
@@ -26,12 +26,27 @@ struct Shared<T, F> {
     changed: Condvar,
 }
 
+/// What happens to an item while too much is under way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WhenFull {
+    Wait,
+    Refuse,
+}
+
 struct Queue<T> {
-    waiting: VecDeque<(T, usize)>,
+    waiting: VecDeque<Item<T>>,
+    /// Whether the items behind one that is being done wait for it.
+    barred: bool,
     /// Submitted and not yet done.
     pending: usize,
     pending_bytes: usize,
     closed: bool,
+}
+
+struct Item<T> {
+    item: T,
+    bytes: usize,
+    bars: bool,
 }
 
 impl<'scope, 'env, T, F> Pool<'scope, 'env, T, F>
@@ -40,23 +55,39 @@ where
     F: Fn(T) + Send + Sync + 'scope,
 {
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, work: F) -> Self {
-        let queue = Queue { waiting: VecDeque::new(), pending: 0, pending_bytes: 0, closed: false };
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            barred: false,
+            pending: 0,
+            pending_bytes: 0,
+            closed: false,
+        };
         let shared = Shared { work, queue: Mutex::new(queue), changed: Condvar::new() };
         Pool { scope, shared: Arc::new(shared), threads: 0 }
     }
 
-    /// Hands an item of so many bytes to a thread; waits while there is too much under way.
-    pub(super) fn submit(&mut self, item: T, bytes: usize) {
+    /// Hands an item of so many bytes to a thread. If it bars, the items behind it wait until it is done. An item that
+    /// is refused comes back.
+    pub(super) fn submit(
+        &mut self,
+        item: T,
+        bytes: usize,
+        bars: bool,
+        when_full: WhenFull,
+    ) -> Result<(), T> {
         let full = |queue: &mut Queue<T>| {
             queue.pending > 0
                 && (queue.pending >= MAX_PENDING || queue.pending_bytes + bytes > MAX_PENDING_BYTES)
         };
-        let queue = self.shared.lock();
+        let mut queue = self.shared.lock();
+        if when_full == WhenFull::Refuse && full(&mut queue) {
+            return Err(item);
+        }
         let waited = self.shared.changed.wait_while(queue, full);
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
         queue.pending += 1;
         queue.pending_bytes += bytes;
-        queue.waiting.push_back((item, bytes));
+        queue.waiting.push_back(Item { item, bytes, bars });
         let wanted = queue.pending.min(MAX_THREADS);
         drop(queue);
         self.shared.changed.notify_all();
@@ -64,6 +95,7 @@ where
             // No thread is to be had: this one does it.
             while self.shared.do_one(false) {}
         }
+        Ok(())
     }
 
     fn start_thread(&mut self) -> bool {
@@ -94,14 +126,19 @@ impl<T, F: Fn(T)> Shared<T, F> {
     fn do_one(&self, wait: bool) -> bool {
         let mut queue = self.lock();
         if wait {
-            let idle = |queue: &mut Queue<T>| queue.waiting.is_empty() && !queue.closed;
+            let idle = |queue: &mut Queue<T>| match queue.waiting.is_empty() {
+                true => !queue.closed,
+                false => queue.barred,
+            };
             let waited = self.changed.wait_while(queue, idle);
             queue = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        let Some((item, bytes)) = queue.waiting.pop_front() else { return false };
+        let Some(Item { item, bytes, bars }) = queue.waiting.pop_front() else { return false };
+        queue.barred |= bars;
         drop(queue);
         (self.work)(item);
         let mut queue = self.lock();
+        queue.barred &= !bars;
         queue.pending -= 1;
         queue.pending_bytes -= bytes;
         drop(queue);

@@ -1,7 +1,17 @@
 //! A line of `toolcrib run`, understood.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
-use toolcrib::{Call, Error, parse_json};
+use toolcrib::{Call, Cancel, Error, parse_json};
+
+/// A line.
+pub(super) enum Message {
+    Call(Request),
+    Approve(Approve),
+    /// The id of the call to cancel.
+    Cancel(Value),
+}
 
 /// A call, and how its reply is to come.
 pub(super) struct Request {
@@ -9,26 +19,60 @@ pub(super) struct Request {
     pub(super) call: Call,
     pub(super) wait: bool,
     pub(super) dry_run: bool,
+    pub(super) cancel: Arc<Cancel>,
+}
+
+/// The answer to a question.
+pub(super) struct Approve {
+    pub(super) id: String,
+    pub(super) answer: String,
+    pub(super) message: String,
 }
 
 const SHAPE: &str = r#"A line is {"id": …, "tool": "Read", "args": {…}}, with "wait": true or "dry_run": true if needed."#;
 
-impl Request {
+const APPROVE_SHAPE: &str = r#"An answer is {"approve": "a1", "answer": "yes"}, with "message": "…" for the agent if it is no."#;
+
+/// Characters of a message to the agent.
+const MAX_MESSAGE_CHARS: usize = 2_000;
+
+/// A line that is not understood: the field that names what it is about, its value, and the error.
+pub(super) type Misunderstood = (&'static str, Value, Error);
+
+impl Message {
     /// Reads a line. An error comes with the id, as far as there is one.
-    pub(super) fn parse(line: &[u8]) -> Result<Request, (Value, Error)> {
+    pub(super) fn parse(line: &[u8]) -> Result<Message, Misunderstood> {
         match parse_json(line) {
-            Ok(Value::Object(mut fields)) => {
-                let id = fields.shift_remove("id").unwrap_or_default();
-                Request::from_fields(fields)
-                    .map(|request| Request { id: id.clone(), ..request })
-                    .map_err(|error| (id, error.hint(SHAPE)))
+            Ok(Value::Object(mut fields)) => match fields.shift_remove("approve") {
+                Some(id) => Approve::from_fields(&id, fields)
+                    .map(Message::Approve)
+                    .map_err(|error| ("approve", id, error.hint(APPROVE_SHAPE))),
+                None => Message::from_fields(fields),
+            },
+            Ok(_) => {
+                Err(("id", Value::Null, Error::invalid("the line is no JSON object").hint(SHAPE)))
             }
-            Ok(_) => Err((Value::Null, Error::invalid("the line is no JSON object").hint(SHAPE))),
-            Err(error) => Err((Value::Null, error.hint(SHAPE))),
+            Err(error) => Err(("id", Value::Null, error.hint(SHAPE))),
         }
     }
 
-    fn from_fields(mut fields: Map<String, Value>) -> Result<Request, Error> {
+    fn from_fields(mut fields: Map<String, Value>) -> Result<Message, Misunderstood> {
+        if let Some(cancel) = fields.shift_remove("cancel") {
+            return match unknown_field(&fields) {
+                Ok(()) => Ok(Message::Cancel(cancel)),
+                Err(error) => Err(("cancel", cancel, error.hint(r#"A line is {"cancel": ID}."#))),
+            };
+        }
+        let id = fields.shift_remove("id").unwrap_or_default();
+        match Request::from_fields(id.clone(), fields) {
+            Ok(request) => Ok(Message::Call(request)),
+            Err(error) => Err(("id", id, error.hint(SHAPE))),
+        }
+    }
+}
+
+impl Request {
+    fn from_fields(id: Value, mut fields: Map<String, Value>) -> Result<Request, Error> {
         let tool = match fields.shift_remove("tool") {
             Some(Value::String(tool)) => tool,
             Some(_) => return Err(Error::invalid("`tool` is no string")),
@@ -37,12 +81,31 @@ impl Request {
         let args = fields.shift_remove("args").unwrap_or_default();
         let wait = flag(&mut fields, "wait")?;
         let dry_run = flag(&mut fields, "dry_run")?;
-        match fields.keys().next() {
-            Some(name) => {
-                Err(Error::invalid(format!("there is no field `{}` in a line", shown(name))))
-            }
-            None => Ok(Request { id: Value::Null, call: Call::new(tool, args), wait, dry_run }),
-        }
+        unknown_field(&fields)?;
+        Ok(Request { id, call: Call::new(tool, args), wait, dry_run, cancel: Arc::default() })
+    }
+}
+
+impl Approve {
+    fn from_fields(id: &Value, mut fields: Map<String, Value>) -> Result<Approve, Error> {
+        let Value::String(id) = id else { return Err(Error::invalid("`approve` is no string")) };
+        let mut text = |name: &str| match fields.shift_remove(name) {
+            Some(Value::String(text)) => Ok(Some(text)),
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => Err(Error::invalid(format!("`{name}` is no string"))),
+        };
+        let answer = text("answer")?.ok_or_else(|| Error::invalid("`answer` is missing"))?;
+        let message = text("message")?.unwrap_or_default();
+        unknown_field(&fields)?;
+        let message = message.chars().take(MAX_MESSAGE_CHARS).collect();
+        Ok(Approve { id: id.clone(), answer, message })
+    }
+}
+
+fn unknown_field(fields: &Map<String, Value>) -> Result<(), Error> {
+    match fields.keys().next() {
+        Some(name) => Err(Error::invalid(format!("there is no field `{}` in a line", shown(name)))),
+        None => Ok(()),
     }
 }
 

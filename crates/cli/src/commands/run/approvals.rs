@@ -1,0 +1,263 @@
+//! Questions as lines: `toolcrib run --approvals` lets the program that sends the calls decide on them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use toolcrib::{
+    Access, Answer, Approver, Cancel, Error, ErrorKind, Proposal, Question, visible_lines,
+    visible_name,
+};
+
+use super::request::Approve;
+use crate::rules;
+
+/// How long a cancelled call may keep waiting for its answer.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Characters of the command and of the diff in a question. A question says which of them were cut.
+const MAX_TEXT_CHARS: usize = 256 << 10;
+
+/// Characters of a sentence in a question.
+const MAX_SENTENCE_CHARS: usize = 2_000;
+
+/// Paths in a question.
+const MAX_PATHS: usize = 1_000;
+
+/// The questions that wait for their answers.
+pub(super) struct Approvals {
+    open: Mutex<Open>,
+    changed: Condvar,
+    /// After so long without an answer, a question is denied.
+    deadline: Duration,
+    /// Where rules are written.
+    rules: Option<PathBuf>,
+}
+
+#[derive(Default)]
+struct Open {
+    asked: u64,
+    /// Open questions by id, with the answers that came.
+    questions: HashMap<String, OpenQuestion>,
+    /// Whether no more answers can come.
+    closed: bool,
+}
+
+struct OpenQuestion {
+    answer: Option<Answer>,
+    always: Option<String>,
+    always_directory: Option<String>,
+    never: Option<String>,
+}
+
+impl Approvals {
+    pub(super) fn new(deadline: Duration, rules: Option<PathBuf>) -> Self {
+        Approvals { open: Mutex::default(), changed: Condvar::new(), deadline, rules }
+    }
+
+    /// Gives an open question its answer. An error leaves the question open.
+    pub(super) fn answer(&self, approve: &Approve) -> Result<(), Error> {
+        let mut open = self.lock();
+        let question = open.questions.get_mut(&approve.id);
+        let Some(question) = question.filter(|question| question.answer.is_none()) else {
+            let id = visible_name(approve.id.as_bytes());
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no open question {id}"))
+                .hint("It was answered, its call was cancelled, or its time is over."));
+        };
+        let message = approve.message.clone();
+        let answer = match approve.answer.as_str() {
+            "yes" => Answer::Allow,
+            "session" => Answer::AllowForSession,
+            "always" => {
+                self.write(question.always.as_deref())?;
+                Answer::AllowAlways
+            }
+            "always_directory" => {
+                self.write(question.always_directory.as_deref())?;
+                Answer::AllowDirectoryAlways
+            }
+            "no" => Answer::Deny(message),
+            "never" => {
+                self.write(question.never.as_deref())?;
+                Answer::DenyAlways(message)
+            }
+            other => {
+                let other = visible_name(other.as_bytes());
+                let hint = format!("Answers are: {}.", question.answers().join(", "));
+                return Err(Error::invalid(format!("there is no answer {other}")).hint(hint));
+            }
+        };
+        question.answer = Some(answer);
+        drop(open);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// No more answers can come: open questions, and all that follow, are denied.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn write(&self, rule: Option<&str>) -> Result<(), Error> {
+        let (Some(rule), Some(file)) = (rule, &self.rules) else {
+            return Err(Error::invalid("no rule can answer this question for good")
+                .hint("Answer yes, session or no."));
+        };
+        rules::add(file, rule).map_err(|problem| Error::new(ErrorKind::Io, problem))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a question; answers its id and the answers that it takes.
+    fn open(&self, question: &Question<'_>) -> (String, Map<String, Value>) {
+        let rule = |proposal: Option<&Proposal>| {
+            proposal.filter(|_| self.rules.is_some()).map(Proposal::text)
+        };
+        let entry = OpenQuestion {
+            answer: None,
+            always: rule(question.always),
+            always_directory: rule(question.always_directory),
+            never: rule(question.never),
+        };
+        let mut facts = Map::new();
+        for (key, rule) in [
+            ("always", &entry.always),
+            ("always_directory", &entry.always_directory),
+            ("never", &entry.never),
+        ] {
+            facts.extend(rule.clone().map(|rule| (key.to_owned(), rule.into())));
+        }
+        facts.insert("answers".to_owned(), json!(entry.answers()));
+        let mut open = self.lock();
+        open.asked += 1;
+        let id = format!("a{}", open.asked);
+        open.questions.insert(id.clone(), entry);
+        (id, facts)
+    }
+
+    /// Waits for the answer to a question.
+    fn wait(&self, id: &str, cancel: &Cancel) -> Answer {
+        let end = Instant::now().checked_add(self.deadline);
+        let mut open = self.lock();
+        loop {
+            let answer = open.questions.get_mut(id).and_then(|question| question.answer.take());
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let answer = match answer {
+                Some(answer) => answer,
+                None if open.closed => Answer::Unanswered("the input ended".to_owned()),
+                None if cancel.is_cancelled() => {
+                    Answer::Unanswered("the call was cancelled".to_owned())
+                }
+                None if left.is_some_and(|left| left.is_zero()) => {
+                    let seconds = self.deadline.as_secs();
+                    Answer::Unanswered(format!("none came within {seconds} s"))
+                }
+                None => {
+                    let pause = left.map_or(CANCEL_INTERVAL, |left| left.min(CANCEL_INTERVAL));
+                    let waited = self.changed.wait_timeout(open, pause);
+                    open = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    continue;
+                }
+            };
+            open.questions.remove(id);
+            return answer;
+        }
+    }
+}
+
+impl OpenQuestion {
+    fn answers(&self) -> Vec<&'static str> {
+        let mut answers = vec!["yes", "session"];
+        answers.extend(self.always.as_ref().map(|_| "always"));
+        answers.extend(self.always_directory.as_ref().map(|_| "always_directory"));
+        answers.push("no");
+        answers.extend(self.never.as_ref().map(|_| "never"));
+        answers
+    }
+}
+
+/// The program on the other end of the lines, asked about one call.
+pub(super) struct LineApprover<'a> {
+    pub(super) approvals: &'a Approvals,
+    pub(super) call_id: &'a Value,
+    pub(super) cancel: &'a Cancel,
+    /// Writes a line; answers whether it could be written.
+    pub(super) write: &'a (dyn Fn(&Value) -> bool + Sync),
+}
+
+impl Approver for LineApprover<'_> {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        let (id, answers) = self.approvals.open(question);
+        let mut fields = Map::new();
+        fields.insert("id".to_owned(), id.clone().into());
+        fields.insert("call_id".to_owned(), self.call_id.clone());
+        fields.extend(facts(question));
+        fields.extend(answers);
+        if !(self.write)(&json!({ "approval": fields })) {
+            self.approvals.lock().questions.remove(&id);
+            return Answer::NobodyThere;
+        }
+        self.approvals.wait(&id, self.cancel)
+    }
+
+    fn name(&self) -> &'static str {
+        "program"
+    }
+}
+
+/// What a question says, within its limits.
+fn facts(question: &Question<'_>) -> Map<String, Value> {
+    let mut facts = Map::new();
+    let mut cut = Vec::new();
+    let mut put = |key: &str, value: Value| facts.insert(key.to_owned(), value);
+    let mut text = |key: &'static str, text: &str, chars: usize| {
+        let end = text.char_indices().nth(chars).map(|(end, _)| end);
+        if end.is_some() {
+            cut.push(key);
+        }
+        Value::from(&text[..end.unwrap_or(text.len())])
+    };
+    put("session", question.session.into());
+    put("tool", question.tool.into());
+    if let Some(description) = question.description {
+        put("description", text("description", description, MAX_SENTENCE_CHARS));
+    }
+    let (mut paths, mut reaches) = (Vec::new(), Vec::new());
+    for access in question.accesses {
+        let kind = access.effect().name();
+        match access {
+            Access::Read(path) | Access::Write(path) => {
+                let path = visible_name(path.as_os_str().as_encoded_bytes());
+                paths.push(json!({"access": kind, "path": path}));
+            }
+            Access::WriteAny => paths.push(json!({"access": kind, "path": null})),
+            Access::Reach(what) => reaches.push(text("reaches", what, MAX_SENTENCE_CHARS)),
+            Access::Command(script) => {
+                put("command", text("command", script, MAX_TEXT_CHARS));
+                let directory = question.directory.as_os_str().as_encoded_bytes();
+                put("cwd", visible_name(directory).into());
+            }
+        }
+    }
+    let too_many = paths.len() > MAX_PATHS;
+    paths.truncate(MAX_PATHS);
+    put("paths", paths.into());
+    if !reaches.is_empty() {
+        put("reaches", reaches.into());
+    }
+    if let Some(preview) = question.preview {
+        put("diff", text("diff", &visible_lines(preview.diff_text()), MAX_TEXT_CHARS));
+    }
+    put("rule", text("rule", question.rule, MAX_SENTENCE_CHARS));
+    put("why", text("why", question.why, MAX_SENTENCE_CHARS));
+    cut.extend(too_many.then_some("paths"));
+    if !cut.is_empty() {
+        facts.insert("cut".to_owned(), json!(cut));
+    }
+    facts
+}
