@@ -19,6 +19,7 @@ mod clients;
 mod conversation;
 mod demo;
 mod deny;
+mod dist;
 mod docs;
 mod error;
 mod formats;
@@ -130,6 +131,12 @@ const TASKS: &[Task] = &[
         arguments: "[NAME DIRECTORY]",
         what: "how good we are on files of others; without a name it lists what there is",
         run: trial::run,
+    },
+    Task {
+        name: "dist",
+        arguments: "[--check | --test [PART…]]",
+        what: "builds a release into dist/; --check only tests if one could be built, --test installs it",
+        run: dist::run,
     },
     Task {
         name: "demo",
