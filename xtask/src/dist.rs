@@ -24,24 +24,19 @@ mod workflow;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::error::{Result, Usage};
-use crate::workspace;
+use crate::error::Result;
+use crate::{nearest, workspace};
 use build::Program;
 use release::Release;
-use target::TARGETS;
+use target::{TARGETS, Target};
 
 /// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [] => everything(),
         ["--check"] => check(),
         ["--test", parts @ ..] => install_test::run(parts),
-        _ => Err(Usage(format!(
-            "`dist` takes nothing, --check or --test [PART…], not `{}`",
-            arguments.join(" ")
-        ))
-        .into()),
+        targets => release(&chosen(targets)?),
     }
 }
 
@@ -55,7 +50,19 @@ fn directory() -> PathBuf {
     workspace::root().join("dist")
 }
 
-fn everything() -> Result<()> {
+fn chosen(names: &[&str]) -> Result<Vec<&'static Target>> {
+    if names.is_empty() {
+        return Ok(TARGETS.iter().collect());
+    }
+    let all_names = || TARGETS.iter().map(|target| target.name);
+    let named = |name: &&str| {
+        let target = TARGETS.iter().find(|target| target.name == *name);
+        target.ok_or_else(|| nearest::unknown("target", name, all_names()).into())
+    };
+    names.iter().map(named).collect()
+}
+
+fn release(targets: &[&'static Target]) -> Result<()> {
     let release = Release::current()?;
     check::release_metadata(&release)?;
     let directory = directory();
@@ -63,7 +70,8 @@ fn everything() -> Result<()> {
         fs::remove_dir_all(&directory)?;
     }
     fs::create_dir_all(&directory)?;
-    let programs = TARGETS.iter().map(build::build).collect::<Result<Vec<Program>>>()?;
+    let programs =
+        targets.iter().map(|target| build::build(target)).collect::<Result<Vec<Program>>>()?;
     let artefacts = artefacts(&release, &programs)?;
     for artefact in &artefacts {
         fs::write(directory.join(&artefact.name), &artefact.bytes)?;

@@ -134,8 +134,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "dist",
-        arguments: "[--check | --test [PART…]]",
-        what: "builds a release into dist/; --check only tests if one could be built, --test installs it",
+        arguments: "[TARGET… | --check | --test]",
+        what: "builds a release into dist/; --check tells if one can be built, --test installs it",
         run: dist::run,
     },
     Task {

@@ -34,7 +34,10 @@ pub(super) fn build(target: &'static Target) -> Result<Program> {
     command.args(["-p", "toolcrib-cli", "--bin", "toolcrib", "--target", target.linked_for]);
     command.env("PATH", path_with(tools)?);
     let renamed = renamed_directories()?;
-    command.env("CARGO_ENCODED_RUSTFLAGS", flags("--remap-path-prefix=", "\x1f", &renamed));
+    // A program at random addresses: Zig makes static ones for a fixed address unless told otherwise.
+    let linking = "\x1f-Clink-arg=-pie";
+    let rust_flags = flags("--remap-path-prefix=", "\x1f", &renamed) + linking;
+    command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags);
     command.env("CFLAGS", flags("-ffile-prefix-map=", " ", &renamed));
     process::run(&mut command)?;
     existing(target)
@@ -61,20 +64,27 @@ fn path_with(tools: &Path) -> Result<OsString> {
 }
 
 /// Directories of this machine, and their names in the messages of the program. Where two match, the later one counts.
-fn renamed_directories() -> Result<Vec<(PathBuf, &'static str)>> {
+fn renamed_directories() -> Result<Vec<(PathBuf, String)>> {
     let cargo_home = match env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
         None => PathBuf::from(env::var_os("HOME").ok_or("HOME is not set")?).join(".cargo"),
     };
+    let ask = |words: &[&str]| process::capture(Command::new("rustc").args(words));
+    let sysroot = ask(&["--print", "sysroot"])?;
+    let version = ask(&["-vV"])?;
+    let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
+    let commit = commit.ok_or("rustc does not tell its commit")?;
     Ok(vec![
-        (workspace::root().to_owned(), "/toolcrib"),
-        (target_directory()?, "/target"),
-        (cargo_home, "/cargo"),
+        (workspace::root().to_owned(), "/toolcrib".to_owned()),
+        (target_directory()?, "/target".to_owned()),
+        (cargo_home, "/cargo".to_owned()),
+        // Without the sources of the standard library, its paths are like this already.
+        (Path::new(sysroot.trim()).join("lib/rustlib/src/rust"), format!("/rustc/{commit}")),
     ])
 }
 
-fn flags(option: &str, separator: &str, renamed: &[(PathBuf, &str)]) -> String {
-    let flag = |(from, to): &(PathBuf, &str)| format!("{option}{}={to}", from.display());
+fn flags(option: &str, separator: &str, renamed: &[(PathBuf, String)]) -> String {
+    let flag = |(from, to): &(PathBuf, String)| format!("{option}{}={to}", from.display());
     renamed.iter().map(flag).collect::<Vec<_>>().join(separator)
 }
 
@@ -84,7 +94,8 @@ mod tests {
 
     #[test]
     fn each_directory_has_its_flag() {
-        let renamed = [(PathBuf::from("/home/me/x"), "/x"), (PathBuf::from("/t"), "/target")];
+        let renamed = [("/home/me/x", "/x"), ("/t", "/target")];
+        let renamed = renamed.map(|(from, to)| (PathBuf::from(from), to.to_owned()));
         assert_eq!(flags("-m=", " ", &renamed), "-m=/home/me/x=/x -m=/t=/target");
     }
 }

@@ -99,7 +99,8 @@ fn packaged_files() -> Result<()> {
     let members = metadata::of_members()?;
     for package in metadata::list(&members, "packages")?.iter().filter(|one| is_published(one)) {
         let name = metadata::text(package, "name")?;
-        let words = ["package", "--list", "--allow-dirty", "--locked", "--package", name];
+        let words =
+            ["package", "--quiet", "--list", "--allow-dirty", "--locked", "--package", name];
         let listed = process::capture(&mut process::cargo(&words))?;
         for file in ["README.md"].into_iter().chain(licences::OURS) {
             if !listed.lines().any(|line| line == file) {
