@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::{
-    bench, book, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, packages,
+    bench, book, clients, deny, dist, docs, formats, fuzz, layering, nearest, notebooks, packages,
     process, tidy, torture,
 };
 
@@ -32,6 +32,11 @@ const STEPS: &[Step] = &[
         name: "deny",
         what: "what we depend on has a permissive licence and a known source, once",
         run: deny::check,
+    },
+    Step {
+        name: "dist",
+        what: "a release could be made: versions, changelog, metadata, packages, workflow",
+        run: dist::check,
     },
     Step {
         name: "clippy",

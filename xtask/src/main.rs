@@ -38,6 +38,7 @@ mod product;
 mod python;
 mod random;
 mod sandbox;
+mod stage;
 mod tidy;
 mod torture;
 mod trial;
@@ -141,7 +142,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "demo",
         arguments: "",
-        what: "shows the product on this repository, and changes nothing",
+        what: "builds the product quickly, and shows a session of an agent with undo",
         run: demo::run,
     },
 ];

@@ -74,7 +74,7 @@ struct Effort {
 impl Effort {
     /// The program to torture.
     fn build(self) -> Result<PathBuf> {
-        product::build_for(self.smoke)
+        if self.smoke { product::build_debug() } else { product::build_release() }
     }
 }
 

@@ -26,8 +26,17 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
 fn inside() -> Result<()> {
     for example in ["atomic_replace", "confined_open"] {
         println!();
-        let words =
-            ["run", "--quiet", "--release", "--locked", "-p", "toolcrib-fs", "--example", example];
+        let words = [
+            "run",
+            "--quiet",
+            "--profile",
+            "dist",
+            "--locked",
+            "-p",
+            "toolcrib-fs",
+            "--example",
+            example,
+        ];
         let mut command = process::cargo(&words);
         // They write where they are started, which need not be beneath this repository.
         command.arg("--manifest-path").arg(workspace::root().join("Cargo.toml"));

@@ -29,7 +29,8 @@ fn inside() -> Result<()> {
     let words = [
         "run",
         "--quiet",
-        "--release",
+        "--profile",
+        "dist",
         "--locked",
         "-p",
         "toolcrib-text",
