@@ -32,7 +32,8 @@ pub(super) fn run(release: &Release) -> Result<()> {
     let entry_point = entry_point.as_str().ok_or("the image has no entry point")?;
     let chrooted = |words: &[&str]| {
         let mut command = Command::new("chroot");
-        command.arg(&root).arg(entry_point).args(words).env_clear().env("HOME", "/root");
+        command.arg(&root).arg(entry_point).args(words).env_clear();
+        command.env("HOME", "/root").env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         process::capture(&mut command)
     };
     let version = chrooted(&["--version"])?;

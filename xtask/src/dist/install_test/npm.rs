@@ -1,7 +1,5 @@
 //! npm: published to a local registry, and started by npx.
 
-use std::process::Command;
-
 use super::server::{Server, free_port};
 use super::user::User;
 use crate::dist::release::Release;
@@ -40,7 +38,7 @@ fn registry(user: &User, port: u16) -> Result<Server> {
         "storage: ./storage\nmax_body_size: 50mb\npackages:\n  '**':\n    access: $all\n    publish: $all\n\
          log: { type: stdout, level: fatal }\n",
     )?;
-    let mut command: Command = user.command("node");
+    let mut command = user.command(packages.file(".bin/node"));
     command.arg(packages.file("verdaccio/bin/verdaccio"));
     command.arg("--config").arg(user.at("registry.yaml"));
     command.arg("--listen").arg(format!("127.0.0.1:{port}"));

@@ -18,7 +18,7 @@ pub(super) fn run(release: &Release) -> Result<()> {
     let python = python::with_libraries("installer-requirements.txt", "installer-venv")?;
     let tool = |name: &str| python.with_file_name(name).display().to_string();
     user.try_out(release, &[&tool("uvx"), "toolcrib"])?;
-    user.try_out(release, &[&tool("pipx"), "run", "--backend", "pip", "toolcrib"])?;
+    user.try_out(release, &[&tool("pipx"), "run", "--backend", "uv", "toolcrib"])?;
     let environment = user.at("venv");
     process::run(user.command("python3").args(["-m", "venv"]).arg(&environment))?;
     let interpreter = environment.join("bin/python").display().to_string();

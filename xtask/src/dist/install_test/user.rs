@@ -10,21 +10,34 @@ use tempfile::TempDir;
 use crate::clients;
 use crate::dist::release::Release;
 use crate::error::Result;
-use crate::{node, process};
+use crate::{node, process, workspace};
 
-/// The home directory is gone when it is dropped.
+/// The home directory and a project beside it. Both are gone when it is dropped.
 pub(super) struct User {
-    home: TempDir,
+    directory: TempDir,
 }
 
 impl User {
     pub(super) fn new() -> Result<User> {
-        Ok(User { home: tempfile::tempdir()? })
+        // Not in /tmp, which commands have to themselves.
+        let user = User { directory: tempfile::tempdir_in(workspace::cache_directory()?)? };
+        fs::create_dir(user.home())?;
+        fs::create_dir(user.project())?;
+        Ok(user)
     }
 
     /// A path in the home directory.
     pub(super) fn at(&self, path: &str) -> PathBuf {
-        self.home.path().join(path)
+        self.home().join(path)
+    }
+
+    /// The directory that commands start in.
+    pub(super) fn project(&self) -> PathBuf {
+        self.directory.path().join("project")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
     }
 
     /// A file in the home directory.
@@ -38,8 +51,8 @@ impl User {
     pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env_clear().env("PATH", path).env("HOME", self.home.path());
-        command.current_dir(self.home.path());
+        command.env_clear().env("PATH", path).env("HOME", self.home());
+        command.current_dir(self.project());
         command
     }
 
@@ -57,12 +70,10 @@ impl User {
         }
         let report = process::capture(&mut toolcrib(&["doctor", "--json"]))?;
         serde_json::from_str::<serde_json::Value>(&report)?;
-        let project = self.at("project");
-        fs::create_dir_all(&project)?;
         let packages = node::install("judges.json")?;
         let mut server = toolcrib(&["serve", "--root"]);
-        server.arg(&project);
-        clients::inspect(&packages, &server, &project)?;
+        server.arg(self.project());
+        clients::inspect(&packages, &server, &self.project())?;
         println!("   {}: version, doctor and a session over MCP are fine", start.join(" "));
         Ok(())
     }
