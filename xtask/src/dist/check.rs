@@ -39,10 +39,8 @@ pub(super) fn release_metadata(release: &Release) -> Result<()> {
     let members = metadata::of_members()?;
     let mut problems = Vec::new();
     problems.extend(changelog_problem(&changelog, &release.version));
-    for package in metadata::list(&members, "packages")? {
-        if is_published(package) {
-            problems.extend(package_problems(package, &release.version)?);
-        }
+    for package in published(&members)? {
+        problems.extend(package_problems(package, &release.version)?);
     }
     match problems.is_empty() {
         true => Ok(()),
@@ -57,6 +55,12 @@ fn changelog_problem(changelog: &str, version: &str) -> Option<String> {
     let section = lines.by_ref().take_while(|line| !line.starts_with("## "));
     let is_empty = section.filter(|line| !line.trim().is_empty()).count() == 0;
     is_empty.then(|| format!("CHANGELOG.md has no section `{heading}`, or an empty one"))
+}
+
+/// The crates that are made for others.
+pub(super) fn published(members: &Value) -> Result<Vec<&Value>> {
+    let packages = metadata::list(members, "packages")?;
+    Ok(packages.iter().filter(|package| is_published(package)).collect())
 }
 
 fn is_published(package: &Value) -> bool {
@@ -97,7 +101,7 @@ fn package_problems(package: &Value, version: &str) -> Result<Vec<String>> {
 /// Every crate is packaged with its README and its licences.
 fn packaged_files() -> Result<()> {
     let members = metadata::of_members()?;
-    for package in metadata::list(&members, "packages")?.iter().filter(|one| is_published(one)) {
+    for package in published(&members)? {
         let name = metadata::text(package, "name")?;
         let words =
             ["package", "--quiet", "--list", "--allow-dirty", "--locked", "--package", name];
