@@ -96,7 +96,8 @@ impl ReadFile {
 
     /// How many names the file has.
     pub fn links(&self) -> u64 {
-        self.stat.st_nlink
+        // Its width differs between architectures.
+        self.stat.st_nlink as _
     }
 
     /// Reads at an offset; less than the buffer only at the end of the file.

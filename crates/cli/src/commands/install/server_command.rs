@@ -5,14 +5,14 @@ use std::path::Path;
 use super::clients::{Client, Start};
 use super::launcher;
 use crate::args::{Common, RootArg};
-use crate::print;
+use crate::output;
 
 /// This very program, or the package runner that has started it, with the flags that `install` was given. Paths are made
 /// absolute: the client starts the server elsewhere.
 pub(super) fn start(client: Client, common: &Common, flags: &[String]) -> Result<Start, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     if launcher::is_build_output(&program) {
-        print::warning(&format!(
+        output::warning(&format!(
             "{} is in a build directory: the next build replaces it. Install Toolcrib first, and run `toolcrib install` \
              again.",
             program.display()
