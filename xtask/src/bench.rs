@@ -85,7 +85,7 @@ impl Rounds {
 
     /// Builds the program to measure.
     fn build(self) -> Result<PathBuf> {
-        product::build_for(self.is_smoke())
+        if self.is_smoke() { product::build_debug() } else { product::build_dist() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::{
-    bench, book, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, packages,
+    bench, book, clients, deny, dist, docs, formats, fuzz, layering, nearest, notebooks, packages,
     process, tidy, torture,
 };
 
@@ -28,6 +28,11 @@ const STEPS: &[Step] = &[
         name: "deny",
         what: "dependencies have a permissive licence, a known source and one version",
         run: deny::check,
+    },
+    Step {
+        name: "dist",
+        what: "a release could be made: versions, changelog, metadata, packages, workflow",
+        run: dist::check,
     },
     Step {
         name: "clippy",

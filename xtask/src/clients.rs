@@ -29,21 +29,24 @@ pub(crate) fn check() -> Result<()> {
     let fixtures = product::build_example_for("toolcrib-mcp", "conformance", true)?;
     let judge = [&binary, &fixtures, &packages.file(SUITE)];
     process::run(packages.run(&script).args(judge))?;
-    inspect(&packages, &binary)
-}
-
-/// Checks that the Inspector finds no problem in our schemas and gets replies with both protocol eras, also
-/// to concurrent calls.
-fn inspect(packages: &Packages, binary: &Path) -> Result<()> {
     let top = tempfile::tempdir()?;
     let workspace = top.path().join("ws");
     std::fs::create_dir(&workspace)?;
+    let mut server = Command::new(binary);
+    server.arg("serve").arg("--root").arg(&workspace).arg("--state").arg(top.path().join("state"));
+    inspect(&packages, &server, &workspace)
+}
+
+/// The Inspector starts the server with its words and variables. It finds nothing in our schemas that another client could
+/// stumble over, and gets answers in both eras, also many at once.
+pub(crate) fn inspect(packages: &Packages, server: &Command, workspace: &Path) -> Result<()> {
     std::fs::write(workspace.join("a.txt"), "one\n")?;
     let inspect = |words: &[&str]| {
         let mut command = packages.run(&packages.file(INSPECTOR));
-        command.args(["--cli", "-q"]).arg(binary).arg("serve");
-        command.arg("--root").arg(&workspace).arg("--state").arg(top.path().join("state"));
-        command.args(words);
+        command.args(["--cli", "-q"]).arg(server.get_program()).args(server.get_args()).args(words);
+        for (name, value) in server.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
         process::capture(&mut command)
     };
     let listed = inspect(&["--method", "tools/list", "--strict", "--format", "json"])?;

@@ -1,102 +1,83 @@
-//! `cargo xtask demo`: four calls on this repository, as a newcomer would make them. It changes
-//! nothing, and checks that.
+//! `cargo xtask demo`: the first command for a newcomer. An agent searches, edits and deletes; `undo` restores everything.
 
-use std::fs;
-use std::io::{IsTerminal, stdout};
-use std::path::Path;
-use std::process::Command;
-
-use serde_json::{Value, json};
+use std::io::{Write as _, stdout};
+use std::time::Instant;
 
 use crate::error::{Result, no_arguments};
-use crate::{process, product, workspace};
+use crate::stage::Stage;
+use crate::{product, workspace};
 
-const FILE: &str = "rustfmt.toml";
-
-struct Call {
-    why: &'static str,
-    flags: &'static [&'static str],
-    tool: &'static str,
-    arguments: Value,
-    succeeds: bool,
+/// A command of the session.
+struct Scene {
+    title: &'static str,
+    /// As one would type it.
+    shown: &'static str,
+    words: &'static [&'static str],
 }
+
+const SCENES: &[Scene] = &[
+    Scene {
+        title: "The agent searches.",
+        shown: r#"toolcrib call Grep '{"pattern": "fn parse", "output_mode": "content"}'"#,
+        words: &[
+            "toolcrib",
+            "--text",
+            "call",
+            "Grep",
+            r#"{"pattern": "fn parse", "output_mode": "content"}"#,
+        ],
+    },
+    Scene {
+        title: "The agent edits. The reply has the diff.",
+        shown: r#"toolcrib call Edit '{"file_path": "src/parser.rs", "old_string": "text.split_once", "new_string": "text.trim().split_once"}'"#,
+        words: &[
+            "toolcrib",
+            "--text",
+            "call",
+            "Edit",
+            r#"{"file_path": "src/parser.rs", "old_string": "text.split_once", "new_string": "text.trim().split_once"}"#,
+        ],
+    },
+    Scene {
+        title: "The agent deletes everything, with a command in the sandbox.",
+        shown: r#"toolcrib call Bash '{"command": "rm -rf src"}'"#,
+        words: &["toolcrib", "--text", "call", "Bash", r#"{"command": "rm -rf src"}"#],
+    },
+    Scene {
+        title: "You look at the changes of the agent.",
+        shown: "toolcrib log",
+        words: &["toolcrib", "log"],
+    },
+    Scene {
+        title: "You undo all of them.",
+        shown: "toolcrib undo --since 1 --yes",
+        words: &["toolcrib", "undo", "--since", "1", "--yes"],
+    },
+    Scene { title: "The files are back.", shown: "ls src", words: &["ls", "src"] },
+];
 
 /// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("demo", arguments)?;
-    let binary = product::build_release()?;
-    let path = workspace::root().join(FILE);
-    let before = fs::read_to_string(&path)?;
-    for call in calls() {
-        show(&binary, &call)?;
+    println!(
+        "This builds Toolcrib without optimization: up to four minutes on two cores, seconds the next time. Then it plays\n\
+         the session of an agent in a temporary directory. Nothing else on this machine is changed.\n"
+    );
+    let began = Instant::now();
+    let binary = product::build_demo()?;
+    println!("Built in {} s.\n", began.elapsed().as_secs());
+    let stage = Stage::new(binary, &workspace::cache_directory()?)?;
+    for (number, Scene { title, shown, words }) in SCENES.iter().enumerate() {
+        println!("# {}. {title}\n$ {shown}", number + 1);
+        stdout().flush()?;
+        println!("{}", stage.play(words)?);
     }
-    if fs::read_to_string(&path)? == before {
-        Ok(())
-    } else {
-        Err(format!("the demo changed {FILE}, which is a bug; `git diff {FILE}` shows it").into())
+    if !stage.is_unchanged() {
+        return Err("the files are not as they were before the session: this is a bug".into());
     }
-}
-
-fn calls() -> [Call; 4] {
-    [
-        Call {
-            why: "Where something is, definitions first.",
-            flags: &[],
-            tool: "Grep",
-            arguments: json!({"pattern": "fn main", "path": "crates/cli", "output_mode": "content"}),
-            succeeds: true,
-        },
-        Call {
-            why: "A file, by its lines.",
-            flags: &[],
-            tool: "Read",
-            arguments: json!({"file_path": FILE, "limit": 2}),
-            succeeds: true,
-        },
-        Call {
-            why: "What an edit would do, without doing it.",
-            flags: &["--dry-run"],
-            tool: "Edit",
-            arguments: json!({
-                "file_path": FILE,
-                "old_string": "max_width = 100",
-                "new_string": "max_width = 120",
-            }),
-            succeeds: true,
-        },
-        Call {
-            why: "An edit of what is not there: the error says what to do next.",
-            flags: &[],
-            tool: "Edit",
-            arguments: json!({
-                "file_path": FILE,
-                "old_string": "max_widht = 100",
-                "new_string": "max_width = 120",
-            }),
-            succeeds: false,
-        },
-    ]
-}
-
-/// Prints the command line as one would type it, then lets the command print.
-fn show(binary: &Path, call: &Call) -> Result<()> {
-    let mut command = Command::new("toolcrib");
-    if !stdout().is_terminal() {
-        // For people, though it is no terminal: a demo is read in a log, too.
-        command.arg("--text");
-    }
-    command.args(call.flags).args(["call", call.tool, &call.arguments.to_string()]);
-    println!("# {}\n$ {}", call.why, process::describe(&command));
-
-    let status = Command::new(binary)
-        .args(command.get_args())
-        .current_dir(workspace::root())
-        .status()
-        .map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
-    println!();
-    if status.success() == call.succeeds {
-        Ok(())
-    } else {
-        Err(format!("that call was not meant to end with {status}").into())
-    }
+    println!(
+        "Every byte is as it was before. Install it, and connect an agent:\n\n  \
+         cargo install --locked --path crates/cli && toolcrib install claude    # or codex, gemini, opencode, cursor, …"
+    );
+    Ok(())
 }

@@ -19,6 +19,7 @@ mod clients;
 mod conversation;
 mod demo;
 mod deny;
+mod dist;
 mod docs;
 mod error;
 mod formats;
@@ -37,6 +38,7 @@ mod product;
 mod python;
 mod random;
 mod sandbox;
+mod stage;
 mod tidy;
 mod torture;
 mod trial;
@@ -137,9 +139,15 @@ const TASKS: &[Task] = &[
         run: trial::run,
     },
     Task {
+        name: "dist",
+        arguments: "[TARGET… | --check | --test]",
+        what: "builds a release into dist/; --check tells if one can be built, --test installs it",
+        run: dist::run,
+    },
+    Task {
         name: "demo",
         arguments: "",
-        what: "shows the product on this repository, and changes nothing",
+        what: "builds the product quickly, and shows a session of an agent with undo",
         run: demo::run,
     },
 ];

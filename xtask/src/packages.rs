@@ -14,6 +14,10 @@ pub(crate) const BUBBLEWRAP: Package = Package { name: "bubblewrap", program: "b
 /// pytest, which some tests run in the sandbox.
 pub(crate) const PYTEST: Package = Package { name: "python3-pytest", program: "pytest-3" };
 
+/// QEMU, which runs programs for other processors.
+pub(crate) const QEMU: Package =
+    Package { name: "qemu-user-static", program: "qemu-aarch64-static" };
+
 /// A package, and one of its programs that supports `--version`.
 pub(crate) struct Package {
     name: &'static str,

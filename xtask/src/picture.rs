@@ -4,11 +4,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use crate::error::{Result, no_arguments};
-use crate::{process, product, workspace};
+use crate::stage::Stage;
+use crate::{product, workspace};
 
 /// Each command of the session, as it is shown and as it is run.
 const SESSION: &[(&str, &[&str])] = &[
@@ -28,34 +27,16 @@ const WIDTH: usize = 760;
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("picture", arguments)?;
-    let binary = product::build_debug()?;
-    let scratch = tempfile::tempdir_in(workspace::cache_directory()?)?;
-    let project = scratch.path().join("project");
-    fs::create_dir_all(project.join("src"))?;
-    for (name, content) in [("main.rs", "fn main() {}\n"), ("parser.rs", "// two weeks of work\n")]
-    {
-        fs::write(project.join("src").join(name), content)?;
-    }
+    let stage = Stage::new(product::build_debug()?, &workspace::cache_directory()?)?;
     let mut lines = Vec::new();
     for (shown, words) in SESSION {
         lines.push(("prompt", format!("$ {shown}")));
-        let printed = run_step(&binary, scratch.path(), &project, words)?;
+        let printed = stage.play(words)?;
         lines.extend(printed.lines().map(|line| ("output", line.to_owned())));
     }
     fs::write(workspace::root().join("docs/demo.svg"), draw(&lines))?;
     println!("wrote docs/demo.svg");
     Ok(())
-}
-
-fn run_step(binary: &Path, scratch: &Path, project: &Path, words: &[&str]) -> Result<String> {
-    let (program, arguments) = words.split_first().ok_or("an empty command")?;
-    let program = if *program == "toolcrib" { binary } else { Path::new(program) };
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(project);
-    command
-        .env("XDG_CONFIG_HOME", scratch.join("config"))
-        .env("XDG_STATE_HOME", scratch.join("state"));
-    process::capture(&mut command)
 }
 
 fn draw(lines: &[(&str, String)]) -> String {

@@ -12,14 +12,19 @@ pub(crate) fn build_debug() -> Result<PathBuf> {
     build(&[])
 }
 
-/// Builds `toolcrib` in the release profile.
+/// The binary for a first look: quickest to build from nothing.
+pub(crate) fn build_demo() -> Result<PathBuf> {
+    build(&["--profile", "demo"])
+}
+
+/// The binary for stress tests: fast, and quicker to build than the one that is shipped.
 pub(crate) fn build_release() -> Result<PathBuf> {
     build(&["--release"])
 }
 
-/// Builds `toolcrib` for a run: the debug profile for a smoke run, else the release profile.
-pub(crate) fn build_for(smoke: bool) -> Result<PathBuf> {
-    if smoke { build_debug() } else { build_release() }
+/// The binary as users have it: the one to measure.
+pub(crate) fn build_dist() -> Result<PathBuf> {
+    build(&["--profile", "dist"])
 }
 
 /// Builds an example of one of our crates in the release profile.
@@ -30,7 +35,7 @@ pub(crate) fn build_example(package: &str, name: &str) -> Result<PathBuf> {
 /// Builds an example for a run: the debug profile for a smoke run, else the release profile.
 pub(crate) fn build_example_for(package: &str, name: &str, smoke: bool) -> Result<PathBuf> {
     let words = ["-p", package, "--example", name];
-    build_target(&[&words[..], if smoke { &[] } else { &["--release"] }].concat())
+    build_target(&[&words[..], if smoke { &[] } else { &["--profile", "dist"] }].concat())
 }
 
 /// Builds `hobbled`, which removes a capability of the system and then executes another program.

@@ -74,7 +74,7 @@ struct Effort {
 impl Effort {
     /// Builds the program to test.
     fn build(self) -> Result<PathBuf> {
-        product::build_for(self.smoke)
+        if self.smoke { product::build_debug() } else { product::build_release() }
     }
 }
 

@@ -96,7 +96,8 @@ impl ReadFile {
 
     /// The number of hard links.
     pub fn links(&self) -> u64 {
-        self.stat.st_nlink
+        // Its width differs between architectures.
+        self.stat.st_nlink as _
     }
 
     /// Reads at an offset. Returns fewer bytes than the buffer holds only at the end of the file.

@@ -62,7 +62,8 @@ impl Proposal {
                 _ => ApprovalScope::Path(Effect::Write, directory.to_owned()),
             };
             rules.push(
-                ProposedRule::new(&scope, rule.decision).filter(|_| roots.iter().any(is_beneath))?,
+                ProposedRule::new(&scope, rule.decision)
+                    .filter(|_| roots.iter().any(is_beneath))?,
             );
         }
         rules.dedup();

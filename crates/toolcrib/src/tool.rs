@@ -46,8 +46,8 @@ use crate::schema::Schema;
 /// }
 ///
 /// # fn main() -> Result<(), Error> {
-/// let mut runtime = Runtime::builder().root(env!("CARGO_MANIFEST_DIR")).build()?;
-/// runtime.register::<CountBytes>()?;
+/// let root = env!("CARGO_MANIFEST_DIR");
+/// let runtime = Runtime::builder().root(root).register::<CountBytes>().build()?;
 /// let session = runtime.session();
 /// let call = Call::new("CountBytes", serde_json::json!({"file_path": "Cargo.toml"}));
 /// let reply = runtime.call(&session, call, Options::default())?;

@@ -26,8 +26,17 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
 fn run_examples() -> Result<()> {
     for example in ["atomic_replace", "confined_open"] {
         println!();
-        let words =
-            ["run", "--quiet", "--release", "--locked", "-p", "toolcrib-fs", "--example", example];
+        let words = [
+            "run",
+            "--quiet",
+            "--profile",
+            "dist",
+            "--locked",
+            "-p",
+            "toolcrib-fs",
+            "--example",
+            example,
+        ];
         let mut command = process::cargo(&words);
         // They write to their working directory, which need not be in this repository.
         command.arg("--manifest-path").arg(workspace::root().join("Cargo.toml"));

@@ -29,7 +29,8 @@ fn run_examples() -> Result<()> {
     let words = [
         "run",
         "--quiet",
-        "--release",
+        "--profile",
+        "dist",
         "--locked",
         "-p",
         "toolcrib-text",

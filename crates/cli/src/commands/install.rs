@@ -4,6 +4,7 @@ mod clients;
 mod exclusive;
 mod handshake;
 mod json;
+mod launcher;
 mod record;
 mod server_command;
 mod settings;

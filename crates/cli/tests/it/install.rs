@@ -360,3 +360,50 @@ fn a_doctor_lists_one_client_a_line() {
     let told: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
     assert_eq!(told["clients"].as_array().unwrap().len(), 2, "{told}");
 }
+
+/// The cache of a package runner may be emptied: the client is to start the runner, which finds the program again.
+#[test]
+fn a_program_from_the_cache_of_npx_is_started_by_npx() {
+    let home = tempfile::tempdir().unwrap();
+    let program = home.path().join(".npm/_npx/1f2/node_modules/@toolcrib/linux-x64/bin/toolcrib");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::copy(PROGRAM, &program).unwrap();
+    let runner = home.path().join("bin/npx");
+    put(&runner, &format!("#!/bin/sh\nshift 2\nexec '{}' \"$@\"\n", program.display()));
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&runner, executable).unwrap();
+    let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
+    let installed = Command::new(&program)
+        .args(["install", "claude"])
+        .current_dir(home.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{}", text(&installed.stderr));
+    let written = std::fs::read_to_string(home.path().join(".claude.json")).unwrap();
+    let entry: serde_json::Value = serde_json::from_str(&written).unwrap();
+    let entry = &entry["mcpServers"]["toolcrib"];
+    assert_eq!(entry["command"], "npx");
+    assert_eq!(entry["args"][0], "-y");
+    assert_eq!(entry["args"][1], "toolcrib");
+    assert_eq!(entry["args"][2], "serve");
+}
+
+#[test]
+fn a_program_in_a_build_directory_is_installed_with_a_warning() {
+    let home = tempfile::tempdir().unwrap();
+    let program = home.path().join("toolcrib/target/release/toolcrib");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::copy(PROGRAM, &program).unwrap();
+    let shown = Command::new(&program)
+        .args(["install", "claude", "--print"])
+        .current_dir(home.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .output()
+        .unwrap();
+    assert!(shown.status.success());
+    assert!(text(&shown.stderr).contains("is in a build directory"), "{}", text(&shown.stderr));
+}

@@ -32,7 +32,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_toolcrib");
+/// The program under test: the one that `cargo xtask dist --test` names, or else the one built with the tests.
+const PROGRAM: &str = match option_env!("TOOLCRIB_TEST_PROGRAM") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_toolcrib"),
+};
 
 /// Runs the program in a directory, with its input given and its output taken.
 fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {

@@ -55,7 +55,7 @@ const REFUSED: &[i64] = &[
     // The system as a whole.
     libc::SYS_reboot,
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -92,6 +92,9 @@ const UNIMPLEMENTED: &[i64] = &[
     OPEN_TREE_ATTR,
     FILE_SETATTR,
 ];
+
+/// Not in libc for every architecture that we build for.
+const KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
 
 /// Not in our version of libc.
 const SETXATTRAT: i64 = 463;

@@ -128,8 +128,7 @@ impl Cx<'_> {
     /// # }
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
-    /// # let mut runtime = Runtime::builder().root(directory.path()).build()?;
-    /// # runtime.register::<Append>()?;
+    /// # let runtime = Runtime::builder().root(directory.path()).register::<Append>().build()?;
     /// # let call = Call::new("Append", serde_json::json!({"file_path": "log", "line": "one"}));
     /// # let reply = runtime.call(&runtime.session(), call, Options::default())?;
     /// # assert_eq!(reply.text(), "4 bytes");

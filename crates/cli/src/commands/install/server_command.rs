@@ -3,14 +3,29 @@
 use std::path::Path;
 
 use super::clients::{Client, Start};
+use super::launcher;
 use crate::args::{Common, RootArg};
+use crate::output;
 
-/// This very program, wherever it lies, with the flags that `install` was given. Paths are made absolute: the
-/// client starts the server elsewhere.
+/// This very program, or the package runner that has started it, with the flags that `install` was given. Paths are made
+/// absolute: the client starts the server elsewhere.
 pub(super) fn start(client: Client, common: &Common, flags: &[String]) -> Result<Start, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    if launcher::is_build_output(&program) {
+        output::warning(&format!(
+            "{} is in a build directory: the next build replaces it. Install Toolcrib first, and run `toolcrib install` \
+             again.",
+            program.display()
+        ));
+    }
     let program = program.to_str().ok_or("this program's path is not UTF-8")?.to_owned();
-    let mut arguments = vec!["serve".to_owned()];
+    let (program, mut arguments) = match launcher::runner(Path::new(&program)) {
+        Some([runner, words @ ..]) => {
+            ((*runner).to_owned(), words.iter().map(|&word| word.to_owned()).collect())
+        }
+        _ => (program, Vec::new()),
+    };
+    arguments.push("serve".to_owned());
     let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
     for RootArg { directory, read_only } in common.named_roots() {
         add("--root", absolute(directory)? + if *read_only { ":ro" } else { "" });

@@ -1,0 +1,9 @@
+"""`python -m toolcrib` is `toolcrib`."""
+
+import os
+import sys
+
+from toolcrib import find_program
+
+program = find_program()
+os.execv(program, [program, *sys.argv[1:]])

@@ -1,0 +1,17 @@
+//! The tests of the command line, with every Markdown case, against the programs that are shipped.
+
+use crate::dist::build::existing;
+use crate::dist::release::Release;
+use crate::dist::target::TARGETS;
+use crate::error::Result;
+use crate::process;
+
+pub(super) fn run(_release: &Release) -> Result<()> {
+    for target in TARGETS.iter().filter(|target| target.runs_here()) {
+        let program = existing(target)?;
+        let words = ["test", "--quiet", "--locked", "-p", "toolcrib-cli", "--test", "it"];
+        process::run(process::cargo(&words).env("TOOLCRIB_TEST_PROGRAM", &program.path))?;
+        println!("   {}: the tests of the command line pass", target.name);
+    }
+    Ok(())
+}
