@@ -231,11 +231,12 @@ impl ChangeCapture {
                 open.push((path.clone(), touched.class));
             }
             match (&touched.before, &now) {
-                (Before::Directory(was), PathState::Directory(now)) => {
-                    if was.mode != now.mode && was.identity == now.identity {
-                        settled.modes.push(path.clone());
-                    }
+                (Before::Directory(was), PathState::Directory(now))
+                    if was.mode != now.mode && was.identity == now.identity =>
+                {
+                    settled.modes.push(path.clone());
                 }
+                (Before::Directory(_), PathState::Directory(_)) => {}
                 (Before::Directory(was), _) => {
                     effects.removed.push(KeptDirectory::new(path, was.mode));
                 }

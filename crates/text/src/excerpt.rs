@@ -38,6 +38,8 @@ pub struct Excerpt {
     errors: LineBuffer,
     /// Characters of the end, once some lines must be omitted.
     tail_chars: usize,
+    /// Characters of an output that is shown whole, unless the caller has chosen the lines.
+    whole_chars: Option<usize>,
     /// Number of lines still to be kept after an error.
     due_after_error: usize,
     lines: u64,
@@ -75,8 +77,9 @@ impl Excerpt {
             let max_lines = if chosen { lines.unwrap_or(0) } else { usize::MAX };
             LineBuffer { max_chars, max_lines, ..LineBuffer::default() }
         };
+        let whole_chars = whole_chars.max(chars);
         let (head_chars, end_chars) = match (head_lines, tail_lines) {
-            (None, None) => (chars / 4, whole_chars.max(chars) - chars / 4),
+            (None, None) => (chars / 4, whole_chars),
             (Some(_), None) => (chars, 0),
             (None, Some(_)) => (0, chars),
             (Some(_), Some(_)) => (chars / 2, chars / 2),
@@ -87,6 +90,7 @@ impl Excerpt {
             tail: part(end_chars, tail_lines),
             errors: part(if chosen { 0 } else { chars / 4 }, None),
             tail_chars: if chosen { end_chars } else { chars / 2 },
+            whole_chars: (!chosen).then_some(whole_chars),
             due_after_error: 0,
             lines: 0,
             has_cut_lines: false,
@@ -110,6 +114,10 @@ impl Excerpt {
         }
         if self.errors.max_chars > 0 {
             self.collect_errors(&kept);
+        }
+        // The end may use what the beginning left.
+        if let Some(whole_chars) = self.whole_chars {
+            self.tail.max_chars = whole_chars - self.head.chars;
         }
         self.tail.push(kept);
         self.tail.shrink();

@@ -19,6 +19,9 @@ use crate::phrases::{counted, first_of, one_line};
 use crate::runtime::Runtime;
 use crate::session::Session;
 
+/// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.
+const MAX_COUNTED_BYTES: u64 = 2 << 20;
+
 /// Characters of a command in a line of the history.
 const COMMAND_CHARS: usize = 80;
 
@@ -191,8 +194,14 @@ impl Runtime {
         diffs.chain(directories).collect()
     }
 
-    /// Returns the numbers of added and removed lines. `None` if the journal no longer has the content.
+    /// Returns the numbers of added and removed lines. `None` if the journal no longer has the content, or if the
+    /// change is too large to be counted while a person waits.
     pub fn lines_of(&self, change: &HistoryEntry) -> Option<(usize, usize)> {
+        let sizes = change.entry.files.iter().flat_map(|file| [file.before, file.after]);
+        let bytes: u64 = sizes.flatten().map(|version| version.size).sum();
+        if bytes > MAX_COUNTED_BYTES {
+            return None;
+        }
         change.entry.files.iter().try_fold((0, 0), |(added, removed), file| {
             let diff = self.file_diff(file).ok()?;
             Some((added + diff.added, removed + diff.removed))

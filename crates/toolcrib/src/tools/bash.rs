@@ -40,7 +40,7 @@ pub(crate) struct Bash {
     /// For this command only.
     env: Option<BTreeMap<String, String>>,
     stdin: Option<String>,
-    /// Show stdout and stderr apart.
+    /// Default false.
     separate_streams: Option<bool>,
     /// Default background.
     on_timeout: Option<OnTimeout>,

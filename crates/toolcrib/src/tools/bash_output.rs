@@ -45,7 +45,7 @@ pub(crate) struct BashOutput {
     cursor: Option<u64>,
     /// "100-200", or "-50".
     lines: Option<String>,
-    /// stderr of a command with separate_streams. Default stdout.
+    /// Default stdout.
     stream: Option<StreamName>,
 }
 

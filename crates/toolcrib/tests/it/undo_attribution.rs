@@ -152,3 +152,14 @@ fn a_directory_that_keeps_commands_out_has_a_way_back() {
     fixture.call("Bash", chmod).unwrap();
     fixture.bash("true");
 }
+
+#[test]
+fn the_lines_of_a_large_change_are_not_counted() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("large.bin"), vec![7; 3 << 20]).unwrap();
+    fixture.bash("rm large.bin; echo more >> a.txt");
+    fixture.bash("echo more >> a.txt");
+    let history = fixture.runtime.history().unwrap();
+    assert_eq!(fixture.runtime.lines_of(&history[0]), None);
+    assert_eq!(fixture.runtime.lines_of(&history[1]), Some((1, 0)));
+}
