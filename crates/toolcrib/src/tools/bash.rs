@@ -40,9 +40,7 @@ pub(crate) struct Bash {
     /// For this command only.
     env: Option<BTreeMap<String, String>>,
     stdin: Option<String>,
-    /// Default false.
     separate_streams: Option<bool>,
-    /// Default background.
     on_timeout: Option<OnTimeout>,
     #[schemars(range(min = 0, max = 10_000))]
     head_lines: Option<u64>,

@@ -35,9 +35,7 @@ use crate::tool::{Category, Hints, Tool};
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
     bash_id: String,
-    /// A regex.
     filter: Option<String>,
-    /// Default none.
     wait_for: Option<WaitFor>,
     /// Milliseconds. Default 60000.
     timeout: Option<u64>,
@@ -45,7 +43,6 @@ pub(crate) struct BashOutput {
     cursor: Option<u64>,
     /// "100-200", or "-50".
     lines: Option<String>,
-    /// Default stdout.
     stream: Option<StreamName>,
 }
 
