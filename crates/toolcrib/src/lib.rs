@@ -24,7 +24,7 @@
 //! - [`Runtime::builder`] lists the settings of a runtime. [`run_helper`] and [`RuntimeBuilder::helper`] enable
 //!   commands, PDFs and images; [`RuntimeBuilder::journal`] enables undo.
 //! - [`Runtime::catalogue`] returns the tool list for a model API.
-//! - [`Tool`] is the trait for your own tools; [`Runtime::register`] adds one. [`Cx`] is its access to files.
+//! - [`Tool`] is the trait for your own tools; [`RuntimeBuilder::register`] adds one. [`Cx`] is its access to files.
 //! - [`Options`] sets the approver, cancellation and progress of one call.
 //!
 //! # For contributors
