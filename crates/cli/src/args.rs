@@ -250,7 +250,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether `--dry-run` can be given: the command changes nothing, or can tell what it would change.
+    /// Whether the command supports `--dry-run`: it changes nothing, or it can report the change without making it.
     pub(crate) fn can_be_rehearsed(&self) -> bool {
         !matches!(
             self,

@@ -79,15 +79,15 @@ enum Before {
 
 /// What a capture asks its owner at [`ChangeCapture::settle`].
 pub struct Settling<'a> {
-    /// Returns the class of a path. The second argument is whether it is a directory.
-    pub class: &'a dyn Fn(&Path, bool) -> CaptureClass,
+    /// Asked about directories.
+    pub class: Classify<'a>,
     /// Whether no descriptor and no mapping can write a file that is open for reading here. Then the command does
     /// not change it any more without another call of [`ChangeCapture::touch`].
     pub has_no_writer: &'a dyn Fn(BorrowedFd<'_>) -> bool,
 }
 
 /// Returns the capture class of a path. The second argument is whether it is a directory.
-type Classify<'a> = &'a dyn Fn(&Path, bool) -> CaptureClass;
+pub type Classify<'a> = &'a dyn Fn(&Path, bool) -> CaptureClass;
 
 impl CapturedPath {
     fn new(before: Before, class: CaptureClass, whole: bool) -> CapturedPath {
@@ -226,7 +226,7 @@ impl ChangeCapture {
             let is_shared = matches!(&now, PathState::File { stamp } if stamp.is_shared);
             // Asked before the content is read: a writer that is gone by then has written all of it.
             let has_writer =
-                || !target.open().is_some_and(|file| (settling.has_no_writer)(file.as_fd()));
+                || !target.open().is_ok_and(|(file, _)| (settling.has_no_writer)(file.as_fd()));
             if still_runs && is_file && has_writer() {
                 open.push((path.clone(), touched.class));
             }
@@ -253,7 +253,8 @@ impl ChangeCapture {
                 settled.shared.push(path.clone());
             }
             let ignored = touched.class != CaptureClass::Tracked;
-            if not_kept.is_some() {
+            // A build may change any number of ignored files that are not stored, and Undo skips those.
+            if not_kept.is_some() && !ignored {
                 effects.not_kept.push(KeptPath::new(path));
             }
             settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost: not_kept });
@@ -264,7 +265,9 @@ impl ChangeCapture {
                 settled.modes.push(root);
             }
         }
-        effects.not_kept.extend(settled.modes.iter().map(|path| KeptPath::new(path)));
+        let is_tracked = |path: &&PathBuf| (settling.class)(path, true) == CaptureClass::Tracked;
+        let modes = settled.modes.iter().filter(is_tracked);
+        effects.not_kept.extend(modes.map(|path| KeptPath::new(path)));
         settled.made = settled.without_files(effects.made.iter().map(KeptPath::path));
         settled.removed = settled.without_files(effects.removed.iter().map(KeptDirectory::path));
         let mut directories = settled.made.iter().chain(&settled.removed).chain(&settled.modes);

@@ -51,8 +51,8 @@ mod workspace;
 
 pub use change::{Change, ChangeRecorder, Committed, CommittedFile, HardLinks, NewMode, Step};
 pub use change_capture::{
-    Action, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, NotKept,
-    Settling, SizeLimits,
+    Action, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Classify,
+    NotKept, Settling, SizeLimits,
 };
 pub use content::Content;
 pub use content_cache::{CachedContent, CachedFile, ContentCache, ContentCacheLock};

@@ -19,6 +19,7 @@ const OPENINGS: &[&str] = &[
     "HEAD moved from ",
     "a change could not be recorded",
     "a value that looks secret ",
+    "binary output",
     "changed ",
     "completed, ",
     "created ",
@@ -44,6 +45,7 @@ const OPENINGS: &[&str] = &[
     "refused by the sandbox",
     "running]",
     "sandbox level ",
+    "stderr:]",
     "still running",
     "the time is up",
     "there are ",
@@ -81,9 +83,9 @@ pub(crate) fn escaped(line: &str) -> Cow<'_, str> {
 }
 
 /// The note about escaped lines in the shown output, and their number.
-pub(crate) fn escape_note(shown: &str) -> Option<(String, usize)> {
+pub(crate) fn escape_note<'a>(shown: impl IntoIterator<Item = &'a str>) -> Option<(String, usize)> {
     let is_escaped = |line: &&str| line.strip_prefix('\\').is_some_and(needs_escape);
-    let count = shown.lines().filter(is_escaped).count();
+    let count = shown.into_iter().flat_map(str::lines).filter(is_escaped).count();
     let lines = counted(count as u64, "line");
     let look = if count == 1 { "looks" } else { "look" };
     let note = format!("{lines} of output that {look} like a note got a \\ in front");

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::content::Content;
@@ -98,14 +98,8 @@ impl WritablePath {
                 _ => Ok((Content::link(target), SYMLINK_MODE)),
             };
         }
-        let lost = |errno| NotKept::Unreadable(errno);
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = open_beneath::open(self.root.handle(), &self.relative, flags, Mode::empty());
-        let file = file.map_err(lost)?;
-        let stat = rustix::fs::fstat(&file).map_err(lost)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
-            || (stat.st_size == 0 && is_virtual(&file))
-        {
+        let (file, stat) = self.open()?;
+        if stat.st_size == 0 && is_virtual(&file) {
             return Err(NotKept::NoFile);
         }
         let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
@@ -120,13 +114,16 @@ impl WritablePath {
         }
     }
 
-    /// Opens the file for reading; `None` if there is no regular file.
-    pub(super) fn open(&self) -> Option<OwnedFd> {
+    /// Opens the regular file for reading.
+    pub(super) fn open(&self) -> Result<(OwnedFd, Stat), NotKept> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = open_beneath::open(self.root.handle(), &self.relative, flags, Mode::empty());
-        let file = file.ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
-        (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(file)
+        let file = file.map_err(NotKept::Unreadable)?;
+        let stat = rustix::fs::fstat(&file).map_err(NotKept::Unreadable)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok((file, stat)),
+            _ => Err(NotKept::NoFile),
+        }
     }
 
     /// The files and directories beneath a directory, at most `most`, and whether these are all. Symlinks are

@@ -343,7 +343,7 @@ fn answer(
     if text.is_empty() && notes.is_empty() {
         text.push_str("[no new output]\n");
     }
-    let escaped = escape_note(&text);
+    let escaped = escape_note([text.as_str()]);
     let refused = job.refusals();
     let refusals = refusals::notes(&refused, &text, job.directory(), refusals::MAX_LINES);
     text.extend(left.notes().map(bracketed));

@@ -84,7 +84,7 @@ impl Tool for KillShell {
         let changes = Changes::of_job(cx, &job)?;
         let mut text = format!("Ended {}: {ended}. {output}", job.id());
         text.extend(masked_note(masked).map(bracketed));
-        text.extend(escape_note(&last.text).map(|(note, _)| bracketed(note)));
+        text.extend(escape_note([last.text.as_str()]).map(|(note, _)| bracketed(note)));
         text.push_str(&changes.text());
         let reply = Reply::new(text).with("status", now.status.name()).with("ended", now.killed);
         Ok(reply.with_all(changes.facts()))

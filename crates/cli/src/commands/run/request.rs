@@ -36,7 +36,7 @@ const APPROVE_SHAPE: &str = r#"An answer is {"approve": "a1", "answer": "yes"}, 
 /// Characters of a message to the agent.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// A line that is not understood: the field that names what it is about, its value, and the error.
+/// A line that cannot be parsed: the field that identifies it, the value of that field, and the error.
 pub(super) type Misunderstood = (&'static str, Value, Error);
 
 impl Message {

@@ -68,13 +68,15 @@ impl Report {
             false => whole_characters(log, secrets, written),
         };
         let read_to = end(job, now.written);
-        let (shown, masked) = show(job, secrets, read_to, options);
+        let output = show(job, secrets, read_to, options);
         let errors = job
             .errors()
             .zip(now.errors_written)
             .map(|(errors, written)| show(&errors, secrets, end(&errors, written), options));
-        let masked = masked + errors.as_ref().map_or(0, |(_, masked)| *masked);
-        let is_binary = looks_binary(job) || job.errors().is_some_and(|log| looks_binary(&log));
+        let streams = || [Some(&output), errors.as_ref()].into_iter().flatten();
+        let masked = streams().map(|stream| stream.masked).sum();
+        let is_binary = streams().any(|stream| stream.is_binary);
+        let escaped = escape_note(streams().map(|stream| stream.shown.text.as_str()));
         let left = if now.all_exited { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
         let left_by_shell = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
@@ -90,17 +92,13 @@ impl Report {
         if is_binary {
             notes.push("binary output: only its beginning is shown".to_owned());
         }
-        let errors = errors.map(|(errors, _)| errors);
-        let all_text =
-            [shown.text.as_str(), errors.as_ref().map_or("", |errors| &errors.text)].concat();
-        let escaped = escape_note(&all_text);
         notes.extend(escaped.iter().map(|(note, _)| note.clone()));
         let directory = started.directory.clone();
         Report {
             started,
             now,
-            shown,
-            errors,
+            shown: output.shown,
+            errors: errors.map(|errors| errors.shown),
             exit_one_answers,
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             read_to,
@@ -261,15 +259,12 @@ impl Report {
 
     /// The output of the command, stderr behind stdout if they are shown apart.
     fn output(&self) -> String {
-        let no_output = || "[no output]\n".to_owned();
-        let shown = |part: &ExcerptShown| match part.text.is_empty() {
-            true => no_output(),
-            false => part.text.clone(),
-        };
         match &self.errors {
-            None => shown(&self.shown),
-            Some(errors) if errors.text.is_empty() => shown(&self.shown),
-            Some(errors) => format!("{}[stderr:]\n{}", self.shown.text, errors.text),
+            Some(errors) if !errors.text.is_empty() => {
+                format!("{}{}{}", self.shown.text, bracketed("stderr:"), errors.text)
+            }
+            _ if self.shown.text.is_empty() => bracketed("no output"),
+            _ => self.shown.text.clone(),
         }
     }
 
@@ -369,18 +364,28 @@ impl Report {
     }
 }
 
-/// An excerpt of a stream, and how many values in it were masked. Binary output shows its beginning only.
+/// The shown part of a stream.
+struct ShownStream {
+    shown: ExcerptShown,
+    /// Number of masked values.
+    masked: usize,
+    is_binary: bool,
+}
+
+/// Makes the excerpt of a stream. Binary output shows its beginning only.
 fn show(
     log: &dyn OutputLog,
     secrets: &Secrets,
     end: u64,
     mut options: ExcerptOptions,
-) -> (ExcerptShown, usize) {
-    if looks_binary(log) {
+) -> ShownStream {
+    let is_binary = looks_binary(log);
+    if is_binary {
         (options.whole_chars, options.chars) = (super::BINARY_CHARS, super::BINARY_CHARS);
         options.line_chars = options.line_chars.min(super::BINARY_CHARS / 4);
     }
-    excerpt(log, secrets, 0..end, options)
+    let (shown, masked) = excerpt(log, secrets, 0..end, options);
+    ShownStream { shown, masked, is_binary }
 }
 
 /// The answer to a call that does not wait.
