@@ -42,7 +42,7 @@ impl Terminal {
             let m = if parts.is_over() { "" } else { "[m]ore, " };
             let line = prompt(
                 &format!(
-                    "Allow? {m}[y]es, for this [s]ession, {a}{d}[n]o, {v}or no with a word to the agent (n …): "
+                    "Allow? {m}[y]es, for this [s]ession, {a}{d}[n]o, {v}or no with a message to the agent (n …): "
                 ),
                 input,
             )?;
@@ -79,13 +79,13 @@ impl Terminal {
         let Some(file) = &self.rules else { return Ok(false) };
         let shown = output::plain(&file.display().to_string());
         let mut text =
-            format!("\nTo be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));
-        text += "It is about:\n";
+            format!("\nThis would be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));
+        text += "It applies to:\n";
         for covers in proposal.covers() {
             text += &format!("  {}\n", output::plain(covers));
         }
         say(&text)?;
-        let meant = prompt("Add it? [y]es, or anything else to answer anew: ", input)?;
+        let meant = prompt("Add it? [y]es, or anything else to choose another answer: ", input)?;
         if !meant.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")) {
             return Ok(false);
         }
@@ -117,7 +117,7 @@ impl Parts {
         let mut text = self.colours.paint(&part);
         if !self.is_over() {
             let lines: usize = self.left.iter().map(|part| part.lines().count()).sum();
-            text += &format!("[{lines} more lines are not shown; m shows the next]\n");
+            text += &format!("[{lines} more lines are not shown; m shows the next part]\n");
         }
         text
     }

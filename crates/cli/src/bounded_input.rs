@@ -49,14 +49,17 @@ pub(crate) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
 pub(crate) fn read_all(input: impl Read) -> io::Result<Result<Vec<u8>, Error>> {
     let mut bytes = Vec::new();
     input.take(MAX_CALL_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(if bytes.len() > MAX_CALL_BYTES { Err(too_long("more")) } else { Ok(bytes) })
+    Ok(if bytes.len() > MAX_CALL_BYTES { Err(too_long(None)) } else { Ok(bytes) })
 }
 
-/// The error for a call of so many bytes.
-pub(crate) fn too_long(bytes: impl std::fmt::Display) -> Error {
-    let message = format!("the call has {bytes} bytes; at most {MAX_CALL_BYTES} are taken");
+/// The error for a call that is too long. `bytes` is its length, if known.
+pub(crate) fn too_long(bytes: Option<u64>) -> Error {
+    let message = match bytes {
+        Some(bytes) => format!("the call has {bytes} bytes; the limit is {MAX_CALL_BYTES}"),
+        None => format!("the call has more than {MAX_CALL_BYTES} bytes"),
+    };
     Error::new(ErrorKind::Limit, message)
-        .hint("Nothing was done. Make the change in smaller parts, with Edit for instance.")
+        .hint("Nothing was done. Make the change in smaller parts,for example with Edit.")
 }
 
 /// Reads on to the end of the line; answers how many bytes that were.

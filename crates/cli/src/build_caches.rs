@@ -23,7 +23,7 @@ pub(crate) fn cache(tool: &str) -> Result<&'static [&'static str], String> {
     let found = CACHES.iter().find(|(name, _)| *name == tool);
     found.map(|(_, paths)| *paths).ok_or_else(|| {
         let names: Vec<&str> = CACHES.iter().map(|(name, _)| *name).collect();
-        format!("no caches are known for {tool:?}; there are: {}", names.join(", "))
+        format!("no caches are known for {tool:?}; known tools: {}", names.join(", "))
     })
 }
 

@@ -25,16 +25,16 @@ pub(crate) struct Config {
     /// What file tools may do outside the roots: `read`, `ask` or `deny`. The default depends on the
     /// [profile](profiles.md). Writing there [asks](design/paths-outside-the-workspace.md). `--outside` overrides it.
     outside: Option<String>,
-    /// The [tools](profiles.md#choosing-tools) that there are; others are neither listed nor callable. `--tools` overrides it.
+    /// The available [tools](profiles.md#choosing-tools); others are neither listed nor callable. `--tools` overrides it.
     pub(crate) tools: Option<Vec<String>>,
-    /// Tools that are left out. `--no-tools` adds to it.
+    /// Tools to exclude. `--no-tools` adds to it.
     #[serde(default)]
     pub(crate) no_tools: Vec<String>,
     /// Calls must give absolute paths, and replies show absolute paths.
     #[serde(default)]
     pub(crate) absolute_paths: bool,
-    /// Hard links of a changed file: `break` gives the changed name a new file, `write_through` writes in place, through
-    /// names elsewhere too.
+    /// Hard links of a changed file: `break` gives the changed name a new file, `write_through` writes in place, so
+    /// that all names have the new content.
     #[serde(default)]
     hard_links: HardLinksWord,
     /// More [protected files](protected-and-hidden.md): path patterns; `*` matches within one component.
@@ -82,7 +82,7 @@ pub(crate) struct Config {
     index_files: Option<u64>,
     /// Size limit of an index in MB. 0 turns indexing off.
     index_megabytes: Option<u64>,
-    /// Directories watched for changes. The default is half of the user's inotify limit.
+    /// Maximum number of directories watched for changes. The default is half of the user's inotify limit.
     index_watches: Option<usize>,
 }
 
@@ -232,7 +232,7 @@ impl Config {
         }
         config.protection().map_err(at)?;
         if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
-            return Err(at("project_rules is a relative path; write where it begins".to_owned()));
+            return Err(at("project_rules is a relative path; write an absolute path".to_owned()));
         }
         config.sandbox().map_err(at)?;
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
@@ -244,7 +244,7 @@ impl Config {
 fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String> {
     match value {
         Some(value) if value < least => {
-            Err(format!("{name} = {value} is too little; at least {least}"))
+            Err(format!("{name} = {value} is too small; use at least {least}"))
         }
         _ => Ok(()),
     }
@@ -299,13 +299,13 @@ mod tests {
         for (text, expected) in [
             ("profil = \"open\"", "unknown field `profil`"),
             ("\n\nprofile = open", "line 3"),
-            ("profile = \"openn\"", "no profile `openn`; there are: read-only"),
-            ("outside = \"write\"", "outside is read, ask or deny, not `write`"),
+            ("profile = \"openn\"", "unknown profile `openn`; available: read-only"),
+            ("outside = \"write\"", "`outside` must be read, ask or deny, not `write`"),
             ("reply_chars = 10", "at least 2000"),
             ("reply_chars = -1", "invalid value"),
-            ("protect = [\"a//b\"]", "is no pattern"),
+            ("protect = [\"a//b\"]", "is not a pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),
-            ("allow_hidden = [\"src\"]", "src is not hidden"),
+            ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {
             let error = parse(text).unwrap_err();

@@ -29,7 +29,10 @@ pub(crate) fn places(opened: &[String]) -> Result<Vec<PathBuf>, String> {
     for word in opened {
         let path = opened_path(word, home.as_deref());
         if !places.remove(&path) {
-            return Err(format!("allow_hidden: {} is not hidden by itself", path.display()));
+            return Err(format!(
+                "allow_hidden: {} is not in the list of hidden paths",
+                path.display()
+            ));
         }
     }
     Ok(places.into_iter().collect())
@@ -148,6 +151,6 @@ mod tests {
         for word in [".npmrc", "~/.npmrc", "/home/me/.npmrc"] {
             assert_eq!(opened_path(word, home), Path::new("/home/me/.npmrc"));
         }
-        assert!(places(&["src".to_owned()]).unwrap_err().contains("is not hidden"));
+        assert!(places(&["src".to_owned()]).unwrap_err().contains("is not in the list"));
     }
 }

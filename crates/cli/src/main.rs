@@ -6,7 +6,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "a door reads its arguments, its environment and its input, and tells the library"
+    reason = "the command line reads its arguments, environment and input, and passes them to the library"
 )]
 
 mod approve;

@@ -94,8 +94,8 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
     for change in recovered {
         let did = match &change.outcome {
             RecoveryOutcome::Finished => "was finished".to_owned(),
-            RecoveryOutcome::Reverted => "was taken back".to_owned(),
-            RecoveryOutcome::Failed(error) => format!("is still to be settled: {error}"),
+            RecoveryOutcome::Reverted => "was reverted".to_owned(),
+            RecoveryOutcome::Failed(error) => format!("could not be finished or reverted: {error}"),
         };
         let mut text = format!(
             "{WARNING}note{WARNING:#}: a change by {} that a crash had interrupted {}\n",
@@ -104,7 +104,7 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
         );
         for path in &change.left_alone {
             let path = visible_name(path.as_os_str().as_encoded_bytes());
-            let _ = writeln!(text, "  {path} was changed since, and left as it is");
+            let _ = writeln!(text, "  {path} was changed since and was not touched");
         }
         let _ = anstream::stderr().write_all(text.as_bytes());
     }

@@ -71,9 +71,7 @@ fn text(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let read = File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if read as u64 > MAX_BYTES {
-        return Err(std::io::Error::other(format!(
-            "a file of rules has at most {MAX_BYTES} bytes"
-        )));
+        return Err(std::io::Error::other(format!("a rules file has at most {MAX_BYTES} bytes")));
     }
     Ok(text)
 }

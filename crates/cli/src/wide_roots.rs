@@ -40,26 +40,25 @@ fn warning(root: &Path, read_only: bool, homes: &[PathBuf]) -> Option<String> {
     let is_system = SYSTEM.iter().any(|top| root.starts_with(top))
         || SYSTEM_TOPS.iter().any(|top| root == Path::new(top));
     let what = if root.parent().is_none() {
-        "is the whole machine".to_owned()
+        "is the whole file system".to_owned()
     } else if homes.iter().any(|home| home == root) {
         "is a home directory".to_owned()
     } else if let Some(home) = homes.iter().find(|home| home.starts_with(root)) {
-        format!("holds the home directory {}", home.display())
+        format!("contains the home directory {}", home.display())
     } else if is_system {
-        "is a directory of the system".to_owned()
+        "is a system directory".to_owned()
     } else {
         return None;
     };
     let means = match read_only {
-        true => "read everything in it but the known places of keys, private files too",
+        true => "read everything in it except known key files, also private files",
         false => {
-            "read and change everything in it but the known places of keys: shell profiles and settings \
-             that run code too"
+            "read and change everything in it except known key files, also shell profiles and settings that run code"
         }
     };
     let root = root.display();
     Some(format!(
-        "the root {root} {what}. Tools and commands may {means}. Choose the directory of the project: --root DIR"
+        "the root {root} {what}. Tools and commands may {means}. Choose a project directory with --root DIR"
     ))
 }
 
@@ -72,11 +71,11 @@ mod tests {
         let homes = [PathBuf::from("/home/me"), PathBuf::from("/root")];
         let warned = |root: &str| warning(Path::new(root), false, &homes);
         for (root, what) in [
-            ("/", "is the whole machine"),
+            ("/", "is the whole file system"),
             ("/home/me", "is a home directory"),
-            ("/home", "holds the home directory /home/me"),
-            ("/etc/nginx", "is a directory of the system"),
-            ("/usr", "is a directory of the system"),
+            ("/home", "contains the home directory /home/me"),
+            ("/etc/nginx", "is a system directory"),
+            ("/usr", "is a system directory"),
         ] {
             let warning = warned(root).unwrap();
             assert!(warning.contains(&format!("the root {root} {what}")), "{warning}");

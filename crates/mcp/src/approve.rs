@@ -124,7 +124,9 @@ impl Page {
             text += &match parts[part + 1..].iter().map(|part| part.lines().count()).sum() {
                 0_usize => "]\n".to_owned(),
                 lines => {
-                    format!("; {lines} more lines are not shown: answer `more` for the next]\n")
+                    format!(
+                        "; {lines} more lines are not shown: answer `more` for the next part]\n"
+                    )
                 }
             };
         }
@@ -151,7 +153,7 @@ pub(crate) fn input_request(page: &Page) -> Option<InputRequest> {
 pub(crate) fn input_answer(response: &Value) -> Chosen {
     match serde_json::from_value(response.clone()) {
         Ok(result) => chosen(&result),
-        Err(_) => Chosen::Answer(Answer::Deny("The answer was not understood.".to_owned())),
+        Err(_) => Chosen::Answer(Answer::Deny("The answer could not be parsed.".to_owned())),
     }
 }
 

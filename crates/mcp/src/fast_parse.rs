@@ -14,10 +14,10 @@ const HEAD_BYTES: usize = 256;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallLine {
-    #[expect(dead_code, reason = "it must be there and right")]
+    #[expect(dead_code, reason = "it must be present and valid")]
     jsonrpc: JsonRpcVersion2_0,
     id: RequestId,
-    #[expect(dead_code, reason = "it must be there and right")]
+    #[expect(dead_code, reason = "it must be present and valid")]
     method: CallToolRequestMethod,
     params: CallToolRequestParams,
 }

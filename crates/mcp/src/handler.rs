@@ -143,7 +143,7 @@ impl Handler {
                     None | Some(Opened::Void) => None,
                     Some(Opened::Question(asked)) => Some(asked),
                     Some(Opened::Forged) => {
-                        let message = "requestState is not what this server gave for this call";
+                        let message = "requestState was not issued by this server for this call";
                         return Err(ErrorData::invalid_params(message, None));
                     }
                 };

@@ -51,7 +51,7 @@ pub struct HttpOptions {
 
 /// A socket that listens.
 #[derive(Debug)]
-#[allow(clippy::disallowed_types, reason = "a door listens")]
+#[allow(clippy::disallowed_types, reason = "the transport listens")]
 pub enum Listener {
     /// On an address of this machine.
     Tcp(std::net::TcpListener),
@@ -226,7 +226,7 @@ impl Listener {
                 match address.ip().is_loopback() {
                     true => Ok(Some(address.port())),
                     false => Err(io::Error::other(format!(
-                        "{address} can be reached from other machines, and nothing is encrypted"
+                        "{address} can be reached from other machines without encryption"
                     ))),
                 }
             }

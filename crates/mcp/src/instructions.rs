@@ -23,13 +23,12 @@ pub(crate) fn instructions(roots: &[String], runtime: &Runtime) -> String {
     if changes {
         text += "Every change is atomic, ";
         text +=
-            if has("Undo") { "kept in a journal and can be taken back with Undo; " } else { "" };
-        text += "bytes that were not meant to change do not. ";
+            if has("Undo") { "recorded in a journal and can be reverted with Undo; " } else { "" };
+        text += "all other bytes stay unchanged. ";
     }
-    text += "Paths are relative to the first of these directories, or absolute; the file tools reach nothing outside \
-             them. A reply says what was left out and which call gets it; an error says what to do next.";
+    text += "Paths are relative to the first of these directories, or absolute; files outside them are not changed without approval. A reply says what was omitted and which call gets it; an error says what to do next.";
     text +=
         if edits { " Edit needs no Read first when old_string is exact and unique." } else { "" };
-    text += if writes { " Write over a file needs all of it to have been read." } else { "" };
+    text += if writes { " Read a whole file before overwriting it with Write." } else { "" };
     text
 }

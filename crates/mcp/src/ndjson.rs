@@ -128,8 +128,7 @@ fn not_understood(line: &[u8], error: &serde_json::Error) -> Value {
 }
 
 fn too_long(bytes: usize) -> Value {
-    let message =
-        format!("the line has {bytes} bytes, more than the {MAX_MESSAGE_BYTES} that are taken");
+    let message = format!("the line has {bytes} bytes, more than the {MAX_MESSAGE_BYTES} allowed");
     failure(Value::Null, -32600, &message)
 }
 

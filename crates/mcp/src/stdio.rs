@@ -39,7 +39,7 @@ pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeE
 }
 
 /// The same on a connected socket, for one client.
-#[allow(clippy::disallowed_types, reason = "a door is given its streams")]
+#[allow(clippy::disallowed_types, reason = "the transport receives its streams")]
 pub fn serve_socket(
     runtime: Runtime,
     options: ServeOptions,

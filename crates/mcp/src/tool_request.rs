@@ -37,7 +37,7 @@ impl Request {
             return Err(invalid("params is not an object"));
         };
         if params.contains_key("_meta") {
-            return Err(invalid("_meta is not an object of the protocol's form"));
+            return Err(invalid("_meta is not valid for this protocol"));
         }
         Ok(Request {
             tool: field(&mut params, "name")?.ok_or_else(|| invalid("name is missing"))?,

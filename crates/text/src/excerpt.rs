@@ -203,8 +203,8 @@ fn chars(line: &str) -> usize {
 fn write_gap(text: &mut String, lines: u64) {
     let _ = match lines {
         0 => Ok(()),
-        1 => writeln!(text, "[1 line left out]"),
-        lines => writeln!(text, "[{lines} lines left out]"),
+        1 => writeln!(text, "[1 line omitted]"),
+        lines => writeln!(text, "[{lines} lines omitted]"),
     };
 }
 
@@ -258,16 +258,16 @@ mod tests {
         assert!(shown.text.contains(expected), "{}", shown.text);
         assert!(shown.text.starts_with("line 1\n") && shown.text.ends_with("line 100000\n"));
         assert!(!shown.text.contains("0 errors"));
-        assert!(shown.text.contains("lines left out]\nline 49999\n"), "{}", shown.text);
+        assert!(shown.text.contains("lines omitted]\nline 49999\n"), "{}", shown.text);
     }
 
     #[test]
     fn the_caller_can_choose_the_number_of_lines() {
         let lines = || (1..=9).map(|number| number.to_string());
         let options = ExcerptOptions { head_lines: Some(2), ..OPTIONS };
-        assert_eq!(excerpt(options, lines()).text, "1\n2\n[7 lines left out]\n");
+        assert_eq!(excerpt(options, lines()).text, "1\n2\n[7 lines omitted]\n");
         let options = ExcerptOptions { tail_lines: Some(1), ..OPTIONS };
-        assert_eq!(excerpt(options, lines()).text, "[8 lines left out]\n9\n");
+        assert_eq!(excerpt(options, lines()).text, "[8 lines omitted]\n9\n");
         let options = ExcerptOptions { head_lines: Some(1), tail_lines: Some(8), ..OPTIONS };
         assert_eq!(excerpt(options, lines()).left_out, 0);
     }
@@ -279,7 +279,7 @@ mod tests {
         excerpt.skip(7);
         excerpt.line("last");
         let shown = excerpt.finish();
-        assert_eq!(shown.text, "first\n[7 lines left out]\nlast\n");
+        assert_eq!(shown.text, "first\n[7 lines omitted]\nlast\n");
         assert_eq!((shown.lines, shown.left_out), (9, 7));
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         text += &line(decision);
     }
     if total == 0 {
-        text += "Nothing was decided here yet.\n";
+        text += "No decisions are recorded here yet.\n";
     } else if decisions.len() < total {
         let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", decisions.len());
     }

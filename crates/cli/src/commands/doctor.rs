@@ -116,8 +116,8 @@ fn configuration(common: &Common) -> Result<String, String> {
     let file = file.or_else(|| Some(config::directory()?.join("config.toml")));
     Ok(match file {
         Some(file) if file.exists() => file.display().to_string(),
-        Some(file) => format!("none; it would be {}", file.display()),
-        None => "none, and there is no home for one".to_owned(),
+        Some(file) => format!("none; the default path is {}", file.display()),
+        None => "none; the home directory is unknown".to_owned(),
     })
 }
 
@@ -134,7 +134,7 @@ fn outside(common: &Common) -> Result<String, String> {
 /// Where the journal is, and how large. A problem, if decisions cannot be logged there.
 fn journal(common: &Common, runtime: &Runtime) -> Result<String, String> {
     let state = common.state.clone().or_else(config::state_directory);
-    let state = state.ok_or("there is no place for it; name one with --state")?;
+    let state = state.ok_or("the state directory is unknown; set it with --state")?;
     if let Some(problem) = environment::state_problem(&state) {
         return Err(problem);
     }
@@ -197,12 +197,12 @@ fn indexes(runtime: &Runtime) -> Result<String, String> {
 /// Which files of the user are run for the environment of commands.
 fn login_shell() -> String {
     let (Some(shell), Some(home)) = (super::login_shell(), config::home()) else {
-        return "none; commands have the environment of the server".to_owned();
+        return "none; commands inherit the environment of the server".to_owned();
     };
     let files = login_files(&shell, &home).into_iter().filter(|file| file.exists());
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
     let runs = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
-    format!("{} runs {runs} for a server, where nothing can be written", shell.display())
+    format!("{} runs {runs} for each server, in a read-only sandbox", shell.display())
 }
 
 /// The clients that have the entry, each with the file that it is in.

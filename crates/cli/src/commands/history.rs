@@ -32,8 +32,8 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
     let mut text = String::new();
     for change in &history {
         let undone = match (change.undone, change.undone_in_part) {
-            (true, _) => format!("  {WARNING}taken back{WARNING:#}"),
-            (false, true) => format!("  {WARNING}taken back in part{WARNING:#}"),
+            (true, _) => format!("  {WARNING}undone{WARNING:#}"),
+            (false, true) => format!("  {WARNING}partly undone{WARNING:#}"),
             (false, false) => String::new(),
         };
         let lines = match change.only_ignored {
@@ -52,7 +52,7 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         );
     }
     if total == 0 {
-        text += "No change was made here yet.\n";
+        text += "No changes are recorded here yet.\n";
     } else if history.len() < total {
         let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", history.len());
     }
@@ -123,7 +123,7 @@ pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<Exit
     match last {
         Some(undo) => revert(common, runtime, json!({"id": undo.id}), "Redo", yes),
         None => {
-            let error = Error::new(ErrorKind::NotFound, "there is no undo to take back")
+            let error = Error::new(ErrorKind::NotFound, "there is nothing to redo")
                 .hint("`toolcrib log` lists the changes.");
             fail(common, error)
         }

@@ -40,7 +40,7 @@ fn build(common: &Common, runtime: &Runtime) -> Result<Vec<RootIndex>, Error> {
         let built = scope.spawn(|| runtime.build_indexes());
         while !built.is_finished() {
             std::thread::sleep(PROGRESS_INTERVAL);
-            let _ = write!(io::stderr(), "\r{} files in the index", runtime.indexed_files());
+            let _ = write!(io::stderr(), "\r{} files indexed", runtime.indexed_files());
         }
         let _ = write!(io::stderr(), "\r{:40}\r", "");
         built.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -52,18 +52,18 @@ pub(super) fn sentence(root: &RootIndex) -> String {
     let RootIndex { files, status, .. } = root;
     let path = visible_name(root.root.as_os_str().as_encoded_bytes());
     let known = match status.files {
-        0 => "none in the index".to_owned(),
-        known => format!("{known} in the index, {}", size(status.bytes)),
+        0 => "none indexed".to_owned(),
+        known => format!("{known} indexed, {}", size(status.bytes)),
     };
     let mut notes = String::new();
     if let Some(took) = status.built_in {
         notes += &format!(", built in {:.1} s", took.as_secs_f64());
     }
     if status.full {
-        notes += "; there was no room for the others (index_megabytes)";
+        notes += "; the size limit is reached (index_megabytes)";
     }
     if !root.is_wanted {
-        notes += "; searches keep none of so few files (index_files)";
+        notes += "; too few files for an index (index_files)";
     }
     format!("{path}: {files} files, {known}{notes}")
 }

@@ -108,7 +108,7 @@ fn plan(
     }
     let Some(Exclusive { file, form, settings, .. }) = client.exclusive(places, &text) else {
         return Err(format!(
-            "{} has no setting that switches off its own tools. Without --exclusive, the entry is written. See \"Use \
+            "{} has no setting that switches off its own tools. Run the command without --exclusive. See \"Use \
              only Toolcrib's tools\" in {}.",
             client.title(),
             client.page()

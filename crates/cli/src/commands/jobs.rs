@@ -26,7 +26,7 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
     if let Some(other) = running.filter(|command| !yes && !is_of_this_workspace(common, command)) {
         let about = format!("{id} belongs to another workspace: {}", owner(&other));
         if !io::stdin().is_terminal() || !output::for_people(common) {
-            output::usage_error(&format!("{about}. --yes ends it all the same"));
+            output::usage_error(&format!("{about}. Use --yes to end it anyway"));
             return Ok(ExitCode::FAILURE);
         }
         let question = format!("{about}, running {}. End it?", first_line(&other));
@@ -55,7 +55,7 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
 fn list(running: &[RunningCommand]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if running.is_empty() {
-        return writeln!(stdout, "No command runs.");
+        return writeln!(stdout, "No commands are running.");
     }
     for command in running {
         let names: Vec<String> =
@@ -66,7 +66,7 @@ fn list(running: &[RunningCommand]) -> io::Result<()> {
         let first = first_line(command);
         let directory = visible_name(command.directory.as_os_str().as_encoded_bytes());
         writeln!(stdout, "{}  {age} s  {directory}  {first}", command.id)?;
-        writeln!(stdout, "    {}; runs {}", owner(command), names.join(", "))?;
+        writeln!(stdout, "    {}; processes: {}", owner(command), names.join(", "))?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(crate) fn check(common: &Common, file: &Path) -> Result<ExitCode, String> {
         Ok(rules) if people => {
             let count = rules.count();
             let s = if count == 1 { "" } else { "s" };
-            format!("{}: {count} rule{s}, each as it should be", file.display())
+            format!("{}: {count} rule{s}, OK", file.display())
         }
         Ok(rules) => json!({"valid": true, "rules": rules.count()}).to_string(),
         Err(error) if people => return Err(error.clone()),
@@ -126,7 +126,7 @@ fn for_people(explanation: &Explanation) -> String {
         }
     }
     for why_not in explanation.commands.iter().filter_map(|seen| seen.unparsed.as_ref()) {
-        let _ = writeln!(text, "is not understood: {}", output::plain(&why_not.reason));
+        let _ = writeln!(text, "not parsed: {}", output::plain(&why_not.reason));
     }
     for PartDecision { subject: about, decision, rule, why } in &explanation.bases {
         let line = format!("{about}: {why} ({rule})").replace('\n', "\\n");

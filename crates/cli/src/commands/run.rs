@@ -80,8 +80,8 @@ impl Door<'_> {
                 Some(Ok(Message::Approve(approve))) => {
                     let answered = match &self.approvals {
                         Some(approvals) => approvals.answer(&approve),
-                        None => Err(Error::invalid("there are no questions")
-                            .hint("`toolcrib run --approvals` asks them.")),
+                        None => Err(Error::invalid("approvals are not enabled")
+                            .hint("Start `toolcrib run --approvals` to enable them.")),
                     };
                     if let Err(error) = answered {
                         self.say("approve", approve.id.into(), &Err(error));
@@ -89,7 +89,7 @@ impl Door<'_> {
                 }
                 Some(Ok(Message::Cancel(id))) if self.running.cancel(&id) => {}
                 Some(Ok(Message::Cancel(id))) => {
-                    let error = Error::new(ErrorKind::NotFound, "no call of this id runs");
+                    let error = Error::new(ErrorKind::NotFound, "no call with this id is running");
                     self.say("cancel", id, &Err(error));
                 }
                 Some(Ok(Message::Call(request))) => self.submit(request, bytes, pool),
@@ -118,7 +118,7 @@ impl Door<'_> {
             self.running.remove(&request);
             let megabytes = MAX_PENDING_BYTES >> 20;
             let message = format!(
-                "too many calls are under way; {MAX_PENDING} and {megabytes} MiB are taken"
+                "too many calls are pending; the limit is {MAX_PENDING} calls and {megabytes} MiB"
             );
             let error = Error::new(ErrorKind::Limit, message)
                 .hint("Nothing was done. Wait for replies, and answer the open questions.");
@@ -172,7 +172,9 @@ impl Door<'_> {
 /// What a line asks for; nothing, if it is blank.
 fn understand(line: Line) -> Option<Result<Message, Misunderstood>> {
     match line {
-        Line::TooLong(bytes) => Some(Err(("id", Value::Null, bounded_input::too_long(bytes)))),
+        Line::TooLong(bytes) => {
+            Some(Err(("id", Value::Null, bounded_input::too_long(Some(bytes)))))
+        }
         Line::Whole(bytes) if bytes.trim_ascii().is_empty() => None,
         Line::Whole(bytes) => Some(Message::parse(&bytes)),
     }

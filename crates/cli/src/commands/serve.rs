@@ -57,7 +57,7 @@ fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
         state.map(|state| state.join("http-token"))
     };
     let file = args.token_file.clone().or_else(usual);
-    let file = file.ok_or("there is no place for the token; name one with --token-file")?;
+    let file = file.ok_or("the state directory is unknown; name a token file with --token-file")?;
     std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))
 }
 

@@ -21,6 +21,8 @@ pub(super) fn record(own: &[PathBuf]) {
     let elsewhere: Vec<PathBuf> = absolute.filter(|path| !is_usual(path)).collect();
     let Some(directory) = directory().filter(|_| !elsewhere.is_empty()) else { return };
     if let Err(error) = Registry::new(directory).record(&elsewhere) {
-        output::warning(&format!("other servers are not told what is this one's own: {error}"));
+        output::warning(&format!(
+            "the paths of this server are not hidden from other servers: {error}"
+        ));
     }
 }

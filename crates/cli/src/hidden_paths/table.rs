@@ -42,7 +42,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "hosts of repositories",
+        "repository hosts",
         &[
             ".netrc",
             ".authinfo",
@@ -336,7 +336,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "editors that keep tokens",
+        "editors that store tokens",
         &[
             ".config/Code/User/globalStorage",
             ".config/Code - Insiders/User/globalStorage",
@@ -406,7 +406,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "what was typed before",
+        "input histories",
         &[
             ".bash_history",
             ".bash_sessions",

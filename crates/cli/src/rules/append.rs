@@ -59,9 +59,7 @@ fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
     // In a file that has its rules in one list, `rule = […]`, nothing can be added behind it.
     match parse(&new) {
         Ok(rules) if rules.count() == before + added => Ok(Some(new)),
-        _ => {
-            Err("the rules in it are written so that none can be added; add it by hand".to_owned())
-        }
+        _ => Err("no rule can be appended to its format; add the rule by hand".to_owned()),
     }
 }
 
@@ -84,7 +82,7 @@ fn lock(directory: &Path) -> io::Result<File> {
             Ok(()) => return Ok(directory),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => {
-                return Err(io::Error::other("somebody else is changing it, and does not end"));
+                return Err(io::Error::other("another process has locked its directory"));
             }
             Err(TryLockError::WouldBlock) => std::thread::sleep(GLANCE),
         }

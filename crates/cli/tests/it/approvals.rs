@@ -192,7 +192,7 @@ fn a_question_without_an_answer_is_denied() {
     run.question();
     let reply = run.receive();
     let message = reply["error"]["message"].as_str().unwrap();
-    assert!(message.contains("no answer came: none came within 1 s"), "{message}");
+    assert!(message.contains("no answer came: timeout after 1 s"), "{message}");
     run.end();
     assert!(!top.path().join("ws/a.txt").exists());
 }

@@ -115,7 +115,7 @@ fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
     let question = asked["inputRequests"]["permission"]["params"]["message"].as_str().unwrap();
     assert!(question.contains("-one\n+two\n"), "it shows what would change: {question}");
     let rule = format!(
-        "Asked because the profile `cautious` asks before changing files of the workspace \
+        "Asked because the profile `cautious` asks before changing files in the workspace \
          (profile:cautious:write).\nTo allow it always, add this to rules.toml: decision = \
          \"allow\", kind = \"edit\", paths = [\"{}\"]\n",
         workspace.directory.path().canonicalize().unwrap().join("ws/a.txt").display()

@@ -99,7 +99,7 @@ fn an_answer_for_good_becomes_a_rule() {
         String::from_utf8(output.stdout).unwrap()
     };
     let back = bash("mkdir made", "a\\nno\\nn\\n");
-    assert!(back.contains("To be added to") && back.contains("[denied]"), "{back}");
+    assert!(back.contains("This would be added to") && back.contains("[denied]"), "{back}");
     assert_eq!(std::fs::read_to_string(&rules).unwrap(), mine, "not before it is meant");
     let always = bash("mkdir made", "a\\ny\\n");
     assert!(always.contains("`mkdir made` with just these words"), "{always}");
@@ -111,7 +111,7 @@ fn an_answer_for_good_becomes_a_rule() {
     let never = bash("touch x", "v use Write\\ny\\n");
     assert!(never.contains("the answer was no. use Write"), "{never}");
     let refused = bash("touch x y", "y\\n");
-    assert!(refused.contains("a rule of yours forbids it"), "{refused}");
+    assert!(refused.contains("your rule denies it"), "{refused}");
 }
 
 /// Names and rules show every invisible character; content keeps its emoji.

@@ -17,7 +17,7 @@ fn the_operator_sees_what_was_done_and_takes_it_back() {
     std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
     let content = || std::fs::read_to_string(workspace.join("a.txt")).unwrap();
     let run = |words: &[&str]| toolcrib(workspace, words, b"");
-    assert!(text(&run(&["log", "--text"]).stdout).contains("No change was made here yet."));
+    assert!(text(&run(&["log", "--text"]).stdout).contains("No changes are recorded here yet."));
     edit(workspace, "one", "two");
     edit(workspace, "two", "three");
 
@@ -79,7 +79,7 @@ fn the_operator_takes_back_one_path_or_all_since_a_change() {
 
     assert_eq!(run(&["undo", "--path", "a"]).0, Some(0));
     assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("2\n")));
-    assert!(run(&["log", "--text"]).1.contains("taken back in part"));
+    assert!(run(&["log", "--text"]).1.contains("partly undone"));
     assert_eq!(run(&["redo"]).0, Some(0));
     assert_eq!(says("a").as_deref(), Some("2\n"));
 

@@ -49,7 +49,7 @@ impl Guard {
     /// proxies in front of it, as in [`super::HttpOptions`]; the error is one that is not a name.
     pub fn new(token: Token, hosts: &[String], port: Option<u16>) -> Result<Self, String> {
         let names = Names::new(hosts, port)
-            .map_err(|name| format!("`{name}` is not a name of a host, or NAME:PORT"))?;
+            .map_err(|name| format!("`{name}` is not a host name or NAME:PORT"))?;
         Ok(Guard { token, names })
     }
 
@@ -59,19 +59,24 @@ impl Guard {
         if !bearer(headers).is_some_and(|given| self.token.is(given)) {
             return refuse(
                 StatusCode::UNAUTHORIZED,
-                "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve \
-                 names the file with the token when it starts.",
+                "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve prints the path of the token file when it starts.",
             );
         }
         // A target with a host in it would speak against the Host header.
         if target.scheme().is_some() || target.authority().is_some() {
-            return refuse(StatusCode::BAD_REQUEST, "Send the path alone as the target: /mcp.");
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "Send only the path /mcp as the request target.",
+            );
         }
         if target.path() != PATH {
             return refuse(StatusCode::NOT_FOUND, "MCP is at /mcp.");
         }
         if SINGLE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
-            return refuse(StatusCode::BAD_REQUEST, "A header that may come once came twice.");
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "A header that is allowed only once occurs twice.",
+            );
         }
         let Some(host) = headers.get(HOST) else {
             return refuse(StatusCode::BAD_REQUEST, "The Host header is missing.");
@@ -79,17 +84,16 @@ impl Guard {
         if !host.to_str().is_ok_and(|host| self.names.is_host(host)) {
             return refuse(
                 StatusCode::FORBIDDEN,
-                "The Host header is not a name of this server. Use the address that toolcrib serve \
-                 names when it starts, or start it with --allow-host.",
+                "The Host header is not a name of this server. Use the address that toolcrib serve prints when it starts, or start it with --allow-host.",
             );
         }
         let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
         if !origin.is_none_or(|origin| self.names.is_origin(origin)) {
-            return refuse(StatusCode::FORBIDDEN, "Requests from that Origin are not answered.");
+            return refuse(StatusCode::FORBIDDEN, "Requests from that Origin are refused.");
         }
         let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
         if !matches!(site, None | Some(b"none" | b"same-origin")) {
-            return refuse(StatusCode::FORBIDDEN, "Requests from other sites are not answered.");
+            return refuse(StatusCode::FORBIDDEN, "Requests from other sites are refused.");
         }
         // A page in a browser can send other types to anywhere without being asked.
         if request.method() == Method::POST && !is_json(headers) {

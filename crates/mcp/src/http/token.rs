@@ -34,7 +34,7 @@ impl fmt::Debug for Token {
 
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a token has at least {LEAST_CHARS} printable characters and no blank in it")
+        write!(f, "a token has at least {LEAST_CHARS} printable ASCII characters and no whitespace")
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn state_problem(state: &Path) -> Option<String> {
     let us = std::fs::metadata("/proc/self").ok()?.uid();
     let shown = visible_name(state.as_os_str().as_encoded_bytes());
     if about.is_symlink() {
-        return Some(format!("{shown} is a symlink: another directory can take its place"));
+        return Some(format!("{shown} is a symlink; use the directory itself"));
     }
     if !about.is_dir() {
         return Some(format!("{shown} is not a directory"));
@@ -44,7 +44,10 @@ pub(super) fn state_problem(state: &Path) -> Option<String> {
     }
     let others = about.mode() & 0o022;
     (others != 0).then(|| {
-        format!("{shown} can be written by others (mode {:o}): chmod go-w", about.mode() & 0o7777)
+        format!(
+            "{shown} can be written by other users (mode {:o}); run chmod go-w on it",
+            about.mode() & 0o7777
+        )
     })
 }
 
@@ -58,7 +61,7 @@ fn mounts_within(roots: &[PathBuf], mounts: &[PathBuf]) -> Vec<String> {
         .take(NAMED)
         .map(|mount| {
             let mount = visible_name(mount.as_os_str().as_encoded_bytes());
-            format!("{mount} is a mount inside a root: tools and commands write through it.")
+            format!("{mount} is a mount inside a root: tools and commands can write to it.")
         })
         .collect();
     if within.len() > NAMED {
@@ -71,7 +74,7 @@ fn home_within(roots: &[PathBuf], home: &Path) -> Option<String> {
     let root = roots.iter().find(|root| home.starts_with(root))?;
     let root = visible_name(root.as_os_str().as_encoded_bytes());
     Some(format!(
-        "The home is inside the root {root}: files that shells, editors and desktops run at their start can be written. Choose a project's directory as root."
+        "The home directory is inside the root {root}: tools can write files that shells, editors and desktops run at startup. Choose a project directory as root."
     ))
 }
 
@@ -105,7 +108,7 @@ mod tests {
         let list = b"21 1 0:1 / / rw - ext4 d rw\n22 21 0:2 / /w rw - ext4 d rw\n23 22 0:3 / /w/a\\040b rw shared:1 - tmpfs t rw\n24 21 0:4 / /world rw - tmpfs t rw\n";
         let mounts = mount_points(list);
         let said = mounts_within(&["/w".into()], &mounts);
-        assert_eq!(said, ["/w/a b is a mount inside a root: tools and commands write through it."]);
+        assert_eq!(said, ["/w/a b is a mount inside a root: tools and commands can write to it."]);
         let many: Vec<PathBuf> = (0..30).map(|number| format!("/w/{number}").into()).collect();
         assert_eq!(mounts_within(&["/w".into()], &many).len(), NAMED + 1);
     }

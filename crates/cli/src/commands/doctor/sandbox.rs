@@ -19,16 +19,20 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
     }
     let got_out = checkup.attempts.iter().filter(|attempt| !attempt.blocked).count();
     if got_out > 0 {
-        writeln!(stdout, "NOT HELD: {got_out} of {} attempts got out.", checkup.attempts.len())?;
+        writeln!(
+            stdout,
+            "NOT CONFINED: {got_out} of {} escape attempts succeeded.",
+            checkup.attempts.len()
+        )?;
     }
     for attempt in &checkup.attempts {
-        let outcome = if attempt.blocked { "refused" } else { "GOT OUT" };
+        let outcome = if attempt.blocked { "blocked" } else { "ESCAPED" };
         let said = attempt.output.lines().next().unwrap_or_default();
         let said = visible_name(said.as_bytes());
         writeln!(stdout, "  {outcome}  {:<36} {said}", attempt.description)?;
     }
     for (title, sentences) in
-        [("Not enforced:", &checkup.missing), ("Why not more:", &checkup.reasons)]
+        [("Not enforced:", &checkup.missing), ("Why no higher level:", &checkup.reasons)]
     {
         if !sentences.is_empty() {
             writeln!(stdout, "{title}")?;
@@ -40,7 +44,7 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
     if !checkup.left_out.is_empty() {
         writeln!(
             stdout,
-            "Variables that commands do not get: {}.",
+            "Variables withheld from commands: {}.",
             visible_name(checkup.left_out.join(", ").as_bytes())
         )?;
     }

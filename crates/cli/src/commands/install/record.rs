@@ -25,7 +25,7 @@ pub(super) fn read(client: &str) -> Result<Vec<Written>, String> {
 
 /// Keeps a record, or drops one that is empty.
 pub(super) fn write(client: &str, written: &[Written]) -> Result<(), String> {
-    let file = file(client).ok_or("there is no state directory to note the change in")?;
+    let file = file(client).ok_or("the state directory, which records the change, is unknown")?;
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     if written.is_empty() {
         return match std::fs::remove_file(&file) {

@@ -86,7 +86,7 @@ fn split(file: &Path) -> Result<(&Path, String), String> {
     let root = file.ancestors().skip(1).find(|above| above.is_dir());
     let name = root.and_then(|root| Some((root, file.strip_prefix(root).ok()?.to_str()?)));
     name.map(|(root, name)| (root, name.to_owned()))
-        .ok_or_else(|| format!("{}: no directory above it exists", file.display()))
+        .ok_or_else(|| format!("{}: no parent directory exists", file.display()))
 }
 
 /// A runtime for one directory, with nothing protected: the user who typed the command means this file.

@@ -36,7 +36,7 @@ pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, 
             let entry = mapping.entry(&lines, name).ok_or_else(|| format!("it has no `{name}`"))?;
             Ok(set_field(&lines, &entry, field, value))
         }
-        _ => Err("only entries of a mapping at its top can be set".to_owned()),
+        _ => Err("only entries of a top-level mapping can be set".to_owned()),
     }
 }
 
@@ -112,7 +112,7 @@ fn find_mapping(lines: &[&str], key: &str) -> Result<Option<Mapping>, String> {
     let head = format!("{key}:");
     let Some(at) = lines.iter().position(|line| line.trim_end() == head) else {
         return match lines.iter().any(|line| line.starts_with(&head)) {
-            true => Err(format!("`{key}` in it is not written as lines of their own")),
+            true => Err(format!("`{key}` in it is not a block with one entry per line")),
             false => Ok(None),
         };
     };
@@ -124,7 +124,7 @@ fn find_mapping(lines: &[&str], key: &str) -> Result<Option<Mapping>, String> {
 
 fn refuse_other_yaml(text: &str) -> Result<(), String> {
     match text.contains('\t') || text.lines().any(|line| line == "---" || line.starts_with('%')) {
-        true => Err("it has YAML that this program does not edit (tabs, `---`, `%`)".to_owned()),
+        true => Err("it has YAML syntax that Toolcrib does not edit (tabs, `---`, `%`)".to_owned()),
         false => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use clap::{Arg, Command};
 pub(super) fn page(command: &mut Command) -> String {
     command.build();
     let mut page = super::generated("Command line");
-    page += "\nExit codes: 0 on success, 1 if the call failed (the reply says why), 2 if the command line was wrong.\n";
+    page += "\nExit codes: 0 on success, 1 if the call failed (the reply says why), 2 if the command line was invalid.\n";
     page += "\n`toolcrib call` prints text on a terminal and a JSON object otherwise. Every other command prints text, \
              or JSON with `--json`.\n";
     page += "\n## Global options\n";

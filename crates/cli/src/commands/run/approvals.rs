@@ -64,7 +64,7 @@ impl Approvals {
         let Some(question) = question.filter(|question| question.answer.is_none()) else {
             let id = visible_name(approve.id.as_bytes());
             return Err(Error::new(ErrorKind::NotFound, format!("there is no open question {id}"))
-                .hint("It was answered, its call was cancelled, or its time is over."));
+                .hint("It was answered, its call was cancelled, or it timed out."));
         };
         let message = approve.message.clone();
         let answer = match approve.answer.as_str() {
@@ -85,8 +85,8 @@ impl Approvals {
             }
             other => {
                 let other = visible_name(other.as_bytes());
-                let hint = format!("Answers are: {}.", question.answers().join(", "));
-                return Err(Error::invalid(format!("there is no answer {other}")).hint(hint));
+                let hint = format!("Valid answers: {}.", question.answers().join(", "));
+                return Err(Error::invalid(format!("unknown answer {other}")).hint(hint));
             }
         };
         question.answer = Some(answer);
@@ -103,7 +103,7 @@ impl Approvals {
 
     fn write(&self, rule: Option<&str>) -> Result<(), Error> {
         let (Some(rule), Some(file)) = (rule, &self.rules) else {
-            return Err(Error::invalid("no rule can answer this question for good")
+            return Err(Error::invalid("no rule can be added for this question")
                 .hint("Answer yes, session or no."));
         };
         rules::add(file, rule).map_err(|problem| Error::new(ErrorKind::Io, problem))
@@ -155,7 +155,7 @@ impl Approvals {
                 }
                 None if left.is_some_and(|left| left.is_zero()) => {
                     let seconds = self.deadline.as_secs();
-                    Answer::Unanswered(format!("none came within {seconds} s"))
+                    Answer::Unanswered(format!("timeout after {seconds} s"))
                 }
                 None => {
                     let pause = left.map_or(CANCEL_INTERVAL, |left| left.min(CANCEL_INTERVAL));

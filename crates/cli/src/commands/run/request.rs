@@ -49,9 +49,11 @@ impl Message {
                     .map_err(|error| ("approve", id, error.hint(APPROVE_SHAPE))),
                 None => Message::from_fields(fields),
             },
-            Ok(_) => {
-                Err(("id", Value::Null, Error::invalid("the line is no JSON object").hint(SHAPE)))
-            }
+            Ok(_) => Err((
+                "id",
+                Value::Null,
+                Error::invalid("the line is not a JSON object").hint(SHAPE),
+            )),
             Err(error) => Err(("id", Value::Null, error.hint(SHAPE))),
         }
     }
@@ -75,7 +77,7 @@ impl Request {
     fn from_fields(id: Value, mut fields: Map<String, Value>) -> Result<Request, Error> {
         let tool = match fields.shift_remove("tool") {
             Some(Value::String(tool)) => tool,
-            Some(_) => return Err(Error::invalid("`tool` is no string")),
+            Some(_) => return Err(Error::invalid("`tool` is not a string")),
             None => return Err(Error::invalid("`tool` is missing")),
         };
         let args = fields.shift_remove("args").unwrap_or_default();
@@ -88,11 +90,11 @@ impl Request {
 
 impl Approve {
     fn from_fields(id: &Value, mut fields: Map<String, Value>) -> Result<Approve, Error> {
-        let Value::String(id) = id else { return Err(Error::invalid("`approve` is no string")) };
+        let Value::String(id) = id else { return Err(Error::invalid("`approve` is not a string")) };
         let mut text = |name: &str| match fields.shift_remove(name) {
             Some(Value::String(text)) => Ok(Some(text)),
             None | Some(Value::Null) => Ok(None),
-            Some(_) => Err(Error::invalid(format!("`{name}` is no string"))),
+            Some(_) => Err(Error::invalid(format!("`{name}` is not a string"))),
         };
         let answer = text("answer")?.ok_or_else(|| Error::invalid("`answer` is missing"))?;
         let message = text("message")?.unwrap_or_default();
@@ -104,7 +106,7 @@ impl Approve {
 
 fn unknown_field(fields: &Map<String, Value>) -> Result<(), Error> {
     match fields.keys().next() {
-        Some(name) => Err(Error::invalid(format!("there is no field `{}` in a line", shown(name)))),
+        Some(name) => Err(Error::invalid(format!("unknown field `{}`", shown(name)))),
         None => Ok(()),
     }
 }
@@ -113,7 +115,7 @@ fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, Error> {
     match fields.shift_remove(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(value)) => Ok(value),
-        Some(_) => Err(Error::invalid(format!("`{name}` is neither true nor false"))),
+        Some(_) => Err(Error::invalid(format!("`{name}` must be true or false"))),
     }
 }
 

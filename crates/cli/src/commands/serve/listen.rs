@@ -22,7 +22,7 @@ impl FromStr for ListenAt {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return match path.is_empty() {
-                true => Err("unix: needs a path behind it".to_owned()),
+                true => Err("unix: needs a path after it".to_owned()),
                 false => Ok(ListenAt::Unix(path.into())),
             };
         }
@@ -31,14 +31,12 @@ impl FromStr for ListenAt {
             return Ok(ListenAt::Tcp((Ipv4Addr::LOCALHOST, port).into()));
         }
         let address: SocketAddr = text.parse().map_err(|_| {
-            "not a port, an address with one such as 127.0.0.1:8765, or unix:PATH".to_owned()
+            "not a port, an address such as 127.0.0.1:8765, or unix:PATH".to_owned()
         })?;
         match address.ip().is_loopback() {
             true => Ok(ListenAt::Tcp(address)),
             false => {
-                Err("other machines could reach that address, and nothing would be encrypted; \
-                 listen on 127.0.0.1 and go through `ssh -L`, or through a proxy with TLS on this \
-                 machine, named by --allow-host"
+                Err("other machines could reach that address without encryption; listen on 127.0.0.1 and use `ssh -L`, or a TLS proxy on this machine that --allow-host names"
                     .to_owned())
             }
         }

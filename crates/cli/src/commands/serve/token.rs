@@ -16,7 +16,10 @@ pub(super) fn read_or_make(file: &Path) -> Result<Token, String> {
             Some(content) => content,
             None => {
                 private.create(new_token()?.as_bytes()).map_err(words)?;
-                private.read(MAX_TOKEN_BYTES).map_err(words)?.ok_or("is gone again")?
+                private
+                    .read(MAX_TOKEN_BYTES)
+                    .map_err(words)?
+                    .ok_or("was removed after it was created")?
             }
         };
         let text = std::str::from_utf8(&content).map_err(|_| "is not text")?;

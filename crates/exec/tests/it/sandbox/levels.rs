@@ -132,8 +132,8 @@ fn escape_attempts_report_what_is_blocked() {
     }
     let open = got_out(&hobbled(&["namespaces-refused"]));
     assert!(!open.contains(&"change the mode of the home"), "{open:?}");
-    assert!(!open.contains(&"make a file in the home"), "{open:?}");
-    assert!(!open.contains(&"send it a signal"), "{open:?}");
+    assert!(!open.contains(&"create a file in the home directory"), "{open:?}");
+    assert!(!open.contains(&"send Toolcrib a signal"), "{open:?}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn without_landlock_the_filter_remains() {
     let (level, missing, reasons) = support_of(&fixture);
     assert_eq!(level, Level::Seccomp, "{reasons}");
     assert!(missing.contains("Files outside can be read and written"), "{missing}");
-    assert!(reasons.contains("Level 2: could not begin rules for Landlock"), "{reasons}");
+    assert!(reasons.contains("Level 2: could not create Landlock rules"), "{reasons}");
     fixture.assert_refused("unshare -Ur true", &["Operation not permitted"]);
     fixture.assert_refused("cat < /dev/tcp/127.0.0.1/1", &["Operation not permitted"]);
     fixture.run_ok("echo x > $T/out/new");
