@@ -36,8 +36,10 @@ const OURSELVES: &str = "/proc/self/exe";
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
     match &args.command {
-        Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
-        Command::Run => run::run(common, &runtime_for_program(common, &[])?),
+        Command::Call { tool, args, dialect } => {
+            call::call(common, &runtime(common)?, tool, args, *dialect)
+        }
+        Command::Run { dialect } => run::run(common, &runtime_for_program(common, &[])?, *dialect),
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),
         Command::Uninstall { client } => install::uninstall(common, *client),
@@ -67,7 +69,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Jobs => jobs::jobs(common),
         Command::Kill { id, yes } => jobs::kill(common, id, *yes),
         Command::Completions { shell } => completions::completions(*shell),
-        Command::Reference { page, man } => reference::reference(*page, man.as_deref()),
+        Command::Reference { page, man } => reference::reference(common, *page, man.as_deref()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use toolcrib_fs::{ContentHash, Entry};
 
 use crate::cx::Cx;
+use crate::names::Name;
 
 /// Who made a file say what it says, in words: a command or call of this session, or another session. Nothing,
 /// if the journal does not tell: then it was another program.
@@ -29,6 +30,6 @@ fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     Some(match (&about.shell, is_ours) {
         (_, false) => format!("another session (change {id})"),
         (Some(shell), true) => format!("this session's command {shell} (change {id})"),
-        (None, true) => format!("this session's {} (change {id})", about.tool),
+        (None, true) => format!("this session's {} (change {id})", Name::tool(&about.tool)),
     })
 }

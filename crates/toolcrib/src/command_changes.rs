@@ -105,7 +105,7 @@ impl Trail {
     /// A change could not be supervised.
     pub(crate) fn unseen(&self, why: &io::Error) {
         let mut untold = self.lock();
-        let trouble = format!("a change could not be recorded, so Undo does not know it: {why}");
+        let trouble = format!("a change could not be recorded and cannot be undone: {why}");
         if !untold.troubles.contains(&trouble) {
             untold.troubles.push(trouble);
         }
@@ -156,7 +156,7 @@ impl PathClass {
         let shared = settled.shared.iter().take(MAX_SHARED);
         self.troubles.extend(shared.map(|path| {
             format!(
-                "{} has other names (hard links) with the same content: Undo restores this name only",
+                "{} has other names (hard links) with the same content: an undo restores this name only",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
@@ -166,7 +166,7 @@ impl PathClass {
         }
         self.troubles.extend(settled.incomplete.iter().map(|directory| {
             format!(
-                "{} was renamed and has more files than are kept: Undo does not bring all of them back",
+                "{} was renamed and has more files than are kept: an undo does not bring all of them back",
                 directory.display()
             )
         }));

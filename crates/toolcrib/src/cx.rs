@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::Effect;
 
-pub(crate) use self::change::Restoring;
+pub(crate) use self::change::{CHANGE, Restoring};
 pub use self::change::{Changed, FileEdit, Updated};
 pub(crate) use self::command::{StartedCommand, trouble};
 pub(crate) use self::search::Ground;

@@ -7,10 +7,14 @@
 //! All of it goes by the schema, which comes from the struct that is filled in the end, so the two
 //! cannot disagree.
 
+use std::collections::HashSet;
+use std::fmt::Display;
+
 use serde_json::{Map, Value};
 use toolcrib_text::truncate_line;
 
 use crate::error::Error;
+use crate::names::{self, Name};
 use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::{AnyTool, Entry};
@@ -24,7 +28,7 @@ pub(crate) fn decode(
     schema: &Schema,
     arguments: Value,
 ) -> Result<Box<dyn AnyTool>, Error> {
-    let mut fitting = Fitting { aliases: entry.aliases, problems: Vec::new() };
+    let mut fitting = Fitting { tool: entry.name, aliases: entry.aliases, problems: Vec::new() };
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),
         arguments => arguments,
@@ -38,11 +42,10 @@ pub(crate) fn decode(
 
 fn refuse(entry: &Entry, schema: &Schema, problems: &[String]) -> Error {
     let told = &problems[..problems.len().min(MAX_PROBLEMS)];
-    Error::invalid(format!("{}: {}.", entry.name, told.join("; "))).hint(format!(
-        "{} takes {}.",
-        entry.name,
-        signature(&schema.arguments)
-    ))
+    let tool = Name::tool(entry.name);
+    let arguments = names::current().arguments(entry.name, &schema.arguments, &HashSet::new());
+    Error::invalid(format!("{tool}: {}.", told.join("; ")))
+        .hint(format!("{tool} takes {}.", signature(&arguments)))
 }
 
 /// The fields in a line: `{"file_path": string, "offset"?: integer}`.
@@ -57,6 +60,7 @@ fn signature(schema: &Map<String, Value>) -> String {
 }
 
 struct Fitting {
+    tool: &'static str,
     aliases: &'static [(&'static str, &'static str)],
     problems: Vec<String>,
 }
@@ -88,7 +92,7 @@ impl Fitting {
                 self.unknown_field(path, schema, &given);
                 continue;
             };
-            let inner = join(path, name);
+            let inner = join(path, self.name(name));
             if fitted.contains_key(name) {
                 let given = clip(&given);
                 self.problem(format!("`{inner}` is given twice, the second time as `{given}`"));
@@ -100,7 +104,7 @@ impl Fitting {
             }
         }
         for name in required(schema).filter(|name| !fitted.contains_key(*name)) {
-            self.problem(format!("`{}` is missing", join(path, name)));
+            self.problem(format!("`{}` is missing", join(path, self.name(name))));
         }
         fitted.into()
     }
@@ -150,7 +154,9 @@ impl Fitting {
         ] {
             if out {
                 let limit = schema.get(bound).cloned().unwrap_or_default();
-                self.problem(format!("`{path}`: {number} is {words} {limit}"));
+                let meaning = schema.get("description").and_then(Value::as_str).map(unit);
+                let meaning = meaning.map_or(String::new(), |unit| format!(" ({unit})"));
+                self.problem(format!("`{path}`: {number} is {words} {limit}{meaning}"));
                 return Value::Null;
             }
         }
@@ -213,16 +219,21 @@ impl Fitting {
     fn unknown_field(&mut self, path: &str, schema: &Map<String, Value>, given: &str) {
         let names = properties(schema).map(|(name, _)| name);
         let meant = match similar_names(given, names, 1).first() {
-            Some(name) => format!(" (did you mean `{name}`?)"),
+            Some(name) => format!(" (did you mean `{}`?)", self.name(name)),
             None => String::new(),
         };
-        self.problem(format!("there is no field `{}`{meant}", join(path, &clip(given))));
+        self.problem(format!("there is no field `{}`{meant}", join(path, clip(given))));
     }
 
     fn wrong_type(&mut self, path: &str, expected: &str, value: Value) -> Value {
         let place = if path.is_empty() { "the arguments".to_owned() } else { format!("`{path}`") };
         self.problem(format!("{place}: expected {expected}, got {}", shown(&value)));
         Value::Null
+    }
+
+    /// A field as messages spell it.
+    fn name<'a>(&self, field: &'a str) -> Name<'a> {
+        Name::field(self.tool, field)
     }
 
     fn problem(&mut self, problem: String) {
@@ -271,6 +282,12 @@ fn type_words(property: &Map<String, Value>) -> String {
     }
 }
 
+/// What a number counts: the beginning of its description.
+fn unit(description: &str) -> String {
+    let mut letters = description.split(['.', ';']).next().unwrap_or_default().chars();
+    letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
+}
+
 /// A value as an error shows it: what kind it is, and a little of it.
 fn shown(value: &Value) -> String {
     match value {
@@ -288,6 +305,6 @@ fn clip(text: &str) -> String {
     truncate_line(text, 40)
 }
 
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+fn join(path: &str, name: impl Display) -> String {
+    if path.is_empty() { name.to_string() } else { format!("{path}.{name}") }
 }

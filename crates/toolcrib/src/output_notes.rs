@@ -52,6 +52,7 @@ const OPENINGS: &[&str] = &[
     "timeout]",
     "what it changed ",
     "what it exported ",
+    "workdir: ",
 ];
 
 /// What notes count, behind the bracket and a number.

@@ -22,6 +22,7 @@ use toolcrib_exec::{Enforced, HeldPath, Level, Network, SESSION_TMP, Sandbox};
 use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
 use crate::runtime::Runtime;
 
 /// The lowest level at which a command is run by anybody who was not told to run it without.
@@ -83,6 +84,17 @@ impl Confined {
         }
     }
 }
+
+/// Metadata of a reply about a command.
+pub(crate) const SANDBOX: &[MetadataField] = &[
+    MetadataField::new("sandbox", "string", "always", "`level 1` to `level 4`, or `none`."),
+    MetadataField::new(
+        "network",
+        "string",
+        "the command was confined",
+        "Network access of the command: `none` or `all`.",
+    ),
+];
 
 /// The sandbox of a command.
 pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path) -> Sandbox {

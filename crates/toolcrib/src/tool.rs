@@ -7,6 +7,7 @@ use toolcrib_policy::Access;
 
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
 use crate::reply::Reply;
 use crate::schema::Schema;
 
@@ -27,6 +28,9 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// Other names that callers use for its fields, each with the field it means. Names that differ
     /// in case or `_` only need no word here.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
+
+    /// The metadata of its replies, for the reference documentation: tables of fields.
+    const METADATA: &'static [&'static [MetadataField]] = &[];
 
     /// What the call will touch, from its arguments alone. [`Cx`] holds the tool to it.
     fn access(&self) -> Vec<Access>;
@@ -110,6 +114,7 @@ pub(crate) struct Entry {
     pub(crate) category: Category,
     pub(crate) hints: Hints,
     pub(crate) aliases: &'static [(&'static str, &'static str)],
+    pub(crate) metadata: &'static [&'static [MetadataField]],
     pub(crate) schema: fn() -> Schema,
     pub(crate) decode: fn(Value) -> Result<Box<dyn AnyTool>, String>,
 }
@@ -121,6 +126,7 @@ impl Entry {
             category: T::CATEGORY,
             hints: T::HINTS,
             aliases: T::ALIASES,
+            metadata: T::METADATA,
             schema: Schema::of::<T>,
             decode: decode::<T>,
         }

@@ -8,16 +8,21 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value};
-use toolcrib::{Error, Options, Reply, Runtime, Session, to_json};
+use toolcrib::{Dialect, Error, Options, Runtime, Session, to_json};
 
 use self::pool::Pool;
 use self::request::Request;
 use crate::args::Common;
 use crate::bounded_input::{self, Line};
 
-pub(crate) fn run(common: &Common, runtime: &Runtime) -> Result<ExitCode, String> {
+pub(crate) fn run(
+    common: &Common,
+    runtime: &Runtime,
+    dialect: Dialect,
+) -> Result<ExitCode, String> {
     let session = runtime.session();
-    let door = Door { runtime, session, dry_run: common.dry_run, output: Mutex::new(true) };
+    let door =
+        Door { runtime, session, dry_run: common.dry_run, dialect, output: Mutex::new(true) };
     let mut stdin = io::stdin().lock();
     std::thread::scope(|scope| {
         let mut pool = Pool::new(scope, |request: Request| door.answer(request));
@@ -25,7 +30,7 @@ pub(crate) fn run(common: &Common, runtime: &Runtime) -> Result<ExitCode, String
             let line_bytes = line.bytes();
             match door.understand(line) {
                 None => {}
-                Some(Err((id, error))) => door.say(id, &Err(error)),
+                Some(Err((id, error))) => door.say(id, to_json(&Err(error))),
                 Some(Ok(request)) if request.wait => door.answer(request),
                 Some(Ok(request)) => pool.submit(request, line_bytes),
             }
@@ -41,6 +46,7 @@ struct Door<'a> {
     runtime: &'a Runtime,
     session: Session,
     dry_run: bool,
+    dialect: Dialect,
     /// Whether every reply could be printed.
     output: Mutex<bool>,
 }
@@ -57,16 +63,17 @@ impl Door<'_> {
 
     fn answer(&self, request: Request) {
         let dry_run = self.dry_run || request.dry_run;
-        let options = Options { dry_run, ..Options::default() };
+        let options = Options { dry_run, dialect: self.dialect, ..Options::default() };
+        let tool = self.runtime.tool_named(&request.call.tool).map_or("", |tool| tool.name);
         let outcome = self.runtime.call(&self.session, request.call, options);
-        self.say(request.id, &outcome);
+        self.say(request.id, self.dialect.reply_json(tool, &outcome));
     }
 
     /// Prints a reply as a line of its own. Nobody there to read it is no reason to stop: the calls that
     /// came in are still made.
-    fn say(&self, id: Value, outcome: &Result<Reply, Error>) {
+    fn say(&self, id: Value, outcome: Map<String, Value>) {
         let mut reply = Map::from_iter([("id".to_owned(), id)]);
-        reply.extend(to_json(outcome));
+        reply.extend(outcome);
         let line = format!("{}\n", Value::Object(reply));
         let mut all_said = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stdout = io::stdout();

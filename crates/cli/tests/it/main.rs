@@ -8,6 +8,7 @@
 )]
 
 mod cases;
+mod dialects;
 mod documentation;
 mod dry_run;
 mod few_handles;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::request::Wanted;
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry, taken_back};
+use crate::names::{HISTORY, UNDO};
 use crate::phrases::first_of;
 
 /// So many changes of ignored files are named.
@@ -63,10 +64,10 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Chosen, Error> {
         (known, _) => not_found(format!("there are only {known} changes to take back")),
     };
     Err(match ignored.as_slice() {
-        [] => error.hint("Nothing was done. History lists the changes."),
+        [] => error.hint(format!("Nothing was done. {HISTORY} lists the changes.")),
         ids => error
             .hint(format!(
-                "Nothing was done. A plain Undo passes over changes of ignored files alone; Undo with id takes one of them back: {}.",
+                "Nothing was done. A plain {UNDO} passes over changes of ignored files alone; {UNDO} with id takes one of them back: {}.",
                 first_of(ids, NAMED, u64::to_string)
             ))
             .with("ignored", ids),
@@ -78,7 +79,7 @@ fn last_at(log: &ChangeLog, steps: usize, paths: &[PathBuf], shown: &str) -> Res
         standing(log).filter(|change| change.stands_at(path)).take(steps).cloned().collect()
     };
     let found = paths.iter().map(|path| (path, at(path))).find(|(_, changes)| !changes.is_empty());
-    let hint = "Nothing was done. History lists the changes.";
+    let hint = format!("Nothing was done. {HISTORY} lists the changes.");
     match found {
         None => Err(not_found(format!("there is no change of {shown} to take back")).hint(hint)),
         Some((_, changes)) if changes.len() < steps => {
@@ -113,8 +114,9 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<C
             let is_taken_back = change.files.iter().any(|file| file.path == shown);
             Err(match is_taken_back {
                 true => taken_back_already(format!("change {id} of {shown} is taken back already")),
-                false => not_found(format!("change {id} did not change {shown}"))
-                    .hint("Nothing was done. History with its id shows what it changed."),
+                false => not_found(format!("change {id} did not change {shown}")).hint(format!(
+                    "Nothing was done. {HISTORY} with its id shows what it changed."
+                )),
             })
         }
     }
@@ -149,7 +151,7 @@ fn since(log: &ChangeLog, since: u64) -> Result<Chosen, Error> {
 
 fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
     log.find(id).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => error.hint("History lists the changes."),
+        ErrorKind::NotFound => error.hint(format!("{HISTORY} lists the changes.")),
         _ => error,
     })
 }

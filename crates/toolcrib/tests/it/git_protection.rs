@@ -187,7 +187,7 @@ fn a_moved_head_is_said_where_undo_is_offered() {
     assert!(said.contains("[HEAD moved from ") && said.contains("(main) to"), "{said}");
     assert!(said.contains("`git checkout main` does]"), "{said}");
     let said = commands.says("git checkout -q main && git reset -q --hard HEAD~1");
-    assert!(said.contains("(detached) to") && said.contains("(main), and Undo"), "{said}");
+    assert!(said.contains("(detached) to") && said.contains("(main), and an undo"), "{said}");
     let said = commands.says("echo x >> a.txt && git commit -qam x");
     assert!(said.contains("`git reset "), "{said}");
     let said = commands.says("echo x >> a.txt; git stash -q; git stash pop -q");
@@ -214,9 +214,9 @@ fn what_undo_leaves_of_a_repository_is_said() {
     let commands = Commands::after("");
     let said = commands.says("git clone -q . made");
     assert!(said.contains("restores these files only"), "{said}");
-    assert!(said.contains("made/.git was made, and Undo does not remove it"), "{said}");
+    assert!(said.contains("made/.git was made, and an undo does not remove it"), "{said}");
     let said = commands.says("rm -rf made");
-    assert!(said.contains("made/.git was removed, and Undo does not bring it back"), "{said}");
+    assert!(said.contains("made/.git was removed, and an undo does not bring it back"), "{said}");
     let said = commands.says("git worktree add -q wt first");
     assert!(said.contains("wt/.git was made"), "{said}");
     let said = commands.says("echo more >> a.txt; git stash -q");

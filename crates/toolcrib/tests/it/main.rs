@@ -10,6 +10,7 @@
 mod bounded;
 mod cases;
 mod command_changes;
+mod dialects;
 mod git_operations;
 mod git_protection;
 mod git_sequences;
@@ -27,6 +28,7 @@ mod properties;
 mod protected_names;
 mod protected_undo;
 mod records;
+mod reply_fields;
 mod sandboxed;
 mod sessions;
 mod shells;
