@@ -1,5 +1,7 @@
 //! `cargo xtask docs`: writes the generated pages of docs/.
 
+mod examples;
+
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,13 +14,14 @@ const PAGES: &[(&str, &[&str])] = &[
     ("cli.md", &["reference", "cli"]),
     ("configuration.md", &["reference", "configuration"]),
     ("protected-and-hidden.md", &["reference", "protected-and-hidden"]),
+    ("replies.md", &["reference", "replies"]),
 ];
 
 /// Writes the pages.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("docs", arguments)?;
     for (page, words) in PAGES {
-        fs::write(path(page), generate(words)?)?;
+        fs::write(path(page), generate(page, words)?)?;
         println!("wrote docs/{page}");
     }
     Ok(())
@@ -29,7 +32,7 @@ pub(crate) fn check() -> Result<()> {
     for (page, words) in PAGES {
         let written = fs::read_to_string(path(page))
             .map_err(|error| format!("docs/{page}: {error}; `cargo xtask docs` writes it"))?;
-        if let Some(difference) = first_difference(&written, &generate(words)?) {
+        if let Some(difference) = first_difference(&written, &generate(page, words)?) {
             println!("{difference}");
             return Err(format!("docs/{page} is stale: `cargo xtask docs` writes it anew").into());
         }
@@ -41,9 +44,10 @@ fn path(page: &str) -> PathBuf {
     workspace::root().join("docs").join(page)
 }
 
-fn generate(words: &[&str]) -> Result<String> {
+fn generate(page: &str, words: &[&str]) -> Result<String> {
     let run = ["run", "--quiet", "--locked", "-p", "toolcrib-cli", "--"];
-    process::capture(process::cargo(&run).args(words))
+    let text = process::capture(process::cargo(&run).args(words))?;
+    if page == "tools.md" { examples::insert(&text) } else { Ok(text) }
 }
 
 /// Describes the first differing line; `None` if the texts are equal.

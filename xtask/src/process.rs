@@ -20,8 +20,13 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs a command and returns its stdout. Its stderr goes to ours. Fails like [`run`].
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
+    capture_with(command, Stdio::null())
+}
+
+/// The same, with its input.
+pub(crate) fn capture_with(command: &mut Command, stdin: impl Into<Stdio>) -> Result<String> {
     let output = command
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| not_started(command, &error))?;

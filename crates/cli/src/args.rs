@@ -139,6 +139,9 @@ impl Common {
 pub(crate) enum Command {
     /// Call a tool and print its reply
     Call {
+        /// Preset of tool and field names in the reply: toolcrib, codex or camel
+        #[arg(long, value_name = "NAME", default_value_t)]
+        dialect: Dialect,
         /// Name of the tool; `toolcrib tools` lists them
         tool: String,
         /// Arguments as a JSON object, or `-` to read them from stdin
@@ -151,6 +154,9 @@ pub(crate) enum Command {
         /// Write approval questions as lines, and read the answers as lines
         #[arg(long)]
         approvals: bool,
+        /// Preset of tool and field names in the replies: toolcrib, codex or camel
+        #[arg(long, value_name = "NAME", default_value_t)]
+        dialect: Dialect,
     },
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]

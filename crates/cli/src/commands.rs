@@ -40,10 +40,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         return Err("this command has no dry run; nothing was done".to_owned());
     }
     match &args.command {
-        Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
-        Command::Run { approvals } => {
+        Command::Call { tool, args, dialect } => {
+            call::call(common, &runtime(common)?, tool, args, *dialect)
+        }
+        Command::Run { approvals, dialect } => {
             let answer_within = approvals.then(|| answer_deadline(common)).transpose()?;
-            run::run(common, &runtime_for_program(common, &[])?, answer_within)
+            run::run(common, &runtime_for_program(common, &[])?, *dialect, answer_within)
         }
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),
@@ -74,7 +76,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Jobs => jobs::jobs(common),
         Command::Kill { id, yes } => jobs::kill(common, id, *yes),
         Command::Completions { shell } => completions::completions(*shell),
-        Command::Reference { page, man } => reference::reference(*page, man.as_deref()),
+        Command::Reference { page, man } => reference::reference(common, *page, man.as_deref()),
     }
 }
 

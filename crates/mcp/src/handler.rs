@@ -176,6 +176,7 @@ impl Handler {
             client: Client::of(&context).unwrap_or_else(|| self.sole.clone()),
             call: Call::new(tool.clone(), arguments.clone()),
             dry_run,
+            dialect: self.options.dialect,
             way: way.clone(),
             reporter: reporter.clone(),
             cancel: Arc::default(),
@@ -231,7 +232,11 @@ impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let (name, version) = &self.options.program;
         let mut config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_instructions(instructions(&self.options.roots, &self.runtime));
+            .with_instructions(instructions(
+                &self.options.roots,
+                &self.runtime,
+                self.options.dialect,
+            ));
         config.server_info = Implementation::new(name.clone(), version.clone());
         config
     }
@@ -326,6 +331,7 @@ struct Work {
     client: Arc<Client>,
     call: Call,
     dry_run: bool,
+    dialect: Dialect,
     way: Arc<Way>,
     reporter: Arc<Reporter>,
     cancel: Arc<Cancel>,
@@ -339,6 +345,7 @@ impl Work {
             dry_run: self.dry_run,
             cancel: &self.cancel,
             approver: &*self.way,
+            dialect: self.dialect,
             progress: &|progress| reporter.tell(progress),
         };
         self.runtime.call(self.client.session(&self.runtime), self.call, options)

@@ -1,13 +1,15 @@
 //! What the server says of itself to the model. Common clients cut it at 2,048 characters, so what
 //! matters stands first.
 
-use toolcrib::Runtime;
+use toolcrib::{Dialect, Runtime};
 
-/// The text, for a workspace of these roots and the tools that are listed.
-pub(crate) fn instructions(roots: &[String], runtime: &Runtime) -> String {
+/// The text, for a workspace of these roots and the tools that are listed, with the names of the dialect.
+pub(crate) fn instructions(roots: &[String], runtime: &Runtime, dialect: Dialect) -> String {
     let has = |tool: &str| runtime.tools().any(|listed| listed.name == tool);
     let changes = ["Write", "Edit", "MultiEdit", "ApplyPatch", "NotebookEdit"].into_iter().any(has);
     let (runs, edits, writes) = (has("Bash"), has("Edit"), has("Write"));
+    let [read, write, edit, undo] =
+        ["Read", "Write", "Edit", "Undo"].map(|tool| dialect.tool_name(tool));
     let mut text = String::new();
     text += if runs { "Files and commands" } else { "Files" };
     text += &format!(
@@ -22,13 +24,19 @@ pub(crate) fn instructions(roots: &[String], runtime: &Runtime) -> String {
     };
     if changes {
         text += "Every change is atomic, ";
-        text +=
-            if has("Undo") { "recorded in a journal and can be reverted with Undo; " } else { "" };
+        if has("Undo") {
+            text += &format!("recorded in a journal and can be undone with {undo}; ");
+        }
         text += "all other bytes stay unchanged. ";
     }
-    text += "Paths are relative to the first of these directories, or absolute; files outside them are not changed without approval. A reply says what was omitted and which call gets it; an error says what to do next.";
-    text +=
-        if edits { " Edit needs no Read first when old_string is exact and unique." } else { "" };
-    text += if writes { " Read a whole file before overwriting it with Write." } else { "" };
+    text += "Paths are relative to the first of these directories, or absolute; files outside them are not changed \
+             without approval. A reply says what was omitted and which call gets it; an error says what to do next.";
+    if edits {
+        let old_string = dialect.field_name("Edit", "old_string");
+        text += &format!(" {edit} needs no {read} first when {old_string} is exact and unique.");
+    }
+    if writes {
+        text += &format!(" Before {write} overwrites a file, read all of it with {read}.");
+    }
     text
 }

@@ -23,7 +23,7 @@ mod snapshot;
 mod step;
 mod transport;
 
-pub use case::{Setup, run_cases};
+pub use case::{Setup, play_cases, run_cases};
 pub use command_directory::command_directory;
 pub use content::{escape, unescape};
 pub use document::{Document, Segment};

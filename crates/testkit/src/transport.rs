@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Map, Value, json};
-use toolcrib::{Call, Caps, HardLinks, Options, Runtime, SandboxSettings, Session};
+use toolcrib::{Call, Caps, Dialect, HardLinks, Options, Runtime, SandboxSettings, Session};
 
 use crate::case::Setup;
 
@@ -19,6 +19,7 @@ pub trait Transport {
 pub struct InProcessTransport {
     runtime: Runtime,
     session: Session,
+    dialect: Dialect,
 }
 
 impl InProcessTransport {
@@ -47,7 +48,14 @@ impl InProcessTransport {
             builder.root(workspace)
         };
         let runtime = builder.build().expect("the workspace is a directory");
-        InProcessTransport { session: runtime.session(), runtime }
+        InProcessTransport { session: runtime.session(), runtime, dialect: Dialect::default() }
+    }
+
+    /// The same transport with replies in a dialect.
+    #[must_use]
+    pub fn in_dialect(mut self, dialect: Dialect) -> InProcessTransport {
+        self.dialect = dialect;
+        self
     }
 }
 
@@ -62,7 +70,7 @@ fn helper() -> PathBuf {
 
 impl Transport for InProcessTransport {
     fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
-        let options = Options { dry_run, ..Options::default() };
+        let options = Options { dry_run, dialect: self.dialect, ..Options::default() };
         toolcrib::to_json(&self.runtime.call(&self.session, Call::new(tool, args.clone()), options))
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use toolcrib_policy::{Access, Proposal};
 use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
+use crate::names::Name;
 use crate::reply::Reply;
 
 /// Characters of a question in one part. A client may show a part in a small window.
@@ -76,7 +77,8 @@ impl Question<'_> {
     }
 
     fn wants(&self) -> String {
-        let mut text = format!("{} wants to:\n", visible_name(self.tool.as_bytes()));
+        let tool = Name::tool(self.tool).to_string();
+        let mut text = format!("{} wants to:\n", visible_name(tool.as_bytes()));
         for access in self.accesses {
             text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
             // A command means something else in another directory.

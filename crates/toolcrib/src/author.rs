@@ -5,6 +5,7 @@ use std::path::Path;
 use toolcrib_fs::{ContentHash, Entry};
 
 use crate::cx::Cx;
+use crate::names::Name;
 
 /// Describes the origin of a file's content: a command or call of this session, or another session. `None` if
 /// the journal does not know it: then another program wrote the file.
@@ -34,6 +35,6 @@ fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     Some(match (&about.shell, is_by_session(cx, entry)) {
         (_, false) => format!("another session (change {id})"),
         (Some(shell), true) => format!("this session's command {shell} (change {id})"),
-        (None, true) => format!("this session's {} (change {id})", about.tool),
+        (None, true) => format!("this session's {} (change {id})", Name::tool(&about.tool)),
     })
 }

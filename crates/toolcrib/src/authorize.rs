@@ -11,6 +11,7 @@ use toolcrib_text::{truncate_line, visible_name};
 use crate::approve::{Answer, Answered, Question};
 use crate::call::Options;
 use crate::error::{Error, ErrorKind};
+use crate::names::Name;
 use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::session::Session;
@@ -294,7 +295,7 @@ fn next_step(verdict: &Verdict) -> String {
 fn denied(tool: &str, verdict: &Verdict, because: &str, next: &str) -> Error {
     let because = because.trim();
     let end = if because.is_empty() { ".".to_owned() } else { format!(", and {because}") };
-    let message = format!("{tool} was not allowed: {}{end}", verdict.why);
+    let message = format!("{} was not allowed: {}{end}", Name::tool(tool), verdict.why);
     let hint = format!("Rule: {}. Nothing was done. {next}", verdict.rule);
     Error::new(ErrorKind::Denied, message).hint(hint).with("rule", verdict.rule.clone())
 }

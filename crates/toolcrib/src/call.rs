@@ -13,7 +13,9 @@ use crate::call_record::Record;
 use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
 use crate::decode::decode;
+use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
+use crate::names::Spelling;
 use crate::path_access::Grant;
 use crate::reply::Reply;
 use crate::run_later_notes::told;
@@ -66,6 +68,8 @@ pub struct Options<'a> {
     pub cancel: &'a Cancel,
     /// Is asked if the policy requires approval.
     pub approver: &'a dyn Approver,
+    /// How names of tools and fields are spelled in the reply.
+    pub dialect: Dialect,
     /// Receives progress.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
 }
@@ -73,7 +77,13 @@ pub struct Options<'a> {
 impl Default for Options<'_> {
     fn default() -> Self {
         static NEVER: Cancel = Cancel::new();
-        Options { dry_run: false, cancel: &NEVER, approver: &Nobody, progress: &|_| {} }
+        Options {
+            dry_run: false,
+            cancel: &NEVER,
+            approver: &Nobody,
+            dialect: Dialect::default(),
+            progress: &|_| {},
+        }
     }
 }
 
@@ -91,6 +101,7 @@ impl Runtime {
         call: Call,
         options: Options<'_>,
     ) -> Result<Reply, Error> {
+        let _names = Spelling::of(options.dialect);
         let secrets = self.secrets(session);
         let (mut record, began) = Record::begin(session, &call, &secrets, options.dry_run);
         let outcome = catch_unwind(AssertUnwindSafe(|| {

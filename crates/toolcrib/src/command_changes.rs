@@ -105,7 +105,7 @@ impl CommandChanges {
     /// Called if a change could not be supervised.
     pub(crate) fn add_unobserved(&self, why: &io::Error) {
         let mut uncollected = self.lock();
-        let trouble = format!("a change could not be recorded, so Undo does not know it: {why}");
+        let trouble = format!("a change could not be recorded and cannot be undone: {why}");
         if !uncollected.troubles.contains(&trouble) {
             uncollected.troubles.push(trouble);
         }
@@ -157,13 +157,13 @@ impl NewChanges {
         let shared = settled.shared.iter().take(MAX_SHARED);
         self.troubles.extend(shared.map(|path| {
             format!(
-                "{} has other names (hard links) with the same content: Undo restores this name only",
+                "{} has other names (hard links) with the same content: an undo restores this name only",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
         self.troubles.extend(settled.modes.iter().take(MAX_SHARED).map(|path| {
             format!(
-                "the mode of the directory {} was changed, and Undo does not change it back",
+                "the mode of the directory {} was changed, and an undo does not change it back",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
@@ -176,7 +176,7 @@ impl NewChanges {
         }
         self.troubles.extend(settled.incomplete.iter().map(|directory| {
             format!(
-                "{} was renamed and has more files than are kept: Undo does not bring all of them back",
+                "{} was renamed and has more files than are kept: an undo does not bring all of them back",
                 directory.display()
             )
         }));

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::{Effect, Policy};
 
-pub(crate) use self::change::Revert;
+pub(crate) use self::change::{CHANGE, Revert};
 pub use self::change::{Changed, FileEdit, Updated};
 pub(crate) use self::command::{StartedCommand, ToStart, job_error};
 pub(crate) use self::search::SearchScope;

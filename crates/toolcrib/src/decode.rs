@@ -6,10 +6,14 @@
 //!
 //! Decoding follows the schema, which is derived from the same struct, so the two cannot disagree.
 
+use std::collections::HashSet;
+use std::fmt::Display;
+
 use serde_json::{Map, Value};
 use toolcrib_text::truncate_line;
 
 use crate::error::Error;
+use crate::names::{self, Name};
 use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::{AnyTool, Entry};
@@ -23,7 +27,7 @@ pub(crate) fn decode(
     schema: &Schema,
     arguments: Value,
 ) -> Result<Box<dyn AnyTool>, Error> {
-    let mut fitting = Fitting { aliases: entry.aliases, problems: Vec::new() };
+    let mut fitting = Fitting { tool: entry.name, aliases: entry.aliases, problems: Vec::new() };
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),
         arguments => arguments,
@@ -37,11 +41,10 @@ pub(crate) fn decode(
 
 fn refuse(entry: &Entry, schema: &Schema, problems: &[String]) -> Error {
     let told = &problems[..problems.len().min(MAX_PROBLEMS)];
-    Error::invalid(format!("{}: {}.", entry.name, told.join("; "))).hint(format!(
-        "{} takes {}.",
-        entry.name,
-        signature(&schema.arguments)
-    ))
+    let tool = Name::tool(entry.name);
+    let arguments = names::current().arguments(entry.name, &schema.arguments, &HashSet::new());
+    Error::invalid(format!("{tool}: {}.", told.join("; ")))
+        .hint(format!("{tool} takes {}.", signature(&arguments)))
 }
 
 /// The fields on one line: `{"file_path": string, "offset"?: integer}`.
@@ -56,6 +59,7 @@ fn signature(schema: &Map<String, Value>) -> String {
 }
 
 struct Fitting {
+    tool: &'static str,
     aliases: &'static [(&'static str, &'static str)],
     problems: Vec<String>,
 }
@@ -87,7 +91,7 @@ impl Fitting {
                 self.unknown_field(path, schema, &given);
                 continue;
             };
-            let inner = join(path, name);
+            let inner = join(path, self.name(name));
             if fitted.contains_key(name) {
                 let given = clip(&given);
                 self.problem(format!("`{inner}` is given twice, the second time as `{given}`"));
@@ -99,7 +103,7 @@ impl Fitting {
             }
         }
         for name in required(schema).filter(|name| !fitted.contains_key(*name)) {
-            self.problem(format!("`{}` is missing", join(path, name)));
+            self.problem(format!("`{}` is missing", join(path, self.name(name))));
         }
         fitted.into()
     }
@@ -149,7 +153,9 @@ impl Fitting {
         ] {
             if out {
                 let limit = schema.get(bound).cloned().unwrap_or_default();
-                self.problem(format!("`{path}`: {number} is {words} {limit}"));
+                let meaning = schema.get("description").and_then(Value::as_str).map(unit);
+                let meaning = meaning.map_or(String::new(), |unit| format!(" ({unit})"));
+                self.problem(format!("`{path}`: {number} is {words} {limit}{meaning}"));
                 return Value::Null;
             }
         }
@@ -211,16 +217,21 @@ impl Fitting {
     fn unknown_field(&mut self, path: &str, schema: &Map<String, Value>, given: &str) {
         let names = properties(schema).map(|(name, _)| name);
         let meant = match similar_names(given, names, 1).first() {
-            Some(name) => format!(" (did you mean `{name}`?)"),
+            Some(name) => format!(" (did you mean `{}`?)", self.name(name)),
             None => String::new(),
         };
-        self.problem(format!("there is no field `{}`{meant}", join(path, &clip(given))));
+        self.problem(format!("there is no field `{}`{meant}", join(path, clip(given))));
     }
 
     fn wrong_type(&mut self, path: &str, expected: &str, value: Value) -> Value {
         let place = if path.is_empty() { "the arguments".to_owned() } else { format!("`{path}`") };
         self.problem(format!("{place}: expected {expected}, got {}", shown(&value)));
         Value::Null
+    }
+
+    /// A field as messages spell it.
+    fn name<'a>(&self, field: &'a str) -> Name<'a> {
+        Name::field(self.tool, field)
     }
 
     fn problem(&mut self, problem: String) {
@@ -269,6 +280,12 @@ fn type_words(property: &Map<String, Value>) -> String {
     }
 }
 
+/// The unit of a number: the beginning of its description.
+fn unit(description: &str) -> String {
+    let mut letters = description.split(['.', ';']).next().unwrap_or_default().chars();
+    letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
+}
+
 /// Type and abridged content of a value, for errors.
 fn shown(value: &Value) -> String {
     match value {
@@ -286,6 +303,6 @@ fn clip(text: &str) -> String {
     truncate_line(text, 40)
 }
 
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+fn join(path: &str, name: impl Display) -> String {
+    if path.is_empty() { name.to_string() } else { format!("{path}.{name}") }
 }

@@ -4,14 +4,11 @@
 //! names without regard to case and `_`, fields in snake_case and camelCase, and every alias.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::{Map, Value, json};
-
-use crate::error::Error;
-use crate::reply::Reply;
-use crate::reply_json::to_json;
+use serde_json::{Map, Value};
 
 /// Preset of tool and field names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,102 +22,17 @@ pub enum Dialect {
     Codex,
 }
 
-/// Exceptions of a dialect for one tool: its name, renamed fields, and the fields of its results. Empty
-/// `result` means the fields that all tools have.
+/// Exceptions of a dialect for one tool: its name, and renamed fields.
 struct Words {
     tool: &'static str,
     shown: &'static str,
     fields: &'static [(&'static str, &'static str)],
-    result: &'static [(&'static str, Source)],
 }
-
-/// Source of a result field.
-enum Source {
-    Success,
-    Text,
-    Diff,
-    /// A metadata field of the reply, and its JSON type.
-    Fact(&'static str, &'static str),
-    Group(&'static [(&'static str, Source)]),
-}
-
-use Source::{Diff, Fact, Group, Success, Text};
 
 const CAMEL: &[Words] = &[
-    Words {
-        tool: "Read",
-        shown: "read",
-        fields: &[],
-        result: &[
-            ("content", Text),
-            (
-                "metadata",
-                Group(&[
-                    ("truncated", Fact("truncated", "boolean")),
-                    ("lineCount", Fact("lines_read", "number")),
-                    ("filePath", Fact("file_path", "string")),
-                ]),
-            ),
-        ],
-    },
-    Words {
-        tool: "Write",
-        shown: "write",
-        fields: &[],
-        result: &[
-            ("success", Success),
-            ("filePath", Fact("file_path", "string")),
-            ("diff", Diff),
-            ("created", Fact("created", "boolean")),
-        ],
-    },
-    Words {
-        tool: "Edit",
-        shown: "edit",
-        fields: &[],
-        result: &[
-            ("success", Success),
-            ("filePath", Fact("file_path", "string")),
-            ("replacements", Fact("replacements", "number")),
-        ],
-    },
-    Words {
-        tool: "MultiEdit",
-        shown: "multiedit",
-        fields: &[],
-        result: &[
-            ("success", Success),
-            ("filePath", Fact("file_path", "string")),
-            ("totalReplacements", Fact("total_replacements", "number")),
-            ("results", Fact("results", "array")),
-        ],
-    },
-    Words {
-        tool: "ApplyPatch",
-        shown: "apply_patch",
-        fields: &[("patch", "patchText")],
-        result: &[
-            ("success", Success),
-            ("filesModified", Fact("files_modified", "number")),
-            ("files", Fact("files", "array")),
-        ],
-    },
-    Words {
-        tool: "LS",
-        shown: "ls",
-        fields: &[("path", "dirPath")],
-        result: &[("entries", Fact("entries", "array")), ("count", Fact("count", "number"))],
-    },
-    Words {
-        tool: "Glob",
-        shown: "glob",
-        fields: &[],
-        result: &[
-            ("files", Fact("files", "array")),
-            ("count", Fact("count", "number")),
-            ("pattern", Fact("pattern", "string")),
-        ],
-    },
+    Words { tool: "MultiEdit", shown: "multiedit", fields: &[] },
+    Words { tool: "ApplyPatch", shown: "apply_patch", fields: &[("patch", "patchText")] },
+    Words { tool: "LS", shown: "ls", fields: &[("path", "dirPath")] },
 ];
 
 const CODEX: &[Words] = &[
@@ -128,11 +40,10 @@ const CODEX: &[Words] = &[
         tool: "Bash",
         shown: "shell",
         fields: &[("cwd", "workdir"), ("timeout", "timeout_ms")],
-        result: &[],
     },
-    Words { tool: "ApplyPatch", shown: "apply_patch", fields: &[("patch", "input")], result: &[] },
-    Words { tool: "Read", shown: "read_file", fields: &[], result: &[] },
-    Words { tool: "LS", shown: "list_dir", fields: &[("path", "dir_path")], result: &[] },
+    Words { tool: "ApplyPatch", shown: "apply_patch", fields: &[("patch", "input")] },
+    Words { tool: "Read", shown: "read_file", fields: &[] },
+    Words { tool: "LS", shown: "list_dir", fields: &[("path", "dir_path")] },
 ];
 
 /// Aliases that do not follow from a rule. Accepted in every dialect.
@@ -162,8 +73,8 @@ impl Dialect {
         self == Dialect::Camel
     }
 
-    /// Name of a tool.
-    pub(crate) fn tool<'a>(self, tool: &'a str) -> Cow<'a, str> {
+    /// The name of a tool.
+    pub fn tool_name(self, tool: &str) -> Cow<'_, str> {
         match (self, self.words(tool)) {
             (Dialect::Toolcrib, _) => tool.into(),
             (_, Some(words)) => words.shown.into(),
@@ -171,43 +82,67 @@ impl Dialect {
         }
     }
 
-    /// Schema of a tool's arguments.
-    pub(crate) fn arguments<'a>(
+    /// The name of a field of a tool.
+    pub fn field_name<'a>(self, tool: &str, field: &'a str) -> Cow<'a, str> {
+        let special = self.words(tool).map_or(&[][..], |words| words.fields);
+        match special.iter().find(|(ours, _)| *ours == field) {
+            Some((_, theirs)) => (*theirs).into(),
+            None => self.key(field),
+        }
+    }
+
+    /// A field by the rule, without regard to special names of a tool.
+    pub(crate) fn key(self, field: &str) -> Cow<'_, str> {
+        if self == Dialect::Camel { camel(field).into() } else { field.into() }
+    }
+
+    /// The schema of a tool's arguments: its fields, and the `known` names in its descriptions.
+    pub(crate) fn arguments(
         self,
         tool: &str,
-        schema: &'a Map<String, Value>,
-    ) -> Cow<'a, Map<String, Value>> {
-        let fields = self.words(tool).map_or(&[][..], |words| words.fields);
-        match self {
-            Dialect::Toolcrib => Cow::Borrowed(schema),
-            Dialect::Camel => Cow::Owned(renamed(schema, fields, camel)),
-            Dialect::Codex => Cow::Owned(renamed(schema, fields, str::to_owned)),
+        schema: &Map<String, Value>,
+        known: &HashSet<&str>,
+    ) -> Map<String, Value> {
+        let inner = |value: &Value| match value {
+            Value::Object(schema) => Value::Object(self.arguments(tool, schema, known)),
+            other => other.clone(),
+        };
+        let name = |field: &str| self.field_name(tool, field).into_owned();
+        let mut new = Map::new();
+        for (keyword, value) in schema {
+            let value = match (keyword.as_str(), value) {
+                ("properties", Value::Object(fields)) => {
+                    fields.iter().map(|(field, schema)| (name(field), inner(schema))).collect()
+                }
+                ("required", Value::Array(fields)) => fields
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(|field| Value::from(name(field)))
+                    .collect(),
+                ("items", items) => inner(items),
+                ("description", Value::String(text)) => self.description(tool, text, known).into(),
+                (_, other) => other.clone(),
+            };
+            new.insert(keyword.clone(), value);
         }
+        new
     }
 
-    /// Returns the schema of a tool's structured results.
-    pub fn result_schema(self, tool: &str) -> Value {
-        match self.words(tool).filter(|words| !words.result.is_empty()) {
-            Some(words) => schema_of(words.result),
-            None => json!({
-                "type": "object",
-                "properties": {"output": {"type": "string"}, "metadata": {"type": "object"}},
-                "required": ["output", "metadata"],
-            }),
-        }
-    }
-
-    /// Returns the structured result of a call. `None` if the call failed: then the error text is the result.
-    pub fn result(self, tool: &str, outcome: &Result<Reply, Error>) -> Option<Value> {
-        let reply = outcome.as_ref().ok()?;
-        match self.words(tool).filter(|words| !words.result.is_empty()) {
-            Some(words) => Some(object_of(words.result, reply)),
-            None => {
-                let mut object = to_json(outcome);
-                object.retain(|key, _| key == "output" || key == "metadata");
-                Some(object.into())
+    /// A description of a tool or of one of its fields. It has names in backticks; here they are spelled in the
+    /// dialect, without the backticks, which every conversation would pay for. Other text in backticks stays.
+    pub(crate) fn description(self, tool: &str, text: &str, known: &HashSet<&str>) -> String {
+        let mut shown = String::with_capacity(text.len());
+        for (at, part) in text.split('`').enumerate() {
+            match at % 2 {
+                0 => shown.push_str(part),
+                _ if !known.contains(part) => shown.extend(["`", part, "`"]),
+                _ if part.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                    shown.push_str(&self.tool_name(part));
+                }
+                _ => shown.push_str(&self.field_name(tool, part)),
             }
         }
+        shown
     }
 
     fn words(self, tool: &str) -> Option<&'static Words> {
@@ -218,98 +153,6 @@ impl Dialect {
         };
         all.iter().find(|words| words.tool == tool)
     }
-}
-
-fn schema_of(parts: &[(&str, Source)]) -> Value {
-    let mut properties = Map::new();
-    for (name, source) in parts {
-        let schema = match source {
-            Success => json!({"type": "boolean"}),
-            Text | Diff => json!({"type": "string"}),
-            Fact(_, kind) => json!({"type": kind}),
-            Group(parts) => schema_of(parts),
-        };
-        properties.insert((*name).to_owned(), schema);
-    }
-    let required: Vec<&String> = properties.keys().collect();
-    json!({"type": "object", "required": required, "properties": properties})
-}
-
-fn object_of(parts: &[(&str, Source)], reply: &Reply) -> Value {
-    let value = |source: &Source| match source {
-        Success => true.into(),
-        Text => with_arrows(&reply.text()).into(),
-        Diff => reply.full_diff_text().into(),
-        Fact(key, kind) => camel_keys(reply.metadata().get(*key)).unwrap_or_else(|| nothing(kind)),
-        Group(parts) => object_of(parts, reply),
-    };
-    parts.iter().map(|(name, source)| ((*name).to_owned(), value(source))).collect()
-}
-
-/// Default for a metadata field that a reply does not have, since the schema requires it.
-fn nothing(kind: &str) -> Value {
-    match kind {
-        "boolean" => false.into(),
-        "number" => 0.into(),
-        "array" => json!([]),
-        _ => "".into(),
-    }
-}
-
-/// Replaces the tab after line numbers by an arrow.
-fn with_arrows(text: &str) -> String {
-    let arrow = |line: &str| match line.split_once('\t') {
-        Some((number, rest)) if number.trim_start().parse::<u64>().is_ok() => {
-            format!("{number}→{rest}")
-        }
-        _ => line.to_owned(),
-    };
-    text.split_inclusive('\n').map(arrow).collect()
-}
-
-fn camel_keys(value: Option<&Value>) -> Option<Value> {
-    Some(match value? {
-        Value::Object(fields) => {
-            let camel_field =
-                |(key, value): (&String, &Value)| Some((camel(key), camel_keys(Some(value))?));
-            fields.iter().filter_map(camel_field).collect()
-        }
-        Value::Array(items) => items.iter().filter_map(|item| camel_keys(Some(item))).collect(),
-        other => other.clone(),
-    })
-}
-
-/// Renames the fields of a schema, by `special` or else by `rule`.
-fn renamed(
-    schema: &Map<String, Value>,
-    special: &[(&str, &str)],
-    rule: fn(&str) -> String,
-) -> Map<String, Value> {
-    let name = |field: &str| match special.iter().find(|(ours, _)| *ours == field) {
-        Some((_, theirs)) => (*theirs).to_owned(),
-        None => rule(field),
-    };
-    let inner = |value: &Value| match value {
-        Value::Object(schema) => Value::Object(renamed(schema, special, rule)),
-        other => other.clone(),
-    };
-    let mut new = Map::new();
-    for (keyword, value) in schema {
-        let value = match (keyword.as_str(), value) {
-            ("properties", Value::Object(fields)) => {
-                fields.iter().map(|(field, schema)| (name(field), inner(schema))).collect()
-            }
-            ("required", Value::Array(fields)) => fields
-                .iter()
-                .filter_map(Value::as_str)
-                .map(|field| Value::from(name(field)))
-                .collect(),
-            ("items", items) => inner(items),
-            (_, other) => other.clone(),
-        };
-        new.insert(keyword.clone(), value);
-    }
-    new
 }
 
 /// `file_path` as `filePath`.
@@ -355,14 +198,16 @@ impl FromStr for Dialect {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn names_and_fields_are_those_of_the_dialect() {
         let camel = Dialect::Camel;
-        assert_eq!(camel.tool("MultiEdit"), "multiedit");
-        assert_eq!(camel.tool("NotebookEdit"), "notebook_edit");
-        assert_eq!(Dialect::Toolcrib.tool("MultiEdit"), "MultiEdit");
+        assert_eq!(camel.tool_name("MultiEdit"), "multiedit");
+        assert_eq!(camel.tool_name("NotebookEdit"), "notebook_edit");
+        assert_eq!(Dialect::Toolcrib.tool_name("MultiEdit"), "MultiEdit");
         let schema = json!({
             "type": "object",
             "properties": {
@@ -377,7 +222,7 @@ mod tests {
             "required": ["path"],
         });
         let Value::Object(schema) = schema else { return };
-        let shown = camel.arguments("LS", &schema);
+        let shown = camel.arguments("LS", &schema, &HashSet::new());
         let expected = json!({
             "type": "object",
             "properties": {
@@ -391,7 +236,7 @@ mod tests {
             },
             "required": ["dirPath"],
         });
-        assert_eq!(Value::Object(shown.into_owned()), expected);
+        assert_eq!(Value::Object(shown), expected);
     }
 
     /// Names that a dialect shows are accepted in every dialect.
@@ -401,9 +246,9 @@ mod tests {
         for dialect in Dialect::ALL {
             for row in table.rows() {
                 let (name, schema) = (row.entry.name, row.schema());
-                let found = table.find(&dialect.tool(name)).map(|row| row.entry.name);
+                let found = table.find(&dialect.tool_name(name)).map(|row| row.entry.name);
                 assert_eq!(found.ok(), Some(name), "{dialect}");
-                let shown = dialect.arguments(name, &schema.arguments);
+                let shown = dialect.arguments(name, &schema.arguments, &HashSet::new());
                 let fields = shown["properties"]
                     .as_object()
                     .unwrap()
@@ -422,18 +267,15 @@ mod tests {
     }
 
     #[test]
-    fn a_result_has_what_its_schema_says() {
-        let reply = Reply::new("     1\ta\tb\n[end]\n")
-            .with("file_path", "x")
-            .with("lines_read", 1)
-            .with("truncated", false);
-        let result = Dialect::Camel.result("Read", &Ok(reply)).unwrap();
-        let metadata = json!({"truncated": false, "lineCount": 1, "filePath": "x"});
-        assert_eq!(result, json!({"content": "     1→a\tb\n[end]\n", "metadata": metadata}));
-        let schema = Dialect::Camel.result_schema("Read");
-        assert_eq!(schema["properties"]["metadata"]["required"][1], "lineCount");
-        assert_eq!(schema["required"], json!(["content", "metadata"]));
-        let failed = Err(Error::invalid("no"));
-        assert!(Dialect::Camel.result("Read", &failed).is_none());
+    fn descriptions_spell_names_in_the_dialect() {
+        let text = "`Read` it with `file_path`; `**` and `JSON` stay, `cwd` too.";
+        let known = HashSet::from(["Read", "file_path", "cwd"]);
+        for (dialect, expected) in [
+            (Dialect::Camel, "read it with filePath; `**` and `JSON` stay, cwd too."),
+            (Dialect::Codex, "read_file it with file_path; `**` and `JSON` stay, workdir too."),
+            (Dialect::Toolcrib, "Read it with file_path; `**` and `JSON` stay, cwd too."),
+        ] {
+            assert_eq!(dialect.description("Bash", text, &known), expected);
+        }
     }
 }

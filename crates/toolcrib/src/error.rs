@@ -7,66 +7,63 @@ use serde_json::{Map, Value};
 use toolcrib_fs::{FsError, FsErrorKind};
 use toolcrib_text::{Secrets, truncate_line, visible_lines};
 
+use crate::names::{LS, READ};
 use crate::reply::{clip, mask_strings};
 
-/// What went wrong. The list is closed: callers branch on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the contract, and `name` spells them")]
-pub enum ErrorKind {
-    Invalid,
-    OutsideWorkspace,
-    Protected,
-    Denied,
-    NotFound,
-    IsDirectory,
-    NotRegular,
-    Binary,
-    TooLarge,
-    Permission,
-    ReadOnly,
-    Stale,
-    NoMatch,
-    Ambiguous,
-    AlreadyApplied,
-    Conflict,
-    Failed,
-    Timeout,
-    Cancelled,
-    Limit,
-    Unsupported,
-    Io,
-    Internal,
+/// The kinds of errors: each with its name on the wire and its meaning, in one table.
+macro_rules! error_kinds {
+    ($($kind:ident, $name:literal, $meaning:literal;)*) => {
+        /// What went wrong. The list is closed: callers branch on it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ErrorKind {
+            $(#[doc = $meaning] $kind,)*
+        }
+
+        impl ErrorKind {
+            /// All kinds.
+            pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind),*];
+
+            /// Its name on the wire.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => $name,)*
+                }
+            }
+
+            /// Its meaning, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => $meaning,)*
+                }
+            }
+        }
+    };
 }
 
-impl ErrorKind {
-    /// Its name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            ErrorKind::Invalid => "invalid",
-            ErrorKind::OutsideWorkspace => "outside_workspace",
-            ErrorKind::Protected => "protected",
-            ErrorKind::Denied => "denied",
-            ErrorKind::NotFound => "not_found",
-            ErrorKind::IsDirectory => "is_directory",
-            ErrorKind::NotRegular => "not_regular",
-            ErrorKind::Binary => "binary",
-            ErrorKind::TooLarge => "too_large",
-            ErrorKind::Permission => "permission",
-            ErrorKind::ReadOnly => "read_only",
-            ErrorKind::Stale => "stale",
-            ErrorKind::NoMatch => "no_match",
-            ErrorKind::Ambiguous => "ambiguous",
-            ErrorKind::AlreadyApplied => "already_applied",
-            ErrorKind::Conflict => "conflict",
-            ErrorKind::Failed => "failed",
-            ErrorKind::Timeout => "timeout",
-            ErrorKind::Cancelled => "cancelled",
-            ErrorKind::Limit => "limit",
-            ErrorKind::Unsupported => "unsupported",
-            ErrorKind::Io => "io",
-            ErrorKind::Internal => "internal",
-        }
-    }
+error_kinds! {
+    Invalid, "invalid", "The arguments are wrong, or the call makes no sense as it stands.";
+    OutsideWorkspace, "outside_workspace", "The path is outside the workspace and may not be used.";
+    Protected, "protected", "The path is protected or hidden.";
+    Denied, "denied", "The policy or the user did not allow the call.";
+    NotFound, "not_found", "The file, directory, job or change does not exist.";
+    IsDirectory, "is_directory", "The path names a directory; a file was expected.";
+    NotRegular, "not_regular", "The path names a device, socket, FIFO or other special file.";
+    Binary, "binary", "The file is not text.";
+    TooLarge, "too_large", "A file or an argument exceeds a size limit.";
+    Permission, "permission", "The operating system denies access.";
+    ReadOnly, "read_only", "The root or file system is read-only.";
+    Stale, "stale", "The file changed since the session read it, or since the given hash.";
+    NoMatch, "no_match", "The text, hunk or cell to change was not found.";
+    Ambiguous, "ambiguous", "The text or hunk was found in several places.";
+    AlreadyApplied, "already_applied", "The change had been made before.";
+    Conflict, "conflict", "Existing content or another change is in the way.";
+    Failed, "failed", "The command ended with an exit code or signal that means failure.";
+    Timeout, "timeout", "The command or the call took too long.";
+    Cancelled, "cancelled", "The client cancelled the call.";
+    Limit, "limit", "A limit on jobs, input or work was reached.";
+    Unsupported, "unsupported", "The operation or format is not supported.";
+    Io, "io", "The operating system reported another error; the message has its name.";
+    Internal, "internal", "A fault of Toolcrib. The workspace is unchanged unless the message says otherwise.";
 }
 
 /// Error of a call, written for the model that made it.
@@ -203,50 +200,50 @@ impl Error {
     /// Converts an error of `toolcrib-fs`, about a path that the caller knows as `shown`.
     pub(crate) fn from_fs(shown: &str, error: &FsError) -> Self {
         let message = format!("{shown} {}", error.detail());
-        let (kind, hint) = match error.kind() {
+        let (kind, hint): (ErrorKind, Cow<'static, str>) = match error.kind() {
             FsErrorKind::Invalid => {
                 return Error::invalid(error.detail()).hint(
                     "Give a path inside the workspace, relative to its directory or absolute.",
                 );
             }
-            FsErrorKind::Outside => (ErrorKind::OutsideWorkspace, OUTSIDE),
+            FsErrorKind::Outside => (ErrorKind::OutsideWorkspace, OUTSIDE.into()),
             FsErrorKind::Forbidden => (
                 ErrorKind::Protected,
-                "It belongs to the kernel, or it is another name of a place with keys, tokens or history.",
+                "It belongs to the kernel, or it is another name of a place with keys, tokens or history.".into(),
             ),
             FsErrorKind::NotFound => {
-                (ErrorKind::NotFound, "Check the path; LS shows what is there.")
+                (ErrorKind::NotFound, format!("Check the path; {LS} shows what is there.").into())
             }
-            FsErrorKind::IsDirectory => (ErrorKind::IsDirectory, "LS lists a directory."),
+            FsErrorKind::IsDirectory => (ErrorKind::IsDirectory, format!("{LS} lists a directory.").into()),
             FsErrorKind::NotRegular => {
-                (ErrorKind::NotRegular, "Only regular files can be read and written.")
+                (ErrorKind::NotRegular, "Only regular files can be read and written.".into())
             }
             FsErrorKind::TooLarge => (
                 ErrorKind::TooLarge,
-                "Read it in parts with offset and limit; it is too large to edit.",
+                format!("{READ} shows it in parts, with offset and limit; it is too large to edit.").into(),
             ),
             FsErrorKind::Permission => (
                 ErrorKind::Permission,
-                "The user that runs these tools may not do this; only the operator can change that.",
+                "The user that runs these tools may not do this; only the operator can change that.".into(),
             ),
             FsErrorKind::ReadOnly => (
                 ErrorKind::ReadOnly,
-                "It is not meant to be changed. Make the change elsewhere, or ask the operator.",
+                "It is not meant to be changed. Make the change elsewhere, or ask the operator.".into(),
             ),
             FsErrorKind::Stale => (
                 ErrorKind::Stale,
-                "Nothing was written. Read the file again, then make the change anew.",
+                format!("Nothing was written. Look at the file again with {READ}, then make the change anew.").into(),
             ),
             FsErrorKind::Busy => (
                 ErrorKind::Conflict,
-                "Nothing was written. Try again when the other process is done.",
+                "Nothing was written. Try again when the other process is done.".into(),
             ),
             FsErrorKind::Unsettled => (
                 ErrorKind::Io,
-                "The change failed in its middle and could not be taken back: files may be changed. It is settled when these tools start again.",
+                "The change failed in its middle and could not be taken back: files may be changed. It is settled when these tools start again.".into(),
             ),
             FsErrorKind::Io => {
-                (ErrorKind::Io, "The system refused it; the name of the error tells why.")
+                (ErrorKind::Io, "The system refused it; the name of the error tells why.".into())
             }
         };
         Error::new(kind, message).hint(hint)

@@ -15,6 +15,7 @@ use toolcrib_text::{Diff, unified_diff, visible_name};
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::error::{Error, ErrorKind};
+use crate::names::Name;
 use crate::phrases::{counted, first_of, one_line};
 use crate::runtime::Runtime;
 use crate::session::Session;
@@ -398,7 +399,7 @@ impl HistoryEntry {
     /// Origin of the change: the tool, with its command or with the changes that it reverts.
     pub fn maker(&self) -> String {
         const NAMED: usize = 5;
-        let mut maker = self.tool.clone();
+        let mut maker = Name::tool(&self.tool).to_string();
         if let Some(command) = &self.command {
             maker += &format!(" `{}`", one_line(command, COMMAND_CHARS));
         }

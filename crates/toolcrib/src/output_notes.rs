@@ -54,6 +54,7 @@ const OPENINGS: &[&str] = &[
     "timeout]",
     "what it changed ",
     "what it exported ",
+    "workdir: ",
 ];
 
 /// Nouns that notes count, after the bracket and a number.

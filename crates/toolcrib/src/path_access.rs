@@ -10,6 +10,7 @@ use toolcrib_text::visible_name;
 
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
+use crate::names::{BASH, WRITE};
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::suggest::{MAX_NAMES, lookalike};
@@ -173,7 +174,7 @@ fn check_script(script: &str) -> Result<(), Error> {
             script.len()
         );
         return Err(Error::new(ErrorKind::Limit, message).hint(
-            "Nothing was run. Write the data to a file with Write, and run a command that reads it.",
+            format!("Nothing was run. Put the data into a file with {WRITE}, and run a command that reads it."),
         ));
     }
     if script.contains('\0') {
@@ -339,7 +340,9 @@ fn hidden_error(shown: &str, reason: &Reason) -> Error {
         Reason::System(directory) => {
             let directory = directory.display();
             Error::new(ErrorKind::Protected, format!("{shown} is not open to file tools")).hint(
-                format!("No file tool looks into {directory}. Bash may show what you need of it."),
+                format!(
+                    "No file tool looks into {directory}. {BASH} may show what you need of it."
+                ),
             )
         }
     }

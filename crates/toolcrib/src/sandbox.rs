@@ -22,6 +22,7 @@ use toolcrib_exec::{Level, Network, PinnedPath, SESSION_TMP, Sandbox, SandboxSup
 use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
 use crate::runtime::Runtime;
 use crate::tool_selection::SHELL_TOOL;
 
@@ -99,6 +100,17 @@ impl Confined {
         }
     }
 }
+
+/// Metadata of a reply about a command.
+pub(crate) const SANDBOX: &[MetadataField] = &[
+    MetadataField::new("sandbox", "string", "always", "`level 1` to `level 4`, or `none`."),
+    MetadataField::new(
+        "network",
+        "string",
+        "the command was confined",
+        "Network access of the command: `none` or `all`.",
+    ),
+];
 
 /// The sandbox of a command.
 pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path) -> Sandbox {

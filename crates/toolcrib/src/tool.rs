@@ -7,6 +7,7 @@ use toolcrib_policy::Access;
 
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
 use crate::reply::Reply;
 use crate::schema::Schema;
 
@@ -68,6 +69,9 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// Other names for fields that callers use, as pairs of alias and field. Names that differ only in case or
     /// `_` are accepted without an alias.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
+
+    /// The metadata of its replies, for the reference documentation: tables of fields.
+    const METADATA: &'static [&'static [MetadataField]] = &[];
 
     /// Returns everything that the call will access, computed from the arguments alone. The policy decides on
     /// it before [`Tool::run`], and [`Cx`] denies any other access.
@@ -167,6 +171,7 @@ pub(crate) struct Entry {
     pub(crate) category: Category,
     pub(crate) hints: Hints,
     pub(crate) aliases: &'static [(&'static str, &'static str)],
+    pub(crate) metadata: &'static [&'static [MetadataField]],
     pub(crate) schema: fn() -> Schema,
     pub(crate) decode: fn(Value) -> Result<Box<dyn AnyTool>, String>,
 }
@@ -178,6 +183,7 @@ impl Entry {
             category: T::CATEGORY,
             hints: T::HINTS,
             aliases: T::ALIASES,
+            metadata: T::METADATA,
             schema: Schema::of::<T>,
             decode: decode::<T>,
         }

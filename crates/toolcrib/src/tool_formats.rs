@@ -1,10 +1,12 @@
 //! Lists of tools for model APIs, and a Markdown page for people.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
 use crate::dialect::Dialect;
+use crate::metadata_field::MetadataField;
 use crate::runtime::Runtime;
 use crate::tool::{Category, Hints};
 use crate::tool_table::Row;
@@ -33,10 +35,12 @@ pub struct ToolInfo<'a> {
     pub category: Category,
     /// Behaviour hints.
     pub hints: Hints,
-    /// Description for the model.
+    /// Description for the model. Names of tools and fields are in backticks.
     pub description: &'a str,
     /// JSON Schema of the arguments.
     pub arguments: &'a Map<String, Value>,
+    /// The metadata of its replies, in tables.
+    pub metadata: &'static [&'static [MetadataField]],
 }
 
 impl Runtime {
@@ -50,14 +54,41 @@ impl Runtime {
         self.table().find(name).ok().map(info)
     }
 
+    /// Every tool's name and description in a dialect.
+    pub fn tool_summaries(&self, dialect: Dialect) -> Vec<(String, String)> {
+        let known = self.known_names();
+        let summary = |tool: ToolInfo<'_>| {
+            let description = dialect.description(tool.name, tool.description, &known);
+            (dialect.tool_name(tool.name).into_owned(), description)
+        };
+        self.tools().map(summary).collect()
+    }
+
+    /// The names that descriptions may mention.
+    fn known_names(&self) -> HashSet<&str> {
+        self.tools().flat_map(names).collect()
+    }
+
     /// Returns the list of tools in a format, with the names of a dialect. The result is JSON, except for
     /// [`Format::Markdown`].
     pub fn catalogue(&self, format: Format, dialect: Dialect) -> String {
+        let known = self.known_names();
         let list = |entry: fn(ToolInfo<'_>) -> Value| {
             let shown = |tool: ToolInfo<'_>| {
-                let name = dialect.tool(tool.name);
-                let arguments = dialect.arguments(tool.name, tool.arguments);
-                entry(ToolInfo { name: &name, arguments: &arguments, ..tool })
+                let name = dialect.tool_name(tool.name);
+                let description = dialect.description(tool.name, tool.description, &known);
+                let arguments = dialect.arguments(tool.name, tool.arguments, &known);
+                let shown = ToolInfo {
+                    name: &name,
+                    description: &description,
+                    arguments: &arguments,
+                    ..tool
+                };
+                let mut entry = entry(shown);
+                if format == Format::Mcp && dialect.is_structured() {
+                    entry["outputSchema"] = dialect.result_schema(tool.name);
+                }
+                entry
             };
             Value::Array(self.tools().map(shown).collect())
         };
@@ -71,6 +102,20 @@ impl Runtime {
     }
 }
 
+/// The name of a tool and those of its fields.
+fn names(tool: ToolInfo<'_>) -> Vec<&str> {
+    let mut names = vec![tool.name];
+    let mut schemas = vec![tool.arguments];
+    while let Some(schema) = schemas.pop() {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            names.push(name);
+            schemas.extend(property.get("items").and_then(Value::as_object));
+        }
+    }
+    names
+}
+
 fn info(row: &Row) -> ToolInfo<'_> {
     let schema = row.schema();
     ToolInfo {
@@ -79,6 +124,7 @@ fn info(row: &Row) -> ToolInfo<'_> {
         hints: row.entry.hints,
         description: &schema.description,
         arguments: &schema.arguments,
+        metadata: row.entry.metadata,
     }
 }
 
@@ -87,30 +133,54 @@ fn mcp(tool: ToolInfo<'_>) -> Value {
         "name": tool.name,
         "description": tool.description,
         "inputSchema": lean(tool.arguments),
-        "annotations": {
-            "readOnlyHint": tool.hints.read_only,
-            "destructiveHint": tool.hints.destructive,
-            "idempotentHint": tool.hints.idempotent,
-            "openWorldHint": tool.hints.open_world,
-        },
+        "annotations": annotations(tool.hints),
     })
 }
 
-/// Removes bounds and `additionalProperties`, which cost tokens in every conversation and which a model does
-/// not need. A call that violates them gets an error with the nearest field or the bound.
+/// Whether a value is the first of those that a schema lists.
+fn is_first_choice(schema: &Map<String, Value>, value: &Value) -> bool {
+    let choices = schema.get("enum").and_then(Value::as_array);
+    choices.is_some_and(|choices| choices.first() == Some(value))
+}
+
+/// The hints of a tool, except those that equal the defaults of MCP or mean nothing for a tool that only reads.
+fn annotations(hints: Hints) -> Value {
+    let given = [
+        ("readOnlyHint", hints.read_only, false),
+        ("destructiveHint", hints.destructive || hints.read_only, true),
+        ("idempotentHint", hints.idempotent && !hints.read_only, false),
+        ("openWorldHint", hints.open_world, true),
+    ];
+    let differing = given.into_iter().filter(|(_, hint, default)| hint != default);
+    differing.map(|(name, hint, _)| (name.to_owned(), Value::from(hint))).collect()
+}
+
+/// Removes bounds, `additionalProperties`, defaults that a model expects (false, 0, the first choice), and descriptions
+/// of the fields of objects in arrays. They cost tokens in every conversation, and a model does not need them: a call
+/// that violates them gets an error with the nearest field or the bound.
 fn lean(schema: &Map<String, Value>) -> Value {
-    let inner = |value: &Value| match value {
-        Value::Object(schema) => lean(schema),
+    leaner(schema, 0)
+}
+
+/// The same at a depth of arrays.
+fn leaner(schema: &Map<String, Value>, depth: usize) -> Value {
+    let inner = |value: &Value, depth: usize| match value {
+        Value::Object(schema) => leaner(schema, depth),
         other => other.clone(),
     };
     let mut lean = Map::new();
     for (keyword, value) in schema {
         let value = match (keyword.as_str(), value) {
-            ("minimum" | "maximum" | "additionalProperties", _) => continue,
-            ("properties", Value::Object(properties)) => {
-                properties.iter().map(|(name, schema)| (name.clone(), inner(schema))).collect()
-            }
-            ("items", items) => inner(items),
+            ("minimum" | "maximum" | "minItems" | "additionalProperties", _) => continue,
+            ("default", Value::Bool(false)) => continue,
+            ("default", value) if *value == 0 || is_first_choice(schema, value) => continue,
+            ("properties", Value::Object(properties)) => properties
+                .iter()
+                .map(|(name, schema)| (name.clone(), inner(schema, depth)))
+                .collect(),
+            ("items", items) => inner(items, depth + 1),
+            ("description", _) if depth > 0 => continue,
+            ("description", Value::String(text)) => text.trim_end_matches('.').into(),
             (_, other) => other.clone(),
         };
         lean.insert(keyword.clone(), value);
@@ -179,7 +249,8 @@ const MARKDOWN_TOP: &str = "# The tools
 
 Generated from the doc comments of the tools by `cargo xtask docs`; do not edit. What holds for every
 tool: names and fields are accepted without regard to case and `_`, numbers and flags also as strings,
-null for what is left out; an unknown field is an error that names the nearest one.
+null for what is left out; an unknown field is an error that names the nearest one. The
+[metadata of the replies](replies.md) is a page of its own.
 ";
 
 fn markdown(mut page: String, tool: ToolInfo<'_>) -> String {
@@ -193,21 +264,48 @@ fn markdown(mut page: String, tool: ToolInfo<'_>) -> String {
     let facts: Vec<&str> = std::iter::once(tool.category.name()).chain(hints).collect();
     let _ =
         write!(page, "\n## {}\n\n*{}*\n\n{}\n\n", tool.name, facts.join(" · "), tool.description);
-    page += "| field | type | |\n| --- | --- | --- |\n";
-    let required = tool.arguments.get("required").and_then(Value::as_array);
-    let properties = tool.arguments.get("properties").and_then(Value::as_object);
-    for (name, property) in properties.into_iter().flatten() {
-        let needed = required.is_some_and(|names| names.iter().any(|n| n == name));
-        let words = |key: &str| property.get(key).and_then(Value::as_str).unwrap_or_default();
-        let optional = if needed { "" } else { ", optional" };
-        let range = match (property.get("minimum"), property.get("maximum")) {
-            (Some(min), Some(max)) => format!(" {min}–{max}"),
-            (Some(min), None) => format!(" from {min}"),
-            (None, Some(max)) => format!(" to {max}"),
-            (None, None) => String::new(),
-        };
-        let description = words("description").replace('\n', " ");
-        let _ = writeln!(page, "| `{name}` | {}{range}{optional} | {description} |", words("type"));
-    }
+    page += "| field | type | default | |\n| --- | --- | --- | --- |\n";
+    fields(&mut page, "", tool.arguments);
     page
+}
+
+/// A row for each field of a schema, and for the fields of the objects in its arrays.
+fn fields(page: &mut String, prefix: &str, schema: &Map<String, Value>) {
+    let required = schema.get("required").and_then(Value::as_array);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        let is_required = required.is_some_and(|names| names.iter().any(|n| n == name));
+        let default = match property.get("default") {
+            _ if is_required => "required".to_owned(),
+            Some(default) => format!("`{default}`"),
+            None => String::new(),
+        };
+        let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let _ =
+            writeln!(page, "| `{prefix}{name}` | {} | {default} | {text} |", type_words(property));
+        if let Some(item) = property.get("items").and_then(Value::as_object) {
+            fields(page, &format!("{prefix}{name}[]."), item);
+        }
+    }
+}
+
+/// The type of a field with its bounds: `integer 1–1000`, `"lf", "crlf" or "cr"`, `array of object, at least 1`.
+fn type_words(property: &Value) -> String {
+    let word = |key: &str| property.get(key).and_then(Value::as_str);
+    if let Some(Value::Array(choices)) = property.get("enum") {
+        let choices: Vec<String> = choices.iter().map(|choice| format!("`{choice}`")).collect();
+        return choices.join(" or ");
+    }
+    let kind = word("type").unwrap_or("any");
+    let bounds = match (property.get("minimum"), property.get("maximum")) {
+        (Some(min), Some(max)) => format!(" {min}–{max}"),
+        (Some(min), None) => format!(" from {min}"),
+        (None, Some(max)) => format!(" to {max}"),
+        (None, None) => String::new(),
+    };
+    let items = property.get("items").and_then(|items| items["type"].as_str());
+    let items = items.map_or(String::new(), |items| format!(" of {items}"));
+    let least =
+        property.get("minItems").map_or(String::new(), |least| format!(", at least {least}"));
+    format!("{kind}{items}{bounds}{least}")
 }

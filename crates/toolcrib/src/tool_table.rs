@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::dialect::other_name;
 use crate::error::{Error, ErrorKind};
+use crate::names::Name;
 use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::Entry;
@@ -69,8 +70,11 @@ impl Table {
             let mut listed = similar_names(name, names(), 3);
             listed.extend(names().filter(|name| !listed.contains(name)).collect::<Vec<_>>());
             let name: String = name.chars().take(MAX_NAME).collect();
-            Error::invalid(format!("no tool `{name}`"))
-                .hint(format!("There are: {}.", listed.join(", ")))
+            let spelled = |name| Name::tool(name).to_string();
+            Error::invalid(format!("no tool `{name}`")).hint(format!(
+                "There are: {}.",
+                listed.into_iter().map(spelled).collect::<Vec<_>>().join(", ")
+            ))
         })
     }
 

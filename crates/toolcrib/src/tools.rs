@@ -47,9 +47,11 @@ pub(crate) const TOOLS: &[Entry] = &[
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Map, Value, json};
 
     use super::*;
+    use crate::decode::decode;
+    use crate::tool::Tool;
     use crate::tool_table::Table;
 
     /// What registering asks of a library user's tool holds for ours too.
@@ -61,49 +63,6 @@ mod tests {
         }
     }
 
-    /// Names that models know from elsewhere, or that the description of the tool explains: each more word
-    /// is paid for in every conversation.
-    const SAY_IT_THEMSELVES: &[&str] = &[
-        "-A",
-        "-B",
-        "-C",
-        "-i",
-        "bash_id",
-        "cell_id",
-        "cell_number",
-        "cell_type",
-        "command",
-        "content",
-        "cwd",
-        "description",
-        "diff",
-        "edits",
-        "expected_hash",
-        "file_path",
-        "files",
-        "head_lines",
-        "hidden",
-        "id",
-        "ignored",
-        "line_endings",
-        "literal",
-        "multiline",
-        "near_line",
-        "new_source",
-        "new_string",
-        "notebook_path",
-        "offset",
-        "old_string",
-        "patch",
-        "path",
-        "pattern",
-        "recursive",
-        "replace_all",
-        "running",
-        "stdin",
-        "tail_lines",
-    ];
-
     #[test]
     fn every_field_of_every_tool_is_described_and_has_one_type() {
         fn check(place: &str, schema: &Value) {
@@ -113,9 +72,7 @@ mod tests {
             for (name, property) in properties {
                 let place = format!("{place}.{name}");
                 assert!(property["type"].is_string(), "{place} has no single type");
-                let is_described = property["description"].is_string()
-                    || SAY_IT_THEMSELVES.contains(&name.as_str());
-                assert!(is_described, "{place} has no doc comment");
+                assert!(property["description"].is_string(), "{place} has no doc comment");
                 check(&place, property);
                 if let Some(items) = property.get("items") {
                     check(&place, items);
@@ -151,6 +108,124 @@ mod tests {
                 assert!(!has(alias), "{}: {alias} is a field", row.entry.name);
             }
         }
+    }
+
+    /// Arguments with every required field.
+    fn least_arguments(schema: &Value) -> Map<String, Value> {
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let names = required.iter().filter_map(Value::as_str);
+        names.map(|name| (name.to_owned(), sample(&schema["properties"][name]))).collect()
+    }
+
+    /// A value that a schema accepts.
+    fn sample(schema: &Value) -> Value {
+        match schema["type"].as_str() {
+            Some("array") => json!([sample(&schema["items"])]),
+            Some("object") => least_arguments(schema).into(),
+            Some("integer") => schema.get("minimum").cloned().unwrap_or(json!(1)),
+            Some("boolean") => true.into(),
+            _ => schema.get("enum").map_or(json!("x"), |choices| choices[0].clone()),
+        }
+    }
+
+    /// Checks a property, by its place and its schema, with a function that puts a value for it into whole arguments.
+    type Check<'a> = dyn FnMut(&str, &Value, &dyn Fn(Option<Value>) -> Value) + 'a;
+
+    /// Calls `check` with every property of a schema, those of objects in arrays too.
+    fn each_property(
+        schema: &Value,
+        place: &str,
+        wrap: &dyn Fn(Map<String, Value>) -> Value,
+        check: &mut Check<'_>,
+    ) {
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let with = |value: Option<Value>| {
+                let mut arguments = least_arguments(schema);
+                arguments.shift_remove(name);
+                arguments.extend(value.map(|value| (name.clone(), value)));
+                wrap(arguments)
+            };
+            let place = format!("{place}.{name}");
+            check(&place, property, &with);
+            if property["items"].get("properties").is_some() {
+                let inside = |item: Map<String, Value>| with(Some(json!([item])));
+                each_property(&property["items"], &place, &inside, check);
+            }
+        }
+    }
+
+    /// The bounds, choices and defaults of a schema are what decoding goes by.
+    fn check_schema<T: Tool + std::fmt::Debug>() {
+        let table = Table::new(&[Entry::of::<T>()]);
+        let row = &table.rows()[0];
+        let schema = Value::Object(row.schema().arguments.clone());
+        let decoded = |arguments: Value| -> Result<String, String> {
+            decode(&row.entry, row.schema(), arguments.clone())
+                .map_err(|error| error.text())
+                .and_then(|_| {
+                    // Decoded once more, as the type whose fields can be compared.
+                    let tool: T = serde_json::from_value(arguments).map_err(|e| e.to_string())?;
+                    Ok(format!("{tool:?}"))
+                })
+        };
+        each_property(
+            &schema,
+            T::NAME,
+            &|arguments| arguments.into(),
+            &mut |place, property, with| {
+                let accepts = |value: Value| decoded(with(Some(value))).is_ok();
+                for (bound, step) in [("minimum", -1), ("maximum", 1)] {
+                    if let Some(limit) = property.get(bound).and_then(Value::as_i64) {
+                        assert!(accepts(limit.into()), "{place}: its {bound} {limit} is refused");
+                        assert!(
+                            !accepts((limit + step).into()),
+                            "{place}: {bound} {limit} is not held"
+                        );
+                    }
+                }
+                for choice in property["enum"].as_array().into_iter().flatten() {
+                    assert!(accepts(choice.clone()), "{place}: {choice} is refused");
+                }
+                if property.get("enum").is_some() {
+                    assert!(!accepts("none of these".into()), "{place} takes anything");
+                }
+                if property.get("minItems").is_some() {
+                    assert!(!accepts(json!([])), "{place}: minItems is not held");
+                }
+                if let Some(default) = property.get("default") {
+                    let given = decoded(with(Some(default.clone())));
+                    assert!(given.is_ok(), "{place}: its default is refused: {given:?}");
+                    assert_eq!(
+                        decoded(with(None)),
+                        given,
+                        "{place}: {default} is not what is left out"
+                    );
+                }
+            },
+        );
+    }
+
+    #[test]
+    fn schemas_say_what_decoding_holds_to() {
+        let checks = [
+            check_schema::<read::Read>,
+            check_schema::<write::Write>,
+            check_schema::<edit::Edit>,
+            check_schema::<multi_edit::MultiEdit>,
+            check_schema::<apply_patch::ApplyPatch>,
+            check_schema::<notebook_edit::NotebookEdit>,
+            check_schema::<ls::Ls>,
+            check_schema::<glob::Glob>,
+            check_schema::<grep::Grep>,
+            check_schema::<bash::Bash>,
+            check_schema::<bash_output::BashOutput>,
+            check_schema::<kill_shell::KillShell>,
+            check_schema::<list_shells::ListShells>,
+            check_schema::<undo::Undo>,
+            check_schema::<history::History>,
+        ];
+        assert_eq!(checks.len(), TOOLS.len());
+        checks.into_iter().for_each(|check: fn()| check());
     }
 
     #[test]

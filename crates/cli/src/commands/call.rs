@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::Value;
-use toolcrib::{Call, Error, Options, Runtime, parse_json, to_json};
+use toolcrib::{Call, Dialect, Error, Options, Runtime, parse_json};
 
 use crate::approve::Terminal;
 use crate::args::Common;
@@ -15,15 +15,18 @@ pub(crate) fn call(
     runtime: &Runtime,
     tool: &str,
     args: &str,
+    dialect: Dialect,
 ) -> Result<ExitCode, String> {
     let terminal = Terminal { rules: rules::to_add_to(common) };
-    let options = Options { dry_run: common.dry_run, approver: &terminal, ..Options::default() };
+    let options =
+        Options { dry_run: common.dry_run, approver: &terminal, dialect, ..Options::default() };
     let outcome = read_args(args)?.and_then(|args| {
         runtime.call(&runtime.session().for_one_call(), Call::new(tool, args), options)
     });
     let printed = match &outcome {
         _ if !output::call_for_people(common) => {
-            writeln!(io::stdout(), "{}", Value::Object(to_json(&outcome)))
+            let tool = runtime.tool_named(tool).map_or(tool, |tool| tool.name);
+            writeln!(io::stdout(), "{}", Value::Object(dialect.reply_json(tool, &outcome)))
         }
         Ok(reply) => output::reply(reply),
         Err(error) => output::error(error),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, ValueEnum};
 
-use crate::args::Args;
+use crate::args::{Args, Common};
 
 /// A generated page.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -21,10 +21,16 @@ pub(crate) enum Page {
     Configuration,
     /// All hidden paths and protected files
     ProtectedAndHidden,
+    /// All error kinds and metadata fields
+    Replies,
 }
 
 /// Prints a page as Markdown, or writes the man pages to a directory.
-pub(crate) fn reference(page: Option<Page>, man: Option<&Path>) -> Result<ExitCode, String> {
+pub(crate) fn reference(
+    common: &Common,
+    page: Option<Page>,
+    man: Option<&Path>,
+) -> Result<ExitCode, String> {
     if let Some(directory) = man {
         let written = std::fs::create_dir_all(directory);
         let written = written.and_then(|()| clap_mangen::generate_to(command(), directory));
@@ -35,6 +41,10 @@ pub(crate) fn reference(page: Option<Page>, man: Option<&Path>) -> Result<ExitCo
         Some(Page::Cli) => cli::page(&mut command()),
         Some(Page::Configuration) => configuration::page(),
         Some(Page::ProtectedAndHidden) => lists::page(),
+        Some(Page::Replies) => {
+            let body = super::runtime(common)?.reply_reference();
+            format!("{}\n{body}", generated("Replies"))
+        }
     };
     io::stdout().write_all(text.as_bytes()).map_err(|error| format!("cannot print: {error}"))?;
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolcrib::{Approver, Error, ErrorKind, Nobody, Options, Reply, Runtime, Session, to_json};
+use toolcrib::{Approver, Dialect, Error, ErrorKind, Nobody, Options, Runtime, Session, to_json};
 
 use self::approvals::{Approvals, LineApprover};
 use self::pool::{MAX_PENDING, MAX_PENDING_BYTES, Pool, WhenFull};
@@ -21,10 +21,11 @@ use crate::args::Common;
 use crate::bounded_input::{self, Line};
 use crate::rules;
 
-/// Serves lines. With a deadline for answers, questions are lines too.
+/// Serves lines, with the names of a dialect in the replies. With a deadline for answers, questions are lines too.
 pub(crate) fn run(
     common: &Common,
     runtime: &Runtime,
+    dialect: Dialect,
     answer_within: Option<Duration>,
 ) -> Result<ExitCode, String> {
     let approvals =
@@ -33,6 +34,7 @@ pub(crate) fn run(
         runtime,
         session: runtime.session(),
         dry_run: common.dry_run,
+        dialect,
         approvals,
         running: RunningCalls::default(),
         output: Mutex::new(true),
@@ -55,6 +57,7 @@ struct Door<'a> {
     runtime: &'a Runtime,
     session: Session,
     dry_run: bool,
+    dialect: Dialect,
     /// The questions, if the other end answers them.
     approvals: Option<Approvals>,
     running: RunningCalls,
@@ -76,7 +79,7 @@ impl Door<'_> {
             let bytes = line.bytes();
             match understand(line) {
                 None => {}
-                Some(Err((field, value, error))) => self.say(field, value, &Err(error)),
+                Some(Err((field, value, error))) => self.say(field, value, to_json(&Err(error))),
                 Some(Ok(Message::Approve(approve))) => {
                     let answered = match &self.approvals {
                         Some(approvals) => approvals.answer(&approve),
@@ -84,13 +87,13 @@ impl Door<'_> {
                             .hint("Start `toolcrib run --approvals` to enable them.")),
                     };
                     if let Err(error) = answered {
-                        self.say("approve", approve.id.into(), &Err(error));
+                        self.say("approve", approve.id.into(), to_json(&Err(error)));
                     }
                 }
                 Some(Ok(Message::Cancel(id))) if self.running.cancel(&id) => {}
                 Some(Ok(Message::Cancel(id))) => {
                     let error = Error::new(ErrorKind::NotFound, "no call with this id is running");
-                    self.say("cancel", id, &Err(error));
+                    self.say("cancel", id, to_json(&Err(error)));
                 }
                 Some(Ok(Message::Call(request))) => self.submit(request, bytes, pool),
             }
@@ -122,7 +125,7 @@ impl Door<'_> {
             );
             let error = Error::new(ErrorKind::Limit, message)
                 .hint("Nothing was done. Wait for replies, and answer the open questions.");
-            self.say("id", request.id, &Err(error));
+            self.say("id", request.id, to_json(&Err(error)));
         }
     }
 
@@ -141,24 +144,26 @@ impl Door<'_> {
         };
         let options = Options {
             dry_run: self.dry_run || request.dry_run,
+            dialect: self.dialect,
             cancel,
             approver,
             ..Options::default()
         };
+        let tool = self.runtime.tool_named(&request.call.tool).map_or("", |tool| tool.name);
         let outcome = self.runtime.call(&self.session, request.call.clone(), options);
         self.running.remove(&request);
-        self.say("id", request.id, &outcome);
+        self.say("id", request.id, self.dialect.reply_json(tool, &outcome));
     }
 
     /// Prints a reply as a line of its own. Nobody there to read it is no reason to stop: the calls that
     /// came in are still made.
-    fn say(&self, field: &str, value: Value, outcome: &Result<Reply, Error>) {
+    fn say(&self, field: &str, value: Value, outcome: Map<String, Value>) {
         let mut reply = Map::from_iter([(field.to_owned(), value)]);
-        reply.extend(to_json(outcome));
+        reply.extend(outcome);
         self.write(&Value::Object(reply));
     }
 
-    /// Prints a line; answers whether it could be.
+    /// Prints a line. Returns whether that was possible.
     fn write(&self, line: &Value) -> bool {
         let line = format!("{line}\n");
         let mut all_said = self.output.lock().unwrap_or_else(PoisonError::into_inner);

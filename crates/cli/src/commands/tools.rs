@@ -14,7 +14,7 @@ pub(crate) fn tools(
 ) -> Result<ExitCode, String> {
     let text = match format {
         Some(format) => runtime.catalogue(format.into(), dialect),
-        None => overview(runtime),
+        None => overview(runtime, dialect),
     };
     let newline = if text.ends_with('\n') { "" } else { "\n" };
     let printed = write!(io::stdout(), "{text}{newline}");
@@ -23,12 +23,12 @@ pub(crate) fn tools(
 }
 
 /// Each tool with its first sentence.
-fn overview(runtime: &Runtime) -> String {
+fn overview(runtime: &Runtime, dialect: Dialect) -> String {
     let mut text = String::new();
-    for tool in runtime.tools() {
-        let sentence = tool.description.split_inclusive(". ").next().unwrap_or_default();
+    for (name, description) in runtime.tool_summaries(dialect) {
+        let sentence = description.split_inclusive(". ").next().unwrap_or_default();
         let sentence = sentence.lines().next().unwrap_or_default().trim_end();
-        text += &format!("{:<12} {sentence}\n", tool.name);
+        text += &format!("{name:<12} {sentence}\n");
     }
     text
 }

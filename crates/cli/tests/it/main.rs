@@ -9,6 +9,7 @@
 
 mod approvals;
 mod cases;
+mod dialects;
 mod documentation;
 mod dry_run;
 mod few_handles;

@@ -124,7 +124,7 @@ impl<'a> Header<'a> {
         if numbered {
             let ranges = Ranges::parse(inside).ok_or_else(|| {
                 PatchError::invalid(line.number, "has a hunk header with invalid numbers")
-                    .hint("Write @@ -OLD,COUNT +NEW,COUNT @@, or just @@.")
+                    .hint("Use @@ -OLD,COUNT +NEW,COUNT @@, or just @@.")
             })?;
             return Ok(Header { text, ranges: Some(ranges), anchor: None });
         }

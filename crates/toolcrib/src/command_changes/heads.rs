@@ -89,10 +89,10 @@ impl Heads {
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
             match (*existed, exists) {
                 (false, true) => {
-                    notes.push(format!("{shown} was made, and Undo does not remove it"));
+                    notes.push(format!("{shown} was made, and an undo does not remove it"));
                 }
                 (true, false) => {
-                    notes.push(format!("{shown} was removed, and Undo does not bring it back"));
+                    notes.push(format!("{shown} was removed, and an undo does not bring it back"));
                 }
                 _ => {}
             }
@@ -102,8 +102,7 @@ impl Heads {
             let place = workspace.tree_of(&directory.join(STASH));
             let after = place.and_then(|(tree, relative)| git_directory::read(&tree, &relative));
             if *before != after {
-                let sentence =
-                    "the stash has changed, and Undo does not change it back: see `git stash list`";
+                let sentence = "the stash has changed, and an undo does not change it back: see `git stash list`";
                 notes.push(sentence.to_owned());
             }
             *before = after;
@@ -142,7 +141,7 @@ fn moved_head_note(before: &Head, after: &Head, abort: Option<&str>) -> Option<S
         (None, None, _) => format!("git checkout {}", old.short()),
     };
     Some(format!(
-        "HEAD moved from {} ({}) to {} ({}), and Undo does not move it: `{back}` does",
+        "HEAD moved from {} ({}) to {} ({}), and an undo does not move it: `{back}` does",
         old.short(),
         shown(before),
         new.short(),

@@ -12,6 +12,7 @@ use toolcrib_policy::Effect;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
 use crate::path_access::{entry, require_restorable, resolve};
 use crate::seen_files::Seen;
 
@@ -403,6 +404,28 @@ fn step((edit, place): (FileEdit, ResolvedPath)) -> Step {
         None => step,
     }
 }
+
+/// Metadata of a reply about a change of files.
+pub(crate) const CHANGE: &[MetadataField] = &[
+    MetadataField::new(
+        "change",
+        "integer",
+        "files were changed and the journal is on",
+        "Id of the change, for Undo and History.",
+    ),
+    MetadataField::new(
+        "hard_link_broken",
+        "boolean",
+        "a changed file had other names",
+        "`true`: the other names keep the old content.",
+    ),
+    MetadataField::new(
+        "written_in_place",
+        "boolean",
+        "a file was written in place (`hard_links = \"write_through\"`)",
+        "`true`.",
+    ),
+];
 
 impl Changed {
     fn of(committed: &Committed) -> Changed {

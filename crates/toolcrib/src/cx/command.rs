@@ -11,6 +11,7 @@ use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 use super::Cx;
 use crate::command_changes::CommandChanges;
 use crate::error::{Error, ErrorKind};
+use crate::names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
 use crate::phrases::one_line;
 use crate::sandbox::{
     CommandGuard, Confined, SandboxSettings, insufficient_level_error, is_sufficient, sandbox,
@@ -257,7 +258,7 @@ impl<'a> Cx<'a> {
             let ids: Vec<String> = jobs.list().iter().map(|job| job.id().to_owned()).collect();
             let hint = match ids.as_slice() {
                 [] => "No command of this session is remembered.".to_owned(),
-                ids => format!("There are: {}. ListShells tells what they run.", ids.join(", ")),
+                ids => format!("There are: {}. {LIST_SHELLS} tells what they run.", ids.join(", ")),
             };
             let message = format!("there is no shell {}", visible_name(id.as_bytes()));
             Error::new(ErrorKind::NotFound, message).hint(hint)
@@ -273,12 +274,12 @@ impl<'a> Cx<'a> {
         let shown = self.show_place(&place);
         match place.kind() {
             Some(FileKind::Directory) => Ok(place),
-            Some(_) => Err(Error::invalid(format!("`cwd` is {shown}, which is no directory"))),
+            Some(_) => Err(Error::invalid(format!("`{CWD}` is {shown}, which is no directory"))),
             None => Err(Error::new(
                 ErrorKind::NotFound,
-                format!("`cwd` is {shown}, which does not exist"),
+                format!("`{CWD}` is {shown}, which does not exist"),
             )
-            .hint("Nothing was run. LS shows what is there.")),
+            .hint(format!("Nothing was run. {LS} shows what is there."))),
         }
     }
 
@@ -329,12 +330,19 @@ pub(crate) fn job_error(error: &JobError) -> Error {
         _ => ErrorKind::Io,
     };
     let hint = match error {
-        JobError::TooMany(_) => "End some of them with KillShell; ListShells has them.",
-        JobError::ShimLost => "What it had done is done. Look before running it again.",
-        JobError::NotPrepared { step, errno: EACCES, .. } if step == "enter the directory" => {
-            "The command was not run: the mode of the directory does not let it in. Run chmod with another `cwd`, such as /tmp."
+        JobError::TooMany(_) => {
+            format!("End some of them with {KILL_SHELL}; {LIST_SHELLS} has them.")
         }
-        _ => "This is trouble of the machine, not of the command: it was not run.",
+        JobError::ShimLost => {
+            "The command may have run in part. Check its effects before you run it again."
+                .to_owned()
+        }
+        JobError::NotPrepared { step, errno: EACCES, .. } if step == "enter the directory" => {
+            format!(
+                "The command was not run: the mode of the directory denies access. Run chmod with another `{CWD}`, such as /tmp."
+            )
+        }
+        _ => "The command was not run: the system failed, not the command.".to_owned(),
     };
     Error::new(kind, error.to_string()).hint(hint)
 }

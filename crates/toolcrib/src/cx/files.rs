@@ -10,6 +10,7 @@ use toolcrib_text::visible_name;
 use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
+use crate::names::{LS, READ};
 use crate::open_file::OpenFile;
 use crate::suggest::MAX_NAMES;
 
@@ -54,7 +55,7 @@ impl Cx<'_> {
         }
         if place.kind() != Some(FileKind::Directory) {
             let message = format!("{} is a file, not a directory", self.show_place(&place));
-            return Err(Error::invalid(message).hint("Read reads a file."));
+            return Err(Error::invalid(message).hint(format!("{READ} reads a file.")));
         }
         Directory::open(&place).map_err(|error| self.error(&place, &error))
     }
@@ -138,9 +139,9 @@ impl Cx<'_> {
         match (names.is_empty(), more, all) {
             (true, ..) => "It is empty.".to_owned(),
             (_, 0, _) => format!("It has: {shown}."),
-            (_, more, true) => format!("It has: {shown} and {more} more; LS lists them."),
+            (_, more, true) => format!("It has: {shown} and {more} more; {LS} lists them."),
             (_, more, false) => {
-                format!("It has: {shown} and more than {more} more; LS lists them.")
+                format!("It has: {shown} and more than {more} more; {LS} lists them.")
             }
         }
     }

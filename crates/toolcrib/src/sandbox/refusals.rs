@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 use toolcrib_text::visible_name;
 
+use crate::metadata_field::MetadataField;
 use crate::phrases::{counted, first_of};
 
 /// Lines about denied accesses.
@@ -63,6 +64,30 @@ fn shows(output: &str, path: &Path, directory: &Path) -> bool {
             !relative.is_empty() && output.contains(&format!("'{relative}'"))
         })
 }
+
+/// Metadata of a reply about a command with refused operations.
+pub(crate) const REFUSED: &[MetadataField] = &[
+    MetadataField::new(
+        "refused",
+        "array of object",
+        "the sandbox refused an operation",
+        "The refused operations.",
+    ),
+    MetadataField::new(
+        "refused[].what",
+        "string",
+        "with its object",
+        "The operation, such as `write`, `remove` or `connect`.",
+    ),
+    MetadataField::new("refused[].path", "string", "a file or a Unix socket", "The path."),
+    MetadataField::new("refused[].address", "string", "the network", "The address."),
+    MetadataField::new(
+        "refused[].why",
+        "string",
+        "a file",
+        "`outside`, `read_only`, `protected`, `repository`, `hidden` or `holds_protected`.",
+    ),
+];
 
 /// The same, for programs.
 pub(crate) fn facts(refusals: &[Refusal]) -> Option<Value> {

@@ -15,21 +15,121 @@ mod report;
 
 use self::plan::Plan;
 use super::shown_diff::DiffDetail;
+use crate::cx::CHANGE;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
 /// Applies a patch atomically. Takes a unified diff, or *** Begin Patch / *** Update File: NAME (or Add File, Delete
 /// File; *** Move to: NAME) / @@ / lines starting with a blank, - or + / *** End Patch. Hunks are placed by
-/// content; line numbers are hints. A hunk of only additions goes to its line, after its @@ line, or to the
-/// end.
+/// content; line numbers are hints. Pure additions go after their @@ line, or to the end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplyPatch {
+    /// The patch.
     patch: String,
-    diff: Option<DiffDetail>,
+    /// The diff shown.
+    #[serde(default)]
+    diff: DiffDetail,
 }
+
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("files_modified", "integer", "always", "Number of files that changed."),
+    MetadataField::new("files", "array of object", "always", "The parts of the patch."),
+    MetadataField::new("files[].path", "string", "always", "The file."),
+    MetadataField::new(
+        "files[].action",
+        "string",
+        "always",
+        "`add`, `update`, `delete` or `move`.",
+    ),
+    MetadataField::new("files[].from", "string", "moves and copies", "The source."),
+    MetadataField::new(
+        "files[].hash",
+        "string",
+        "the file exists afterwards",
+        "Hash of the new content.",
+    ),
+    MetadataField::new(
+        "files[].already_applied",
+        "boolean",
+        "the part had been applied before",
+        "`true`.",
+    ),
+    MetadataField::new("files[].hunks", "array of object", "updates", "The hunks."),
+    MetadataField::new(
+        "files[].hunks[].line",
+        "integer",
+        "with its object",
+        "Line where the hunk was placed.",
+    ),
+    MetadataField::new(
+        "files[].hunks[].offset",
+        "integer",
+        "with its object",
+        "Distance from the line in the patch.",
+    ),
+    MetadataField::new(
+        "files[].hunks[].matched",
+        "string",
+        "with its object",
+        "How its lines were matched, as for Edit.",
+    ),
+    MetadataField::new(
+        "files[].hunks[].already_applied",
+        "boolean",
+        "the hunk had been applied before",
+        "`true`.",
+    ),
+    MetadataField::new(
+        "already_applied",
+        "boolean",
+        "always",
+        "Whether nothing was left to change.",
+    ),
+    MetadataField::new("added_lines", "integer", "always", "Lines added."),
+    MetadataField::new("removed_lines", "integer", "always", "Lines removed."),
+    MetadataField::new(
+        "file_path",
+        "string",
+        "error in a part of the patch",
+        "The file of that part.",
+    ),
+    MetadataField::new(
+        "patch_line",
+        "integer",
+        "error in a part of the patch",
+        "The line of the patch.",
+    ),
+    MetadataField::new(
+        "hunk",
+        "integer",
+        "a hunk has no unique place",
+        "Its number within the file.",
+    ),
+    MetadataField::new("header", "string", "a hunk has no unique place", "Its `@@` line."),
+    MetadataField::new(
+        "line",
+        "integer",
+        "error `no_match` with a similar text in the file",
+        "First line that differs.",
+    ),
+    MetadataField::new(
+        "lines",
+        "array of integer",
+        "error `ambiguous`",
+        "Lines where the hunk fits.",
+    ),
+    MetadataField::new(
+        "matches",
+        "integer",
+        "error `ambiguous`",
+        "Number of places where the hunk fits.",
+    ),
+];
 
 impl Tool for ApplyPatch {
     const NAME: &'static str = "ApplyPatch";
@@ -37,6 +137,7 @@ impl Tool for ApplyPatch {
     const HINTS: Hints = Hints { idempotent: true, ..Hints::EDITS };
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("patch_text", "patch"), ("input", "patch")];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         // What cannot be read touches nothing; `run` says why.

@@ -8,57 +8,76 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toolcrib_exec::{Ending, Job, Snapshot, Status};
 use toolcrib_policy::Access;
 use toolcrib_text::{ExcerptOptions, visible_name};
 
 use self::report::{KEEPS_RUNNING, Report};
+use super::changed_files::CHANGED_FILES;
 use super::shell_output::last_line;
 use super::timeout::{lowered_note, milliseconds};
 use crate::cancel::Progress;
 use crate::cx::{Cx, StartedCommand, ToStart, job_error};
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
+use crate::names::{EDIT, Name, RUN_IN_BACKGROUND, WRITE};
 use crate::reply::Reply;
+use crate::sandbox::SANDBOX;
+use crate::sandbox::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
-/// Runs a command in bash and returns its output and exit code. The next command starts in its working directory, with
-/// its exported variables. There is no terminal and no editor. A command that exceeds timeout, or leaves processes,
-/// continues in the background: BashOutput and KillShell take its bash_id. Long output shows its start, first errors
-/// and end; BashOutput has the rest. Changed files are named, for Undo. /tmp is the session's own, also for file
-/// tools. Notes are in brackets; output that looks like one gets a `\` in front.
+/// Runs a command in bash and returns its output and exit code. Working directory and exported variables carry over to the
+/// next. There is no terminal. A command that exceeds `timeout`, or leaves processes, continues in the background:
+/// `BashOutput` and `KillShell` take its `bash_id`. Long output is shortened; `BashOutput` has the rest. /tmp is the
+/// session's own, also for file tools. Notes are in brackets; output like them gets a `\` in front.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
+    /// A script for bash.
     command: String,
+    /// For the user.
     description: Option<String>,
-    /// Milliseconds, up to 600000. Default 120000.
-    timeout: Option<u64>,
+    /// Milliseconds, up to 600000.
+    #[serde(default = "default_timeout")]
+    #[schemars(range(min = 1_000))]
+    timeout: u64,
     /// Answer at once.
-    run_in_background: Option<bool>,
+    #[serde(default)]
+    run_in_background: bool,
+    /// Working directory.
     cwd: Option<String>,
     /// For this command only.
     env: Option<BTreeMap<String, String>>,
+    /// Standard input.
     stdin: Option<String>,
-    separate_streams: Option<bool>,
-    on_timeout: Option<OnTimeout>,
+    /// Show stderr apart from stdout.
+    #[serde(default)]
+    separate_streams: bool,
+    /// After the timeout.
+    #[serde(default)]
+    on_timeout: OnTimeout,
+    /// First lines to show.
     #[schemars(range(min = 0, max = 10_000))]
     head_lines: Option<u64>,
+    /// Last lines to show.
     #[schemars(range(min = 0, max = 10_000))]
     tail_lines: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum OnTimeout {
+    #[default]
     Background,
     Kill,
 }
 
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Name<'_> = Name::field("Bash", "timeout");
 
-/// Less is meant in seconds.
-const LEAST_TIMEOUT: u64 = 1_000;
+fn default_timeout() -> u64 {
+    120_000
+}
 
 /// How long a wish to cancel may go unseen.
 const GLANCE: Duration = Duration::from_millis(25);
@@ -86,6 +105,73 @@ const EXCERPT_CHARS: usize = 12_000;
 /// Characters shown of binary output.
 const BINARY_CHARS: usize = 400;
 
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new(
+        "status",
+        "string",
+        "always",
+        "`pending`, `running`, `completed`, `failed`, `killed` or `timeout`.",
+    ),
+    MetadataField::new("command", "string", "always", "The command, shortened."),
+    MetadataField::new("started_at", "integer", "always", "Start, in seconds since 1970."),
+    MetadataField::new(
+        "cwd",
+        "string",
+        "always",
+        "Working directory: at the end, or at the start of a command that still runs.",
+    ),
+    MetadataField::new("duration_ms", "integer", "unless `run_in_background`", "Duration so far."),
+    MetadataField::new("exit_code", "integer", "the shell exited", "Exit code."),
+    MetadataField::new("signal", "integer", "a signal ended the shell", "Number of the signal."),
+    MetadataField::new(
+        "pipe_exit_codes",
+        "array of integer",
+        "the last pipeline had several commands",
+        "Exit code of each.",
+    ),
+    MetadataField::new("cpu_ms", "integer", "the shell has ended", "CPU time."),
+    MetadataField::new("peak_memory_bytes", "integer", "the shell has ended", "Peak memory."),
+    MetadataField::new("stdout", "string", "`separate_streams`", "The shown part of stdout."),
+    MetadataField::new("stderr", "string", "`separate_streams`", "The shown part of stderr."),
+    MetadataField::new("lines", "integer", "unless `run_in_background`", "Lines of output."),
+    MetadataField::new("bytes", "integer", "unless `run_in_background`", "Bytes of output."),
+    MetadataField::new(
+        "truncated",
+        "boolean",
+        "unless `run_in_background`",
+        "Whether the reply omits lines.",
+    ),
+    MetadataField::new(
+        "dropped_bytes",
+        "integer",
+        "the output exceeds the buffer",
+        "Bytes that are no longer available.",
+    ),
+    MetadataField::new(
+        "escaped_lines",
+        "integer",
+        "output looks like a note",
+        "Lines with a `\\` in front.",
+    ),
+    MetadataField::new("timed_out", "boolean", "the command exceeded `timeout`", "`true`."),
+    MetadataField::new("bash_id", "string", "more can be read with BashOutput", "Id of the job."),
+    MetadataField::new(
+        "cursor",
+        "integer",
+        "more can be read with BashOutput",
+        "Position in the output up to which it was read.",
+    ),
+    MetadataField::new(
+        "processes_left",
+        "array of object",
+        "processes of the command still run",
+        "These processes.",
+    ),
+    MetadataField::new("processes_left[].pid", "integer", "with its object", "Process id."),
+    MetadataField::new("processes_left[].name", "string", "with its object", "Name."),
+];
+
 impl Tool for Bash {
     const NAME: &'static str = "Bash";
     const CATEGORY: Category = Category::Execution;
@@ -98,6 +184,8 @@ impl Tool for Bash {
         ("timeout_ms", "timeout"),
         ("background", "run_in_background"),
     ];
+    const METADATA: &'static [&'static [MetadataField]] =
+        &[METADATA, SANDBOX, REFUSED, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         let directory = self.cwd.iter().map(|cwd| Access::Read(cwd.into()));
@@ -112,11 +200,12 @@ impl Tool for Bash {
         if self.command.trim().is_empty() {
             return Err(Error::invalid("`command` is empty").hint("Give a script for bash."));
         }
-        let timeout = milliseconds(self.timeout, LEAST_TIMEOUT)?.unwrap_or(DEFAULT_TIMEOUT);
-        let in_background = self.run_in_background.unwrap_or(false);
+        let timeout = milliseconds(self.timeout);
+        let in_background = self.run_in_background;
         if in_background && cx.session().is_for_one_call() {
-            let message =
-                "`run_in_background`: this session ends with this call, and so would the command";
+            let message = format!(
+                "`{RUN_IN_BACKGROUND}`: this session ends with this call, and so would the command"
+            );
             return Err(Error::invalid(message).hint(format!("Nothing was run. {KEEPS_RUNNING}.")));
         }
         if let Some(name) =
@@ -140,10 +229,10 @@ impl Tool for Bash {
             script: &self.script(),
             directory: self.cwd.as_deref(),
             stdin: self.stdin.as_deref().unwrap_or_default(),
-            separate_streams: self.separate_streams.unwrap_or(false),
+            separate_streams: self.separate_streams,
         })?;
         started.given = self.env.iter().flatten().map(|(n, v)| (n.clone(), v.clone())).collect();
-        started.notes.extend(lowered_note(self.timeout));
+        started.notes.extend(lowered_note(TIMEOUT, self.timeout));
         if in_background {
             return Ok(report::background(started));
         }
@@ -192,7 +281,7 @@ impl Bash {
         let seconds = timeout.as_secs_f64();
         let job = started.job.clone();
         let one_call = cx.session().is_for_one_call();
-        if self.on_timeout == Some(OnTimeout::Kill) || one_call {
+        if self.on_timeout == OnTimeout::Kill || one_call {
             job.end(Ending::Prompt, Status::TimedOut);
             let now = job.wait(DYING, |now| now.all_exited && now.closed);
             let ended = if now.all_exited {
@@ -202,7 +291,7 @@ impl Bash {
             };
             let message = format!("the command took longer than {seconds} s {ended}");
             let mut report = Report::new(started, now, self.excerpt(cx));
-            if one_call && self.on_timeout != Some(OnTimeout::Kill) {
+            if one_call && self.on_timeout != OnTimeout::Kill {
                 report.end_with_the_session();
                 report.note(format!("it cannot go on behind this call; {KEEPS_RUNNING}"));
             }
@@ -270,7 +359,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<Str
 
 fn no_keys_note(program: &str) -> String {
     format!(
-        "{} waited for keys and was ended: there is no terminal; Edit and Write change files, sed -i does in scripts",
+        "{} waited for keys and was ended: there is no terminal; {EDIT} and {WRITE} change files, sed -i does in scripts",
         visible_name(program.as_bytes())
     )
 }

@@ -6,7 +6,7 @@ mod line_range;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toolcrib_exec::{Job, Network, Snapshot};
 use toolcrib_policy::Access;
 use toolcrib_search::{Deadline, Pattern, PatternOptions, PatternSyntax};
@@ -14,6 +14,7 @@ use toolcrib_text::{Excerpt, ExcerptOptions, ExcerptShown, Secrets, visible_name
 
 use self::line_filter::{Left, Sieve};
 use self::line_range::LineRange;
+use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
 use super::command_messages::{listens_on, state};
 use super::shell_output::{
@@ -24,38 +25,50 @@ use crate::cancel::Progress;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::helper::MatchingProcesses;
+use crate::metadata_field::MetadataField;
+use crate::names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
 use crate::output_notes::{bracketed, escape_note};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
+use crate::sandbox::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a job's new output and its state. wait_for waits first: for exit, more output, a line that filter (a
-/// regex) matches, or a TCP port (filter can name it). filter and lines search all output.
+/// Reads a job's new output and its state. `wait_for` waits first: for exit, more output, a line that `filter` (a
+/// regex) matches, or a TCP port (`filter` can name it). `filter` and `lines` search all output.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
+    /// Id of the job.
     bash_id: String,
+    /// A regex.
     filter: Option<String>,
-    wait_for: Option<WaitFor>,
-    /// Milliseconds. Default 60000.
-    timeout: Option<u64>,
+    /// What to wait for.
+    #[serde(default)]
+    wait_for: WaitFor,
+    /// Milliseconds, up to 600000.
+    #[serde(default = "default_timeout")]
+    timeout: u64,
     /// From an earlier reply; 0 for all.
     cursor: Option<u64>,
     /// "100-200", or "-50".
     lines: Option<String>,
-    stream: Option<StreamName>,
+    /// stderr of a command with `separate_streams`.
+    #[serde(default)]
+    stream: StreamName,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum StreamName {
+    #[default]
     Stdout,
     Stderr,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WaitFor {
+    #[default]
     None,
     Exit,
     Output,
@@ -63,7 +76,12 @@ enum WaitFor {
     Port,
 }
 
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Name<'_> = Name::field("BashOutput", "timeout");
+const STREAM: Name<'_> = Name::field("BashOutput", "stream");
+
+fn default_timeout() -> u64 {
+    60_000
+}
 
 /// How long a wish to cancel, a line or a port may go unseen.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -74,12 +92,59 @@ const MOMENT: Duration = Duration::from_millis(200);
 /// How often whoever waits hears of it.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("bash_id", "string", "always", "Id of the job."),
+    MetadataField::new(
+        "status",
+        "string",
+        "always",
+        "`pending`, `running`, `completed`, `failed`, `killed` or `timeout`.",
+    ),
+    MetadataField::new("cursor", "integer", "always", "Position in the output, for the next call."),
+    MetadataField::new("lines", "integer", "always", "Lines in the reply and left out of it."),
+    MetadataField::new(
+        "undecided_lines",
+        "integer",
+        "always",
+        "Lines that could not be matched within the limits.",
+    ),
+    MetadataField::new(
+        "truncated",
+        "boolean",
+        "always",
+        "Whether lines are left out of the reply.",
+    ),
+    MetadataField::new(
+        "dropped_bytes",
+        "integer",
+        "always",
+        "Bytes of output that are no longer available.",
+    ),
+    MetadataField::new("timed_out", "boolean", "always", "Whether the wait ended by `timeout`."),
+    MetadataField::new("exit_code", "integer", "the shell exited", "Exit code."),
+    MetadataField::new("signal", "integer", "a signal ended the shell", "Number of the signal."),
+    MetadataField::new(
+        "escaped_lines",
+        "integer",
+        "output looks like a note",
+        "Lines with a `\\` in front.",
+    ),
+    MetadataField::new(
+        "ports",
+        "array of integer",
+        "`wait_for` is port, and one was found",
+        "The ports.",
+    ),
+];
+
 impl Tool for BashOutput {
     const NAME: &'static str = "BashOutput";
     const CATEGORY: Category = Category::Execution;
     const HINTS: Hints = Hints::READS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("shell_id", "bash_id"), ("id", "bash_id"), ("wait", "wait_for")];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, REFUSED, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         Vec::new()
@@ -87,7 +152,7 @@ impl Tool for BashOutput {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let job = cx.job(&self.bash_id)?;
-        let wait_for = self.wait_for.unwrap_or(WaitFor::None);
+        let wait_for = self.wait_for;
         let (port, filter) = match (wait_for, self.filter.as_deref()) {
             (WaitFor::Port, Some(port)) => (Some(port_number(port)?), None),
             (_, filter) => (None, filter),
@@ -95,12 +160,12 @@ impl Tool for BashOutput {
         let filter = filter.map(|filter| pattern(cx, filter)).transpose()?;
         let lines = self.lines.as_deref().map(LineRange::parse).transpose()?;
         if wait_for == WaitFor::Regex && filter.is_none() {
-            return Err(Error::invalid("`wait_for` is regex, and there is no `filter`")
+            return Err(Error::invalid(format!("`{WAIT_FOR}` is regex, and there is no `filter`"))
                 .hint("Give the regular expression to wait for as filter."));
         }
         let errors = match self.stream {
-            Some(StreamName::Stderr) => Some(job.errors().ok_or_else(|| no_errors(&job))?),
-            Some(StreamName::Stdout) | None => None,
+            StreamName::Stderr => Some(job.errors().ok_or_else(|| no_errors(&job))?),
+            StreamName::Stdout => None,
         };
         let stream = match &errors {
             Some(errors) => ReadStream { log: errors, is_errors: true },
@@ -112,7 +177,7 @@ impl Tool for BashOutput {
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
         let from = if all { 0 } else { self.cursor.unwrap_or(remembered) };
-        let timeout = milliseconds(self.timeout, 0)?.unwrap_or(DEFAULT_TIMEOUT);
+        let timeout = milliseconds(self.timeout);
         let secrets = cx.secrets();
         let since = self.cursor.unwrap_or(remembered);
         let waiting = Waiting { wait_for, from: since, filter: filter.as_ref(), port, timeout };
@@ -124,7 +189,7 @@ impl Tool for BashOutput {
         };
         let looked = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
         let mut output = looked.at(cx, stream.log, &secrets);
-        output.notes.extend(lowered_note(self.timeout));
+        output.notes.extend(lowered_note(TIMEOUT, self.timeout));
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() && !stream.is_errors && !cx.dry_run() {
             cx.shell()?.read_to(job.id(), end);
@@ -161,7 +226,7 @@ impl ReadStream<'_> {
 fn no_errors(job: &Job) -> Error {
     let message = format!("the stderr of {} is part of its output", job.id());
     Error::invalid(message)
-        .hint("Leave stream out. Bash with separate_streams stores stderr apart.")
+        .hint(format!("Omit {STREAM}. {BASH} with {SEPARATE_STREAMS} stores stderr apart."))
 }
 
 /// What is waited for, and for how long.
@@ -402,7 +467,7 @@ fn answer(
 fn port_number(filter: &str) -> Result<u16, Error> {
     filter.trim().parse().map_err(|_| {
         let filter = visible_name(filter.as_bytes());
-        Error::invalid(format!("`wait_for` is port, and `filter` is {filter}, which is no port"))
+        Error::invalid(format!("`{WAIT_FOR}` is port, and `filter` is {filter}, which is no port"))
             .hint("Give the number of the port as filter, or no filter for any port.")
     })
 }

@@ -9,6 +9,8 @@ use toolcrib_fs::{Action, ChangedFile, NotKept};
 use crate::command_changes::{CommandChanges, NewChanges};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
+use crate::names::UNDO;
 use crate::output_notes::bracketed;
 use crate::phrases::{counted, first_of};
 use crate::run_later_notes::RunLater;
@@ -28,6 +30,52 @@ pub(super) struct Changes {
     troubles: Vec<String>,
     later: RunLater,
 }
+
+/// Metadata of a reply about a command that changed files.
+pub(super) const CHANGED_FILES: &[MetadataField] = &[
+    MetadataField::new(
+        "change",
+        "integer",
+        "files were changed and the journal is on",
+        "Id of the change, for Undo and History.",
+    ),
+    MetadataField::new(
+        "files_changed",
+        "object",
+        "the command changed files",
+        "The changed files; each list has at most 200.",
+    ),
+    MetadataField::new(
+        "files_changed.count",
+        "integer",
+        "with its object",
+        "Number of changed files.",
+    ),
+    MetadataField::new(
+        "files_changed.not_kept",
+        "integer",
+        "with its object",
+        "Files that Undo cannot restore.",
+    ),
+    MetadataField::new(
+        "files_changed.created",
+        "array of string",
+        "with its object",
+        "Created files.",
+    ),
+    MetadataField::new(
+        "files_changed.modified",
+        "array of string",
+        "with its object",
+        "Modified files.",
+    ),
+    MetadataField::new(
+        "files_changed.deleted",
+        "array of string",
+        "with its object",
+        "Deleted files.",
+    ),
+];
 
 #[derive(Debug)]
 struct Changed {
@@ -98,9 +146,9 @@ impl Changes {
             let undo = match ids.as_slice() {
                 [] => String::new(),
                 ids if self.moved_heads.is_empty() => {
-                    format!("; Undo with id {} takes it back", ids.join(", "))
+                    format!("; {UNDO} with id {} takes it back", ids.join(", "))
                 }
-                ids => format!("; Undo with id {} restores these files only", ids.join(", ")),
+                ids => format!("; {UNDO} with id {} restores these files only", ids.join(", ")),
             };
             notes.push(format!("{}{undo}", parts.join("; ")));
             notes.extend(self.moved_heads.iter().cloned());
@@ -153,6 +201,6 @@ impl Changes {
             .filter_map(|one| Some((one, one.file.lost.as_ref()?)))
             .collect();
         let names = first_of(&lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown));
-        (!lost.is_empty()).then(|| format!("not kept, so that Undo cannot take it back: {names}"))
+        (!lost.is_empty()).then(|| format!("not kept, so that {UNDO} cannot take it back: {names}"))
     }
 }

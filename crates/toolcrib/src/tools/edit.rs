@@ -5,36 +5,68 @@ use serde::Deserialize;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
+use super::replacement::NO_REPLACEMENT;
 use super::replacement::{self, Made, Replacement, changed_elsewhere};
 use super::shown_diff::DiffDetail;
+use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Replaces text in a file. old_string must occur exactly once, with its indentation and without line numbers; otherwise
-/// add context, near_line or replace_all. Failing that, a unique match that differs only in line endings, trailing
-/// whitespace, common indentation or quotes is used. An empty old_string creates a file.
+/// Replaces text in a file. `old_string` must occur exactly once, with its indentation and without line numbers; otherwise
+/// add context, `near_line` or `replace_all`. Failing that, a unique match that differs only in
+/// whitespace or quotes is used. An empty `old_string` creates a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
+    /// The file.
     file_path: String,
+    /// Text to replace.
     old_string: String,
+    /// Its replacement.
     new_string: String,
-    replace_all: Option<bool>,
-    /// Take the match nearest to this line.
+    /// Replace every match.
+    #[serde(default)]
+    replace_all: bool,
+    /// The match nearest to it.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
-    /// Default short.
-    diff: Option<DiffDetail>,
+    /// The diff shown.
+    #[serde(default)]
+    diff: DiffDetail,
 }
+
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("file_path", "string", "always", "The file."),
+    MetadataField::new("created", "boolean", "always", "Whether the file is new."),
+    MetadataField::new("replacements", "integer", "always", "Number of replacements."),
+    MetadataField::new(
+        "matched",
+        "string",
+        "always",
+        "How `old_string` was matched: `exact`, or the difference that was tolerated.",
+    ),
+    MetadataField::new(
+        "lines",
+        "array of integer",
+        "always; error `ambiguous`",
+        "Lines of the matches before the edit.",
+    ),
+    MetadataField::new("added_lines", "integer", "always", "Lines added."),
+    MetadataField::new("removed_lines", "integer", "always", "Lines removed."),
+    MetadataField::new("hash", "string", "always", "Hash of the new content."),
+];
 
 impl Tool for Edit {
     const NAME: &'static str = "Edit";
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::EDITS;
     const ALIASES: &'static [(&'static str, &'static str)] = replacement::ALIASES;
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, NO_REPLACEMENT, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Write(self.file_path.clone().into())]
@@ -47,7 +79,7 @@ impl Tool for Edit {
         let replacement = Replacement {
             old: &self.old_string,
             new: &self.new_string,
-            all: self.replace_all == Some(true),
+            all: self.replace_all,
             near_line: self.near_line,
         };
         let mut made = Made::default();

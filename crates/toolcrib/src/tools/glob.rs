@@ -14,28 +14,76 @@ use toolcrib_search::SplitGlob;
 use self::matches::{Asked, find};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
+use crate::names::READ;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
 /// Finds files by path pattern, newest first: `**`, `*`, `?`, `[abc]`, `{a,b}`, as in "src/**/*.{ts,tsx}". Hidden and
-/// ignored files (.gitignore, node_modules, …) only if pattern or path names them.
+/// ignored files (.gitignore, node_modules, …) only if `pattern` or `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
-    /// Relative to path.
+    /// Relative to `path`.
     pattern: String,
     /// Default the workspace.
     path: Option<String>,
-    /// Files. Default 100.
+    /// Files.
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
-    limit: Option<u64>,
-    /// Include hidden files.
-    hidden: Option<bool>,
-    /// Include ignored files.
-    ignored: Option<bool>,
+    limit: u64,
+    /// Hidden files too.
+    #[serde(default)]
+    hidden: bool,
+    /// Ignored files too.
+    #[serde(default)]
+    ignored: bool,
 }
 
-const DEFAULT_LIMIT: u64 = 100;
+fn default_limit() -> u64 {
+    100
+}
+
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("pattern", "string", "always", "The pattern of the call."),
+    MetadataField::new("path", "string", "always", "Directory where the search started."),
+    MetadataField::new("files", "array of string", "always", "The files, newest first."),
+    MetadataField::new("count", "integer", "always", "Number of files listed."),
+    MetadataField::new("shown", "integer", "always", "The same as `count`."),
+    MetadataField::new("total", "integer", "the search finished", "Number of matching files."),
+    MetadataField::new(
+        "at_least",
+        "integer",
+        "instead of `total`, if the search was stopped",
+        "Matching files so far.",
+    ),
+    MetadataField::new("complete", "boolean", "always", "Whether every matching file is listed."),
+    MetadataField::new("truncated", "boolean", "always", "Whether matching files are not listed."),
+    MetadataField::new("files_looked_at", "integer", "always", "Files compared with the pattern."),
+    MetadataField::new(
+        "hidden_matches",
+        "integer",
+        "always",
+        "Matching hidden files, which are not listed.",
+    ),
+    MetadataField::new(
+        "left_out",
+        "object",
+        "always",
+        "Files and directories that were not searched.",
+    ),
+    MetadataField::new("left_out.ignored_files", "integer", "always", "Ignored files."),
+    MetadataField::new("left_out.ignored_directories", "integer", "always", "Ignored directories."),
+    MetadataField::new(
+        "left_out.unreadable_directories",
+        "integer",
+        "always",
+        "Directories that could not be read.",
+    ),
+    MetadataField::new("left_out.too_deep", "integer", "always", "Directories too deep to open."),
+    MetadataField::new("milliseconds", "integer", "always", "Duration of the search."),
+];
 
 impl Tool for Glob {
     const NAME: &'static str = "Glob";
@@ -47,6 +95,7 @@ impl Tool for Glob {
         ("directory", "path"),
         ("no_ignore", "ignored"),
     ];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Read(self.base())]
@@ -66,7 +115,7 @@ impl Tool for Glob {
         if base.is_file() && !self.leads_elsewhere(&split) {
             let message = format!("{} is a file, not a directory", cx.show(self.base())?);
             return Err(Error::new(ErrorKind::Invalid, message)
-                .hint("Give a directory as `path`; Read reads a file."));
+                .hint(format!("Give a directory as `path`; {READ} reads a file.")));
         }
         let asked = Asked {
             pattern: &self.pattern,
@@ -76,9 +125,9 @@ impl Tool for Glob {
             } else {
                 split
             },
-            hidden: self.hidden.unwrap_or(false),
-            ignored: self.ignored.unwrap_or(false),
-            limit: usize::try_from(self.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX),
+            hidden: self.hidden,
+            ignored: self.ignored,
+            limit: usize::try_from(self.limit).unwrap_or(usize::MAX),
         };
         let found = find(cx, &base, &asked)?;
         cx.check_cancelled()?;

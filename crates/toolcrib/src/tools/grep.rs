@@ -10,21 +10,24 @@ mod search;
 use std::time::Instant;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toolcrib_policy::Access;
 
 use self::search::Search;
+use super::invisible_notes::INVISIBLE;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds lines that match a regular expression (Rust syntax plus look-around) or literal text. Returns files by
-/// relevance, or lines (content), or counts (count). Hidden files are searched; ignored files, binaries and
-/// files over 10 MB only if path names them.
+/// Finds lines that match a regular expression (Rust syntax) or literal text. Returns files by
+/// relevance, or lines (content), or counts (count). Ignored files, binaries and files over 10 MB are
+/// searched only if `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
+    /// A regex.
     pattern: String,
     /// A file or directory. Default the workspace.
     path: Option<String>,
@@ -33,39 +36,62 @@ pub(crate) struct Grep {
     /// ripgrep's type: rust, py, …
     #[serde(rename = "type")]
     file_type: Option<String>,
-    /// Default files_with_matches.
-    output_mode: Option<OutputMode>,
-    #[serde(rename = "-i")]
-    ignore_case: Option<bool>,
-    /// Line numbers. Default true.
-    #[serde(rename = "-n")]
-    line_numbers: Option<bool>,
+    /// What to return.
+    #[serde(default)]
+    output_mode: OutputMode,
+    /// Ignore case.
+    #[serde(rename = "-i", default)]
+    ignore_case: bool,
+    /// Line numbers.
+    #[serde(rename = "-n", default = "yes")]
+    line_numbers: bool,
+    /// Lines after.
     #[serde(rename = "-A")]
     #[schemars(range(min = 0, max = 1_000))]
     after: Option<u64>,
+    /// Lines before.
     #[serde(rename = "-B")]
     #[schemars(range(min = 0, max = 1_000))]
     before: Option<u64>,
-    #[serde(rename = "-C")]
+    /// Lines around.
+    #[serde(rename = "-C", default)]
     #[schemars(range(min = 0, max = 1_000))]
-    context: Option<u64>,
-    multiline: Option<bool>,
-    literal: Option<bool>,
-    /// 0 for all that fit. Default 100.
+    context: u64,
+    /// Match across lines.
+    #[serde(default)]
+    multiline: bool,
+    /// The pattern is text.
+    #[serde(default)]
+    literal: bool,
+    /// Results; 0 for all that fit.
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 0, max = 10_000))]
-    head_limit: Option<u64>,
+    head_limit: u64,
     /// Results to skip.
-    offset: Option<u64>,
+    #[serde(default)]
+    offset: u64,
     /// Default relevance for files, else path.
     sort: Option<Sort>,
-    hidden: Option<bool>,
-    /// Include ignored files.
-    ignored: Option<bool>,
+    /// Hidden files too.
+    #[serde(default = "yes")]
+    hidden: bool,
+    /// Ignored files too.
+    #[serde(default)]
+    ignored: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+fn yes() -> bool {
+    true
+}
+
+fn default_limit() -> u64 {
+    100
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum OutputMode {
+    #[default]
     FilesWithMatches,
     Content,
     Count,
@@ -78,6 +104,72 @@ enum Sort {
     Path,
     Modified,
 }
+
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("pattern", "string", "always", "The pattern of the call."),
+    MetadataField::new("offset", "integer", "always", "Results skipped."),
+    MetadataField::new("head_limit", "integer", "always", "The limit that was used."),
+    MetadataField::new("shown", "integer", "always", "Number of results in the reply."),
+    MetadataField::new("returned_matches", "integer", "always", "The same as `shown`."),
+    MetadataField::new(
+        "total_matches",
+        "integer",
+        "modes content and count, if everything was searched; no match",
+        "Number of matches.",
+    ),
+    MetadataField::new(
+        "total",
+        "integer",
+        "mode files_with_matches, if everything was searched; `offset` past the end",
+        "Number of files or matches.",
+    ),
+    MetadataField::new(
+        "at_least",
+        "integer",
+        "instead of a total, if the search stopped early",
+        "Results found so far.",
+    ),
+    MetadataField::new(
+        "files_with_matches",
+        "integer",
+        "mode count",
+        "Number of files with a match.",
+    ),
+    MetadataField::new(
+        "files_shown",
+        "integer",
+        "mode content",
+        "Files with a match in the reply.",
+    ),
+    MetadataField::new("files", "array of string", "mode files_with_matches", "The files."),
+    MetadataField::new(
+        "complete",
+        "boolean",
+        "always",
+        "Whether every result is in the reply and everything was searched.",
+    ),
+    MetadataField::new("files_searched", "integer", "always", "Files searched."),
+    MetadataField::new(
+        "undecided_lines",
+        "integer",
+        "always",
+        "Lines that could not be searched within the limits.",
+    ),
+    MetadataField::new("files_skipped", "object", "always", "Files that were not searched."),
+    MetadataField::new("files_skipped.binary", "integer", "always", "Binary files."),
+    MetadataField::new("files_skipped.large", "integer", "always", "Files over the size limit."),
+    MetadataField::new("files_skipped.unreadable", "integer", "always", "Unreadable files."),
+    MetadataField::new("files_skipped.hidden", "integer", "always", "Hidden files."),
+    MetadataField::new("files_skipped.ignored", "integer", "always", "Ignored files."),
+    MetadataField::new(
+        "files_skipped.ignored_directories",
+        "integer",
+        "always",
+        "Ignored directories.",
+    ),
+    MetadataField::new("milliseconds", "integer", "always", "Duration of the search."),
+];
 
 impl Tool for Grep {
     const NAME: &'static str = "Grep";
@@ -103,6 +195,7 @@ impl Tool for Grep {
         ("no_ignore", "ignored"),
         ("include_ignored", "ignored"),
     ];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, INVISIBLE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Read(self.path().into())]

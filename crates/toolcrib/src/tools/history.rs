@@ -9,24 +9,83 @@ use toolcrib_policy::Access;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
+use crate::metadata_field::MetadataField;
+use crate::names::{HISTORY, Name};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists changes, newest first, with ids for Undo; with id, one change and its diff.
+/// Lists changes, newest first, with ids for `Undo`; with `id`, one change and its diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
-    /// Default 20.
+    /// Changes.
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
-    limit: Option<u64>,
+    limit: u64,
+    /// One change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }
+
+fn default_limit() -> u64 {
+    20
+}
+
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("shown", "integer", "without `id`", "Number of changes in the reply."),
+    MetadataField::new("total", "integer", "without `id`", "Number of changes."),
+    MetadataField::new(
+        "complete",
+        "boolean",
+        "without `id`",
+        "Whether all changes are in the reply.",
+    ),
+    MetadataField::new("changes", "array of object", "without `id`", "The changes, newest first."),
+    MetadataField::new("changes[].id", "integer", "with its object", "Id."),
+    MetadataField::new(
+        "changes[].time_ms",
+        "integer",
+        "with its object",
+        "Time, in milliseconds since 1970.",
+    ),
+    MetadataField::new("changes[].tool", "string", "with its object", "The tool."),
+    MetadataField::new(
+        "changes[].undone",
+        "boolean",
+        "with its object",
+        "Whether it was reverted.",
+    ),
+    MetadataField::new("changes[].command", "string", "changes by commands", "The command."),
+    MetadataField::new(
+        "changes[].only_ignored",
+        "boolean",
+        "only ignored files changed",
+        "`true`.",
+    ),
+    MetadataField::new("changes[].files", "array of object", "with its object", "The files."),
+    MetadataField::new("changes[].files[].path", "string", "with its object", "Path."),
+    MetadataField::new(
+        "changes[].files[].action",
+        "string",
+        "with its object",
+        "`created`, `modified` or `deleted`.",
+    ),
+    MetadataField::new(
+        "damaged",
+        "array of object",
+        "parts of the journal are damaged",
+        "Ranges of ids that are lost.",
+    ),
+    MetadataField::new("damaged[].first", "integer", "with its object", "First id."),
+    MetadataField::new("damaged[].last", "integer", "with its object", "Last id."),
+];
 
 impl Tool for History {
     const NAME: &'static str = "History";
     const CATEGORY: Category = Category::History;
     const HINTS: Hints = Hints::READS;
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Read(".".into())]
@@ -37,7 +96,7 @@ impl Tool for History {
         if let Some(id) = self.id {
             let change = log.find(id).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => {
-                    error.hint("Call History without an id to see those that there are.")
+                    error.hint(format!("Call {HISTORY} without an id to see those that there are."))
                 }
                 _ => error,
             })?;
@@ -46,7 +105,7 @@ impl Tool for History {
         let (mut history, damaged) = (log.changes, log.damaged);
         history.reverse();
         let total = history.len();
-        history.truncate(usize::try_from(self.limit.unwrap_or(20)).unwrap_or(20));
+        history.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
         let mut text: String = history.iter().map(line).collect();
         if total == 0 {
             text = "No file was changed yet.\n".to_owned();
@@ -89,7 +148,7 @@ fn line(change: &HistoryEntry) -> String {
 fn facts(change: &HistoryEntry) -> Value {
     let files: Vec<Value> =
         change.files.iter().map(|file| json!({"path": file.path, "action": file.action})).collect();
-    let mut facts = json!({"id": change.id, "time_ms": change.time_ms, "tool": change.tool, "undone": change.undone, "files": files});
+    let mut facts = json!({"id": change.id, "time_ms": change.time_ms, "tool": Name::tool(&change.tool).to_string(), "undone": change.undone, "files": files});
     if let Some(command) = &change.command {
         facts["command"] = command.as_str().into();
     }

@@ -3,11 +3,46 @@
 use serde_json::{Value, json};
 use toolcrib_text::{hidden_in, invisible_name};
 
+use crate::metadata_field::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
 /// So many places are listed in the metadata.
 const LISTED: usize = 20;
+
+/// Metadata of a reply that shows such content.
+pub(super) const INVISIBLE: &[MetadataField] = &[
+    MetadataField::new(
+        "invisible_characters",
+        "object",
+        "the shown content has invisible characters",
+        "Where they are.",
+    ),
+    MetadataField::new(
+        "invisible_characters.count",
+        "integer",
+        "with its object",
+        "Number of characters.",
+    ),
+    MetadataField::new(
+        "invisible_characters.places",
+        "array of object",
+        "with its object",
+        "The first lines with one, at most 20.",
+    ),
+    MetadataField::new(
+        "invisible_characters.places[].place",
+        "string",
+        "with its object",
+        "The line, as the reply names it.",
+    ),
+    MetadataField::new(
+        "invisible_characters.places[].character",
+        "string",
+        "with its object",
+        "Its first invisible character, such as `U+202E`.",
+    ),
+];
 
 /// The invisible characters in the lines that a reply shows.
 #[derive(Debug, Default)]

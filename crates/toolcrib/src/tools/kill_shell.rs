@@ -8,10 +8,13 @@ use toolcrib_exec::{Ending, Status};
 use toolcrib_policy::Access;
 use toolcrib_text::ExcerptOptions;
 
+use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
 use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
+use crate::names::LIST_SHELLS;
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::counted;
 use crate::reply::Reply;
@@ -21,7 +24,7 @@ use crate::tool::{Category, Hints, Tool};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KillShell {
-    /// The bash_id.
+    /// The `bash_id`.
     shell_id: String,
 }
 
@@ -31,6 +34,22 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// Lines shown of its last output.
 const LAST_LINES: usize = 20;
 
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new(
+        "status",
+        "string",
+        "unless dry run",
+        "`pending`, `running`, `completed`, `failed`, `killed` or `timeout`.",
+    ),
+    MetadataField::new(
+        "ended",
+        "integer",
+        "unless dry run",
+        "Number of processes that were ended.",
+    ),
+];
+
 impl Tool for KillShell {
     const NAME: &'static str = "KillShell";
     const CATEGORY: Category = Category::Execution;
@@ -38,6 +57,7 @@ impl Tool for KillShell {
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("bash_id", "shell_id"), ("id", "shell_id")];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         Vec::new()
@@ -62,7 +82,7 @@ impl Tool for KillShell {
             let message =
                 format!("{} has processes that do not end: {}", job.id(), left.join(", "));
             return Err(Error::new(ErrorKind::Timeout, message)
-                .hint("They may wait for a disk or belong to another user. ListShells tells when they are gone."));
+                .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} tells when they are gone.")));
         }
         let (last, masked) = excerpt(
             &*job,

@@ -9,6 +9,7 @@ use toolcrib_text::visible;
 use super::command_messages::{state_and_duration, unix_seconds};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
 use crate::phrases::{counted, one_line};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
@@ -18,16 +19,51 @@ use crate::tool::{Category, Hints, Tool};
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {
     /// Only those that run.
-    running: Option<bool>,
+    #[serde(default)]
+    running: bool,
 }
 
 /// Characters shown of a command.
 const COMMAND_CHARS: usize = 80;
 
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("shells", "array of object", "always", "The jobs."),
+    MetadataField::new("shells[].bash_id", "string", "with its object", "Id of the job."),
+    MetadataField::new(
+        "shells[].status",
+        "string",
+        "with its object",
+        "`pending`, `running`, `completed`, `failed`, `killed` or `timeout`.",
+    ),
+    MetadataField::new("shells[].command", "string", "with its object", "The command, shortened."),
+    MetadataField::new(
+        "shells[].cwd",
+        "string",
+        "with its object",
+        "Directory where it was started.",
+    ),
+    MetadataField::new(
+        "shells[].created",
+        "integer",
+        "with its object",
+        "Start, in seconds since 1970.",
+    ),
+    MetadataField::new(
+        "shells[].finished",
+        "integer",
+        "with its object; null while it runs",
+        "End, in seconds since 1970.",
+    ),
+    MetadataField::new("shells[].duration_ms", "integer", "with its object", "Duration so far."),
+    MetadataField::new("shells[].bytes", "integer", "with its object", "Bytes of output."),
+];
+
 impl Tool for ListShells {
     const NAME: &'static str = "ListShells";
     const CATEGORY: Category = Category::Execution;
     const HINTS: Hints = Hints::READS;
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA];
 
     fn access(&self) -> Vec<Access> {
         Vec::new()
@@ -35,7 +71,7 @@ impl Tool for ListShells {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let jobs = cx.shell()?.jobs();
-        let listed = if self.running.unwrap_or(false) { jobs.list_running() } else { jobs.list() };
+        let listed = if self.running { jobs.list_running() } else { jobs.list() };
         let mut text = String::new();
         let mut facts = Vec::new();
         let secrets = cx.secrets();

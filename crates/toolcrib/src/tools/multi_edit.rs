@@ -9,32 +9,46 @@ use toolcrib_fs::Content;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
-use super::replacement::{self, Made, Replacement};
+use super::replacement::{self, Made, NO_REPLACEMENT, Replacement};
 use super::shown_diff::DiffDetail;
+use crate::cx::CHANGE;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
+use crate::names::{FILE_PATH, MULTI_EDIT, OLD_STRING};
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Applies several edits atomically, in order; each sees the result of the previous ones. Give file_path and
-/// edits, or files.
+/// Applies several edits atomically, in order; each sees the result of the previous ones. Give `file_path` and
+/// `edits`, or `files`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MultiEdit {
+    /// The file.
     file_path: Option<String>,
+    /// Its edits.
+    #[schemars(length(min = 1))]
     edits: Option<Vec<OneEdit>>,
+    /// Several files.
+    #[schemars(length(min = 1))]
     files: Option<Vec<OneFile>>,
-    diff: Option<DiffDetail>,
+    /// The diff shown.
+    #[serde(default)]
+    diff: DiffDetail,
 }
 
-// Edit says more: to repeat it here, twice, would cost every conversation.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneEdit {
+    /// Text to replace.
     old_string: String,
+    /// Its replacement.
     new_string: String,
-    replace_all: Option<bool>,
+    /// Replace every match.
+    #[serde(default)]
+    replace_all: bool,
+    /// The match nearest to it.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }
@@ -42,15 +56,40 @@ struct OneEdit {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneFile {
+    /// The file.
     file_path: String,
+    /// Its edits.
+    #[schemars(length(min = 1))]
     edits: Vec<OneEdit>,
 }
+
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("file_path", "string", "one file", "The file."),
+    MetadataField::new("total_replacements", "integer", "always", "Replacements in all files."),
+    MetadataField::new("results", "array of object", "always", "The files."),
+    MetadataField::new("results[].file_path", "string", "always", "The file."),
+    MetadataField::new(
+        "results[].replacements",
+        "array of integer",
+        "always",
+        "Replacements by each edit.",
+    ),
+    MetadataField::new(
+        "results[].matched",
+        "array of string",
+        "always",
+        "How each `old_string` was matched, as for Edit.",
+    ),
+    MetadataField::new("lines", "array of integer", "error `ambiguous`", "Lines of the matches."),
+];
 
 impl Tool for MultiEdit {
     const NAME: &'static str = "MultiEdit";
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::EDITS;
     const ALIASES: &'static [(&'static str, &'static str)] = replacement::ALIASES;
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, NO_REPLACEMENT, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         let named = self.files.iter().flatten().map(|file| &file.file_path);
@@ -89,7 +128,11 @@ impl Tool for MultiEdit {
         matched.chain(changed.notes.clone()).for_each(|note| says += &format!(" {note}"));
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
-        let reply = Reply::new(says)
+        let reply = match shown.as_slice() {
+            [only] => Reply::new(says).with("file_path", only.as_str()),
+            _ => Reply::new(says),
+        };
+        let reply = reply
             .with("total_replacements", total)
             .with("results", results)
             .with_all(changed.facts());
@@ -100,19 +143,14 @@ impl Tool for MultiEdit {
 impl MultiEdit {
     /// The files with their replacements, by whichever of the two forms they were given.
     fn files(self) -> Result<Vec<OneFile>, Error> {
-        let files = match (self.file_path, self.edits, self.files) {
-            (Some(file_path), Some(edits), None) => vec![OneFile { file_path, edits }],
-            (None, None, Some(files)) => files,
-            _ => {
-                return Err(Error::invalid("MultiEdit takes file_path and edits, or files")
-                    .hint("Give `file_path` with `edits` for one file, or `files` for several."));
-            }
-        };
-        if files.is_empty() || files.iter().any(|file| file.edits.is_empty()) {
-            return Err(Error::invalid("there is no edit to make")
-                .hint("Give at least one edit for each file."));
+        match (self.file_path, self.edits, self.files) {
+            (Some(file_path), Some(edits), None) => Ok(vec![OneFile { file_path, edits }]),
+            (None, None, Some(files)) => Ok(files),
+            _ => Err(Error::invalid(format!("{MULTI_EDIT} takes {FILE_PATH} and edits, or files"))
+                .hint(format!(
+                    "Give `{FILE_PATH}` with `edits` for one file, or `files` for several."
+                ))),
         }
-        Ok(files)
     }
 }
 
@@ -130,7 +168,7 @@ impl OneFile {
             let replacement = Replacement {
                 old: &edit.old_string,
                 new: &edit.new_string,
-                all: edit.replace_all == Some(true),
+                all: edit.replace_all,
                 near_line: edit.near_line,
             };
             let on_disk = was.map(|was| &was[..]);
@@ -166,15 +204,15 @@ impl OneFile {
             Ok(_) => {
                 let message = match error.kind() {
                     ErrorKind::Ambiguous => {
-                        "after the edits before it, `old_string` is there more than once"
+                        format!("after the edits before it, `{OLD_STRING}` is there more than once")
                     }
                     ErrorKind::NoMatch => {
-                        "the edits before it have changed the text of `old_string`"
+                        format!("the edits before it have changed the text of `{OLD_STRING}`")
                     }
-                    _ => "it does not fit what the edits before it make",
+                    _ => "it does not fit what the edits before it make".to_owned(),
                 };
                 Error::new(error.kind(), message).hint(
-                    "Nothing was done. Each edit is made on what those before it made: adapt `old_string`, or change the order.",
+                    format!("Nothing was done. Each edit is made on what those before it made: adapt `{OLD_STRING}`, or change the order."),
                 )
             }
         }
@@ -185,7 +223,7 @@ impl OneFile {
 fn notes(shown: &str, made: &[Made]) -> Vec<String> {
     let numbered = (1..).zip(made);
     numbered
-        .filter_map(|(n, made)| Some(format!("Edit {n} in {shown}: {}", made.matched.note()?)))
+        .filter_map(|(n, made)| Some(format!("In {shown}, edit {n}: {}", made.matched.note()?)))
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! NotebookEdit: one cell of a Jupyter notebook, and not a byte of the others.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toolcrib_fs::ContentHasher;
 use toolcrib_media::{CellType, Edited, Notebook, NotebookError, Position};
 use toolcrib_policy::Access;
@@ -9,8 +9,11 @@ use toolcrib_text::{truncate_line, unified_diff, visible_name};
 
 use super::replacement::{changed_elsewhere, missing};
 use super::shown_diff::DiffDetail;
+use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
+use crate::names::{CELL_ID, CELL_NUMBER, EDIT, EDIT_MODE, NEW_SOURCE, READ};
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
@@ -19,22 +22,30 @@ mod cell_ref;
 
 use self::cell_ref::Which;
 
-/// Replaces, inserts or deletes one notebook cell, by cell_id or cell_number. Replacing clears its outputs.
+/// Replaces, inserts or deletes one notebook cell, by `cell_id` or `cell_number`. Replacing clears its outputs.
 /// Insert goes after that cell, or to the end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotebookEdit {
+    /// The notebook.
     notebook_path: String,
+    /// Id of the cell.
     cell_id: Option<String>,
+    /// Its number, from 1.
     #[schemars(range(min = 1))]
     cell_number: Option<u64>,
+    /// The new text.
     new_source: Option<String>,
+    /// The new type.
     cell_type: Option<OfCell>,
-    /// Default replace.
-    edit_mode: Option<Mode>,
-    /// Of a new cell. Default after.
+    /// What to do.
+    #[serde(default)]
+    edit_mode: Mode,
+    /// Of a new cell.
     position: Option<Where>,
-    diff: Option<DiffDetail>,
+    /// The diff shown.
+    #[serde(default)]
+    diff: DiffDetail,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -45,9 +56,10 @@ enum OfCell {
     Raw,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
+    #[default]
     Replace,
     Insert,
     Delete,
@@ -61,6 +73,32 @@ enum Where {
     End,
 }
 
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("notebook_path", "string", "always", "The notebook."),
+    MetadataField::new("edit_mode", "string", "always", "`replace`, `insert` or `delete`."),
+    MetadataField::new("cell_number", "integer", "always", "Number of the cell, from 1."),
+    MetadataField::new("cell_id", "string", "the cell has an id", "Id of the cell."),
+    MetadataField::new("cell_type", "string", "always", "`code`, `markdown` or `raw`."),
+    MetadataField::new(
+        "total_cells",
+        "integer",
+        "always; error for an unknown cell",
+        "Cells of the notebook.",
+    ),
+    MetadataField::new("outputs_cleared", "integer", "always", "Number of outputs removed."),
+    MetadataField::new("added_lines", "integer", "always", "Lines added."),
+    MetadataField::new("removed_lines", "integer", "always", "Lines removed."),
+    MetadataField::new("hash", "string", "always", "Hash of the new content."),
+    MetadataField::new(
+        "line",
+        "integer",
+        "error `unsupported`",
+        "Line of the JSON that is no notebook.",
+    ),
+    MetadataField::new("column", "integer", "error `unsupported`", "Column in that line."),
+];
+
 impl Tool for NotebookEdit {
     const NAME: &'static str = "NotebookEdit";
     const CATEGORY: Category = Category::File;
@@ -71,6 +109,7 @@ impl Tool for NotebookEdit {
         ("source", "new_source"),
         ("mode", "edit_mode"),
     ];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Write(self.notebook_path.clone().into())]
@@ -105,28 +144,24 @@ enum Step<'a> {
 }
 
 impl NotebookEdit {
-    fn mode(&self) -> Mode {
-        self.edit_mode.unwrap_or(Mode::Replace)
-    }
-
     /// What the arguments ask for, or what is missing in them.
     fn step(&self) -> Result<Step<'_>, Error> {
         let which = Which::of(self.cell_id.as_deref(), self.cell_number);
-        let mode = self.mode();
+        let mode = self.edit_mode;
         if self.position.is_some() && mode != Mode::Insert {
-            return Err(Error::invalid("`position` is for edit_mode insert")
-                .hint("Nothing was done. Leave it out, or set edit_mode to insert."));
+            return Err(Error::invalid(format!("`position` is for {EDIT_MODE} insert"))
+                .hint(format!("Nothing was done. Leave it out, or set {EDIT_MODE} to insert.")));
         }
         let source = self.new_source.as_deref();
         let cell_type = self.cell_type.map(OfCell::cell_type);
         match (mode, which, source) {
             (Mode::Replace | Mode::Insert, _, None) => {
-                Err(Error::invalid("`new_source` is missing").hint(
-                    "Nothing was done. Say in `new_source` what the cell is to say; to remove a cell, set edit_mode to delete.",
+                Err(Error::invalid(format!("`{NEW_SOURCE}` is missing")).hint(
+                    format!("Nothing was done. Say in `{NEW_SOURCE}` what the cell is to say; to remove a cell, set {EDIT_MODE} to delete."),
                 ))
             }
-            (Mode::Replace | Mode::Delete, None, _) => Err(Error::invalid("neither `cell_id` nor `cell_number` is given").hint(
-                "Nothing was done. Give cell_id or cell_number, as Read shows them.",
+            (Mode::Replace | Mode::Delete, None, _) => Err(Error::invalid(format!("neither `{CELL_ID}` nor `{CELL_NUMBER}` is given")).hint(
+                format!("Nothing was done. Give {CELL_ID} or {CELL_NUMBER}, as {READ} shows them."),
             )),
             (Mode::Replace, Some(which), Some(source)) => {
                 Ok(Step::Replace(which, source, cell_type))
@@ -136,8 +171,8 @@ impl NotebookEdit {
                 Ok(Step::Insert(self.place(which)?, source, cell_type))
             }
             (Mode::Delete, Some(_), Some(source)) if !source.is_empty() => {
-                Err(Error::invalid("`new_source` is given, and edit_mode is delete").hint(
-                    "Nothing was done. Leave out `new_source` to delete the cell, or set edit_mode to replace.",
+                Err(Error::invalid(format!("`{NEW_SOURCE}` is given, and {EDIT_MODE} is delete")).hint(
+                    format!("Nothing was done. Leave out `{NEW_SOURCE}` to delete the cell, or set {EDIT_MODE} to replace."),
                 ))
             }
             (Mode::Delete, Some(which), _) => Ok(Step::Delete(which)),
@@ -154,7 +189,7 @@ impl NotebookEdit {
             }
             (None, Some(Where::Before | Where::After)) => {
                 Err(Error::invalid("`position` is before or after, but of which cell?").hint(
-                    "Nothing was done. Give cell_id or cell_number too; 1 is the first cell.",
+                    format!("Nothing was done. Give {CELL_ID} or {CELL_NUMBER} too; 1 is the first cell."),
                 ))
             }
             (None, _) => Ok(None),
@@ -182,7 +217,7 @@ impl NotebookEdit {
         let reply = detail
             .show(Reply::new(says), diff.text, changed.id)
             .with("notebook_path", shown)
-            .with("edit_mode", self.mode().name())
+            .with("edit_mode", self.edit_mode.name())
             .with("cell_number", edited.number)
             .with("cell_type", edited.cell_type.as_str())
             .with("total_cells", edited.total)
@@ -206,7 +241,7 @@ impl NotebookEdit {
         let did = if dry_run { "Dry run, nothing written. Would edit" } else { "Edited" };
         let total = counted(edited.total as u64, "cell");
         let outputs = counted(edited.outputs_cleared as u64, "output");
-        let mut says = match (self.mode(), edited.outputs_cleared) {
+        let mut says = match (self.edit_mode, edited.outputs_cleared) {
             (Mode::Replace, 0) => format!("{did} {shown}: {cell} replaced."),
             (Mode::Replace, _) => format!("{did} {shown}: {cell} replaced, {outputs} cleared."),
             (Mode::Insert, _) => format!("{did} {shown}: {cell} inserted; {total} in all."),
@@ -279,7 +314,7 @@ fn no_notebook(shown: &str, error: &NotebookError) -> Error {
     let message =
         format!("{shown} cannot be edited as a notebook: line {line}, column {column}: {why}");
     Error::new(ErrorKind::Unsupported, message)
-        .hint("Nothing was done. Read the place; Edit can change it as text.")
+        .hint(format!("Nothing was done. Look at the place; {EDIT} can change it as text."))
         .with("line", line)
         .with("column", column)
 }

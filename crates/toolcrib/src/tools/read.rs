@@ -14,32 +14,42 @@ use toolcrib_fs::ContentHasher;
 use toolcrib_media::Kind;
 use toolcrib_policy::Access;
 
+use super::invisible_notes::INVISIBLE;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::metadata_field::MetadataField;
 use crate::open_file::OpenFile;
 use crate::reply::Reply;
 use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};
 
 /// Reads a file: text in any encoding, an image, PDF text or notebook cells. Lines are returned as number, tab,
-/// text. Unusual encoding or line endings are noted first, in brackets.
+/// text. Notes are in brackets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
     /// Relative to the workspace, or absolute.
     file_path: String,
     /// First line or cell, from 1; -20 for the last 20.
-    offset: Option<i64>,
-    /// Default 2000, within 40,000 characters.
+    #[serde(default = "default_offset")]
+    offset: i64,
+    /// Lines or cells.
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 10_000))]
-    limit: Option<u64>,
+    limit: u64,
     /// PDF pages: "3" or "3-7".
     pages: Option<String>,
     /// A hash, or "seen".
     if_changed_since: Option<String>,
 }
 
-const DEFAULT_LIMIT: u64 = 2_000;
+fn default_offset() -> i64 {
+    1
+}
+
+fn default_limit() -> u64 {
+    2_000
+}
 
 /// Which lines are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -49,11 +59,82 @@ struct Part {
     limit: u64,
 }
 
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("file_path", "string", "always", "The file."),
+    MetadataField::new(
+        "hash",
+        "string",
+        "the file was hashed",
+        "Hash of its content, for `if_changed_since` and `expected_hash`.",
+    ),
+    MetadataField::new(
+        "truncated",
+        "boolean",
+        "text, notebooks, PDF",
+        "Whether lines, cells or pages follow, or a line was cut.",
+    ),
+    MetadataField::new(
+        "unchanged",
+        "boolean",
+        "`if_changed_since` matches",
+        "`true`; nothing else is returned.",
+    ),
+    MetadataField::new("offset", "integer", "text, notebooks", "First line or cell that is shown."),
+    MetadataField::new("limit", "integer", "text", "The limit that was used."),
+    MetadataField::new("lines_read", "integer", "text", "Number of lines shown."),
+    MetadataField::new(
+        "total_lines",
+        "integer",
+        "text whose lines were counted; error for an `offset` past the end",
+        "Lines of the file.",
+    ),
+    MetadataField::new(
+        "total_lines_at_least",
+        "integer",
+        "text too large to count",
+        "Lines counted before counting stopped.",
+    ),
+    MetadataField::new(
+        "remaining_lines",
+        "integer",
+        "text",
+        "Lines after the last one shown, at least.",
+    ),
+    MetadataField::new("cells_read", "integer", "notebooks", "Number of cells shown."),
+    MetadataField::new(
+        "total_cells",
+        "integer",
+        "notebooks; error for an `offset` past the end",
+        "Cells of the notebook.",
+    ),
+    MetadataField::new(
+        "total_pages",
+        "integer",
+        "PDF; error for `pages` past the end",
+        "Pages of the document.",
+    ),
+    MetadataField::new("first_page", "integer", "PDF", "First page shown."),
+    MetadataField::new("pages_read", "integer", "PDF", "Number of pages shown."),
+    MetadataField::new(
+        "media_type",
+        "string",
+        "images; error `binary` for a known type",
+        "Type of the content, such as `image/png`.",
+    ),
+    MetadataField::new("size", "integer", "images; error `binary`", "Bytes of the file."),
+    MetadataField::new("width", "integer", "images", "Width of the original in pixels."),
+    MetadataField::new("height", "integer", "images", "Height of the original in pixels."),
+    MetadataField::new("shown_width", "integer", "images", "Width of the image in the reply."),
+    MetadataField::new("shown_height", "integer", "images", "Height of the image in the reply."),
+];
+
 impl Tool for Read {
     const NAME: &'static str = "Read";
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::READS;
     const ALIASES: &'static [(&'static str, &'static str)] = &[("path", "file_path")];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, INVISIBLE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Read(self.file_path.clone().into())]
@@ -84,11 +165,7 @@ impl Tool for Read {
 impl Read {
     /// Lines are counted from 1; for callers that count from 0, that is the first one too.
     fn part(&self) -> Part {
-        let offset = match self.offset {
-            None | Some(0) => 1,
-            Some(offset) => offset,
-        };
-        Part { offset, limit: self.limit.unwrap_or(DEFAULT_LIMIT) }
+        Part { offset: if self.offset == 0 { 1 } else { self.offset }, limit: self.limit }
     }
 
     /// Whether the caller has what the file says, and asked to be told no more than that.

@@ -17,6 +17,8 @@ pub(super) use self::equivalent::Matched;
 use crate::author::author;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
+use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 use crate::seen_files::Seen;
 
 /// Lines of occurrences that a reply names; of more, the number.
@@ -244,8 +246,8 @@ impl Replacement<'_> {
     /// An empty `old_string`: a new file, or one that is there and empty.
     fn create(&self, was: Option<&[u8]>, shown: &str) -> Result<Vec<u8>, Error> {
         if was.is_some_and(|was| !was.is_empty()) {
-            return Err(Error::invalid(format!("`old_string` is empty, and {shown} is not"))
-                .hint("Say in `old_string` which text of the file to replace."));
+            return Err(Error::invalid(format!("`{OLD_STRING}` is empty, and {shown} is not"))
+                .hint(format!("Say in `{OLD_STRING}` which text of the file to replace.")));
         }
         Ok(self.new.as_bytes().to_vec())
     }
@@ -301,9 +303,15 @@ fn starts(spots: &[Spot]) -> impl Iterator<Item = usize> {
     spots.iter().map(|spot| spot.range.start)
 }
 
+/// Metadata of the errors of a replacement.
+pub(super) const NO_REPLACEMENT: &[MetadataField] = &[
+    MetadataField::new("line", "integer", "error `already_applied`", "Line of `new_string`."),
+    MetadataField::new("matches", "integer", "error `ambiguous`", "Number of matches."),
+];
+
 fn the_same() -> Error {
-    Error::invalid("`old_string` and `new_string` are the same")
-        .hint("Nothing was done. Say in `new_string` what is to stand there.")
+    Error::invalid(format!("`{OLD_STRING}` and `{NEW_STRING}` are the same"))
+        .hint(format!("Nothing was done. Say in `{NEW_STRING}` what is to stand there."))
 }
 
 fn nothing_new(shown: &str) -> Error {
@@ -312,9 +320,9 @@ fn nothing_new(shown: &str) -> Error {
 }
 
 fn made_before(shown: &str, line: u64) -> Error {
-    let message = format!("{shown} has `new_string` at that very place already, at line {line}");
+    let message = format!("{shown} has `{NEW_STRING}` at that very place already, at line {line}");
     Error::new(ErrorKind::AlreadyApplied, message)
-        .hint("Nothing was done. If it is to stand there twice, say in `old_string` what is around it.")
+        .hint(format!("Nothing was done. If it is to stand there twice, say in `{OLD_STRING}` what is around it."))
         .with("line", line)
 }
 
@@ -329,13 +337,13 @@ pub(super) fn missing(cx: &Cx<'_>, path: &str) -> Error {
 
 fn ambiguous(shown: &str, lines: &[u64]) -> Error {
     let total = lines.len();
-    several(format!("`old_string` is in {shown} {total} times"), lines).hint(format!(
-        "Nothing was done. Add lines around it so that one place fits, or give near_line, or set replace_all to replace all {total}."
+    several(format!("`{OLD_STRING}` is in {shown} {total} times"), lines).hint(format!(
+        "Nothing was done. Add lines around it so that one place fits, or give {NEAR_LINE}, or set {REPLACE_ALL} to replace all {total}."
     ))
 }
 
 fn too_many(shown: &str) -> Error {
-    let message = format!("`old_string` is in {shown} more than {MAX_PLACES} times");
+    let message = format!("`{OLD_STRING}` is in {shown} more than {MAX_PLACES} times");
     Error::new(ErrorKind::TooLarge, message)
         .hint("Nothing was done. Replace a longer text, or use a command such as sed.")
 }

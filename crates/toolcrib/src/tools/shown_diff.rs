@@ -1,10 +1,11 @@
 //! How much of a change a reply shows.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toolcrib_text::short_diff;
 
 use crate::cx::Cx;
+use crate::names::HISTORY;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
@@ -12,19 +13,19 @@ use crate::reply::Reply;
 const SHOWN_LINES: usize = 40;
 
 // How much of a change a reply shows. No doc comment: it would be repeated in the schema of every tool that has the field.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DiffDetail {
-    Full,
     #[default]
     Short,
+    Full,
     None,
 }
 
 impl DiffDetail {
     /// What is shown if the caller asked for this. A dry run always shows everything: it is what a person is asked about.
-    pub(super) fn asked(asked: Option<DiffDetail>, cx: &Cx<'_>) -> DiffDetail {
-        if cx.dry_run() { DiffDetail::Full } else { asked.unwrap_or_default() }
+    pub(super) fn asked(asked: DiffDetail, cx: &Cx<'_>) -> DiffDetail {
+        if cx.dry_run() { DiffDetail::Full } else { asked }
     }
 
     /// The reply with the diff as far as it is shown. `id` is the number of the change in the journal.
@@ -41,7 +42,7 @@ impl DiffDetail {
 /// The short form of a diff, with the way to see all of it.
 pub(crate) fn short(diff: &str, id: Option<u64>) -> String {
     let short = short_diff(diff, SHOWN_LINES);
-    let all = id.map(|id| format!("History with id {id} shows all"));
+    let all = id.map(|id| format!("{HISTORY} with id {id} shows all"));
     let note = match (short.hunks, all) {
         (0, Some(all)) if short.lacks_removed => format!("[{all}]\n"),
         (0, _) => String::new(),

@@ -8,15 +8,15 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use self::report::Report;
-use crate::cx::{Cx, FileEdit, Revert};
+use crate::cx::{CHANGE, Cx, FileEdit, Revert};
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Plan, Selection, UndoRequest, real_paths};
 
-/// Reverts changes by tools and commands, newest first, keeping later edits; with path, only there. If later
-/// edits overlap, nothing is written. Changes to ignored files only are skipped unless named by id. An undo can
-/// itself be undone by id.
+/// Reverts changes by tools and commands, newest first, keeping later edits; with `path`, only there. If later
+/// edits overlap, nothing is written. Changes to ignored files only are skipped unless named by `id`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -29,9 +29,28 @@ pub(crate) struct Undo {
     /// This change and all after it.
     #[schemars(range(min = 1))]
     since: Option<u64>,
-    /// A file or directory.
+    /// Only this path.
     path: Option<String>,
 }
+
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("undone", "array of integer", "always", "Ids of the reverted changes."),
+    MetadataField::new("files", "integer", "always", "Number of files that were restored."),
+    MetadataField::new(
+        "passed_over",
+        "array of integer",
+        "newer changes of ignored files were skipped",
+        "Their ids.",
+    ),
+    MetadataField::new("file_path", "string", "error `conflict` about one file", "The file."),
+    MetadataField::new(
+        "ignored",
+        "array of integer",
+        "error: only changes of ignored files are left",
+        "Their ids.",
+    ),
+];
 
 impl Tool for Undo {
     const NAME: &'static str = "Undo";
@@ -39,6 +58,7 @@ impl Tool for Undo {
     const HINTS: Hints = Hints::EDITS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("change", "id"), ("count", "steps"), ("file_path", "path")];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::WriteAny]

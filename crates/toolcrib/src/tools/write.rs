@@ -11,8 +11,11 @@ use toolcrib_text::{Encoding, Endings, TextProperties, unified_diff, visible_nam
 use self::form::Form;
 use super::shown_diff::{self, DiffDetail};
 use crate::author::author;
+use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
+use crate::metadata_field::MetadataField;
+use crate::names::EXPECTED_HASH;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::seen_files::Seen;
@@ -22,19 +25,24 @@ mod form;
 mod stale_write;
 mod warnings;
 
-/// Creates or overwrites a file. To overwrite, Read the whole file first, or pass its hash as expected_hash.
+/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass its hash as `expected_hash`.
 /// Mode, encoding and line endings are kept unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
+    /// The file.
     file_path: String,
+    /// The whole text.
     content: String,
     /// Hash of the current content.
     expected_hash: Option<String>,
     /// Such as utf-8-bom.
     encoding: Option<String>,
+    /// Line endings to write.
     line_endings: Option<LineEndings>,
-    diff: Option<DiffDetail>,
+    /// The diff shown.
+    #[serde(default)]
+    diff: DiffDetail,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -45,12 +53,34 @@ enum LineEndings {
     Cr,
 }
 
+/// Metadata of its replies.
+const METADATA: &[MetadataField] = &[
+    MetadataField::new("file_path", "string", "always", "The file."),
+    MetadataField::new("created", "boolean", "always", "Whether the file is new."),
+    MetadataField::new(
+        "bytes_written",
+        "integer",
+        "always",
+        "Bytes written; 0 if the file already had this content.",
+    ),
+    MetadataField::new("lines", "integer", "always", "Lines of the file."),
+    MetadataField::new("added_lines", "integer", "always", "Lines added."),
+    MetadataField::new("removed_lines", "integer", "always", "Lines removed."),
+    MetadataField::new(
+        "hash",
+        "string",
+        "always; error `stale` or `conflict`",
+        "Hash of the content of the file.",
+    ),
+];
+
 impl Tool for Write {
     const NAME: &'static str = "Write";
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints { idempotent: true, ..Hints::EDITS };
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("path", "file_path"), ("text", "content"), ("contents", "content")];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Write(self.file_path.clone().into())]
@@ -100,7 +130,9 @@ impl Write {
     fn new_file(&self, form: &Form, shown: &str) -> Result<Vec<u8>, Error> {
         if self.expected_hash.is_some() {
             return Err(Error::new(ErrorKind::Stale, "there is no such file, so it has no hash")
-                .hint("Nothing was written. Leave out expected_hash to create the file."));
+                .hint(format!(
+                    "Nothing was written. Leave out {EXPECTED_HASH} to create the file."
+                )));
         }
         form.of_new_file(&self.content, shown)
     }

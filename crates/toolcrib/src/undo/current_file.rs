@@ -8,6 +8,7 @@ use toolcrib_text::merge;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
+use crate::names::EDIT;
 use crate::path_access::require_restorable;
 
 pub(super) const CHANGED_SINCE: &str = "changed since";
@@ -127,8 +128,9 @@ pub(super) fn conflict(id: Option<u64>, what: String) -> Error {
         Some(id) => format!("change {id} cannot be taken back: {what}"),
         None => format!("nothing can be taken back: {what}"),
     };
-    Error::new(ErrorKind::Conflict, message)
-        .hint("Nothing was written. Make the change by hand, with Edit, where it is wanted.")
+    Error::new(ErrorKind::Conflict, message).hint(format!(
+        "Nothing was written. Make the change by hand, with {EDIT}, where it is wanted."
+    ))
 }
 
 /// Mode before a change, if the change altered it.

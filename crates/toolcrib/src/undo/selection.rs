@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::request::UndoRequest;
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry, undone_parts};
+use crate::names::{HISTORY, UNDO};
 use crate::phrases::first_of;
 
 /// Changes of ignored files that are named.
@@ -64,10 +65,10 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Selection, Error> {
         (known, _) => not_found(format!("there are only {known} changes to take back")),
     };
     Err(match ignored.as_slice() {
-        [] => error.hint("Nothing was done. History lists the changes."),
+        [] => error.hint(format!("Nothing was done. {HISTORY} lists the changes.")),
         ids => error
             .hint(format!(
-                "Nothing was done. A plain Undo passes over changes of ignored files alone; Undo with id takes one of them back: {}.",
+                "Nothing was done. A plain {UNDO} skips changes that touched only ignored files. {UNDO} with id reverts one of them: {}.",
                 first_of(ids, MAX_NAMED_CHANGES, u64::to_string)
             ))
             .with("ignored", ids),
@@ -88,7 +89,7 @@ fn last_at(
             .collect()
     };
     let found = paths.iter().map(|path| (path, at(path))).find(|(_, changes)| !changes.is_empty());
-    let hint = "Nothing was done. History lists the changes.";
+    let hint = format!("Nothing was done. {HISTORY} lists the changes.");
     match found {
         None => Err(not_found(format!("there is no change of {shown} to take back")).hint(hint)),
         Some((_, changes)) if changes.len() < steps => {
@@ -123,10 +124,10 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<S
         None => {
             let is_undone = change.files.iter().any(|file| file.path == shown);
             Err(if is_undone {
-                already_undone(format!("change {id} of {shown} is taken back already"))
+                already_undone(format!("change {id} of {shown} is undone already"))
             } else {
                 not_found(format!("change {id} did not change {shown}"))
-                    .hint("Nothing was done. History with its id shows what it changed.")
+                    .hint(format!("Nothing was done. {HISTORY} with its id shows what it changed."))
             })
         }
     }
@@ -169,7 +170,7 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
     let older = effective_changes(log).find(|change| change.id < lost.id && !change.only_ignored);
     let hint = match older {
         Some(older) => format!(
-            "Nothing was done. Undo with id {} reverts the change before it: {}.",
+            "Nothing was done. {UNDO} with id {} reverts the change before it: {}.",
             older.id,
             older.summary()
         ),
@@ -180,7 +181,7 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
 
 fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
     log.find(id).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => error.hint("History lists the changes."),
+        ErrorKind::NotFound => error.hint(format!("{HISTORY} lists the changes.")),
         _ => error,
     })
 }

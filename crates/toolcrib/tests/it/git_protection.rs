@@ -188,7 +188,7 @@ fn moved_head_is_reported() {
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
     assert!(text.contains("`git checkout main` does]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
-    assert!(text.contains("(detached) to") && text.contains("(main), and Undo"), "{text}");
+    assert!(text.contains("(detached) to") && text.contains("(main), and an undo"), "{text}");
     let text = commands.output("echo x >> a.txt && git commit -qam x");
     assert!(text.contains("`git reset "), "{text}");
     let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
@@ -216,9 +216,9 @@ fn undo_reports_unreverted_repository_changes() {
     let commands = Commands::after("");
     let text = commands.output("git clone -q . made");
     assert!(text.contains("restores these files only"), "{text}");
-    assert!(text.contains("made/.git was made, and Undo does not remove it"), "{text}");
+    assert!(text.contains("made/.git was made, and an undo does not remove it"), "{text}");
     let text = commands.output("rm -rf made");
-    assert!(text.contains("made/.git was removed, and Undo does not bring it back"), "{text}");
+    assert!(text.contains("made/.git was removed, and an undo does not bring it back"), "{text}");
     let text = commands.output("git worktree add -q wt first");
     assert!(text.contains("wt/.git was made"), "{text}");
     let text = commands.output("echo more >> a.txt; git stash -q");

@@ -10,6 +10,7 @@
 mod bounded;
 mod cases;
 mod command_changes;
+mod dialects;
 mod dry_run;
 mod git_operations;
 mod git_protection;
@@ -28,6 +29,7 @@ mod properties;
 mod protected_names;
 mod protected_undo;
 mod records;
+mod reply_fields;
 mod sandboxed;
 mod sessions;
 mod shells;

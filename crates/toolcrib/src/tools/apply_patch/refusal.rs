@@ -1,5 +1,6 @@
 //! Why a patch is not applied, in words that tell what to do about it.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use toolcrib_text::{
@@ -10,6 +11,7 @@ use toolcrib_text::{
 use super::patched_files::File;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::names::{EDIT, READ};
 use crate::phrases::counted;
 
 /// Characters of a line that are shown.
@@ -75,7 +77,7 @@ pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
 }
 
 /// The kind of a refusal, what happened, what to look at, and what to do.
-fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
+fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, Cow<'static, str>) {
     let none = String::new();
     match why {
         Why::NotFound { nearest, too_large_to_compare, with_less_context } => {
@@ -93,7 +95,12 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
                 );
             }
             let says = format!("does not fit {shown}: its lines are not there");
-            (ErrorKind::NoMatch, says, detail, "Read the place and make the hunk from it.")
+            (
+                ErrorKind::NoMatch,
+                says,
+                detail,
+                format!("Look at the place with {READ} and make the hunk from it.").into(),
+            )
         }
         Why::Ambiguous { lines, rung } => {
             let but = rung.map_or(none.clone(), |rung| format!(" but for {}", rung.words()));
@@ -108,27 +115,27 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
                 listed.join(", ")
             );
             let hint = "Add lines of context, an @@ line to look behind, or the right line number.";
-            (ErrorKind::Ambiguous, says, none, hint)
+            (ErrorKind::Ambiguous, says, none, hint.into())
         }
         Why::Overlaps { line } => {
             let says = format!(
                 "fits {shown} only at line {line}, where another hunk changes the same lines"
             );
-            (ErrorKind::Conflict, says, none, "Make one hunk of the two.")
+            (ErrorKind::Conflict, says, none, "Make one hunk of the two.".into())
         }
         Why::NotAtEnd { elsewhere } => {
             let elsewhere = elsewhere.map_or(none.clone(), |line| {
                 format!("The only other place where it would fit is line {line}.\n")
             });
             let says = format!("is said to be at the end of {shown}, and the end is another");
-            let hint = "Read the end of the file; leave out *** End of File if it is not meant.";
-            (ErrorKind::NoMatch, says, elsewhere, hint)
+            let hint = "Look at the end of the file; leave out *** End of File if it is not meant.";
+            (ErrorKind::NoMatch, says, elsewhere, hint.into())
         }
         Why::Nowhere => {
             let says = format!("only adds lines to {shown}, and does not say where");
             let hint =
                 "Give lines around the new ones, an @@ line to go behind, or *** End of File.";
-            (ErrorKind::Invalid, says, none, hint)
+            (ErrorKind::Invalid, says, none, hint.into())
         }
         Why::NoSuchPlace { named, lines } => {
             let named = truncate_line(named, MAX_CHARS);
@@ -136,13 +143,18 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
             let says = format!(
                 "only adds lines, behind {named}, which {shown} does not have (it has {has})"
             );
-            (ErrorKind::NoMatch, says, none, "Give lines around the new ones, as they stand.")
+            (
+                ErrorKind::NoMatch,
+                says,
+                none,
+                "Give lines around the new ones, as they stand.".into(),
+            )
         }
         Why::NoIndentation { line } => {
             let says = format!(
                 "fits {shown} at line {line} but for its indentation, and it is not plain how to indent what it adds"
             );
-            (ErrorKind::NoMatch, says, none, "Copy the indentation from the file.")
+            (ErrorKind::NoMatch, says, none, "Copy the indentation from the file.".into())
         }
         Why::TooManyLines { lines, most } => {
             let says = format!(
@@ -152,12 +164,17 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
                 ErrorKind::TooLarge,
                 says,
                 none,
-                "Give the exact line numbers, use Edit, or a command.",
+                format!("Give the exact line numbers, use {EDIT}, or a command.").into(),
             )
         }
         Why::TooRepetitive => {
             let says = format!("could not be placed: {shown} has its lines too often");
-            (ErrorKind::Limit, says, none, "Use Edit, or give hunks with lines that are rare.")
+            (
+                ErrorKind::Limit,
+                says,
+                none,
+                format!("Use {EDIT}, or give hunks with lines that are rare.").into(),
+            )
         }
     }
 }
@@ -212,7 +229,7 @@ pub(super) fn more_to_delete(file: &File, rest: &[u8]) -> Error {
     let message =
         format!("the patch deletes {}, which has {more} more than the patch has", file.shown);
     Error::new(ErrorKind::Conflict, message)
-        .hint("Read the file; if all of it is to go, use *** Delete File.")
+        .hint("Look at the file; if all of it is to go, use *** Delete File.")
 }
 
 /// What a link names would be deleted or moved, and the link would stay.

@@ -11,6 +11,7 @@ use super::exit_status::{command_answers, script_answers};
 use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
+use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
@@ -190,7 +191,7 @@ impl Report {
         let Some(directory) = left.directory.filter(|_| with_directory) else { return Ok(()) };
         match cx.carry_directory(&directory) {
             Ok(shown) if shown != self.started.directory => {
-                self.notes.push(format!("cwd: {shown}"));
+                self.notes.push(format!("{CWD}: {shown}"));
                 self.directory = shown;
             }
             Ok(_) => {}
@@ -232,7 +233,7 @@ impl Report {
         cx.shell()?.read_to(&id, self.read_to);
         self.left.clear();
         self.notes.push(format!(
-            "still running after {seconds} s, and goes on in the background as {id}: BashOutput waits for it, KillShell ends it"
+            "still running after {seconds} s, and goes on in the background as {id}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it"
         ));
         Ok(self.reply("").with("timed_out", true))
     }
@@ -298,10 +299,10 @@ impl Report {
             let lines = counted(self.shown.lines, "line");
             self.notes.push(match self.last_call {
                 false => format!(
-                    "{lines} in all; BashOutput with bash_id {id} and lines or filter has those left out"
+                    "{lines} in all; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter has those left out"
                 ),
                 true => format!(
-                    "{lines} in all; head_lines, tail_lines or a file for the output shows others"
+                    "{lines} in all; {HEAD_LINES}, {TAIL_LINES} or a file for the output shows others"
                 ),
             });
         }
@@ -309,7 +310,7 @@ impl Report {
             let names =
                 first_of(&self.left, NAMED, |process| visible_name(process.name.as_bytes()));
             self.notes.push(format!(
-                "still running: {names}: BashOutput {id} has what they write, KillShell {id} ends them"
+                "still running: {names}: {BASH_OUTPUT} {id} has what they write, {KILL_SHELL} {id} ends them"
             ));
         }
     }
@@ -392,7 +393,7 @@ fn show(
 pub(super) fn background(started: StartedCommand) -> Reply {
     let id = started.job.id();
     let mut text = format!(
-        "Started {id} in {}: BashOutput reads what it writes and waits for it, KillShell ends it.\n",
+        "Started {id} in {}: {BASH_OUTPUT} reads what it writes and waits for it, {KILL_SHELL} ends it.\n",
         started.directory
     );
     text.extend(started.notes.iter().map(bracketed));

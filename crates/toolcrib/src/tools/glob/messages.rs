@@ -4,6 +4,7 @@ use toolcrib_text::visible_name;
 
 use super::matches::{Among, Asked, Matches};
 use crate::cx::Cx;
+use crate::names::LS;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::search_messages::LeftOut;
@@ -112,7 +113,9 @@ fn zero_notes(matches: &Matches, left_out: &LeftOut<'_>) -> Vec<String> {
     if let Some(directory) = matches.directories.first() {
         notes.push(match directory.as_str() {
             "." => "it names a directory; **/* finds the files in it".to_owned(),
-            name => format!("{name} is a directory; {name}/** finds the files in it, LS lists it"),
+            name => {
+                format!("{name} is a directory; {name}/** finds the files in it, {LS} lists it")
+            }
         });
     }
     notes.extend(unfinished(matches));

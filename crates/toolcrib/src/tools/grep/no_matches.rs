@@ -8,6 +8,7 @@ use toolcrib_search::{
 use toolcrib_text::{truncate_line, visible_name};
 
 use super::search::{Search, Unchosen, choose};
+use crate::names::GLOB;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
@@ -69,7 +70,7 @@ fn skipped(search: &Search<'_>, looked: &Searched) -> Vec<String> {
     let mut notes = Vec::new();
     let skipped = &looked.skipped;
     if search.files.is_empty() && search.unchosen.hidden == 0 && !search.asked.filter.wants_all() {
-        notes.push("no file fits glob and type; Glob shows which files there are".to_owned());
+        notes.push(format!("no file fits glob and type; {GLOB} shows which files there are"));
     }
     if skipped.binary > 0 {
         notes.push(format!("{} skipped: not text", counted(skipped.binary, "file")));

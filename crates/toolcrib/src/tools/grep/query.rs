@@ -11,6 +11,7 @@ use super::{Grep, OutputMode, Sort};
 use crate::cx::{Cx, SearchScope};
 use crate::error::{Error, ErrorKind};
 use crate::helper::MatchingProcesses;
+use crate::names::{GLOB, READ};
 use crate::suggest::similar_names;
 
 /// What is asked for.
@@ -33,51 +34,51 @@ pub(super) struct Asked {
     pub(super) ignored: bool,
 }
 
-const DEFAULT_LIMIT: u64 = 100;
 const MAX_LIMIT: u64 = 10_000;
 
 impl Grep {
     pub(super) fn asked(&self, cx: &Cx<'_>) -> Result<Asked, Error> {
         if self.pattern.is_empty() {
-            return Err(Error::invalid("`pattern` is empty")
-                .hint("It matches every line; to see a file use Read, to list files use Glob."));
+            return Err(Error::invalid("`pattern` is empty").hint(format!(
+                "It matches every line; to see a file use {READ}, to list files use {GLOB}."
+            )));
         }
-        let mode = self.output_mode.unwrap_or(OutputMode::FilesWithMatches);
+        let mode = self.output_mode;
         let usual_sort = match mode {
             OutputMode::FilesWithMatches => Sort::Relevance,
             OutputMode::Content | OutputMode::Count => Sort::Path,
         };
-        let context = self.context.unwrap_or(0);
+        let context = self.context;
         let processes = MatchingProcesses::of(cx);
         Ok(Asked {
             text: self.pattern.clone(),
             pattern: self.ready(cx, &processes)?,
             processes,
-            literal: self.literal.unwrap_or(false),
-            ignore_case: self.ignore_case.unwrap_or(false),
+            literal: self.literal,
+            ignore_case: self.ignore_case,
             ground: cx.search_scope(self.path())?,
             filter: self.filter()?,
             mode,
             sort: self.sort.unwrap_or(usual_sort),
-            numbers: self.line_numbers.unwrap_or(true),
+            numbers: self.line_numbers,
             before: self.before.unwrap_or(context),
             after: self.after.unwrap_or(context),
-            limit: match self.head_limit.unwrap_or(DEFAULT_LIMIT) {
+            limit: match self.head_limit {
                 0 => MAX_LIMIT,
                 limit => limit,
             },
-            offset: self.offset.unwrap_or(0),
-            hidden: self.hidden.unwrap_or(true),
-            ignored: self.ignored.unwrap_or(false),
+            offset: self.offset,
+            hidden: self.hidden,
+            ignored: self.ignored,
         })
     }
 
     fn ready(&self, cx: &Cx<'_>, processes: &Arc<dyn Processes>) -> Result<Pattern, Error> {
         let wanted = PatternOptions {
             pattern: &self.pattern,
-            literal: self.literal.unwrap_or(false),
-            ignore_case: self.ignore_case.unwrap_or(false),
-            multiline: self.multiline.unwrap_or(false),
+            literal: self.literal,
+            ignore_case: self.ignore_case,
+            multiline: self.multiline,
         };
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();

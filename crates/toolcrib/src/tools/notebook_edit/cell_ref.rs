@@ -4,6 +4,7 @@ use toolcrib_media::Notebook;
 use toolcrib_text::{truncate_line, visible_name};
 
 use crate::error::{Error, ErrorKind};
+use crate::names::{CELL_ID, CELL_NUMBER, READ};
 use crate::phrases::counted;
 
 /// So many cells are listed where none fits.
@@ -49,7 +50,7 @@ impl<'a> Which<'a> {
                 Err(Error::invalid(format!(
                     "the cell with the id {id} is cell {one}, not cell {number}"
                 ))
-                .hint("Nothing was done. Give one of cell_id and cell_number."))
+                .hint(format!("Nothing was done. Give one of {CELL_ID} and {CELL_NUMBER}.")))
             }
         }
     }
@@ -87,7 +88,7 @@ fn by_id(notebook: &Notebook<'_>, id: &str, shown: &str) -> Result<usize, Error>
                 numbers.join(", ")
             );
             Err(Error::new(ErrorKind::Ambiguous, message)
-                .hint("Nothing was done. Give cell_number instead."))
+                .hint(format!("Nothing was done. Give {CELL_NUMBER} instead.")))
         }
     }
 }
@@ -121,7 +122,7 @@ fn none_fits(notebook: &Notebook<'_>, message: String) -> Error {
         list += &format!("  {name}: {line}\n");
     }
     if cells.len() > LISTED_CELLS {
-        list += &format!("  and {} more; Read shows them\n", cells.len() - LISTED_CELLS);
+        list += &format!("  and {} more; {READ} shows them\n", cells.len() - LISTED_CELLS);
     }
     let hint = match cells.is_empty() {
         true => "Nothing was done. It has no cell; insert one without naming a cell.",

@@ -7,6 +7,7 @@ use toolcrib_text::{
 
 use super::{Replacement, Spot, several};
 use crate::error::Error;
+use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 
 /// How a text was found in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,11 +40,15 @@ impl Matched {
         let numbers = "the line numbers in it, which were left out";
         Some(match self {
             Matched::Exactly => return None,
-            Matched::ShownBytes => "`old_string` matched with each \\xNN as the byte that it shows; those in `new_string` became bytes too.".to_owned(),
-            Matched::But(rung) => format!("`old_string` matched but for {}: {kept}.", rung.words()),
-            Matched::Numbered(None) => format!("`old_string` matched but for {numbers}."),
+            Matched::ShownBytes => format!(
+                "`{OLD_STRING}` matched with each \\xNN as the byte that it shows; those in `{NEW_STRING}` became bytes too."
+            ),
+            Matched::But(rung) => {
+                format!("`{OLD_STRING}` matched but for {}: {kept}.", rung.words())
+            }
+            Matched::Numbered(None) => format!("`{OLD_STRING}` matched but for {numbers}."),
             Matched::Numbered(Some(rung)) => {
-                format!("`old_string` matched but for {numbers}, and {}: {kept}.", rung.words())
+                format!("`{OLD_STRING}` matched but for {numbers}, and {}: {kept}.", rung.words())
             }
         })
     }
@@ -141,6 +146,6 @@ fn in_several(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) 
     let but = places.first().map_or("", |place| place.rung().words());
     let total = lines.len();
     let at_least = if total == MAX_EQUIVALENTS { "at least " } else { "" };
-    several(format!("`old_string` is not in {shown} letter for letter; but for {but} it is, {at_least}{total} times"), &lines)
-        .hint("Nothing was done. Copy the text as it stands, with lines around it so that one place fits; near_line and replace_all hold for exact text only.")
+    several(format!("`{OLD_STRING}` is not in {shown} letter for letter; but for {but} it is, {at_least}{total} times"), &lines)
+        .hint(format!("Nothing was done. Copy the text as it stands, with lines around it so that one place fits; {NEAR_LINE} and {REPLACE_ALL} hold for exact text only."))
 }

@@ -1,5 +1,7 @@
 //! Why a text is not in a file, as far as that can be told.
 
+use std::borrow::Cow;
+
 use toolcrib_text::{
     Likeness, Line, NearestMatch, SoughtText, TextProperties, each_line, find_all,
     find_equivalents, line_numbers, nearest_block, show_invisible, split_lines, truncate_line,
@@ -8,6 +10,7 @@ use toolcrib_text::{
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::error::{Error, ErrorKind};
+use crate::names::{NEW_STRING, OLD_STRING, READ};
 
 /// Lines of the nearest block that are shown; the whole error stays under 40.
 const MAX_BLOCK_LINES: usize = 20;
@@ -26,8 +29,9 @@ const LEAST_CHARS: usize = 4;
 /// The error for an `old` that is nowhere in the file.
 pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     if text.is_empty() {
-        return Error::new(ErrorKind::NoMatch, format!("{shown} is empty"))
-            .hint("Nothing was done. An empty old_string puts text into an empty file.");
+        return Error::new(ErrorKind::NoMatch, format!("{shown} is empty")).hint(format!(
+            "Nothing was done. An empty {OLD_STRING} puts text into an empty file."
+        ));
     }
     let survey = &TextProperties::of(text);
     let likeness = nearest_block(text, old.as_bytes(), survey.terminator());
@@ -40,7 +44,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     match applied {
         Some((line, but)) if telling => {
             let message = format!(
-                "`old_string` is not in {shown}, and `new_string` already is{but}, at line {line}"
+                "`{OLD_STRING}` is not in {shown}, and `{NEW_STRING}` already is{but}, at line {line}"
             );
             Error::new(ErrorKind::AlreadyApplied, message)
                 .detail(nearest.map(describe).unwrap_or_default())
@@ -51,9 +55,9 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
             // A letter or a bracket is in every file.
             let is_word = new.trim().chars().count() >= LEAST_CHARS;
             let there = applied.filter(|_| is_word).map_or(String::new(), |(line, but)| {
-                format!(" (`new_string` is there{but}, at line {line})")
+                format!(" (`{NEW_STRING}` is there{but}, at line {line})")
             });
-            let message = format!("`old_string` is not in {shown}{there}");
+            let message = format!("`{OLD_STRING}` is not in {shown}{there}");
             let detail = match &likeness {
                 Likeness::Block(nearest) => describe(nearest),
                 Likeness::Nothing => "No similar text was found in the file.".to_owned(),
@@ -104,7 +108,7 @@ fn describe(nearest: &NearestMatch<'_>) -> String {
     let standing = standing.map_or("(the file ends here)".to_owned(), |line| around(&line, same));
     detail
         + &format!(
-            "It differs first at line {line}:\n  old_string: {}\n  the file:   {standing}\n",
+            "It differs first at line {line}:\n  {OLD_STRING}: {}\n  the file:   {standing}\n",
             around(&expected, same)
         )
 }
@@ -133,24 +137,28 @@ fn hint(
                 && nearest.lines.iter().zip(&wanted).all(|(have, want)| same(have, want))
         })
     };
-    let hint = if without_line_numbers(old).is_some() {
-        "`old_string` seems to hold the line numbers that Read shows: leave them out, in `new_string` too."
+    let hint: Cow<'_, str> = if without_line_numbers(old).is_some() {
+        format!("`{OLD_STRING}` seems to hold the line numbers that {READ} shows: leave them out, in `{NEW_STRING}` too.").into()
     } else if old.contains("\\n")
         && !find_all(text, old.replace("\\n", "\n").as_bytes(), 1).is_empty()
     {
-        "`\\n` in `old_string` is a backslash and an n; with real newlines it would be there."
+        format!(
+            "`\\n` in `{OLD_STRING}` is a backslash and an n; with real newlines it would be there."
+        )
+        .into()
     } else if wanted.iter().any(|line| is_elision(line)) {
-        "`old_string` leaves lines out (`...`): give all of them, or make several edits."
+        format!("`{OLD_STRING}` leaves lines out (`...`): give all of them, or make several edits.")
+            .into()
     } else if survey.nuls > 2 {
-        "The file has NUL bytes; it may be UTF-16 or no text at all."
+        "The file has NUL bytes; it may be UTF-16 or no text at all.".into()
     } else if differ(|have, want| without_blanks(have) == without_blanks(want)) {
-        "Only blanks differ (→ is a tab, · a space at the end), inside lines or not by the same in each: copy them from the file."
+        "Only blanks differ (→ is a tab, · a space at the end), inside lines or not by the same in each: copy them from the file.".into()
     } else if same_but_for_blank_lines(text, old, survey.terminator()) {
-        "Only blank lines differ: there is one too many, or one is missing."
+        "Only blank lines differ: there is one too many, or one is missing.".into()
     } else if differ(|have, want| composed(have) == composed(want)) {
-        "The letters are the same and composed otherwise (one character, or a letter and its accent): copy them from the file."
+        "The letters are the same and composed otherwise (one character, or a letter and its accent): copy them from the file.".into()
     } else {
-        "Read the place and copy the text as it stands."
+        format!("Look at the place with {READ} and copy the text as it stands.").into()
     };
     format!("Nothing was done. {hint}")
 }

@@ -3,6 +3,7 @@
 use toolcrib_text::{LineWindow, TextProperties, Window};
 
 use crate::error::{Error, ErrorKind};
+use crate::names::{EDIT, EXPECTED_HASH};
 use crate::seen_files::Seen;
 
 /// Lines of the file that a refusal shows.
@@ -49,7 +50,7 @@ fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
     Error::new(kind, message)
         .detail(format!("It says now:\n{}", head(was)))
         .hint(format!(
-            "Nothing was written. To replace it all the same, call again with expected_hash: \"{hash}\"; to change a part of it, use Edit."
+            "Nothing was written. To replace it all the same, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
         ))
         .with("hash", hash)
 }
