@@ -209,7 +209,7 @@ mod tests {
         set_mode(&path, 0o600);
         let link = top.path().join("link");
         symlink(&path, &link).unwrap();
-        assert!(refusal(&link).contains("symbolic link"));
+        assert!(refusal(&link).contains("is a symlink"));
         fs::hard_link(&path, top.path().join("other")).unwrap();
         assert!(refusal(&path).contains("hard link"));
         assert!(refusal(top.path().join("other").as_path()).contains("hard link"));
@@ -238,7 +238,7 @@ mod tests {
         PrivateFile::locate(&path).unwrap().create(b"one").unwrap();
         for mode in [0o777, 0o1777, 0o770, 0o707] {
             set_mode(&directory, mode);
-            assert!(refusal(&path).contains("others can write"), "{mode:o}");
+            assert!(refusal(&path).contains("other users can write"), "{mode:o}");
         }
         set_mode(&directory, 0o755);
         assert!(PrivateFile::locate(&path).unwrap().read(100).is_ok());

@@ -171,7 +171,7 @@ fn a_proxy_or_a_tunnel_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["serve", "--http", "0", "--state", "state", "--allow-host", "https://x"];
     let output = toolcrib(directory.path(), &words, b"");
-    assert!(text(&output.stderr).contains("`https://x` is not a name"), "{output:?}");
+    assert!(text(&output.stderr).contains("`https://x` is not a host name"), "{output:?}");
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn a_token_file_that_others_can_reach_is_refused_with_what_to_do() {
     assert!(fifo.success());
     for (file, problem) in [
         ("group", "chmod 600"),
-        ("link", "symbolic link"),
+        ("link", "is a symlink"),
         ("twice", "hard link"),
         ("shared/token", "which others can write"),
         ("shared/new", "which others can write"),

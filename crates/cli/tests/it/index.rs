@@ -39,7 +39,7 @@ fn an_index_is_built_found_and_dropped() {
         assert_eq!(reply["metadata"]["files_searched"], 1_600, "{pattern}");
     }
     let told = toolcrib(workspace, &["index", "status", "--text", &state_word], b"");
-    assert!(text(&told.stdout).contains("1600 files, 1600 in the index"), "{}", text(&told.stdout));
+    assert!(text(&told.stdout).contains("1600 files, 1600 indexed"), "{}", text(&told.stdout));
     assert_eq!(index(workspace, state, "drop")["indexed_files"], 0);
     assert_eq!(index(workspace, state, "status")["indexed_files"], 0);
 }

@@ -102,7 +102,7 @@ fn an_answer_for_good_becomes_a_rule() {
     assert!(back.contains("This would be added to") && back.contains("[denied]"), "{back}");
     assert_eq!(std::fs::read_to_string(&rules).unwrap(), mine, "not before it is meant");
     let always = bash("mkdir made", "a\\ny\\n");
-    assert!(always.contains("`mkdir made` with just these words"), "{always}");
+    assert!(always.contains("`mkdir made` with exactly these words"), "{always}");
     assert!(workspace.path().join("made").exists(), "{always}");
     let text = std::fs::read_to_string(&rules).unwrap();
     assert!(text.starts_with(mine) && text.contains("commands = [\"mkdir made\"]"), "{text}");
