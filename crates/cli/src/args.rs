@@ -20,7 +20,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Parses the command line. The help of a subcommand leaves out the global options, which `toolcrib --help` lists.
+    /// Parses the command line. The help of a subcommand omits the global options, which `toolcrib --help` lists.
     pub(crate) fn parse_command_line() -> Self {
         let mut command = Args::command();
         command.build();
@@ -121,7 +121,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// The directories that the tools may see: those that were named, else the current one.
+    /// The roots from the command line. The current directory if there are none.
     pub(crate) fn roots(&self) -> Vec<RootArg> {
         match self.named_roots.as_slice() {
             [] => vec![RootArg::from(".")],
@@ -129,7 +129,7 @@ impl Common {
         }
     }
 
-    /// The directories that were named.
+    /// The roots from the command line.
     pub(crate) fn named_roots(&self) -> &[RootArg] {
         &self.named_roots
     }
@@ -257,7 +257,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether the command supports `--dry-run`: it changes nothing, or it can report the change without making it.
-    pub(crate) fn can_be_rehearsed(&self) -> bool {
+    pub(crate) fn supports_dry_run(&self) -> bool {
         !matches!(
             self,
             Command::Kill { .. }

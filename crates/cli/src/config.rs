@@ -1,5 +1,5 @@
-//! The operator's configuration. A file that does not parse, or says something that we do not know,
-//! stops the start: to run on with fewer rules than were written would be worse.
+//! The operator's configuration. An invalid file or an unknown key is an error at startup: continuing with fewer
+//! restrictions than were written would be unsafe.
 
 mod keys;
 
@@ -16,7 +16,7 @@ use toolcrib::{
 use crate::args::Common;
 use crate::{build_caches, hidden_paths};
 
-/// What `config.toml` may say.
+/// The keys of `config.toml`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
@@ -102,14 +102,14 @@ enum NetworkWord {
     All,
 }
 
-/// Below this a reply has no room for what it must say.
+/// The minimum for the notes that a reply must contain.
 const LEAST_REPLY_CHARS: usize = 2_000;
 const LEAST_LINE_CHARS: usize = 80;
-/// A person may be away for some minutes.
+/// The user may be away for some minutes.
 const APPROVAL_SECONDS: u64 = 600;
 
 impl Config {
-    /// Reads the file that was named, or the usual one if it is there.
+    /// Reads the given file, or the default one if it exists.
     pub(crate) fn read(named: Option<&Path>) -> Result<Config, String> {
         match named {
             Some(path) => {
@@ -117,7 +117,7 @@ impl Config {
                     .map_err(|error| format!("{}: {error}", path.display()))?;
                 Config::parse(path, &text)
             }
-            None => match usual_place().map(|path| (std::fs::read_to_string(&path), path)) {
+            None => match default_path().map(|path| (std::fs::read_to_string(&path), path)) {
                 Some((Ok(text), path)) => Config::parse(&path, &text),
                 Some((Err(error), path)) if error.kind() != std::io::ErrorKind::NotFound => {
                     Err(format!("{}: {error}", path.display()))
@@ -127,7 +127,7 @@ impl Config {
         }
     }
 
-    /// The profile that is in force: a flag beats the file.
+    /// The effective profile: a flag overrides the file.
     pub(crate) fn profile(&self, common: &Common) -> Result<Profile, String> {
         match (common.profile, &self.profile) {
             (Some(profile), _) => Ok(profile),
@@ -136,7 +136,8 @@ impl Config {
         }
     }
 
-    /// What file tools may do outside the roots: a flag beats the file, and the file the profile.
+    /// The access of file tools outside the roots: a flag overrides the file, which overrides the profile's
+    /// default.
     pub(crate) fn outside(&self, common: &Common, profile: Profile) -> Result<Outside, String> {
         match (common.outside, &self.outside) {
             (Some(outside), _) => Ok(outside),
@@ -145,7 +146,7 @@ impl Config {
         }
     }
 
-    /// How long a program has to answer a question.
+    /// The time limit for answering a question.
     pub(crate) fn answer_deadline(&self) -> Duration {
         Duration::from_secs(self.approval_seconds.unwrap_or(APPROVAL_SECONDS))
     }
@@ -194,7 +195,7 @@ impl Config {
         self.allow_protected.iter().try_fold(protection, |all, one| all.allow(one))
     }
 
-    /// What commands are held to, besides the roots.
+    /// The settings of the sandbox, besides the roots.
     pub(crate) fn sandbox(&self) -> Result<SandboxSettings, String> {
         let home = etcetera::home_dir().ok();
         let of_home = |paths: &[&str]| -> Vec<PathBuf> {
@@ -209,7 +210,11 @@ impl Config {
             NetworkWord::None => Network::None,
             NetworkWord::All => Network::All,
         };
-        Ok(SandboxSettings { network, caches, hidden: hidden_paths::places(&self.allow_hidden)? })
+        Ok(SandboxSettings {
+            network,
+            caches,
+            hidden: hidden_paths::hidden_paths(&self.allow_hidden)?,
+        })
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {
@@ -250,16 +255,16 @@ fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String
     }
 }
 
-fn usual_place() -> Option<PathBuf> {
+fn default_path() -> Option<PathBuf> {
     directory().map(|directory| directory.join("config.toml"))
 }
 
-/// Where the operator's configuration is.
+/// The operator's configuration directory.
 pub(crate) fn directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.config_dir().join("toolcrib"))
 }
 
-/// Where our own state is, if nobody says otherwise.
+/// The default state directory.
 pub(crate) fn state_directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
 }

@@ -1,14 +1,14 @@
-//! Roots that open more than a project: the machine, a home, a directory of the system.
+//! Warns about roots that are wider than a project: the whole file system, a home directory, a system directory.
 
 use std::path::{Path, PathBuf};
 
 use crate::args::RootArg;
 use crate::{config, hidden_paths};
 
-/// Directories of the system that are no project, nor is anything in them.
+/// System directories without projects in them, at any depth.
 const SYSTEM: [&str; 7] = ["/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/lost+found"];
 
-/// The same, but projects may lie in them.
+/// System directories that may have projects in them.
 const SYSTEM_TOPS: [&str; 15] = [
     "/bin",
     "/home",
@@ -27,7 +27,7 @@ const SYSTEM_TOPS: [&str; 15] = [
     "/var",
 ];
 
-/// What the operator should know of the roots, a sentence for each that is too wide.
+/// Warnings for the operator, one sentence for each root that is too wide.
 pub(crate) fn warnings(roots: &[RootArg]) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let homes: Vec<PathBuf> =

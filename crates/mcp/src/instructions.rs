@@ -1,9 +1,9 @@
-//! What the server says of itself to the model. Common clients cut it at 2,048 characters, so what
-//! matters stands first.
+//! The server's instructions for the model. Common clients truncate them at 2,048 characters, so the most important
+//! part is first.
 
 use toolcrib::{Dialect, Runtime};
 
-/// The text, for a workspace of these roots and the tools that are listed, with the names of the dialect.
+/// The instructions for these roots and the available tools, with the names of the dialect.
 pub(crate) fn instructions(roots: &[String], runtime: &Runtime, dialect: Dialect) -> String {
     let has = |tool: &str| runtime.tools().any(|listed| listed.name == tool);
     let changes = ["Write", "Edit", "MultiEdit", "ApplyPatch", "NotebookEdit"].into_iter().any(has);

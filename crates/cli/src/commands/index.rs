@@ -1,4 +1,4 @@
-//! `toolcrib index`: what is known of large roots so that searches need not read all of them.
+//! `toolcrib index`: shows, builds and deletes the search indexes.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use toolcrib::{Error, RootIndex, Runtime, visible_name};
 use crate::args::{Common, IndexCommand};
 use crate::output;
 
-/// How often the progress is shown.
+/// The update interval of the progress display.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) fn index(
@@ -47,7 +47,7 @@ fn build(common: &Common, runtime: &Runtime) -> Result<Vec<RootIndex>, Error> {
     })
 }
 
-/// What there is of an index, in a line.
+/// Describes an index in one line.
 pub(super) fn sentence(root: &RootIndex) -> String {
     let RootIndex { files, status, .. } = root;
     let path = visible_name(root.root.as_os_str().as_encoded_bytes());

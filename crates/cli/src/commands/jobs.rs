@@ -1,4 +1,4 @@
-//! `toolcrib jobs` and `toolcrib kill`: the commands of running servers, for the person whose machine it is.
+//! `toolcrib jobs` and `toolcrib kill`: the running commands of all servers of this user.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub(crate) fn jobs(common: &Common) -> Result<ExitCode, String> {
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Ends a command. One of another workspace is asked about first.
+/// Ends a command. Asks first if it belongs to another workspace.
 pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, String> {
     let running = running_commands().into_iter().find(|command| command.id == id);
     if let Some(other) = running.filter(|command| !yes && !is_of_this_workspace(common, command)) {
@@ -71,7 +71,7 @@ fn list(running: &[RunningCommand]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a command was started in one of the roots that the command line names.
+/// Whether a command was started in one of the given roots.
 fn is_of_this_workspace(common: &Common, command: &RunningCommand) -> bool {
     let roots = common.roots();
     let roots = roots.iter().filter_map(|root| root.directory.canonicalize().ok());
@@ -79,7 +79,7 @@ fn is_of_this_workspace(common: &Common, command: &RunningCommand) -> bool {
     roots.into_iter().any(|root| Some(root) == workspace)
 }
 
-/// Whose a command is: `workspace /w, user me, process 17`.
+/// The owner of a command: `workspace /w, user me, process 17`.
 fn owner(command: &RunningCommand) -> String {
     let workspace = match &command.workspace {
         Some(workspace) => visible_name(workspace.as_os_str().as_encoded_bytes()),

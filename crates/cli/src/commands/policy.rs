@@ -1,4 +1,4 @@
-//! `toolcrib policy`: which rule decides, before anything is done.
+//! `toolcrib policy`: explains decisions without running anything.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -135,7 +135,7 @@ fn for_people(explanation: &Explanation) -> String {
     text
 }
 
-/// A word on one line, in quotes where its ends could not be seen otherwise.
+/// A word on one line, quoted if it is empty or contains whitespace.
 fn one_word(word: &str) -> String {
     let shown = output::plain(word).replace('\n', "\\n");
     match shown.is_empty() || shown.contains(char::is_whitespace) {

@@ -1,4 +1,4 @@
-//! Which requests go any further. Decided on the head alone, before anything of the body is read.
+//! Decides which requests are processed, by the head alone, before the body is read.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -12,14 +12,13 @@ use super::names::Names;
 use super::sessions::SHARED_SESSION;
 use super::token::Token;
 
-/// The one path there is.
+/// The only path.
 const PATH: &str = "/mcp";
 
-/// Where a browser says that a request comes from.
+/// The header in which a browser reports the origin of a request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Headers that mean something here, and nothing when there are two of them: programs on the way may go by the
-/// other one.
+/// Headers that must not occur twice: another program on the path could use the other one.
 const SINGLE: [HeaderName; 6] = [
     HOST,
     ORIGIN,
@@ -35,18 +34,18 @@ pub struct Guard {
     names: Names,
 }
 
-/// Why a request goes no further, as it is answered.
+/// The refusal of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
-    /// Its body: what to do instead.
+    /// The body of the response: how to fix the request.
     pub sentence: &'static str,
 }
 
 impl Guard {
-    /// A guard for a server at a port of this machine, or at a socket without one. `hosts` are the names of
-    /// proxies in front of it, as in [`super::HttpOptions`]; the error is one that is not a name.
+    /// Creates a guard for a server on a local port, or on a socket without one. `hosts` are the names of proxies
+    /// in front of it, as in [`super::HttpOptions`]. Fails if one is not a host name.
     pub fn new(token: Token, hosts: &[String], port: Option<u16>) -> Result<Self, String> {
         let names = Names::new(hosts, port)
             .map_err(|name| format!("`{name}` is not a host name or NAME:PORT"))?;
@@ -62,7 +61,7 @@ impl Guard {
                 "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve prints the path of the token file when it starts.",
             );
         }
-        // A target with a host in it would speak against the Host header.
+        // A target with a host could contradict the Host header.
         if target.scheme().is_some() || target.authority().is_some() {
             return refuse(
                 StatusCode::BAD_REQUEST,
@@ -95,7 +94,7 @@ impl Guard {
         if !matches!(site, None | Some(b"none" | b"same-origin")) {
             return refuse(StatusCode::FORBIDDEN, "Requests from other sites are refused.");
         }
-        // A page in a browser can send other types to anywhere without being asked.
+        // Browsers let any page send other content types without a preflight request.
         if request.method() == Method::POST && !is_json(headers) {
             return refuse(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -111,7 +110,7 @@ fn refuse(status: StatusCode, sentence: &'static str) -> Result<(), Refusal> {
 }
 
 impl Refusal {
-    /// The answer. The connection ends with it, so that the next request without the token costs a new one.
+    /// The response. It closes the connection, so that each request without the token costs a new connection.
     pub(super) fn response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(Bytes::from_static(self.sentence.as_bytes())));
         *response.status_mut() = self.status;
@@ -125,7 +124,7 @@ impl Refusal {
     }
 }
 
-/// The token of a request, from the one place where it belongs.
+/// The token of a request, from its `Authorization` header only.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (first, second) = (all.next()?, all.next());

@@ -1,20 +1,19 @@
-//! The secret that every request brings.
+//! The secret that every request must have.
 
 use std::fmt;
 
-/// A token, kept as its hash: nothing of it can be printed, and comparing takes the same time whatever
-/// is compared.
+/// A token, stored as its hash: it cannot be printed, and comparison takes constant time.
 pub struct Token(blake3::Hash);
 
-/// Why a text is no token.
+/// A text is not a valid token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenError;
 
-/// Of 256 bits in any usual spelling, this is the least: 43 characters of base64.
+/// The shortest usual spelling of 256 bits: 43 characters of base64.
 const LEAST_CHARS: usize = 43;
 
 impl Token {
-    /// Takes a token as a file has it. One that can be guessed is refused.
+    /// Parses the content of a token file. Fails if the token is too short to be secret.
     pub fn new(text: &str) -> Result<Token, TokenError> {
         let text = text.trim();
         let is_fit = text.len() >= LEAST_CHARS && text.bytes().all(|byte| byte.is_ascii_graphic());

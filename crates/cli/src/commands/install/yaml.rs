@@ -1,11 +1,11 @@
-//! Entries of a mapping at the top of a YAML file, set or removed by their lines; every other byte stays. YAML
-//! that is not written in lines, one key each, is refused: a wrong guess would damage the user's file.
+//! Sets and removes entries of a top-level mapping of a YAML file by lines. All other bytes stay. YAML that does
+//! not have one key per line is refused: a wrong guess would damage the user's file.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// The value at a path: of an entry, its fields that are scalars or lists on one line.
+/// The value at a path. Of an entry, only fields that are scalars or lists on one line.
 pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (key, name) = (path.first()?, path.get(1));
@@ -25,7 +25,7 @@ pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
     }
 }
 
-/// The text with an entry, or one field of an entry that is there, set.
+/// The text with an entry, or one field of an existing entry, set.
 pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, String> {
     refuse_other_yaml(text)?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -40,7 +40,7 @@ pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, 
     }
 }
 
-/// The text without an entry, a field of one, or a mapping that has no entries.
+/// The text without an entry, a field of an entry, or an empty mapping.
 pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     refuse_other_yaml(text)?;
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -65,12 +65,12 @@ pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     Ok(lines.concat())
 }
 
-/// Whether nothing is set.
+/// Whether the text sets nothing.
 pub(super) fn is_empty(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Whether a mapping has no lines.
+/// Whether a mapping has no entries.
 pub(super) fn is_empty_mapping(text: &str, key: &str) -> bool {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mapping = find_mapping(&lines, key).ok().flatten();
@@ -80,13 +80,13 @@ pub(super) fn is_empty_mapping(text: &str, key: &str) -> bool {
     })
 }
 
-/// A mapping: the line of its key, and how far its entries are indented.
+/// A mapping: the line of its key, and the indentation of its entries.
 struct Mapping {
     at: usize,
     indent: usize,
 }
 
-/// The lines of an entry, the first with its name.
+/// The lines of an entry. The first has its name.
 struct Entry {
     start: usize,
     end: usize,
@@ -168,7 +168,7 @@ fn field_line(lines: &[&str], entry: &Entry, field: &str) -> Option<usize> {
     Some(entry.start + 1 + within.iter().position(is_field)?)
 }
 
-/// The entry as lines. A scalar of JSON is one of YAML.
+/// The entry as lines. A JSON scalar is also a YAML scalar.
 fn block(name: &str, entry: &Value, indent: usize) -> String {
     let mut text = format!("{:indent$}{name}:\n", "");
     for (field, value) in entry.as_object().into_iter().flatten() {
@@ -177,7 +177,7 @@ fn block(name: &str, entry: &Value, indent: usize) -> String {
     text
 }
 
-/// How far the lines of a mapping are indented; nothing, if it has none.
+/// The indentation of a mapping's entries. `None` if it has none.
 fn indent_below(lines: &[&str]) -> Option<usize> {
     let first = lines.iter().find(|line| !is_blank(line))?;
     let indent = indent_of(first);

@@ -1,4 +1,4 @@
-//! The page of all commands, from the definitions that the parser uses.
+//! The page of all commands, from the parser's definitions.
 
 use clap::{Arg, Command};
 
@@ -33,7 +33,7 @@ fn section(command: &Command, parent: &str, depth: usize) -> String {
     section
 }
 
-/// Paragraphs as they are; indented or column-aligned lines as a code block.
+/// Formats paragraphs unchanged, and indented or column-aligned lines as a code block.
 fn prose(text: &str) -> String {
     let is_sample = |paragraph: &str| paragraph.contains("   ");
     let paragraphs = text.trim().split("\n\n").map(|paragraph| match is_sample(paragraph) {

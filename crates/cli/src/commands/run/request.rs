@@ -1,11 +1,11 @@
-//! A line of `toolcrib run`, understood.
+//! Parses a line of `toolcrib run`.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib::{Call, Cancel, Error, parse_json};
 
-/// A line.
+/// A parsed line.
 pub(super) enum Message {
     Call(Request),
     Approve(Approve),
@@ -13,7 +13,7 @@ pub(super) enum Message {
     Cancel(Value),
 }
 
-/// A call, and how its reply is to come.
+/// A call with its options.
 pub(super) struct Request {
     pub(super) id: Value,
     pub(super) call: Call,
@@ -22,7 +22,7 @@ pub(super) struct Request {
     pub(super) cancel: Arc<Cancel>,
 }
 
-/// The answer to a question.
+/// An answer to a question.
 pub(super) struct Approve {
     pub(super) id: String,
     pub(super) answer: String,
@@ -33,15 +33,15 @@ const SHAPE: &str = r#"A line is {"id": …, "tool": "Read", "args": {…}}, wit
 
 const APPROVE_SHAPE: &str = r#"An answer is {"approve": "a1", "answer": "yes"}, with "message": "…" for the agent if it is no."#;
 
-/// Characters of a message to the agent.
+/// Maximum characters of a message to the agent.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
 /// A line that cannot be parsed: the field that identifies it, the value of that field, and the error.
-pub(super) type Misunderstood = (&'static str, Value, Error);
+pub(super) type RequestError = (&'static str, Value, Error);
 
 impl Message {
-    /// Reads a line. An error comes with the id, as far as there is one.
-    pub(super) fn parse(line: &[u8]) -> Result<Message, Misunderstood> {
+    /// Parses a line. An error comes with the id, if the line has one.
+    pub(super) fn parse(line: &[u8]) -> Result<Message, RequestError> {
         match parse_json(line) {
             Ok(Value::Object(mut fields)) => match fields.shift_remove("approve") {
                 Some(id) => Approve::from_fields(&id, fields)
@@ -58,7 +58,7 @@ impl Message {
         }
     }
 
-    fn from_fields(mut fields: Map<String, Value>) -> Result<Message, Misunderstood> {
+    fn from_fields(mut fields: Map<String, Value>) -> Result<Message, RequestError> {
         if let Some(cancel) = fields.shift_remove("cancel") {
             return match unknown_field(&fields) {
                 Ok(()) => Ok(Message::Cancel(cancel)),
@@ -119,7 +119,7 @@ fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, Error> {
     }
 }
 
-/// A name in an error: enough to know it by.
+/// A field name, truncated for an error message.
 fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! The address of an HTTP server.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use toolcrib_mcp::Listener;
 
-/// An address of this machine.
+/// A loopback address or a socket path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListenAt {
     Tcp(SocketAddr),
@@ -44,7 +44,7 @@ impl FromStr for ListenAt {
 }
 
 impl ListenAt {
-    /// Listens, and says where, as a client would write it.
+    /// Listens. Returns the listener and its address for display.
     pub(super) fn listen(&self) -> Result<(Listener, String), String> {
         match self {
             ListenAt::Tcp(address) => {
@@ -61,8 +61,8 @@ impl ListenAt {
     }
 }
 
-/// Binds a socket that only its owner can use. One that a server left behind, which nobody listens to any
-/// more, is replaced; anything else at the path is not.
+/// Binds a socket that only its owner can use. Replaces a stale socket of an earlier server; anything else at the
+/// path is an error.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse && is_left_behind(path) => {

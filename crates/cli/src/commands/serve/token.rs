@@ -1,14 +1,14 @@
-//! The file with the token: its owner's alone.
+//! The token file, which only its owner can read.
 
 use std::path::Path;
 
 use toolcrib::{PrivateFile, PrivateFileError, random_bytes};
 use toolcrib_mcp::Token;
 
-/// More than any token has.
+/// Larger than any token.
 const MAX_TOKEN_BYTES: u64 = 4_096;
 
-/// The token in a file; if there is none, one that nobody can guess is put there.
+/// Reads the token. Creates a random one if the file does not exist.
 pub(super) fn read_or_make(file: &Path) -> Result<Token, String> {
     let found = || {
         let private = PrivateFile::locate(file).map_err(words)?;
@@ -33,7 +33,7 @@ fn new_token() -> Result<String, String> {
     Ok(bytes.map(|byte| format!("{byte:02x}")).concat() + "\n")
 }
 
-/// A problem, said of the file that holds the token.
+/// Describes a problem with the token file.
 fn words(error: PrivateFileError) -> String {
     match error {
         PrivateFileError::Io(error) => error.to_string(),
