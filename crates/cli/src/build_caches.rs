@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cache_lies_in_what_is_hidden_nor_holds_it() {
+    fn no_cache_overlaps_a_hidden_path() {
         let caches = CACHES.iter().flat_map(|(_, paths)| *paths);
         for cache in caches {
             let cache = std::path::Path::new(cache);

@@ -182,9 +182,10 @@ fn build(
     }
     for root in common.roots() {
         let directory = as_spelled_by_shell(&root.directory);
-        builder = match root.read_only {
-            true => builder.read_only_root(directory),
-            false => builder.root(directory),
+        builder = if root.read_only {
+            builder.read_only_root(directory)
+        } else {
+            builder.root(directory)
         };
     }
     for path in own_paths(common, config)?.iter().chain(own) {

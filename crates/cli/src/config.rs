@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_taken() {
+    fn keys_are_parsed() {
         let config =
             parse("profile = \"cautious\"\nabsolute_paths = true\nreply_chars = 5000").unwrap();
         assert!(config.absolute_paths);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_stops_the_start_with_its_line() {
+    fn invalid_keys_and_values_are_errors() {
         for (text, expected) in [
             ("profil = \"open\"", "unknown field `profil`"),
             ("\n\nprofile = open", "line 3"),

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_named_once_and_by_a_plain_path() {
+    fn every_path_is_listed_once_and_is_plain() {
         let mut seen = BTreeSet::new();
         for path in in_home() {
             let plain =
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_and_what_variables_name_are_hidden() {
+    fn paths_in_homes_and_paths_of_variables_are_hidden() {
         let variable = |name: &str| match name {
             "XDG_CONFIG_HOME" => Some(PathBuf::from("/elsewhere/config")),
             "KUBECONFIG" => Some(PathBuf::from("/a/one:/b/two")),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_opened_by_the_name_that_hides_it() {
+    fn a_path_is_opened_by_its_name_in_the_list() {
         let home = Some(Path::new("/home/me"));
         for word in [".npmrc", "~/.npmrc", "/home/me/.npmrc"] {
             assert_eq!(opened_path(word, home), Path::new("/home/me/.npmrc"));

@@ -50,11 +50,10 @@ fn warning(root: &Path, read_only: bool, homes: &[PathBuf]) -> Option<String> {
     } else {
         return None;
     };
-    let means = match read_only {
-        true => "read everything in it except known key files, also private files",
-        false => {
-            "read and change everything in it except known key files, also shell profiles and settings that run code"
-        }
+    let means = if read_only {
+        "read everything in it except known key files, also private files"
+    } else {
+        "read and change everything in it except known key files, also shell profiles and settings that run code"
     };
     let root = root.display();
     Some(format!(
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_is_no_reason_for_a_warning_and_a_home_is() {
+    fn a_home_directory_causes_a_warning_and_a_project_does_not() {
         let homes = [PathBuf::from("/home/me"), PathBuf::from("/root")];
         let warned = |root: &str| warning(Path::new(root), false, &homes);
         for (root, what) in [

@@ -222,11 +222,12 @@ impl Listener {
             Listener::Unix(_) => Ok(None),
             Listener::Tcp(tcp) => {
                 let address = tcp.local_addr()?;
-                match address.ip().is_loopback() {
-                    true => Ok(Some(address.port())),
-                    false => Err(io::Error::other(format!(
+                if address.ip().is_loopback() {
+                    Ok(Some(address.port()))
+                } else {
+                    Err(io::Error::other(format!(
                         "{address} can be reached from other machines without encryption"
-                    ))),
+                    )))
                 }
             }
         }

@@ -77,9 +77,10 @@ impl CallSubmitter {
 
     /// Submits a call to the leader. Returns it if no standby could take over.
     pub(crate) fn submit(&self, job: Job) -> Result<(), Job> {
-        match self.watch.lock().has_standby {
-            true => self.jobs.send(Some(job)).map_err(|unsent| unsent.0.unwrap_or(Box::new(|| {}))),
-            false => Err(job),
+        if self.watch.lock().has_standby {
+            self.jobs.send(Some(job)).map_err(|unsent| unsent.0.unwrap_or(Box::new(|| {})))
+        } else {
+            Err(job)
         }
     }
 }

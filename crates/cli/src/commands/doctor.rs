@@ -48,10 +48,11 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let problems = findings.iter().filter(|(_, found)| found.is_err()).count()
         + usize::from(clients.is_err())
         + usize::from(!checkup.as_ref().is_some_and(sandbox::is_ok));
-    let printed = match output::for_people(common) {
-        true => print_table(&findings, &clients, checkup.as_ref())
-            .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref()))),
-        false => writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref())),
+    let printed = if output::for_people(common) {
+        print_table(&findings, &clients, checkup.as_ref())
+            .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref())))
+    } else {
+        writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref()))
     };
     printed.map_err(|error| error.to_string())?;
     let well = problems == 0;

@@ -36,10 +36,7 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
             (false, true) => format!("  {WARNING}partly undone{WARNING:#}"),
             (false, false) => String::new(),
         };
-        let lines = match change.only_ignored {
-            true => None,
-            false => runtime.lines_of(change),
-        };
+        let lines = if change.only_ignored { None } else { runtime.lines_of(change) };
         let lines = lines.map_or(String::new(), |(added, removed)| {
             format!("  {ADDED}+{added}{ADDED:#} {REMOVED}-{removed}{REMOVED:#}")
         });

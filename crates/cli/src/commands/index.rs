@@ -24,9 +24,10 @@ pub(crate) fn index(
         IndexCommand::Drop => runtime.drop_indexes(),
     };
     let roots = roots.map_err(|error| error.text().to_string())?;
-    let printed = match output::for_people(common) {
-        true => roots.iter().try_for_each(|root| writeln!(io::stdout(), "{}", sentence(root))),
-        false => writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect())),
+    let printed = if output::for_people(common) {
+        roots.iter().try_for_each(|root| writeln!(io::stdout(), "{}", sentence(root)))
+    } else {
+        writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect()))
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

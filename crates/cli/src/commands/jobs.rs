@@ -13,9 +13,10 @@ use crate::output;
 
 pub(crate) fn jobs(common: &Common) -> Result<ExitCode, String> {
     let running = running_commands();
-    let printed = match output::for_people(common) {
-        true => list(&running),
-        false => writeln!(io::stdout(), "{}", Value::Array(running.iter().map(object).collect())),
+    let printed = if output::for_people(common) {
+        list(&running)
+    } else {
+        writeln!(io::stdout(), "{}", Value::Array(running.iter().map(object).collect()))
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -42,12 +43,11 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
             return Ok(ExitCode::FAILURE);
         }
     };
-    let printed = match output::for_people(common) {
-        true => {
-            let processes = if ended == 1 { "process" } else { "processes" };
-            writeln!(io::stdout(), "Ended {id}: {ended} {processes}.")
-        }
-        false => writeln!(io::stdout(), "{}", json!({"id": id, "ended": ended})),
+    let printed = if output::for_people(common) {
+        let processes = if ended == 1 { "process" } else { "processes" };
+        writeln!(io::stdout(), "Ended {id}: {ended} {processes}.")
+    } else {
+        writeln!(io::stdout(), "{}", json!({"id": id, "ended": ended}))
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

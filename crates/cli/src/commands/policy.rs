@@ -44,9 +44,10 @@ pub(crate) fn explain(
     match explained {
         Ok(explanation) => show(common, &explanation),
         Err(error) => {
-            let printed = match output::for_people(common) {
-                true => output::error(&error),
-                false => writeln!(io::stdout(), "{}", Value::Object(to_json(&Err(error)))),
+            let printed = if output::for_people(common) {
+                output::error(&error)
+            } else {
+                writeln!(io::stdout(), "{}", Value::Object(to_json(&Err(error))))
             };
             printed.map_err(|error| error.to_string())?;
             Ok(ExitCode::from(1))
@@ -60,9 +61,10 @@ pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<
 }
 
 fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {
-    let text = match output::for_people(common) {
-        true => for_people(explanation),
-        false => as_json(explanation).to_string() + "\n",
+    let text = if output::for_people(common) {
+        for_people(explanation)
+    } else {
+        as_json(explanation).to_string() + "\n"
     };
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
@@ -138,8 +140,9 @@ fn for_people(explanation: &Explanation) -> String {
 /// A word on one line, quoted if it is empty or contains whitespace.
 fn one_word(word: &str) -> String {
     let shown = output::plain(word).replace('\n', "\\n");
-    match shown.is_empty() || shown.contains(char::is_whitespace) {
-        true => format!("'{shown}'"),
-        false => shown,
+    if shown.is_empty() || shown.contains(char::is_whitespace) {
+        format!("'{shown}'")
+    } else {
+        shown
     }
 }

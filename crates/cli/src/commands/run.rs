@@ -81,7 +81,7 @@ impl LineServer<'_> {
             match parse_line(line) {
                 None => {}
                 Some(Err((field, value, error))) => {
-                    self.write_reply(field, value, to_json(&Err(error)))
+                    self.write_reply(field, value, to_json(&Err(error)));
                 }
                 Some(Ok(Message::Approve(approve))) => {
                     let answered = match &self.approvals {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_file_stays_byte_for_byte() {
+    fn existing_content_is_unchanged() {
         let mine = "# mine,  as I like it\n[[rule]]\nkind='command' # quoted so\ndecision=\"deny\"\n\
                     commands=[ 'rm' , ]\n# the end";
         let new = with(mine, &rule("npm test")).unwrap().unwrap();
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_wrong_or_a_list_is_left_alone() {
+    fn an_invalid_file_or_a_list_is_not_changed() {
         assert!(with("[[rule]", &rule("ls")).is_err());
         let list = "rule = [{decision = \"deny\", kind = \"command\", commands = [\"rm\"]}]\n";
         assert!(with(list, &rule("ls")).unwrap_err().contains("by hand"));
     }
 
     #[test]
-    fn all_who_add_at_the_same_time_do() {
+    fn concurrent_additions_all_succeed() {
         let home = tempfile::tempdir().unwrap();
         let (kept, link) = (home.path().join("kept.toml"), home.path().join("new/rules.toml"));
         fs::create_dir(home.path().join("new")).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_made_for_the_user_alone() {
+    fn a_missing_file_is_created_for_the_user_only() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("toolcrib/rules.toml");
         add(&file, &rule("ls")).unwrap();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_comes_twice_means_nothing() {
+    fn a_repeated_header_is_refused() {
         assert_eq!(check("/mcp", &[]), 200);
         for (name, value) in [
             ("host", "localhost:8765"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_has_no_host_in_it() {
+    fn a_target_with_a_host_is_refused() {
         for target in ["http://evil.example/mcp", "http://localhost:8765/mcp", "localhost:8765"] {
             assert_eq!(check(target, &[]), 400, "{target}");
         }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_site_is_refused_by_what_its_browser_says() {
+    fn cross_site_requests_are_refused() {
         for (site, expected) in [
             ("none", 200),
             ("same-origin", 200),

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_one_of_our_names_at_our_port() {
+    fn a_host_header_must_have_an_allowed_name_and_port() {
         let proxies = ["tools.example".to_owned(), "Other.example:8443".to_owned()];
         let names = Names::new(&proxies, Some(8765)).unwrap();
         for host in [
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_has_no_port_and_a_proxy_has_a_name() {
+    fn socket_paths_and_proxy_names_are_accepted() {
         let names = Names::new(&[], None).unwrap();
         assert!(names.is_host("localhost") && names.is_host("localhost:80"));
         assert!(!names.is_host("evil.example") && !names.is_origin("http://localhost"));

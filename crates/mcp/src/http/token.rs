@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_long_and_is_only_itself() {
+    fn a_token_has_a_minimum_length_and_equals_only_itself() {
         let text = "0123456789".repeat(5);
         let token = Token::new(&format!("{text}\n")).unwrap();
         assert!(token.is(text.as_bytes()) && !token.is(&text.as_bytes()[1..]) && !token.is(b""));

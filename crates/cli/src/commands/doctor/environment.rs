@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_inside_a_root_is_said() {
+    fn a_home_inside_a_root_is_reported() {
         assert!(home_within(&["/home".into()], Path::new("/home/a")).is_some());
         assert!(home_within(&["/home/a".into()], Path::new("/home/a")).is_some());
         assert_eq!(home_within(&["/home/a/project".into()], Path::new("/home/a")), None);

@@ -184,8 +184,9 @@ impl Client {
 
 /// The settings directory of graphical programs.
 fn application_support<'a>(home: &'a Path, config: &'a Path) -> std::borrow::Cow<'a, Path> {
-    match cfg!(target_os = "macos") {
-        true => home.join("Library/Application Support").into(),
-        false => config.into(),
+    if cfg!(target_os = "macos") {
+        home.join("Library/Application Support").into()
+    } else {
+        config.into()
     }
 }

@@ -114,12 +114,13 @@ impl Client {
             Client::Goose => {
                 let has_entry =
                     FileFormat::Yaml.get(text, &keys(&["extensions", "developer"])).is_some();
-                let setting = match has_entry {
-                    true => Setting::value(&["extensions", "developer", "enabled"], false),
-                    false => Setting::value(
+                let setting = if has_entry {
+                    Setting::value(&["extensions", "developer", "enabled"], false)
+                } else {
+                    Setting::value(
                         &["extensions", "developer"],
                         json!({"enabled": false, "type": "builtin", "name": "developer"}),
-                    ),
+                    )
                 };
                 (own, FileFormat::Yaml, vec![setting])
             }

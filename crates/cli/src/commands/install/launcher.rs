@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_runner_is_known_by_its_cache() {
+    fn a_package_runner_is_recognized_by_its_cache() {
         let command = |path: &str| runner(Path::new(path)).map(|words| words.join(" "));
         let npx = "/home/me/.npm/_npx/1f2/node_modules/@toolcrib/linux-x64/bin/toolcrib";
         assert_eq!(command(npx).as_deref(), Some("npx -y toolcrib"));

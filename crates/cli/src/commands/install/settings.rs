@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     /// Applies settings and reverts them, through the record's JSON.
-    fn there_and_back(format: FileFormat, text: &str, settings: &[Setting]) -> (String, String) {
+    fn apply_and_revert(format: FileFormat, text: &str, settings: &[Setting]) -> (String, String) {
         let mut written = InstallRecord::new(Path::new("/x"), format, text.is_empty());
         let after = written.apply(text, settings).unwrap();
         let again = written.apply(&after, settings).unwrap();
@@ -235,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_is_there_again() {
+    fn reverting_restores_the_original_text() {
         let deny = [Setting::items(&["permissions", "deny"], &["Bash", "Read"])];
         for text in [
             "{\n  \"permissions\": {\n    \"deny\": [\n      \"Bash\"\n    ]\n  }\n}\n",
             "{\n  \"permissions\": {\n    \"deny\": []\n  }\n}\n",
             "{\n  \"model\": \"x\"\n}\n",
         ] {
-            let (after, back) = there_and_back(FileFormat::Json, text, &deny);
+            let (after, back) = apply_and_revert(FileFormat::Json, text, &deny);
             assert!(after.contains("\"Bash\"") && after.contains("\"Read\""), "{after}");
             assert_eq!(back.replace([' ', '\n'], ""), text.replace([' ', '\n'], ""), "{after}");
         }
@@ -251,14 +251,14 @@ mod tests {
             Setting::value(&["features", "shell_tool"], false),
         ];
         for text in ["", "# mine\nsandbox_mode = \"x\" # y\n", "[features]\nshell_tool = true\n"] {
-            let (after, back) = there_and_back(FileFormat::Toml, text, &off);
+            let (after, back) = apply_and_revert(FileFormat::Toml, text, &off);
             assert!(after.contains("shell_tool = false"), "{after}");
             assert_eq!(back, text);
         }
         let entry = json!({"enabled": true});
         let yaml = [Setting::value(&["extensions", "toolcrib"], entry)];
         for text in ["", "A: 1\n", "extensions:\n  x:\n    enabled: true\n"] {
-            assert_eq!(there_and_back(FileFormat::Yaml, text, &yaml).1, text);
+            assert_eq!(apply_and_revert(FileFormat::Yaml, text, &yaml).1, text);
         }
     }
 

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_set_and_put_back_with_its_comment() {
+    fn a_value_is_set_and_restored_with_its_comment() {
         let text = "mode = \"rw\" # mine\n\n[features]\nweb = true\n";
         let (mode, shell) = (path(&["mode"]), path(&["features", "shell"]));
         let new = set(text, &mode, &json!("ro")).unwrap();

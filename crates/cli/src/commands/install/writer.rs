@@ -60,12 +60,11 @@ impl FileChange {
             called.map_err(|error| format!("{}: {}", file.display(), error.text()))
         };
         // The tools overwrite a file only if the caller passes its hash.
-        let hash = match self.is_new {
-            true => Value::Null,
-            false => {
-                let read = call("Read", json!({"file_path": name, "limit": 1}), false)?;
-                read.metadata()["hash"].clone()
-            }
+        let hash = if self.is_new {
+            Value::Null
+        } else {
+            let read = call("Read", json!({"file_path": name, "limit": 1}), false)?;
+            read.metadata()["hash"].clone()
         };
         let reply = match &self.after {
             Some(content) => {

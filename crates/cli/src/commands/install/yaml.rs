@@ -111,9 +111,10 @@ impl Mapping {
 fn find_mapping(lines: &[&str], key: &str) -> Result<Option<Mapping>, String> {
     let head = format!("{key}:");
     let Some(at) = lines.iter().position(|line| line.trim_end() == head) else {
-        return match lines.iter().any(|line| line.starts_with(&head)) {
-            true => Err(format!("`{key}` in it is not a block with one entry per line")),
-            false => Ok(None),
+        return if lines.iter().any(|line| line.starts_with(&head)) {
+            Err(format!("`{key}` in it is not a block with one entry per line"))
+        } else {
+            Ok(None)
         };
     };
     match indent_below(&lines[at + 1..]).unwrap_or(2) {
@@ -123,9 +124,10 @@ fn find_mapping(lines: &[&str], key: &str) -> Result<Option<Mapping>, String> {
 }
 
 fn refuse_other_yaml(text: &str) -> Result<(), String> {
-    match text.contains('\t') || text.lines().any(|line| line == "---" || line.starts_with('%')) {
-        true => Err("it has YAML syntax that Toolcrib does not edit (tabs, `---`, `%`)".to_owned()),
-        false => Ok(()),
+    if text.contains('\t') || text.lines().any(|line| line == "---" || line.starts_with('%')) {
+        Err("it has YAML syntax that Toolcrib does not edit (tabs, `---`, `%`)".to_owned())
+    } else {
+        Ok(())
     }
 }
 
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_set_and_put_back() {
+    fn a_field_is_set_and_restored() {
         let text = "extensions:\n  developer:\n    type: builtin\n    enabled: true\n  x:\n    enabled: true\n";
         let field = path(&["extensions", "developer", "enabled"]);
         let off = set(text, &field, &json!(false)).unwrap();

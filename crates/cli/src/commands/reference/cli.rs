@@ -36,9 +36,12 @@ fn section(command: &Command, parent: &str, depth: usize) -> String {
 /// Formats paragraphs unchanged, and indented or column-aligned lines as a code block.
 fn prose(text: &str) -> String {
     let is_sample = |paragraph: &str| paragraph.contains("   ");
-    let paragraphs = text.trim().split("\n\n").map(|paragraph| match is_sample(paragraph) {
-        true => format!("```text\n{paragraph}\n```"),
-        false => paragraph.to_owned(),
+    let paragraphs = text.trim().split("\n\n").map(|paragraph| {
+        if is_sample(paragraph) {
+            format!("```text\n{paragraph}\n```")
+        } else {
+            paragraph.to_owned()
+        }
     });
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
@@ -75,8 +78,9 @@ fn values(argument: &Arg) -> String {
         .filter(|value| !value.is_hide_set())
         .map(|value| format!("`{}`", value.get_name()))
         .collect();
-    match names.is_empty() || !argument.get_action().takes_values() {
-        true => String::new(),
-        false => format!(" ({})", names.join(", ")),
+    if names.is_empty() || !argument.get_action().takes_values() {
+        String::new()
+    } else {
+        format!(" ({})", names.join(", "))
     }
 }

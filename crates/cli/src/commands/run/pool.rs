@@ -124,9 +124,8 @@ impl<T, F: Fn(T)> Shared<T, F> {
     fn run_next(&self, wait: bool) -> bool {
         let mut queue = self.lock();
         if wait {
-            let idle = |queue: &mut Queue<T>| match queue.waiting.is_empty() {
-                true => !queue.closed,
-                false => queue.barred,
+            let idle = |queue: &mut Queue<T>| {
+                if queue.waiting.is_empty() { !queue.closed } else { queue.barred }
             };
             let waited = self.changed.wait_while(queue, idle);
             queue = waited.unwrap_or_else(PoisonError::into_inner);

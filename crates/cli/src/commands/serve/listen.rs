@@ -21,9 +21,10 @@ impl FromStr for ListenAt {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return match path.is_empty() {
-                true => Err("unix: needs a path after it".to_owned()),
-                false => Ok(ListenAt::Unix(path.into())),
+            return if path.is_empty() {
+                Err("unix: needs a path after it".to_owned())
+            } else {
+                Ok(ListenAt::Unix(path.into()))
             };
         }
         let port = text.strip_prefix("localhost:").unwrap_or(text);
@@ -33,12 +34,11 @@ impl FromStr for ListenAt {
         let address: SocketAddr = text.parse().map_err(|_| {
             "not a port, an address such as 127.0.0.1:8765, or unix:PATH".to_owned()
         })?;
-        match address.ip().is_loopback() {
-            true => Ok(ListenAt::Tcp(address)),
-            false => {
-                Err("other machines could reach that address without encryption; listen on 127.0.0.1 and use `ssh -L`, or a TLS proxy on this machine that --allow-host names"
+        if address.ip().is_loopback() {
+            Ok(ListenAt::Tcp(address))
+        } else {
+            Err("other machines could reach that address without encryption; listen on 127.0.0.1 and use `ssh -L`, or a TLS proxy on this machine that --allow-host names"
                     .to_owned())
-            }
         }
     }
 }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_of_this_machine_or_refused_with_the_reason() {
+    fn only_loopback_addresses_are_accepted() {
         let tcp = |text: &str| ListenAt::Tcp(text.parse().unwrap());
         for (text, expected) in [
             ("8765", tcp("127.0.0.1:8765")),
@@ -113,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_nobody_listens_to_is_replaced_and_nothing_else_is() {
+    fn a_stale_socket_is_replaced_and_other_files_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listening = bind(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(bind(&path).unwrap_err().kind(), ErrorKind::AddrInUse, "somebody listens");
+        assert_eq!(bind(&path).unwrap_err().kind(), ErrorKind::AddrInUse, "a server listens");
         drop(listening);
         drop(bind(&path).unwrap());
         std::fs::remove_file(&path).unwrap();

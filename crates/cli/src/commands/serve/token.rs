@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once() {
+    fn a_token_is_created_once() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("new/http-token");
         read_or_make(&file).unwrap();
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_others_can_read_or_guess_is_none() {
+    fn a_readable_or_short_token_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("token");
         for (content, mode, problem) in
