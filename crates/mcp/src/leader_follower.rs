@@ -2,8 +2,8 @@
 //! reading a small file.
 //!
 //! One thread is the leader: it processes messages. It runs a call itself, and then continues with messages. A
-//! standby thread watches it. If a call takes longer than [`TAKEOVER_TIMEOUT`], the standby becomes the leader and
-//! starts a new standby, and the previous leader exits after its call. So no message waits longer than that for a
+//! follower thread watches it. If a call takes longer than [`TAKEOVER_TIMEOUT`], the follower becomes the leader and
+//! starts a new follower, and the previous leader exits after its call. So no message waits longer than that for a
 //! slow call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +14,10 @@ use std::{io, thread};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Reading most files takes a hundredth of this. A person does not notice a longer delay.
+/// Reading most files takes a hundredth of this. A person does not notice such a delay.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_millis(2);
 
-/// After a call the standby keeps watching for this number of timeouts, because more calls may follow. Then it need
+/// After a call the follower keeps watching for this number of timeouts, because more calls may follow. Then it need
 /// not be woken for them.
 const MAX_IDLE_CHECKS: u32 = 25;
 
@@ -31,7 +31,7 @@ pub(crate) struct CallSubmitter {
     watch: Arc<Watch>,
 }
 
-/// The state that leader and standby share.
+/// The state that leader and follower share.
 pub(crate) struct MessageThreads {
     runtime: Runtime,
     /// Locked by the leader.
@@ -40,7 +40,7 @@ pub(crate) struct MessageThreads {
     watch: Arc<Watch>,
 }
 
-/// Shared by the leader and the standby that watches it.
+/// Shared by the leader and the follower that watches it.
 #[derive(Default)]
 struct Watch {
     state: Mutex<State>,
@@ -55,9 +55,9 @@ struct State {
     calls: u64,
     /// The call that the leader is running.
     running_call: Option<u64>,
-    /// Whether the standby is watching, so that it need not be woken.
+    /// Whether the follower is watching, so that it need not be woken.
     is_watched: bool,
-    has_standby: bool,
+    has_follower: bool,
     has_ended: bool,
 }
 
@@ -75,9 +75,9 @@ impl CallSubmitter {
         (CallSubmitter { jobs: sender, watch }, threads)
     }
 
-    /// Submits a call to the leader. Returns it if no standby could take over.
+    /// Submits a call to the leader. Returns it if no follower could take over.
     pub(crate) fn submit(&self, job: Job) -> Result<(), Job> {
-        if self.watch.lock().has_standby {
+        if self.watch.lock().has_follower {
             self.jobs.send(Some(job)).map_err(|unsent| unsent.0.unwrap_or(Box::new(|| {})))
         } else {
             Err(job)
@@ -99,7 +99,7 @@ impl MessageThreads {
             let _ = result_sender.send(served.await);
             let _ = shutdown.send(None);
         });
-        threads.clone().start_standby();
+        threads.clone().start_follower();
         // A separate thread, so that this one can return while a call still runs.
         thread::Builder::new().name("messages".to_owned()).spawn(move || threads.lead(0))?;
         result_receiver.recv().map_err(io::Error::other)
@@ -136,18 +136,18 @@ impl MessageThreads {
         }
     }
 
-    /// Starts a standby. Without one, calls run on other threads.
-    fn start_standby(self: Arc<Self>) {
+    /// Starts a follower. Without one, calls run on other threads.
+    fn start_follower(self: Arc<Self>) {
         let watch = self.watch.clone();
-        let standby = move || {
+        let follower = move || {
             if let Some(own_number) = self.watch.wait_for_takeover() {
-                self.clone().start_standby();
+                self.clone().start_follower();
                 self.run_queued_jobs();
                 self.lead(own_number);
             }
         };
-        let called = thread::Builder::new().name("standby".to_owned()).spawn(standby);
-        watch.lock().has_standby = called.is_ok();
+        let called = thread::Builder::new().name("follower".to_owned()).spawn(follower);
+        watch.lock().has_follower = called.is_ok();
     }
 }
 
@@ -191,7 +191,7 @@ impl Watch {
                 && !state.has_ended
             {
                 state.leader += 1;
-                (state.running_call, state.is_watched, state.has_standby) = (None, false, false);
+                (state.running_call, state.is_watched, state.has_follower) = (None, false, false);
                 return Some(state.leader);
             }
             state.is_watched = state.running_call.is_some() || idle_checks < MAX_IDLE_CHECKS;
