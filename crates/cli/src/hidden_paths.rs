@@ -60,8 +60,8 @@ fn all(
     in_homes.chain(named).chain(OF_SYSTEM.iter().map(PathBuf::from)).collect()
 }
 
-/// Whether to hide a path that a variable names. A device, or a directory that contains the home directory, is not
-/// hidden.
+/// Whether to hide a path that a variable names. Relative paths, top-level directories, paths beneath `/dev` and
+/// `/proc`, and parents of the home directory are not hidden.
 fn may_be_hidden(path: &Path, home: Option<&Path>) -> bool {
     let plain = path.components().skip(1).all(|part| matches!(part, Component::Normal(_)));
     path.is_absolute()

@@ -404,8 +404,8 @@ fn a_token_file_that_others_can_access_is_refused() {
         ("group", "chmod 600"),
         ("link", "is a symlink"),
         ("twice", "hard link"),
-        ("shared/token", "which others can write"),
-        ("shared/new", "which others can write"),
+        ("shared/token", "which other users can write"),
+        ("shared/new", "which other users can write"),
         ("fifo", "not a regular file"),
     ] {
         let words = ["serve", "--http", "0", "--state", "state", "--token-file", file];

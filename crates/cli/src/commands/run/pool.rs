@@ -35,7 +35,7 @@ pub(super) enum WhenFull {
 struct Queue<T> {
     waiting: VecDeque<Item<T>>,
     /// Whether the running item blocks the items after it.
-    barred: bool,
+    is_blocked: bool,
     /// The number of submitted, unfinished items.
     pending: usize,
     pending_bytes: usize,
@@ -45,7 +45,7 @@ struct Queue<T> {
 struct Item<T> {
     item: T,
     bytes: usize,
-    bars: bool,
+    blocks_later: bool,
 }
 
 impl<'scope, 'env, T, F> Pool<'scope, 'env, T, F>
@@ -56,7 +56,7 @@ where
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, work: F) -> Self {
         let queue = Queue {
             waiting: VecDeque::new(),
-            barred: false,
+            is_blocked: false,
             pending: 0,
             pending_bytes: 0,
             closed: false,
@@ -65,12 +65,12 @@ where
         Pool { scope, shared: Arc::new(shared), threads: 0 }
     }
 
-    /// Submits an item of this size. If it `bars`, later items wait until it is done. A refused item is returned.
+    /// Submits an item of this size. With `blocks_later`, later items wait for it. A refused item is returned.
     pub(super) fn submit(
         &mut self,
         item: T,
         bytes: usize,
-        bars: bool,
+        blocks_later: bool,
         when_full: WhenFull,
     ) -> Result<(), T> {
         let full = |queue: &mut Queue<T>| {
@@ -85,7 +85,7 @@ where
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
         queue.pending += 1;
         queue.pending_bytes += bytes;
-        queue.waiting.push_back(Item { item, bytes, bars });
+        queue.waiting.push_back(Item { item, bytes, blocks_later });
         let wanted = queue.pending.min(MAX_THREADS);
         drop(queue);
         self.shared.changed.notify_all();
@@ -125,17 +125,19 @@ impl<T, F: Fn(T)> Shared<T, F> {
         let mut queue = self.lock();
         if wait {
             let idle = |queue: &mut Queue<T>| {
-                if queue.waiting.is_empty() { !queue.closed } else { queue.barred }
+                if queue.waiting.is_empty() { !queue.closed } else { queue.is_blocked }
             };
             let waited = self.changed.wait_while(queue, idle);
             queue = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        let Some(Item { item, bytes, bars }) = queue.waiting.pop_front() else { return false };
-        queue.barred |= bars;
+        let Some(Item { item, bytes, blocks_later }) = queue.waiting.pop_front() else {
+            return false;
+        };
+        queue.is_blocked |= blocks_later;
         drop(queue);
         (self.work)(item);
         let mut queue = self.lock();
-        queue.barred &= !bars;
+        queue.is_blocked &= !blocks_later;
         queue.pending -= 1;
         queue.pending_bytes -= bytes;
         drop(queue);
