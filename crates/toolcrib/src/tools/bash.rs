@@ -313,6 +313,7 @@ impl Bash {
             line_chars: cx.limits().line_chars,
             head_lines: lines(self.head_lines),
             tail_lines: lines(self.tail_lines),
+            folds: true,
         }
     }
 }
