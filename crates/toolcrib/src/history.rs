@@ -21,7 +21,7 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.
-const MAX_COUNTED_BYTES: u64 = 2 << 20;
+pub(crate) const MAX_COUNTED_BYTES: u64 = 2 << 20;
 
 /// Characters of a command in a line of the history.
 const COMMAND_CHARS: usize = 80;
