@@ -29,8 +29,13 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
-        let did =
-            if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
+        let is_redo = chosen.changes.iter().all(|change| change.is_undo);
+        let did = match (cx.dry_run(), is_redo) {
+            (true, true) => "Dry run, nothing written. Would redo what was undone",
+            (true, false) => "Dry run, nothing written. Would take back",
+            (false, true) => "Redid what was undone",
+            (false, false) => "Took back",
+        };
         let mut lines = vec![match &chosen.only {
             Some(only) => format!("{did}, only at {}", cx.show_real(only)),
             None => did.to_owned(),
