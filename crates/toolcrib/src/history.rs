@@ -379,7 +379,7 @@ impl HistoryEntry {
         let maker = self.maker();
         if self.only_ignored {
             let ignored = self.files.len() + self.directories.len();
-            return format!("{maker}: {}", counted(ignored as u64, "ignored file"));
+            return format!("{maker}: {}", counted(ignored as u64, "ignored or generated file"));
         }
         let files = self.files.iter().map(|file| match file.action {
             "changed" => file.path.clone(),

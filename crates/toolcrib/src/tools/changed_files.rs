@@ -139,7 +139,7 @@ impl Changes {
         }
         let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
         if ignored > 0 {
-            parts.push(format!("changed {}", counted(ignored, "ignored file")));
+            parts.push(format!("changed {}", counted(ignored, "ignored or generated file")));
         }
         if !parts.is_empty() {
             let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();

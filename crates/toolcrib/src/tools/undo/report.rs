@@ -113,7 +113,9 @@ impl Report {
         }
         if !chosen.skipped_ignored.is_empty() {
             let ids = first_of(&chosen.skipped_ignored, NAMED, u64::to_string);
-            self.lines.push(format!("[passed over, since only ignored files changed: {ids}]"));
+            self.lines.push(format!(
+                "[passed over, since only ignored or generated files changed: {ids}]"
+            ));
         }
     }
 }
