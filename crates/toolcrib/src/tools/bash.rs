@@ -2,6 +2,7 @@
 
 mod exit_status;
 mod pipe;
+mod refused_contents;
 mod report;
 
 use std::collections::BTreeMap;

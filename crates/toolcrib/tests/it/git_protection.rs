@@ -224,3 +224,17 @@ fn undo_reports_unreverted_repository_changes() {
     let text = commands.output("echo more >> a.txt; git stash -q");
     assert!(text.contains("the stash has changed") || !text.contains("Undo with id"), "{text}");
 }
+
+#[test]
+fn refused_settings_are_counted_and_the_others_are_written() {
+    let commands = Commands::after("");
+    let text = commands.output("git config user.name Me && git config core.editor vim");
+    assert!(text.contains("a write to repo/.git/config was refused, since"), "{text}");
+    assert!(!text.contains("not changed"), "{text}");
+    assert!(commands.read("repo/.git/config").unwrap().contains("name = Me"));
+    let text = commands.output(
+        "for n in $(seq 30); do git config alias.a$n '!x'; done; d=$(echo .git); echo '[core] editor = x' > $d/config.worktree; for m in 1 2 3; do mkdir -p m$m && git init -q m$m && git -C m$m config core.editor x; done",
+    );
+    assert!(text.contains(" and 25 more"), "{text}");
+    assert!(text.contains("more files were refused, for the same reason"), "{text}");
+}

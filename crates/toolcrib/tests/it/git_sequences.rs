@@ -77,7 +77,7 @@ fn commands_cannot_add_programs_to_a_stopped_rebase() {
         assert!(!here.top.path().join("ws/r/.git/rebase-merge/strategy").exists(), "{command}");
         let opts = here.top.path().join("ws/r/.git/sequencer/opts");
         assert!(!opts.exists(), "{command}");
-        let is_told = ["protected", "denied", "was not changed"].iter().any(|word| text.contains(word));
+        let is_told = ["protected", "denied", "was refused"].iter().any(|word| text.contains(word));
         assert!(is_told, "{command}: {text}");
         if now.is_empty() {
             git(&here, &["rebase", "--quit"]);
@@ -125,7 +125,7 @@ fn rebase_and_cherry_pick_work_without_new_programs() {
             "git checkout -q -B pick main; {git_inside} cherry-pick --strategy=ort side~1 side; echo n > f; git add f; {git_inside} cherry-pick --continue && git log --oneline | wc -l"
         ),
     );
-    assert!(!text.contains("was not changed"), "{text}");
+    assert!(!text.contains("was refused"), "{text}");
 }
 
 /// A directory becomes a git directory only without such steps.
