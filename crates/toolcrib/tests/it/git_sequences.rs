@@ -116,8 +116,9 @@ fn rebase_and_cherry_pick_work_without_new_programs() {
     git(&here, &["rebase", "--abort"]);
     // A new step is denied, and git names the file.
     let text = run(&here, &format!("{git_inside} rebase --exec true HEAD~1"));
-    assert!(text.contains("can make programs run code: exec true"), "{text}");
-    git(&here, &["rebase", "--abort"]);
+    assert!(text.contains("can make programs run code: exec true. `git rebase --abort`"), "{text}");
+    let text = run(&here, &format!("{git_inside} rebase --abort && git status"));
+    assert!(!text.contains("rebas"), "{text}");
     // Cherry-picks with a built-in strategy.
     let text = run(
         &here,

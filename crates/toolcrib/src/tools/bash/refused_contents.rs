@@ -12,6 +12,10 @@ use crate::sandbox::refusals::MAX_LINES;
 /// Settings, or files, that one line names.
 const NAMED: usize = 5;
 
+/// Without its list of steps, git can only abort the rebase.
+const REBASE_HINT: &str =
+    ". `git rebase --abort` ends the rebase; run the commands one by one, without --exec";
+
 /// At most [`MAX_LINES`] lines: one for the settings of each file, and one for all files with unknown content. `show` is
 /// how replies show a path.
 pub(super) fn notes(refused: &[(PathBuf, Danger)], show: impl Fn(&Path) -> String) -> Vec<String> {
@@ -33,7 +37,7 @@ pub(super) fn notes(refused: &[(PathBuf, Danger)], show: impl Fn(&Path) -> Strin
     // Each with its number of files.
     let mut notes: Vec<(String, usize)> = settings
         .iter()
-        .map(|(path, variables)| (settings_note(&show(path), variables), 1))
+        .map(|(path, variables)| (settings_note(path, &show(path), variables), 1))
         .collect();
     notes.extend(unknown_note(&unknown).map(|note| (note, unknown.len())));
     let shown = if notes.len() > MAX_LINES { MAX_LINES - 1 } else { notes.len() };
@@ -45,8 +49,12 @@ pub(super) fn notes(refused: &[(PathBuf, Danger)], show: impl Fn(&Path) -> Strin
     notes.into_iter().take(shown).map(|(note, _)| note).chain(more).collect()
 }
 
-fn settings_note(shown: &str, variables: &[&String]) -> String {
-    let hint = for_one_command(variables).unwrap_or_default();
+fn settings_note(path: &Path, shown: &str, variables: &[&String]) -> String {
+    let hint = match is_rebase_file(path) {
+        true => Some(REBASE_HINT.to_owned()),
+        false => for_one_command(variables),
+    };
+    let hint = hint.unwrap_or_default();
     let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
     format!(
         "a write to {shown} was refused, since this can make programs run code: {variables}{hint}"
@@ -60,6 +68,11 @@ fn unknown_note(unknown: &[String]) -> Option<String> {
          The old content stays. The user can write it outside: git checkout -- {first}",
         first_of(unknown, NAMED, String::clone)
     ))
+}
+
+/// Whether it is a file of an unfinished rebase, such as the list of its steps.
+fn is_rebase_file(path: &Path) -> bool {
+    path.iter().any(|name| name == "rebase-merge" || name == "rebase-apply")
 }
 
 /// How to set a git variable for one command, if it is one.
