@@ -263,11 +263,11 @@ impl Report {
     fn note_refusals(&mut self) {
         let job = &self.started.job;
         let is_new = |refusal: &Refusal| match refusal {
-            Refusal::Write(path, _) => !self.reviewed.contains(path),
-            _ => true,
+            Refusal::Write(path, _) if self.reviewed.contains(path) => false,
+            refusal => !refusals::is_unneeded_cache(refusal),
         };
         let told: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
-        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len());
+        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len()).max(1);
         let notes = refusals::notes(&told, &self.shown.text, job.directory(), lines);
         self.notes.append(&mut self.review_notes);
         self.notes.extend(notes);
