@@ -1,7 +1,8 @@
 //! What is said of a command: what it wrote, how it ended, what it left.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
@@ -10,6 +11,7 @@ use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 use super::exit_status::{command_answers, script_answers};
 use super::pipe::failed_parts;
 use super::refused_contents;
+use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
@@ -139,6 +141,24 @@ impl Report {
         let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
         self.review_notes = refused_contents::notes(&refused, |path| cx.show_real(path));
         self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
+    }
+
+    /// Explains hidden paths that the command named, and failed tracing.
+    pub(super) fn note_sandbox_hints(&mut self, cx: &Cx<'_>) {
+        if self.started.guarded.is_none() {
+            return;
+        }
+        let home = self.started.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.map(|(_, home)| Path::new(home));
+        let job = &self.started.job;
+        let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
+        let named = named_paths(&script, &output, job.directory(), home);
+        let hidden = cx.runtime().hidden();
+        let secrets: BTreeSet<&Path> =
+            named.iter().filter_map(|path| hidden.secret_containing(path)).collect();
+        let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
+        self.notes.extend(hidden_note(&secrets, home));
+        self.notes.extend(tracing_note(&output).map(str::to_owned));
     }
 
     /// Says something else.
