@@ -1,5 +1,5 @@
 //! State of the repositories before a command. Undo restores files only: it does not move a head, change a
-//! stash, or remove or restore a `.git`.
+//! stash, end a merge, or remove or restore a `.git`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,22 @@ use toolcrib_fs::{TreeReader, Workspace};
 use toolcrib_text::visible_name;
 
 use crate::sandbox::git_directory::{self, COMMON};
-use crate::sandbox::git_refs::{self, Head};
+use crate::sandbox::git_refs::{self, Head, ObjectId};
 
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
-/// Names in a git directory that move its head when they change.
-const HEAD_ENTRIES: [&str; 4] = ["HEAD", "logs", "packed-refs", "refs"];
+/// Names in a git directory that change with its head or an unfinished operation.
+const STATE_ENTRIES: [&str; 8] = [
+    "BISECT_LOG",
+    "CHERRY_PICK_HEAD",
+    "HEAD",
+    "MERGE_HEAD",
+    "REVERT_HEAD",
+    "logs",
+    "packed-refs",
+    "refs",
+];
 
 /// The name of the git directory of a work tree.
 const DOT_GIT: &str = ".git";
@@ -23,23 +32,37 @@ const DOT_GIT: &str = ".git";
 const STASH: &str = "refs/stash";
 
 /// Entries of a git directory during an unfinished git operation, with the command that aborts it.
-const UNFINISHED_OPERATIONS: [(&str, &str); 5] = [
+const UNFINISHED_OPERATIONS: [(&str, &str); 6] = [
     ("rebase-merge", "git rebase --abort"),
     ("rebase-apply", "git rebase --abort"),
     ("BISECT_LOG", "git bisect reset"),
     ("CHERRY_PICK_HEAD", "git cherry-pick --abort"),
     ("REVERT_HEAD", "git revert --abort"),
+    ("MERGE_HEAD", "git merge --abort"),
 ];
 
-/// Heads and stashes of the repositories that a command changes, and whether each repository existed.
+/// Files of an unfinished rebase with the commit of the branch before it.
+const REBASED_FROM: [&str; 2] = ["rebase-merge/orig-head", "rebase-apply/orig-head"];
+
+/// States of the repositories that a command changes, and whether each repository existed.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// By resolved path of the git directory.
-    before: BTreeMap<PathBuf, Option<Head>>,
+    /// By resolved path of the git directory. `None` if it was not complete.
+    before: BTreeMap<PathBuf, Option<RepositoryState>>,
     /// By resolved path of each `.git`.
     existed: BTreeMap<PathBuf, bool>,
     /// Newest stash entry, by resolved path of the git directory.
     stashes: BTreeMap<PathBuf, Option<Vec<u8>>>,
+}
+
+/// State of a repository that Undo does not restore.
+#[derive(Debug)]
+struct RepositoryState {
+    head: Option<Head>,
+    /// The command that aborts the unfinished operation.
+    abort: Option<&'static str>,
+    /// The commit of the branch before the unfinished rebase.
+    rebased_from: Option<ObjectId>,
 }
 
 impl Heads {
@@ -57,16 +80,13 @@ impl Heads {
         }
         let mut directory = PathBuf::new();
         for name in relative.iter() {
-            let real = tree.path().join(&directory);
             if is_part(&directory) && relative == directory.join(STASH) {
-                let stash = self.stashes.entry(real.clone());
+                let stash = self.stashes.entry(tree.path().join(&directory));
                 stash.or_insert_with(|| git_directory::read(&tree, &relative));
             }
-            if is_part(&directory)
-                && HEAD_ENTRIES.iter().any(|moves| name == *moves)
-                && !self.before.contains_key(&real)
-            {
-                self.before.insert(real, head(&tree, &directory));
+            if is_part(&directory) && STATE_ENTRIES.iter().any(|entry| name == *entry) {
+                let before = self.before.entry(tree.path().join(&directory));
+                before.or_insert_with(|| RepositoryState::of(&tree, &directory));
             }
             directory.push(name);
         }
@@ -77,9 +97,11 @@ impl Heads {
         let mut notes = Vec::new();
         for (directory, before) in &mut self.before {
             let place = workspace.tree_of(directory);
-            let after = place.as_ref().and_then(|(tree, relative)| head(tree, relative));
-            if let (Some(before), Some(after), Some((tree, relative))) = (&before, &after, &place) {
-                notes.extend(moved_head_note(before, after, abort_command(tree, relative)));
+            let after = place.and_then(|(tree, relative)| RepositoryState::of(&tree, &relative));
+            if let (Some(before), Some(after)) = (&before, &after) {
+                notes.extend(
+                    moved_head_note(before, after).or_else(|| operation_note(before, after)),
+                );
             }
             *before = after;
         }
@@ -111,6 +133,19 @@ impl Heads {
     }
 }
 
+impl RepositoryState {
+    fn of(tree: &TreeReader, directory: &Path) -> Option<RepositoryState> {
+        git_directory::is_complete(tree, directory, None).then(|| RepositoryState {
+            head: head(tree, directory),
+            abort: abort_command(tree, directory),
+            rebased_from: REBASED_FROM.iter().find_map(|name| {
+                let text = git_directory::read(tree, &directory.join(name))?;
+                ObjectId::parse(text.trim_ascii())
+            }),
+        })
+    }
+}
+
 /// The command that aborts the unfinished git operation.
 fn abort_command(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
     let found = UNFINISHED_OPERATIONS.iter().find(|(name, _)| tree.may_have(&directory.join(name)));
@@ -118,9 +153,6 @@ fn abort_command(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
 }
 
 fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
-    if !git_directory::is_complete(tree, directory, None) {
-        return None;
-    }
     let common = git_directory::read(tree, &directory.join(COMMON));
     let common = common
         .and_then(|text| String::from_utf8(text).ok())
@@ -128,23 +160,38 @@ fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
     git_refs::head(tree, directory, common.as_deref().unwrap_or(directory))
 }
 
-fn moved_head_note(before: &Head, after: &Head, abort: Option<&str>) -> Option<String> {
-    let (old, new) = (before.commit?, after.commit?);
-    if before == after {
+fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {
+    let (was, is) = (before.head.as_ref()?, after.head.as_ref()?);
+    let (old, new) = (was.commit?, is.commit?);
+    if was == is {
         return None;
     }
     let shown = |head: &Head| head.branch.clone().unwrap_or_else(|| "detached".to_owned());
-    let back = match (abort, &before.branch, before.branch == after.branch) {
-        (Some(command), ..) => command.to_owned(),
-        (None, Some(_), true) => format!("git reset {}", old.short()),
-        (None, Some(branch), false) => format!("git checkout {branch}"),
-        (None, None, _) => format!("git checkout {}", old.short()),
+    let back = match (after.abort, before.rebased_from, &was.branch) {
+        (Some(command), ..) => format!(": `{command}` does"),
+        // The rebase was aborted.
+        (None, Some(began), None) if began == new => String::new(),
+        (None, Some(began), None) => {
+            format!(": `git reset --keep {}` takes the rebase back", began.short())
+        }
+        (None, _, Some(_)) if was.branch == is.branch => {
+            format!(": `git reset {}` does", old.short())
+        }
+        (None, _, Some(branch)) => format!(": `git checkout {branch}` does"),
+        (None, None, None) => format!(": `git checkout {}` does", old.short()),
     };
     Some(format!(
-        "HEAD moved from {} ({}) to {} ({}), and an undo does not move it: `{back}` does",
+        "HEAD moved from {} ({}) to {} ({}), and an undo does not move it{back}",
         old.short(),
-        shown(before),
+        shown(was),
         new.short(),
-        shown(after)
+        shown(is)
     ))
+}
+
+/// The note about an operation that the command began and did not finish.
+fn operation_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {
+    let command = after.abort.filter(|_| after.abort != before.abort)?;
+    let operation = command.split(' ').nth(1)?;
+    Some(format!("a {operation} is not finished, and an undo does not end it: `{command}` does"))
 }

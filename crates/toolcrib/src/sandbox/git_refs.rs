@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 
-use super::git_objects::ObjectId;
+pub(crate) use super::git_objects::ObjectId;
 
 /// More than a repository with a hundred thousand branches has.
 const MAX_BYTES: u64 = 16 << 20;

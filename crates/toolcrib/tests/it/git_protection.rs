@@ -226,6 +226,32 @@ fn undo_reports_unreverted_repository_changes() {
 }
 
 #[test]
+fn unfinished_operations_are_reported() {
+    let commands = Commands::after(
+        "cd repo && git checkout -q -b theirs && echo theirs > a.txt && git commit -qam theirs && git checkout -q main && echo ours > a.txt && git commit -qam ours && echo more > a.txt && git commit -qam more",
+    );
+    for (begin, end) in [
+        ("git merge -q theirs", "git merge --abort"),
+        ("git cherry-pick theirs", "git cherry-pick --abort"),
+        ("git revert --no-edit HEAD~1", "git revert --abort"),
+    ] {
+        let text = commands.output(begin);
+        assert!(text.contains("restores these files only]"), "{text}");
+        let note = format!("is not finished, and an undo does not end it: `{end}` does");
+        assert!(text.contains(&note), "{text}");
+        commands.output(end);
+    }
+    let text = commands.output("git checkout -q theirs && git rebase -q main");
+    assert!(text.contains("`git rebase --abort` does"), "{text}");
+    let repository = commands.here.ws().join("repo");
+    let began = commands.here.run_outside("git rev-parse theirs", &repository).1;
+    let text =
+        commands.output("echo both > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue");
+    let back = format!("`git reset --keep {}` takes the rebase back", &began[..9]);
+    assert!(text.contains(&back), "{text}");
+}
+
+#[test]
 fn refused_settings_are_counted_and_the_others_are_written() {
     let commands = Commands::after("");
     let text = commands.output("git config user.name Me && git config core.editor vim");
