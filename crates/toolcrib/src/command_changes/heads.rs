@@ -1,5 +1,5 @@
 //! State of the repositories before a command. Undo restores files only: it does not move a head, change a
-//! stash, end a merge, or remove or restore a `.git`.
+//! stash, restore a reference, end a merge, or remove or restore a `.git`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,18 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{TreeReader, Workspace};
 use toolcrib_text::visible_name;
 
+use super::lost_refs::References;
 use crate::sandbox::git_directory::{self, COMMON};
 use crate::sandbox::git_refs::{self, Head, ObjectId};
+
+/// The note about new stash entries.
+const STASHED: &str =
+    "the stash has changed, and an undo does not change it back: see `git stash list`";
 
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
-/// Names in a git directory that change with its head or an unfinished operation.
+/// Names in a git directory that change with its head, its references or an unfinished operation.
 const STATE_ENTRIES: [&str; 8] = [
     "BISECT_LOG",
     "CHERRY_PICK_HEAD",
@@ -27,9 +32,6 @@ const STATE_ENTRIES: [&str; 8] = [
 
 /// The name of the git directory of a work tree.
 const DOT_GIT: &str = ".git";
-
-/// The file of the newest stash entry, in a git directory.
-const STASH: &str = "refs/stash";
 
 /// Entries of a git directory during an unfinished git operation, with the command that aborts it.
 const UNFINISHED_OPERATIONS: [(&str, &str); 6] = [
@@ -51,8 +53,6 @@ pub(super) struct Heads {
     before: BTreeMap<PathBuf, Option<RepositoryState>>,
     /// By resolved path of each `.git`.
     existed: BTreeMap<PathBuf, bool>,
-    /// Newest stash entry, by resolved path of the git directory.
-    stashes: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
 /// State of a repository that Undo does not restore.
@@ -63,6 +63,16 @@ struct RepositoryState {
     abort: Option<&'static str>,
     /// The commit of the branch before the unfinished rebase.
     rebased_from: Option<ObjectId>,
+    references: References,
+}
+
+/// Changes of repositories that Undo does not revert, in sentences.
+#[derive(Debug, Default)]
+pub(crate) struct RepositoryNotes {
+    /// Changes that matter only if Undo is offered for changed files.
+    pub(crate) moved: Vec<String>,
+    /// Removed repositories, references and entries of logs.
+    pub(crate) lost: Vec<String>,
 }
 
 impl Heads {
@@ -80,10 +90,6 @@ impl Heads {
         }
         let mut directory = PathBuf::new();
         for name in relative.iter() {
-            if is_part(&directory) && relative == directory.join(STASH) {
-                let stash = self.stashes.entry(tree.path().join(&directory));
-                stash.or_insert_with(|| git_directory::read(&tree, &relative));
-            }
             if is_part(&directory) && STATE_ENTRIES.iter().any(|entry| name == *entry) {
                 let before = self.before.entry(tree.path().join(&directory));
                 before.or_insert_with(|| RepositoryState::of(&tree, &directory));
@@ -93,15 +99,20 @@ impl Heads {
     }
 
     /// Describes the changes to repositories since the last call of this method that Undo does not revert.
-    pub(super) fn take_notes(&mut self, workspace: &Workspace) -> Vec<String> {
-        let mut notes = Vec::new();
+    pub(super) fn take_notes(&mut self, workspace: &Workspace) -> RepositoryNotes {
+        let RepositoryNotes { mut moved, mut lost } = RepositoryNotes::default();
         for (directory, before) in &mut self.before {
             let place = workspace.tree_of(directory);
-            let after = place.and_then(|(tree, relative)| RepositoryState::of(&tree, &relative));
-            if let (Some(before), Some(after)) = (&before, &after) {
-                notes.extend(
+            let after =
+                place.as_ref().and_then(|(tree, relative)| RepositoryState::of(tree, relative));
+            if let (Some(before), Some(after), Some((tree, relative))) = (&before, &after, &place) {
+                moved.extend(
                     moved_head_note(before, after).or_else(|| operation_note(before, after)),
                 );
+                lost.extend(after.references.removed_since(&before.references, tree, relative));
+                if after.references.has_stashed_since(&before.references) {
+                    moved.push(STASHED.to_owned());
+                }
             }
             *before = after;
         }
@@ -111,25 +122,16 @@ impl Heads {
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
             match (*existed, exists) {
                 (false, true) => {
-                    notes.push(format!("{shown} was made, and an undo does not remove it"));
+                    moved.push(format!("{shown} was made, and an undo does not remove it"));
                 }
                 (true, false) => {
-                    notes.push(format!("{shown} was removed, and an undo does not bring it back"));
+                    lost.push(format!("{shown} was removed, and an undo does not bring it back"));
                 }
                 _ => {}
             }
             *existed = exists;
         }
-        for (directory, before) in &mut self.stashes {
-            let place = workspace.tree_of(&directory.join(STASH));
-            let after = place.and_then(|(tree, relative)| git_directory::read(&tree, &relative));
-            if *before != after {
-                let sentence = "the stash has changed, and an undo does not change it back: see `git stash list`";
-                notes.push(sentence.to_owned());
-            }
-            *before = after;
-        }
-        notes
+        RepositoryNotes { moved, lost }
     }
 }
 
@@ -142,6 +144,7 @@ impl RepositoryState {
                 let text = git_directory::read(tree, &directory.join(name))?;
                 ObjectId::parse(text.trim_ascii())
             }),
+            references: References::of(tree, directory),
         })
     }
 }
