@@ -94,7 +94,10 @@ impl Trial {
         let again = format!("toolcrib call Bash --profile cautious, {script:?}");
         if !allowed {
             let kind = scratch::kind(&reply);
-            if kind != "denied" || !started.is_empty() {
+            // A command that bash rejects fails: no permission would make it run.
+            let is_broken = decided["rule"] == "command:broken";
+            let expected = if is_broken { "failed" } else { "denied" };
+            if kind != expected || !started.is_empty() {
                 row.violate(format!("{script:?} was not allowed, and {kind}: {started:?}"), again);
             }
             return Ok(());

@@ -271,7 +271,8 @@ fn files_too_large_to_capture_are_named() {
     fs::write(fixture.path("large.bin"), vec![0; 65 << 20]).unwrap();
     fs::write(fixture.path("large.log"), vec![b'x'; 5 << 20]).unwrap();
     let reply = fixture.bash("rm large.bin large.log a.txt; echo x > b.txt");
-    let expected = "[created b.txt; deleted a.txt, large.bin; changed 1 ignored file; Undo";
+    let expected =
+        "[created b.txt; deleted a.txt, large.bin; changed 1 ignored or generated file; Undo";
     assert!(reply.output().contains(expected), "{}", reply.output());
     let lost = "[not kept, so that Undo cannot take it back: large.bin (68157440 bytes, more than is kept of such a file), large.log (";
     assert!(reply.output().contains(lost), "{}", reply.output());
