@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
-use toolcrib_fs::ContentHash;
 
 use crate::{PROGRAM, home_of_its_own, text};
 
@@ -40,7 +39,7 @@ impl Upgrade {
         let decisions = decisions.replace(OLD_ROOT, upgrade.root.to_str().unwrap());
         std::fs::write(state.join("decisions"), decisions).unwrap();
         let index = |root: &Path| {
-            state.join("index").join(ContentHash::of(root.as_os_str().as_bytes()).to_string())
+            state.join("index").join(blake3::hash(root.as_os_str().as_bytes()).to_string())
         };
         std::fs::rename(index(Path::new(OLD_ROOT)), index(&upgrade.root)).unwrap();
         upgrade
@@ -54,7 +53,7 @@ impl Upgrade {
         let lines = relocated.lines().map(|line| {
             let json =
                 line[9..].replace(OLD_ROOT, new_root).replace(&hex(OLD_ROOT), &hex(new_root));
-            format!("{} {json}\n", &ContentHash::of(json.as_bytes()).to_string()[..8])
+            format!("{} {json}\n", &blake3::hash(json.as_bytes()).to_hex()[..8])
         });
         std::fs::write(file, lines.collect::<String>()).unwrap();
     }
@@ -64,7 +63,7 @@ impl Upgrade {
     }
 
     fn index_directory(&self) -> PathBuf {
-        let name = ContentHash::of(self.root.as_os_str().as_bytes()).to_string();
+        let name = blake3::hash(self.root.as_os_str().as_bytes()).to_string();
         self.state().join("index").join(name)
     }
 
@@ -104,8 +103,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Everything below a directory: names, modes, times of change and contents.
-fn snapshot(directory: &Path) -> Vec<(PathBuf, u32, (i64, i64), Vec<u8>)> {
+/// A file or directory: path, mode, time of change, content.
+type Item = (PathBuf, u32, (i64, i64), Vec<u8>);
+
+/// Everything below a directory.
+fn snapshot(directory: &Path) -> Vec<Item> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_owned()];
     while let Some(path) = open.pop() {
@@ -262,7 +264,7 @@ fn the_index_of_0_1_0_is_replaced_and_searches_are_right() {
         bytes[first_file + at * 8..][..8].copy_from_slice(&number.to_le_bytes());
     }
     std::fs::remove_file(&old).unwrap();
-    let planted = directory.join(ContentHash::of(&bytes).to_string());
+    let planted = directory.join(blake3::hash(&bytes).to_string());
     std::fs::write(&planted, &bytes).unwrap();
 
     std::fs::write(upgrade.top.path().join("config.toml"), "index_files = 1\n").unwrap();
@@ -283,12 +285,8 @@ fn the_index_of_0_1_0_is_replaced_and_searches_are_right() {
 
 /// Every command that uses the state, with its input.
 fn commands() -> Vec<(Vec<&'static str>, String)> {
-    let write = json!({"file_path": "new.txt", "content": "x"}).to_string();
-    let write: &'static str = Box::leak(write.into_boxed_str());
-    let line = format!(
-        "{}\n",
-        json!({"id": 1, "tool": "Write", "args": {"file_path": "new.txt", "content": "x"}})
-    );
+    const WRITE: &str = "{\"file_path\": \"new.txt\", \"content\": \"x\"}";
+    let line = format!("{{\"id\": 1, \"tool\": \"Write\", \"args\": {WRITE}}}\n");
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
     let none = String::new;
@@ -299,7 +297,7 @@ fn commands() -> Vec<(Vec<&'static str>, String)> {
         (vec!["diff"], none()),
         (vec!["undo", "--yes"], none()),
         (vec!["redo", "--yes"], none()),
-        (vec!["call", "Write", write], none()),
+        (vec!["call", "Write", WRITE], none()),
         (vec!["call", "Undo", "{}"], none()),
         (vec!["call", "Bash", "{\"command\": \"touch new.txt\"}"], none()),
         (vec!["run"], line),
