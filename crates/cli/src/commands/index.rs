@@ -63,6 +63,12 @@ pub(super) fn sentence(root: &RootIndex) -> String {
     if status.full {
         notes += "; the size limit is reached (index_megabytes)";
     }
+    if status.dropped_older {
+        notes += "; the index of an older version was removed, and searches build a new one";
+    }
+    if status.has_newer {
+        notes += "; the index of a newer version is not used and not changed";
+    }
     if !root.is_wanted {
         notes += "; too few files for an index (index_files)";
     }
@@ -84,6 +90,8 @@ fn object(root: &RootIndex) -> Value {
         "indexed_files": root.status.files,
         "bytes": root.status.bytes,
         "full": root.status.full,
+        "dropped_older": root.status.dropped_older,
+        "has_newer": root.status.has_newer,
         "seconds": root.status.built_in.map(|took| took.as_secs_f64()),
     })
 }

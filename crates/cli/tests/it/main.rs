@@ -28,6 +28,7 @@ mod session_tmp;
 mod state;
 mod tool_selection;
 mod undo;
+mod upgrade;
 
 use std::io::Write;
 use std::path::Path;

@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn project_rules_may_not_allow() {
         let allow = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"ls\"]";
-        assert!(Rules::parse_restricting(allow).unwrap_err().to_string().contains("only narrow"));
+        assert!(Rules::parse_restricting(allow).unwrap_err().to_string().contains("only restrict"));
         assert!(Rules::parse_restricting(&allow.replace("allow", "deny")).is_ok());
     }
 }

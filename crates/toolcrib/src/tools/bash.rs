@@ -2,7 +2,9 @@
 
 mod exit_status;
 mod pipe;
+mod refused_contents;
 mod report;
+mod sandbox_hints;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -267,6 +269,7 @@ impl Bash {
             report.end_with_the_session();
         }
         report.note_reviews(cx);
+        report.note_sandbox_hints(cx);
         report.look_for_changes(cx);
         report.keep_or_forget(cx)?;
         report.answer()
@@ -313,6 +316,7 @@ impl Bash {
             line_chars: cx.limits().line_chars,
             head_lines: lines(self.head_lines),
             tail_lines: lines(self.tail_lines),
+            folds: true,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Undo: taking changes back.
 
+mod ignored_directories;
 mod report;
 
 use schemars::JsonSchema;

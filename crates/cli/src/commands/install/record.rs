@@ -10,8 +10,10 @@ use crate::config;
 /// Larger than any real record.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The changes for a client. Empty if there is no record.
+/// The changes for a client. Empty if there is no record. Fails if a newer program has written the state.
 pub(super) fn read(client: &str) -> Result<Vec<InstallRecord>, String> {
+    let checked = config::state_directory().map_or(Ok(()), toolcrib::check_state_version);
+    checked.map_err(|error| error.to_string())?;
     let Some(file) = file(client) else { return Ok(Vec::new()) };
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     match std::fs::metadata(&file) {

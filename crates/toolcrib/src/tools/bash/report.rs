@@ -1,7 +1,8 @@
 //! What is said of a command: what it wrote, how it ended, what it left.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
@@ -9,13 +10,15 @@ use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
 use super::exit_status::{command_answers, script_answers};
 use super::pipe::failed_parts;
+use super::refused_contents;
+use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
-use crate::sandbox::{Danger, refusals};
+use crate::sandbox::refusals;
 use crate::shell::Variables;
 use crate::tools::changed_files::Changes;
 use crate::tools::command_messages::{how, unix_seconds};
@@ -132,33 +135,30 @@ impl Report {
         ));
     }
 
-    /// Says which files kept their old content because the new one can make programs run code, in a line for each
-    /// reason.
+    /// Says which contents were not written because they can make programs run code.
     pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
         let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
         let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
-        let mut unknown = Vec::new();
-        for (path, danger) in &refused {
-            let Danger::Variables(variables) = danger else {
-                unknown.push(cx.show_real(path));
-                continue;
-            };
-            let hint = for_one_command(variables).unwrap_or_default();
-            let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
-            self.review_notes.push(format!(
-                "{} was not changed, since this can make programs run code: {variables}{hint}",
-                cx.show_real(path)
-            ));
-        }
-        if let Some(first) = unknown.first() {
-            self.review_notes.push(format!(
-                "not written, since programs run what it says and no commit from before this session says that: {}. \
-                 The old content stays. The user can write it outside: git checkout -- {first}",
-                first_of(&unknown, NAMED, String::clone)
-            ));
-        }
-        self.review_notes.truncate(refusals::MAX_LINES);
+        self.review_notes = refused_contents::notes(&refused, |path| cx.show_real(path));
         self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
+    }
+
+    /// Explains hidden paths that the command named, and failed tracing.
+    pub(super) fn note_sandbox_hints(&mut self, cx: &Cx<'_>) {
+        if self.started.guarded.is_none() {
+            return;
+        }
+        let home = self.started.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.map(|(_, home)| Path::new(home));
+        let job = &self.started.job;
+        let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
+        let named = named_paths(&script, &output, job.directory(), home);
+        let hidden = cx.runtime().hidden();
+        let secrets: BTreeSet<&Path> =
+            named.iter().filter_map(|path| hidden.secret_containing(path)).collect();
+        let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
+        self.notes.extend(hidden_note(&secrets, home));
+        self.notes.extend(tracing_note(&output).map(str::to_owned));
     }
 
     /// Says something else.
@@ -283,11 +283,11 @@ impl Report {
     fn note_refusals(&mut self) {
         let job = &self.started.job;
         let is_new = |refusal: &Refusal| match refusal {
-            Refusal::Write(path, _) => !self.reviewed.contains(path),
-            _ => true,
+            Refusal::Write(path, _) if self.reviewed.contains(path) => false,
+            refusal => !refusals::is_unneeded_cache(refusal),
         };
         let told: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
-        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len());
+        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len()).max(1);
         let notes = refusals::notes(&told, &self.shown.text, job.directory(), lines);
         self.notes.append(&mut self.review_notes);
         self.notes.extend(notes);
@@ -410,14 +410,6 @@ pub(super) fn background(started: StartedCommand) -> Reply {
 /// What a command line cannot keep can be kept elsewhere.
 pub(super) const KEEPS_RUNNING: &str =
     "`toolcrib run` and `toolcrib serve` have sessions that last, and keep commands running";
-
-/// How to set a variable of git for one command, if it is one.
-fn for_one_command(variables: &[String]) -> Option<String> {
-    let name = variables.first()?.split(" (line ").next()?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    let is_variable = name.contains('.') && name.chars().all(is_name);
-    is_variable.then(|| format!(". For one command: git -c {name}=VALUE …; the user can set it"))
-}
 
 /// Gives a variable back the value that it had before the call that set it for its command alone.
 fn restore(left: &mut Variables, (name, value): &(String, String), before: &Variables) {

@@ -27,6 +27,10 @@ pub(super) fn reply(search: &Search<'_>, looked: &Searched) -> Reply {
     let mut text = search.header();
     text += &match (looked.searched, asked.ground.is_file()) {
         (0, true) => format!("Not searched for `{pattern}`.\n"),
+        (files, _) if looked.undecided > 0 => format!(
+            "No match for `{pattern}` in the decided lines of {}.\n",
+            counted(files, "file")
+        ),
         (files, _) => format!("No match for `{pattern}` in {}.\n", counted(files, "file")),
     };
     let mut notes = skipped(search, looked);
