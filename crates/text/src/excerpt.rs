@@ -380,7 +380,7 @@ mod tests {
                 .flat_map(|(line, count)| std::iter::repeat_n(line, count)).collect();
             let options = ExcerptOptions { head_lines: head, tail_lines: tail, folds, ..OPTIONS };
             let shown = excerpt(options, lines.clone());
-            let notes = |line: &&str| line.ends_with(" left out]");
+            let notes = |line: &&str| line.ends_with(" omitted]");
             let (noted, kept): (Vec<&str>, Vec<&str>) = shown.text.lines().partition(notes);
             prop_assert_eq!(shown.lines, lines.len() as u64);
             prop_assert_eq!(kept.len() as u64 + shown.left_out, shown.lines);

@@ -462,7 +462,7 @@ fn endless_line_is_truncated_with_a_note() {
     let reply =
         shells.call("Bash", json!({"command": "yes | head -c 20000000; echo end"})).unwrap();
     assert!(reply.output().starts_with("y\ny\n"), "{}", reply.output());
-    assert!(reply.output().contains(" equal lines left out]\nend\n"), "{}", reply.output());
+    assert!(reply.output().contains(" equal lines omitted]\nend\n"), "{}", reply.output());
     assert_eq!(reply.metadata()["lines"], 10_000_001);
 }
 
