@@ -267,10 +267,10 @@ mod tests {
             (command.replace("\"command\"", "\"exec\""), "unknown variant `exec`"),
             ("[[rule]]\nkind = \"read\"".to_owned(), "missing field `decision`"),
             (command.to_owned(), "line 1: a rule without `commands` can match nothing"),
-            (format!("{command}paths = [\"x\"]"), "line 1: `paths` says nothing"),
+            (format!("{command}paths = [\"x\"]"), "line 1: `paths` has no effect"),
             (format!("{command}commands = [\"ls\"]\ntools = []"), "line 1: `tools` is empty"),
             (format!("{read}paths = [\"../x\"]"), "line 2: \"../x\" can match nothing"),
-            (format!("{command}commands = [\"ls | cat\"]"), "looked at by itself"),
+            (format!("{command}commands = [\"ls | cat\"]"), "matched separately"),
             (
                 format!("{command}commands = [\"ls\"]\nmatch = [\"ls -l\"]"),
                 "line 1: the rule does not match its own example \"ls -l\"",
