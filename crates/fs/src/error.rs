@@ -60,7 +60,7 @@ impl FsError {
 
     /// The error for a forbidden file.
     pub(crate) fn forbidden(path: impl Into<PathBuf>) -> Self {
-        FsError::new(FsErrorKind::Forbidden, path, "is closed to these tools")
+        FsError::new(FsErrorKind::Forbidden, path, "is not accessible to these tools")
     }
 
     /// Marks the error as one that reveals something outside the workspace.

@@ -123,7 +123,7 @@ impl Journal {
     ) -> Result<PendingChange<'_>, FsError> {
         self.prepare(&[BLOBS, PENDING])?;
         let token = random::hex::<16>()
-            .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?;
+            .map_err(|errno| FsError::from_errno(self.directory(), "cannot be resolved", errno))?;
         let entry = Entry::new(token, about, effects);
         self.try_begin(entry.clone(), contents).or_else(|_| {
             self.collect()?;

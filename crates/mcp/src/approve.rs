@@ -1,4 +1,4 @@
-//! Asking through the client: in whichever way it can be asked.
+//! Asks for approval through the client.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,53 +13,53 @@ use tokio::runtime::Handle;
 use toolcrib::{Answer, Approver, Question};
 
 /// How the client of a call can be asked.
-pub(crate) enum Way {
-    /// Not at all.
-    Nobody,
-    /// By a request of ours, while the call waits.
-    Request { context: Box<RequestContext<RoleServer>>, runtime: Handle },
-    /// By an answer that is a question: the client makes the call again, with what was answered.
-    Answered(Box<Answered>),
+pub(crate) enum ApprovalChannel {
+    /// The client cannot be asked.
+    Unavailable,
+    /// By an elicitation request, while the call waits.
+    Elicitation { context: Box<RequestContext<RoleServer>>, runtime: Handle },
+    /// By an `InputRequired` result: the client repeats the call with the answer.
+    InputRequired(Box<InputRequiredApproval>),
 }
 
-/// What a client has answered already, and what is still to be asked.
-pub(crate) struct Answered {
-    /// The question that was answered, and what was chosen.
-    pub(crate) before: Option<(Asked, Chosen)>,
-    /// What is to be asked: it has no answer yet.
-    pub(crate) open: Mutex<Option<(Asked, Page)>>,
+/// The earlier answer of a client, and the next question for it.
+pub(crate) struct InputRequiredApproval {
+    /// The part that was answered, and the choice.
+    pub(crate) answered_part: Option<(QuestionPart, Choice)>,
+    /// The question without an answer, to be sent to the client.
+    pub(crate) open: Mutex<Option<(QuestionPart, Page)>>,
 }
 
-/// What a client was asked, as it is known again when the answer comes.
+/// Identifies a part of a question, to match an answer with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
-    /// A digest of the whole question, with all that would change.
+pub(crate) struct QuestionPart {
+    /// A digest of the whole question, including all changes.
     pub(crate) question: String,
-    /// The part of it that was shown.
+    /// The number of the part that was shown.
     pub(crate) part: usize,
 }
 
-/// What a client chose.
+/// The choice of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum Choice {
     Answer(Answer),
-    /// To see the next part first.
+    /// Show the next part first.
     More,
 }
 
-/// One part of a question, as a client shows it.
+/// One part of a question, for display.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     text: String,
-    /// Whether it is the last.
+    /// Whether it is the last part.
     is_last: bool,
 }
 
-impl Approver for Way {
+impl Approver for ApprovalChannel {
     fn ask(&self, question: &Question<'_>) -> Answer {
         match self {
-            Way::Nobody => Answer::NobodyThere,
-            Way::Request { context, runtime } => {
+            ApprovalChannel::Unavailable => Answer::NobodyThere,
+            ApprovalChannel::Elicitation { context, runtime } => {
                 let parts = question.parts();
                 for part in 0..parts.len() {
                     let Some(form) = form(&Page::new(question, &parts, part)) else { break };
@@ -69,15 +69,15 @@ impl Approver for Way {
                             () = context.ct.cancelled() => None,
                         }
                     };
-                    match runtime.block_on(asked).map(|result| chosen(&result)) {
+                    match runtime.block_on(asked).map(|result| choice(&result)) {
                         None => break,
-                        Some(Chosen::Answer(answer)) => return answer,
-                        Some(Chosen::More) => {}
+                        Some(Choice::Answer(answer)) => return answer,
+                        Some(Choice::More) => {}
                     }
                 }
                 Answer::NobodyThere
             }
-            Way::Answered(answered) => answered.answer(question),
+            ApprovalChannel::InputRequired(answered) => answered.answer(question),
         }
     }
 
@@ -86,28 +86,28 @@ impl Approver for Way {
     }
 }
 
-impl Answered {
-    /// The answer to this very question, if it came. Otherwise what is to be asked is kept, and what the call
-    /// says meanwhile does not matter.
+impl InputRequiredApproval {
+    /// The answer to this question, if the client gave it. Otherwise stores the question; the call's reply is then
+    /// not used.
     fn answer(&self, question: &Question<'_>) -> Answer {
         let parts = question.parts();
         let digest = digest(question, &parts);
-        let part = match &self.before {
-            Some((asked, Chosen::Answer(answer))) if asked.question == digest => {
+        let part = match &self.answered_part {
+            Some((asked, Choice::Answer(answer))) if asked.question == digest => {
                 return answer.clone();
             }
-            Some((asked, Chosen::More)) if asked.question == digest => asked.part + 1,
+            Some((asked, Choice::More)) if asked.question == digest => asked.part + 1,
             _ => 0,
         };
         let part = part.min(parts.len() - 1);
         let page = Page::new(question, &parts, part);
-        let open = (Asked { question: digest, part }, page);
+        let open = (QuestionPart { question: digest, part }, page);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
         Answer::NobodyThere
     }
 
-    /// What is to be asked, if there is something.
-    pub(crate) fn open(&self) -> Option<(Asked, Page)> {
+    /// The question to send, if there is one.
+    pub(crate) fn open(&self) -> Option<(QuestionPart, Page)> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -124,7 +124,9 @@ impl Page {
             text += &match parts[part + 1..].iter().map(|part| part.lines().count()).sum() {
                 0_usize => "]\n".to_owned(),
                 lines => {
-                    format!("; {lines} more lines are not shown: answer `more` for the next]\n")
+                    format!(
+                        "; {lines} more lines are not shown: answer `more` for the next part]\n"
+                    )
                 }
             };
         }
@@ -132,7 +134,7 @@ impl Page {
     }
 }
 
-/// A question in a few bytes, by which it is known again.
+/// A digest that identifies a question.
 fn digest(question: &Question<'_>, parts: &[String]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -142,16 +144,16 @@ fn digest(question: &Question<'_>, parts: &[String]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The question as an input that a client is to fetch.
+/// The question as an input request.
 pub(crate) fn input_request(page: &Page) -> Option<InputRequest> {
     Some(InputRequest::Elicitation(ElicitRequest::new(form(page)?)))
 }
 
-/// What a client answered to it.
-pub(crate) fn input_answer(response: &Value) -> Chosen {
+/// The choice in a client's response.
+pub(crate) fn input_answer(response: &Value) -> Choice {
     match serde_json::from_value(response.clone()) {
-        Ok(result) => chosen(&result),
-        Err(_) => Chosen::Answer(Answer::Deny("The answer was not understood.".to_owned())),
+        Ok(result) => choice(&result),
+        Err(_) => Choice::Answer(Answer::Deny("The answer could not be parsed.".to_owned())),
     }
 }
 
@@ -182,12 +184,12 @@ fn form(page: &Page) -> Option<ElicitRequestParams> {
     serde_json::from_value(form).ok()
 }
 
-fn chosen(result: &ElicitResult) -> Chosen {
-    let chosen = result.content.as_ref().and_then(|content| content.get("answer")?.as_str());
-    match (&result.action, chosen) {
-        (ElicitationAction::Accept, Some("once")) => Chosen::Answer(Answer::Allow),
-        (ElicitationAction::Accept, Some("session")) => Chosen::Answer(Answer::AllowForSession),
-        (ElicitationAction::Accept, Some("more")) => Chosen::More,
-        _ => Chosen::Answer(Answer::Deny(String::new())),
+fn choice(result: &ElicitResult) -> Choice {
+    let choice = result.content.as_ref().and_then(|content| content.get("answer")?.as_str());
+    match (&result.action, choice) {
+        (ElicitationAction::Accept, Some("once")) => Choice::Answer(Answer::Allow),
+        (ElicitationAction::Accept, Some("session")) => Choice::Answer(Answer::AllowForSession),
+        (ElicitationAction::Accept, Some("more")) => Choice::More,
+        _ => Choice::Answer(Answer::Deny(String::new())),
     }
 }

@@ -185,7 +185,7 @@ impl Excerpt {
                     Similarity::ExceptPath(_) => "similar",
                 };
                 let noun = if lines == 1 { "line" } else { "lines" };
-                self.keep(format!("[{lines} {similarity} {noun} left out]"), lines);
+                self.keep(format!("[{lines} {similarity} {noun} omitted]"), lines);
             }
         }
     }
@@ -270,8 +270,8 @@ fn chars(line: &str) -> usize {
 fn write_gap(text: &mut String, lines: u64) {
     let _ = match lines {
         0 => Ok(()),
-        1 => writeln!(text, "[1 line left out]"),
-        lines => writeln!(text, "[{lines} lines left out]"),
+        1 => writeln!(text, "[1 line omitted]"),
+        lines => writeln!(text, "[{lines} lines omitted]"),
     };
 }
 
@@ -326,16 +326,16 @@ mod tests {
         assert!(shown.text.contains(expected), "{}", shown.text);
         assert!(shown.text.starts_with("line 1\n") && shown.text.ends_with("line 100000\n"));
         assert!(!shown.text.contains("0 errors"));
-        assert!(shown.text.contains("lines left out]\nline 49999\n"), "{}", shown.text);
+        assert!(shown.text.contains("lines omitted]\nline 49999\n"), "{}", shown.text);
     }
 
     #[test]
     fn the_caller_can_choose_the_number_of_lines() {
         let lines = || (1..=9).map(|number| number.to_string());
         let options = ExcerptOptions { head_lines: Some(2), ..OPTIONS };
-        assert_eq!(excerpt(options, lines()).text, "1\n2\n[7 lines left out]\n");
+        assert_eq!(excerpt(options, lines()).text, "1\n2\n[7 lines omitted]\n");
         let options = ExcerptOptions { tail_lines: Some(1), ..OPTIONS };
-        assert_eq!(excerpt(options, lines()).text, "[8 lines left out]\n9\n");
+        assert_eq!(excerpt(options, lines()).text, "[8 lines omitted]\n9\n");
         let options = ExcerptOptions { head_lines: Some(1), tail_lines: Some(8), ..OPTIONS };
         assert_eq!(excerpt(options, lines()).left_out, 0);
     }
@@ -346,7 +346,7 @@ mod tests {
         let lines = ["first"].into_iter().chain(std::iter::repeat_n("the same", 20_000));
         let shown = excerpt(options, lines.chain(["last"]).map(str::to_owned));
         let same = "the same\n".repeat(3);
-        assert_eq!(shown.text, format!("first\n{same}[19997 equal lines left out]\nlast\n"));
+        assert_eq!(shown.text, format!("first\n{same}[19997 equal lines omitted]\nlast\n"));
         assert_eq!((shown.lines, shown.left_out), (20_002, 19_997));
     }
 
@@ -365,7 +365,7 @@ mod tests {
         excerpt.skip(7);
         excerpt.line("last");
         let shown = excerpt.finish();
-        assert_eq!(shown.text, "first\n[7 lines left out]\nlast\n");
+        assert_eq!(shown.text, "first\n[7 lines omitted]\nlast\n");
         assert_eq!((shown.lines, shown.left_out), (9, 7));
     }
 
@@ -380,7 +380,7 @@ mod tests {
                 .flat_map(|(line, count)| std::iter::repeat_n(line, count)).collect();
             let options = ExcerptOptions { head_lines: head, tail_lines: tail, folds, ..OPTIONS };
             let shown = excerpt(options, lines.clone());
-            let notes = |line: &&str| line.ends_with(" left out]");
+            let notes = |line: &&str| line.ends_with(" omitted]");
             let (noted, kept): (Vec<&str>, Vec<&str>) = shown.text.lines().partition(notes);
             prop_assert_eq!(shown.lines, lines.len() as u64);
             prop_assert_eq!(kept.len() as u64 + shown.left_out, shown.lines);

@@ -242,7 +242,7 @@ impl Error {
                 ErrorKind::Io,
                 "The change failed in its middle and could not be taken back: files may be changed. It is settled when these tools start again.".into(),
             ),
-            FsErrorKind::Unsupported => (ErrorKind::Unsupported, "Nothing was changed."),
+            FsErrorKind::Unsupported => (ErrorKind::Unsupported, "Nothing was changed.".into()),
             FsErrorKind::Io => {
                 (ErrorKind::Io, "The system refused it; the name of the error tells why.".into())
             }

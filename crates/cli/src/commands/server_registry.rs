@@ -1,5 +1,5 @@
-//! What each server of a user tells the others: which files are its own, so that their tools touch those as
-//! little as their own.
+//! A registry of the private paths of all servers of a user, so that no server's tools access another server's
+//! files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use toolcrib::{Registry, check_state_version};
 
 use crate::{config, output};
 
-/// Where the records are: in the usual state directory, whichever others are named.
+/// The directory of the records, always in the default state directory.
 pub(super) fn directory() -> Option<PathBuf> {
     Some(config::state_directory()?.join("servers"))
 }
 
-/// Records the paths of a server that lie elsewhere than every server's do.
+/// Records the paths of a server that are not in the default directories.
 pub(super) fn record(own: &[PathBuf]) {
     let usual: Vec<PathBuf> =
         config::directory().into_iter().chain(config::state_directory()).collect();
@@ -22,6 +22,8 @@ pub(super) fn record(own: &[PathBuf]) {
     let Some(directory) = directory().filter(|_| !elsewhere.is_empty()) else { return };
     let checked = directory.parent().map_or(Ok(()), check_state_version);
     if let Err(error) = checked.and_then(|()| Registry::new(&directory).record(&elsewhere)) {
-        output::warning(&format!("other servers are not told what is this one's own: {error}"));
+        output::warning(&format!(
+            "the paths of this server are not hidden from other servers: {error}"
+        ));
     }
 }

@@ -30,19 +30,23 @@ impl SessionNamespaces {
     pub(crate) fn make() -> Result<SessionNamespaces, SetupError> {
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         let both = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
-        context("make namespaces of users and of the network", unshare(both))?;
+        context("create user and network namespaces", unshare(both))?;
         // Uid and gid stay the same; no others exist in the namespace.
         for (file, content) in [
             ("/proc/self/setgroups", "deny".to_owned()),
             ("/proc/self/uid_map", format!("{user} {user} 1")),
             ("/proc/self/gid_map", format!("{group} {group} 1")),
         ] {
-            path_context("say who is who in", Path::new(file), std::fs::write(file, content))?;
+            path_context(
+                "write the user mapping to",
+                Path::new(file),
+                std::fs::write(file, content),
+            )?;
         }
         context("start the loopback", start_loopback())?;
         let open_namespace = |path: &str| {
             let read = OFlags::RDONLY | OFlags::CLOEXEC;
-            path_context("hold", Path::new(path), open(path, read, Mode::empty()))
+            path_context("open", Path::new(path), open(path, read, Mode::empty()))
         };
         Ok(SessionNamespaces {
             user_fd: open_namespace("/proc/self/ns/user")?,
@@ -52,14 +56,17 @@ impl SessionNamespaces {
 
     /// Moves this process into the namespaces. Its next child is the first process of a new PID namespace.
     pub(super) fn join(&self, network: Network) -> Result<(), SetupError> {
-        context("join the session's users", setns(&self.user_fd, CloneFlags::CLONE_NEWUSER))?;
+        context(
+            "join the session's user namespace",
+            setns(&self.user_fd, CloneFlags::CLONE_NEWUSER),
+        )?;
         if network == Network::None {
             context(
-                "join the session's network",
+                "join the session's network namespace",
                 setns(&self.network_fd, CloneFlags::CLONE_NEWNET),
             )?;
         }
-        context("make a namespace of processes", unshare(CloneFlags::CLONE_NEWPID))
+        context("create a PID namespace", unshare(CloneFlags::CLONE_NEWPID))
     }
 
     /// The descriptors, for sending them to another process.

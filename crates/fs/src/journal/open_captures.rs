@@ -84,8 +84,9 @@ impl Journal {
         self.prepare(&[BLOBS])?;
         let token = match note {
             Some(note) => note.token.clone(),
-            None => random::hex::<16>()
-                .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?,
+            None => random::hex::<16>().map_err(|errno| {
+                FsError::from_errno(self.directory(), "cannot be resolved", errno)
+            })?,
         };
         let id = self.append(Entry::new(token, about, effects))?;
         // A failed collection is repeated later.

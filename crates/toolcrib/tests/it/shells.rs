@@ -462,7 +462,7 @@ fn endless_line_is_truncated_with_a_note() {
     let reply =
         shells.call("Bash", json!({"command": "yes | head -c 20000000; echo end"})).unwrap();
     assert!(reply.output().starts_with("y\ny\n"), "{}", reply.output());
-    assert!(reply.output().contains(" equal lines left out]\nend\n"), "{}", reply.output());
+    assert!(reply.output().contains(" equal lines omitted]\nend\n"), "{}", reply.output());
     assert_eq!(reply.metadata()["lines"], 10_000_001);
 }
 
@@ -472,7 +472,7 @@ fn repeated_lines_are_folded_and_stay_readable() {
     let command = "echo first; yes 'error: bad thing' | head -20000; echo last";
     let reply = shells.call("Bash", json!({"command": command})).unwrap();
     let same = "error: bad thing\n".repeat(3);
-    let folded = format!("first\n{same}[19997 equal lines left out]\nlast\n[20002 lines in all;");
+    let folded = format!("first\n{same}[19997 equal lines omitted]\nlast\n[20002 lines in all;");
     assert!(reply.output().starts_with(&folded), "{}", reply.output());
     let reply = shells.call("BashOutput", json!({"bash_id": "sh_1", "lines": "20000-"})).unwrap();
     let rest = "error: bad thing\nerror: bad thing\nlast\n";
@@ -483,13 +483,13 @@ fn repeated_lines_are_folded_and_stay_readable() {
         "for i in $(seq 100); do echo \"rm: cannot remove 'd/$i': Permission denied\"; done";
     let reply = shells.call("Bash", json!({"command": command})).unwrap();
     let folded =
-        "rm: cannot remove 'd/3': Permission denied\n[97 similar lines left out]\n[100 lines";
+        "rm: cannot remove 'd/3': Permission denied\n[97 similar lines omitted]\n[100 lines";
     assert!(reply.output().contains(folded), "{}", reply.output());
 
     // Lines that the caller asks for are not folded.
     let args = json!({"command": "yes 'again and again' | head -100", "head_lines": 5});
     let reply = shells.call("Bash", args).unwrap();
-    let shown = format!("{}[95 lines left out]\n", "again and again\n".repeat(5));
+    let shown = format!("{}[95 lines omitted]\n", "again and again\n".repeat(5));
     assert!(reply.output().starts_with(&shown), "{}", reply.output());
 }
 

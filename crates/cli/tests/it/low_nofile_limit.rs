@@ -1,4 +1,4 @@
-//! A process may have few files open at a time: often 1,024, on some systems 256.
+//! Calls in a process with a low limit on open files: often 1,024, on some systems 256.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// Makes calls one after the other, in a process that may have so many files open.
+/// Makes calls one after the other, in a process with this limit on open files.
 fn calls(workspace: &Path, state: &Path, handles: usize, calls: &[(&str, Value)]) -> Vec<Value> {
     let lines: String = calls
         .iter()
@@ -20,7 +20,7 @@ fn calls(workspace: &Path, state: &Path, handles: usize, calls: &[(&str, Value)]
         .arg("--state")
         .arg(state)
         .current_dir(workspace)
-        .envs(crate::home_of_its_own())
+        .envs(crate::isolated_home())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -32,7 +32,7 @@ fn calls(workspace: &Path, state: &Path, handles: usize, calls: &[(&str, Value)]
 }
 
 #[test]
-fn a_change_of_many_files_needs_few_handles() {
+fn a_change_of_many_files_needs_few_descriptors() {
     let (workspace, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (files, handles) = (400, 256);
     let mut patch = String::new();
@@ -61,7 +61,7 @@ fn a_change_of_many_files_needs_few_handles() {
 }
 
 #[test]
-fn a_command_that_removed_many_files_is_taken_back_with_few_handles() {
+fn undoing_the_removal_of_many_files_needs_few_descriptors() {
     let workspace = crate::command_directory();
     let state = tempfile::tempdir().unwrap();
     let (files, handles) = (2_000, 512);

@@ -1,4 +1,4 @@
-//! What was done, and taking it back, as the operator sees it.
+//! `toolcrib log`, `undo` and `redo`.
 
 use serde_json::Value;
 
@@ -11,13 +11,13 @@ fn edit(workspace: &std::path::Path, old: &str, new: &str) {
 }
 
 #[test]
-fn the_operator_sees_what_was_done_and_takes_it_back() {
+fn the_operator_lists_and_undoes_changes() {
     let directory = tempfile::tempdir().unwrap();
     let workspace = directory.path();
     std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
     let content = || std::fs::read_to_string(workspace.join("a.txt")).unwrap();
     let run = |words: &[&str]| toolcrib(workspace, words, b"");
-    assert!(text(&run(&["log", "--text"]).stdout).contains("No change was made here yet."));
+    assert!(text(&run(&["log", "--text"]).stdout).contains("No changes are recorded here yet."));
     edit(workspace, "one", "two");
     edit(workspace, "two", "three");
 
@@ -51,8 +51,8 @@ fn the_operator_sees_what_was_done_and_takes_it_back() {
 }
 
 #[test]
-fn the_operator_takes_back_one_path_or_all_since_a_change() {
-    // Not in /tmp: commands have another one.
+fn the_operator_undoes_one_path_or_all_changes_since_one() {
+    // Outside /tmp, which commands see as another directory.
     let directory = crate::command_directory();
     let workspace = directory.path();
     let says = |name: &str| std::fs::read_to_string(workspace.join(name)).ok();
@@ -81,11 +81,11 @@ fn the_operator_takes_back_one_path_or_all_since_a_change() {
 
     assert_eq!(run(&["undo", "--path", "a"]).0, Some(0));
     assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("2\n")));
-    assert!(run(&["log", "--text"]).1.contains("taken back in part"));
+    assert!(run(&["log", "--text"]).1.contains("partly undone"));
     assert_eq!(run(&["redo"]).0, Some(0));
     assert_eq!(says("a").as_deref(), Some("2\n"));
 
-    // A plain undo passes over the cache.
+    // An undo without arguments skips changes of ignored files only.
     assert_eq!(run(&["undo"]).0, Some(0));
     assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("1\n")));
     assert!(workspace.join("__pycache__/c.pyc").exists());
@@ -114,7 +114,7 @@ fn another_workspace_has_its_own_history() {
     assert_eq!(toolcrib(two.path(), &["undo"], b"").status.code(), Some(1));
 }
 
-/// P34: two processes edit two ends of one file; none of the edits is lost.
+/// Two processes edit both ends of one file. No edit is lost.
 #[test]
 fn edits_of_two_processes_compose() {
     let directory = tempfile::tempdir().unwrap();
@@ -143,14 +143,14 @@ fn edits_of_two_processes_compose() {
 }
 
 #[test]
-fn what_a_command_had_done_when_its_server_was_killed_can_be_taken_back() {
+fn changes_of_a_command_can_be_undone_after_its_server_was_killed() {
     let directory = crate::command_directory();
     let workspace = directory.path();
     std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
     let mut server = std::process::Command::new(crate::PROGRAM)
         .arg("run")
         .current_dir(workspace)
-        .envs(crate::home_of_its_own())
+        .envs(crate::isolated_home())
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())
         .spawn()

@@ -11,7 +11,7 @@ fn names(listed: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_choice_is_the_same_for_tools_call_and_run() {
+fn the_selection_is_the_same_for_tools_call_and_run() {
     let top = tempfile::tempdir().unwrap();
     let listed = |flags: &[&str]| {
         let words = [&["tools", "--format", "mcp", "--state", "state"][..], flags].concat();
@@ -41,7 +41,7 @@ fn the_choice_is_the_same_for_tools_call_and_run() {
 }
 
 #[test]
-fn a_wrong_choice_stops_the_start() {
+fn an_invalid_selection_is_an_error_at_startup() {
     let top = tempfile::tempdir().unwrap();
     let rule =
         "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**\"]\ntools = [\"Raed\"]\n";
@@ -55,10 +55,8 @@ fn a_wrong_choice_stops_the_start() {
         (&["--rules", "../rules.toml", "--root", "ws", "tools"], "Did you mean Read?"),
     ] {
         std::fs::create_dir_all(top.path().join("in/ws")).unwrap();
-        let directory = match words.contains(&"--rules") {
-            true => top.path().join("in"),
-            false => top.path().to_owned(),
-        };
+        let directory =
+            if words.contains(&"--rules") { top.path().join("in") } else { top.path().to_owned() };
         let words = [words, &["--state", "state", "--text"]].concat();
         let output = toolcrib(&directory, &words, b"");
         let said = text(&output.stderr);
@@ -68,7 +66,7 @@ fn a_wrong_choice_stops_the_start() {
 }
 
 #[test]
-fn a_server_lists_and_mentions_only_the_tools_that_were_chosen() {
+fn a_server_lists_and_mentions_only_selected_tools() {
     let top = tempfile::tempdir().unwrap();
     for (flags, expected) in [
         (&["--tools", "Read,LS"][..], &["Read", "LS"][..]),
@@ -77,25 +75,25 @@ fn a_server_lists_and_mentions_only_the_tools_that_were_chosen() {
         let at = |name: &str| top.path().join(name).display().to_string();
         let mut all = vec!["--root".to_owned(), at(""), "--state".to_owned(), at("state")];
         all.extend(flags.iter().map(|flag| (*flag).to_owned()));
-        let mut door = McpTransport::with_flags(PROGRAM, all);
+        let mut transport = McpTransport::with_flags(PROGRAM, all);
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         });
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        door.send(&hello.to_string());
-        let instructions = Value::Object(door.receive())["result"]["instructions"].to_string();
+        transport.send(&hello.to_string());
+        let instructions = Value::Object(transport.receive())["result"]["instructions"].to_string();
         for absent in ["Bash", "commands", "Edit", "Write", "Undo", "changing"] {
             assert!(!instructions.contains(absent), "{absent}: {instructions}");
         }
-        door.send(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
-        door.send(r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#);
-        assert_eq!(names(&Value::Object(door.receive())["result"]), expected);
+        transport.send(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
+        transport.send(r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#);
+        assert_eq!(names(&Value::Object(transport.receive())["result"]), expected);
         let call = json!({"name": "Bash", "arguments": {"command": "touch made"}});
         let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call});
-        door.send(&call.to_string());
-        let answer = Value::Object(door.receive());
+        transport.send(&call.to_string());
+        let answer = Value::Object(transport.receive());
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         assert!(!top.path().join("made").exists());
     }
