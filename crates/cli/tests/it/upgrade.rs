@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{PROGRAM, home_of_its_own, text};
+use crate::{PROGRAM, isolated_home, text};
 
 /// See the README.md there.
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/state-0.1.0");
@@ -215,7 +215,7 @@ fn the_http_token_of_0_1_0_is_used() {
     let mut server = Command::new(PROGRAM)
         .args(["serve", "--http", "127.0.0.1:0", "--root", "ws", "--state", "state"])
         .current_dir(upgrade.top.path())
-        .envs(home_of_its_own())
+        .envs(isolated_home())
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
