@@ -151,7 +151,7 @@ impl Asking<'_> {
             true => Verdict {
                 decision: Decision::Deny,
                 rule: "session".to_owned(),
-                why: "it was refused for good by an earlier answer".to_owned(),
+                why: "an earlier answer denied it for this session".to_owned(),
                 ..verdict
             },
         }
@@ -255,7 +255,7 @@ impl Asking<'_> {
                     }
                     None => next_step(&verdict),
                 };
-                Err(denied(self.call.tool, &verdict, "there is nobody here to ask.", &next))
+                Err(denied(self.call.tool, &verdict, "no approver is available.", &next))
             }
         };
         let opened = match &permitted {

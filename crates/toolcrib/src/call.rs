@@ -256,7 +256,7 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no words");
-    Error::new(ErrorKind::Internal, format!("the tool failed by a fault of its own: {words}"))
-        .hint("Other calls still work. Try another way, and tell the operator of this message.")
+        .unwrap_or("no message");
+    Error::new(ErrorKind::Internal, format!("the tool has a bug: {words}"))
+        .hint("Other calls still work. Try another way, and report this message to the operator.")
 }

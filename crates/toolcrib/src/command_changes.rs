@@ -157,13 +157,13 @@ impl NewChanges {
         let shared = settled.shared.iter().take(MAX_SHARED);
         self.troubles.extend(shared.map(|path| {
             format!(
-                "{} has other names (hard links) with the same content: an undo restores this name only",
+                "{} has other hard links: an undo restores this path only",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
         self.troubles.extend(settled.modes.iter().take(MAX_SHARED).map(|path| {
             format!(
-                "the mode of the directory {} was changed, and an undo does not change it back",
+                "the mode of the directory {} was changed; an undo does not restore it",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
@@ -172,17 +172,17 @@ impl NewChanges {
         }
         if settled.shared.len() > MAX_SHARED {
             let more = settled.shared.len() - MAX_SHARED;
-            self.troubles.push(format!("{more} more of the modified files have other names"));
+            self.troubles.push(format!("{more} more of the modified files have other hard links"));
         }
         self.troubles.extend(settled.incomplete.iter().map(|directory| {
             format!(
-                "{} was renamed and has more files than are kept: an undo does not bring all of them back",
+                "{} was renamed and has too many files: an undo does not restore all of them",
                 directory.display()
             )
         }));
         self.troubles.extend(settled.failed.map(|error| {
             format!(
-                "what it changed is not in the journal yet: {} {}",
+                "the changes are not in the journal yet: {} {}",
                 error.path().display(),
                 error.detail()
             )

@@ -191,7 +191,7 @@ impl FromStr for Dialect {
     fn from_str(name: &str) -> Result<Self, String> {
         Dialect::ALL.into_iter().find(|dialect| dialect.name() == name).ok_or_else(|| {
             let names = Dialect::ALL.map(Dialect::name).join(", ");
-            format!("no dialect `{name}`; there are: {names}")
+            format!("unknown dialect `{name}`; use one of: {names}")
         })
     }
 }

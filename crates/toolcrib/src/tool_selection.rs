@@ -120,7 +120,7 @@ fn known_tool(table: &Table, name: &str) -> Result<&'static str, Error> {
         };
         let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
         Error::invalid(format!("no tool `{shown}`"))
-            .hint(format!("{nearest}There are: {}.", names.join(", ")))
+            .hint(format!("{nearest}Available: {}.", names.join(", ")))
     })
 }
 

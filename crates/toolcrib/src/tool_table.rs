@@ -72,7 +72,7 @@ impl Table {
             let name: String = name.chars().take(MAX_NAME).collect();
             let spelled = |name| Name::tool(name).to_string();
             Error::invalid(format!("no tool `{name}`")).hint(format!(
-                "There are: {}.",
+                "Available: {}.",
                 listed.into_iter().map(spelled).collect::<Vec<_>>().join(", ")
             ))
         })
@@ -96,7 +96,7 @@ impl Table {
     pub(crate) fn replace(&mut self, entry: Entry) -> Result<(), Error> {
         let same = |row: &Row| fold(row.entry.name) == fold(entry.name);
         let Some(at) = self.rows.iter().position(same) else {
-            let message = format!("cannot replace `{}`: there is no tool of that name", entry.name);
+            let message = format!("cannot replace `{}`: no tool has that name", entry.name);
             return Err(Error::new(ErrorKind::Invalid, message));
         };
         self.rows.remove(at);
@@ -137,7 +137,7 @@ impl Table {
             .iter()
             .any(|other| !std::ptr::eq(other, row) && fold(other.entry.name) == fold(name));
         if taken {
-            return Some("there is a tool of that name".to_owned());
+            return Some("a tool with that name exists".to_owned());
         }
         let schema = row.schema();
         let length = schema.description.chars().count();
@@ -147,7 +147,7 @@ impl Table {
             ));
         }
         if schema.arguments.get("type").is_none_or(|name| name != "object") {
-            return Some("its arguments are no struct with named fields".to_owned());
+            return Some("its arguments are not a struct with named fields".to_owned());
         }
         let text = serde_json::Value::Object(schema.arguments.clone()).to_string();
         text.contains("\"$ref\"").then(|| "its arguments refer to themselves".to_owned())
@@ -175,9 +175,9 @@ impl Row {
 /// The refusal of a call of a tool that the operator has left out.
 fn left_out(tool: &str, others: impl Iterator<Item = &'static str>) -> Error {
     let others: Vec<&str> = others.collect();
-    Error::new(ErrorKind::Denied, format!("{tool} was not allowed: the operator left this tool out"))
+    Error::new(ErrorKind::Denied, format!("{tool} was not allowed: the operator disabled this tool"))
         .hint(format!(
-            "Rule: {LEFT_OUT}. Nothing was done. There are: {}. The operator chooses with `tools` and `no_tools`.",
+            "Rule: {LEFT_OUT}. Nothing was done. Available: {}. The operator selects tools with `tools` and `no_tools`.",
             others.join(", ")
         ))
         .with("rule", LEFT_OUT)

@@ -195,11 +195,7 @@ mod tests {
                 if let Some(default) = property.get("default") {
                     let given = decoded(with(Some(default.clone())));
                     assert!(given.is_ok(), "{place}: its default is refused: {given:?}");
-                    assert_eq!(
-                        decoded(with(None)),
-                        given,
-                        "{place}: {default} is not what is left out"
-                    );
+                    assert_eq!(decoded(with(None)), given, "{place}: {default} is not the default");
                 }
             },
         );

@@ -208,7 +208,7 @@ fn a_doctor_tries_to_get_out_and_says_what_came_of_it() {
     );
     assert_eq!(output.status.code(), Some(0));
     let missing = checkup["missing"].to_string();
-    assert!(!missing.contains("not told in replies"), "{missing}");
+    assert!(!missing.contains("Replies do not report"), "{missing}");
     assert!(missing.contains("memory"), "{missing}");
     assert_eq!(checkup["held"], true);
     assert!(checkup["environment_left_out"].is_array());

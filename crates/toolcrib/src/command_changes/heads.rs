@@ -89,10 +89,10 @@ impl Heads {
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
             match (*existed, exists) {
                 (false, true) => {
-                    notes.push(format!("{shown} was made, and an undo does not remove it"));
+                    notes.push(format!("{shown} was created; an undo does not remove it"));
                 }
                 (true, false) => {
-                    notes.push(format!("{shown} was removed, and an undo does not bring it back"));
+                    notes.push(format!("{shown} was removed; an undo does not restore it"));
                 }
                 _ => {}
             }
@@ -102,7 +102,8 @@ impl Heads {
             let place = workspace.tree_of(&directory.join(STASH));
             let after = place.and_then(|(tree, relative)| git_directory::read(&tree, &relative));
             if *before != after {
-                let sentence = "the stash has changed, and an undo does not change it back: see `git stash list`";
+                let sentence =
+                    "the stash was changed; an undo does not restore it: see `git stash list`";
                 notes.push(sentence.to_owned());
             }
             *before = after;
@@ -141,7 +142,7 @@ fn moved_head_note(before: &Head, after: &Head, abort: Option<&str>) -> Option<S
         (None, None, _) => format!("git checkout {}", old.short()),
     };
     Some(format!(
-        "HEAD moved from {} ({}) to {} ({}), and an undo does not move it: `{back}` does",
+        "HEAD moved from {} ({}) to {} ({}); an undo does not move it back, `{back}` does",
         old.short(),
         shown(before),
         new.short(),

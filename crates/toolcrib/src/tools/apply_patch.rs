@@ -56,7 +56,7 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "files[].already_applied",
         "boolean",
-        "the part had been applied before",
+        "the part was already applied",
         "`true`.",
     ),
     MetadataField::new("files[].hunks", "array of object", "updates", "The hunks."),
@@ -81,14 +81,14 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "files[].hunks[].already_applied",
         "boolean",
-        "the hunk had been applied before",
+        "the hunk was already applied",
         "`true`.",
     ),
     MetadataField::new(
         "already_applied",
         "boolean",
         "always",
-        "Whether nothing was left to change.",
+        "Whether the whole patch was already applied.",
     ),
     MetadataField::new("added_lines", "integer", "always", "Lines added."),
     MetadataField::new("removed_lines", "integer", "always", "Lines removed."),

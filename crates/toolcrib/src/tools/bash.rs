@@ -27,10 +27,10 @@ use crate::sandbox::SANDBOX;
 use crate::sandbox::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
-/// Runs a command in bash and returns its output and exit code. Working directory and exported variables carry over to the
-/// next. There is no terminal. A command that exceeds `timeout`, or leaves processes, continues in the background:
-/// `BashOutput` and `KillShell` take its `bash_id`. Long output is shortened; `BashOutput` has the rest. /tmp is the
-/// session's own, also for file tools. Notes are in brackets; output like them gets a `\` in front.
+/// Runs a bash command. Working directory and exported variables carry over. There is no terminal. A command that
+/// exceeds `timeout`, or leaves processes, continues in the background: use its `bash_id` with `BashOutput` and
+/// `KillShell`. `BashOutput` also shows the omitted lines of long output. /tmp is private to the session, also for
+/// file tools. Notes are in brackets; similar output gets a `\` in front.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
@@ -42,7 +42,7 @@ pub(crate) struct Bash {
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1_000))]
     timeout: u64,
-    /// Answer at once.
+    /// Return at once.
     #[serde(default)]
     run_in_background: bool,
     /// Working directory.
@@ -51,7 +51,7 @@ pub(crate) struct Bash {
     env: Option<BTreeMap<String, String>>,
     /// Standard input.
     stdin: Option<String>,
-    /// Show stderr apart from stdout.
+    /// Show stderr separately.
     #[serde(default)]
     separate_streams: bool,
     /// After the timeout.
@@ -198,13 +198,13 @@ impl Tool for Bash {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         if self.command.trim().is_empty() {
-            return Err(Error::invalid("`command` is empty").hint("Give a script for bash."));
+            return Err(Error::invalid("`command` is empty").hint("Give a bash script."));
         }
         let timeout = milliseconds(self.timeout);
         let in_background = self.run_in_background;
         if in_background && cx.session().is_for_one_call() {
             let message = format!(
-                "`{RUN_IN_BACKGROUND}`: this session ends with this call, and so would the command"
+                "`{RUN_IN_BACKGROUND}`: this session ends with this call, and so does the command"
             );
             return Err(Error::invalid(message).hint(format!("Nothing was run. {KEEPS_RUNNING}.")));
         }
@@ -212,8 +212,8 @@ impl Tool for Bash {
             self.env.iter().flatten().map(|(name, _)| name).find(|name| !is_name(name))
         {
             let name = visible_name(name.as_bytes());
-            return Err(Error::invalid(format!("`env`: {name} is no name of a variable"))
-                .hint("Names have letters, digits and _, and do not begin with a digit."));
+            return Err(Error::invalid(format!("`env`: {name} is not a valid variable name"))
+                .hint("Use letters, digits and _, and no digit at the start."));
         }
         if cx.dry_run() {
             let (directory, confined) = cx.rehearse(&self.script(), self.cwd.as_deref())?;
@@ -285,15 +285,15 @@ impl Bash {
             job.end(Ending::Prompt, Status::TimedOut);
             let now = job.wait(DYING, |now| now.all_exited && now.closed);
             let ended = if now.all_exited {
-                "and all it had started was ended"
+                "and was killed with its child processes"
             } else {
-                "and is being ended"
+                "and is being killed"
             };
             let message = format!("the command took longer than {seconds} s {ended}");
             let mut report = Report::new(started, now, self.excerpt(cx));
             if one_call && self.on_timeout != OnTimeout::Kill {
                 report.end_with_the_session();
-                report.note(format!("it cannot go on behind this call; {KEEPS_RUNNING}"));
+                report.note(format!("it cannot continue after this call. {KEEPS_RUNNING}"));
             }
             report.look_for_changes(cx);
             return Err(report.error(ErrorKind::Timeout, message));
@@ -359,7 +359,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<Str
 
 fn no_keys_note(program: &str) -> String {
     format!(
-        "{} waited for keys and was ended: there is no terminal; {EDIT} and {WRITE} change files, sed -i does in scripts",
+        "{} waited for keyboard input and was killed: there is no terminal. Use {EDIT}, {WRITE} or sed -i to change files",
         visible_name(program.as_bytes())
     )
 }

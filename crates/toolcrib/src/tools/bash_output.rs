@@ -52,7 +52,7 @@ pub(crate) struct BashOutput {
     cursor: Option<u64>,
     /// "100-200", or "-50".
     lines: Option<String>,
-    /// stderr of a command with `separate_streams`.
+    /// stderr needs `separate_streams`.
     #[serde(default)]
     stream: StreamName,
 }
@@ -102,19 +102,14 @@ const METADATA: &[MetadataField] = &[
         "`pending`, `running`, `completed`, `failed`, `killed` or `timeout`.",
     ),
     MetadataField::new("cursor", "integer", "always", "Position in the output, for the next call."),
-    MetadataField::new("lines", "integer", "always", "Lines in the reply and left out of it."),
+    MetadataField::new("lines", "integer", "always", "Lines in the reply and omitted lines."),
     MetadataField::new(
         "undecided_lines",
         "integer",
         "always",
         "Lines that could not be matched within the limits.",
     ),
-    MetadataField::new(
-        "truncated",
-        "boolean",
-        "always",
-        "Whether lines are left out of the reply.",
-    ),
+    MetadataField::new("truncated", "boolean", "always", "Whether the reply omits lines."),
     MetadataField::new(
         "dropped_bytes",
         "integer",
@@ -160,7 +155,7 @@ impl Tool for BashOutput {
         let filter = filter.map(|filter| pattern(cx, filter)).transpose()?;
         let lines = self.lines.as_deref().map(LineRange::parse).transpose()?;
         if wait_for == WaitFor::Regex && filter.is_none() {
-            return Err(Error::invalid(format!("`{WAIT_FOR}` is regex, and there is no `filter`"))
+            return Err(Error::invalid(format!("`{WAIT_FOR}` is regex, but `filter` is missing"))
                 .hint("Give the regular expression to wait for as filter."));
         }
         let errors = match self.stream {
@@ -421,9 +416,9 @@ fn answer(
         WaitFor::Regex => "no line matched".to_owned(),
         WaitFor::Port => match port {
             Some(port) => format!("it does not listen on port {port}"),
-            None => "it listens on no port".to_owned(),
+            None => "it does not listen on any port".to_owned(),
         },
-        WaitFor::Output => "there is no more output".to_owned(),
+        WaitFor::Output => "there is no new output".to_owned(),
         WaitFor::Exit | WaitFor::None => "it still runs".to_owned(),
     };
     match &waited {
@@ -432,7 +427,7 @@ fn answer(
             text.push_str(&bracketed(listens_on(ports, network)));
         }
         Waited::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
-        Waited::TimedOut => text.push_str(&bracketed(format!("the time is up, and {what}"))),
+        Waited::TimedOut => text.push_str(&bracketed(format!("timed out: {what}"))),
     }
     text.push_str(&changes);
     let reply = Reply::new(text)
@@ -467,8 +462,10 @@ fn answer(
 fn port_number(filter: &str) -> Result<u16, Error> {
     filter.trim().parse().map_err(|_| {
         let filter = visible_name(filter.as_bytes());
-        Error::invalid(format!("`{WAIT_FOR}` is port, and `filter` is {filter}, which is no port"))
-            .hint("Give the number of the port as filter, or no filter for any port.")
+        Error::invalid(format!(
+            "`{WAIT_FOR}` is port, but `filter` is {filter}, which is not a port"
+        ))
+        .hint("Give a port number as filter, or omit filter for any port.")
     })
 }
 
@@ -482,9 +479,9 @@ fn pattern(cx: &Cx<'_>, filter: &str) -> Result<Pattern, Error> {
         .map_err(|error| Error::invalid(format!("`filter`: {error}")))?;
     match pattern.understood() {
         PatternSyntax::AsText { why, column } => Err(Error::invalid(format!(
-            "`filter` is no regular expression: {why}, at character {column}"
+            "`filter` is not a regular expression: {why}, at character {column}"
         ))
-        .hint("Escape what is meant as it stands with a backslash.")),
+        .hint("Escape literal characters with a backslash.")),
         _ => Ok(pattern),
     }
 }

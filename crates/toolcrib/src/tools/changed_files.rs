@@ -89,7 +89,7 @@ impl Changes {
         let NewChanges { files, made, removed, ids, moved_heads, troubles } = trail.take();
         let top = cx.session().directory();
         let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
-        let directories = made.into_iter().map(|path| directory("made", path));
+        let directories = made.into_iter().map(|path| directory("created", path));
         let directories =
             directories.chain(removed.into_iter().map(|path| directory("removed", path))).collect();
         let written = files
@@ -128,7 +128,7 @@ impl Changes {
                 (!files.is_empty()).then(|| format!("{word} {names}"))
             })
             .collect();
-        for word in ["made", "removed"] {
+        for word in ["created", "removed"] {
             let of_word = |(what, _): &&(&str, String)| *what == word;
             let directories: Vec<_> = self.directories.iter().filter(of_word).collect();
             let names = first_of(&directories, NAMED, |(_, shown)| shown.clone());
@@ -146,7 +146,7 @@ impl Changes {
             let undo = match ids.as_slice() {
                 [] => String::new(),
                 ids if self.moved_heads.is_empty() => {
-                    format!("; {UNDO} with id {} takes it back", ids.join(", "))
+                    format!("; {UNDO} with id {} reverts it", ids.join(", "))
                 }
                 ids => format!("; {UNDO} with id {} restores these files only", ids.join(", ")),
             };
@@ -201,6 +201,6 @@ impl Changes {
             .filter_map(|one| Some((one, one.file.lost.as_ref()?)))
             .collect();
         let names = first_of(&lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown));
-        (!lost.is_empty()).then(|| format!("not kept, so that {UNDO} cannot take it back: {names}"))
+        (!lost.is_empty()).then(|| format!("not kept, so {UNDO} cannot restore it: {names}"))
     }
 }

@@ -62,9 +62,9 @@ pub(super) fn listens_on(ports: &[u16], network: Option<Network>) -> String {
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
     let reach = match network {
         Some(Network::None) => {
-            "only commands of this session reach it; network = \"all\" in config.toml opens it to this machine"
+            "only commands of this session can reach it; network = \"all\" in config.toml opens it to this machine"
         }
-        Some(Network::All) | None => "programs of this machine reach it",
+        Some(Network::All) | None => "programs on this machine can reach it",
     };
     format!("listens on port {}: {reach}", ports.join(", "))
 }
@@ -143,7 +143,7 @@ mod tests {
         assert!(closed.contains("network = \"all\""));
         assert_eq!(
             listens_on(&[1, 2], None),
-            "listens on port 1, 2: programs of this machine reach it"
+            "listens on port 1, 2: programs on this machine can reach it"
         );
     }
 }

@@ -16,9 +16,9 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Replaces text in a file. `old_string` must occur exactly once, with its indentation and without line numbers; otherwise
-/// add context, `near_line` or `replace_all`. Failing that, a unique match that differs only in
-/// whitespace or quotes is used. An empty `old_string` creates a file.
+/// Replaces text in a file. `old_string` must occur exactly once, with its indentation and without line numbers;
+/// otherwise add context, `near_line` or `replace_all`. Without an exact match, a unique match that differs only
+/// in whitespace or quotes is used. An empty `old_string` creates a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -31,7 +31,7 @@ pub(crate) struct Edit {
     /// Replace every match.
     #[serde(default)]
     replace_all: bool,
-    /// The match nearest to it.
+    /// Nearest match.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
     /// The diff shown.
@@ -128,7 +128,7 @@ impl Edit {
             }
         };
         let link = cx.followed_link(&self.file_path).ok().flatten();
-        let link = link.map(|link| format!("Through the link {link}."));
+        let link = link.map(|link| format!("Through the symlink {link}."));
         for note in made.matched.note().iter().chain(&changed.notes).chain(&link).chain(&elsewhere)
         {
             says += &format!(" {note}");

@@ -19,8 +19,8 @@ use crate::names::READ;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds files by path pattern, newest first: `**`, `*`, `?`, `[abc]`, `{a,b}`, as in "src/**/*.{ts,tsx}". Hidden and
-/// ignored files (.gitignore, node_modules, …) only if `pattern` or `path` names them.
+/// Finds files by glob, newest first, such as "src/**/*.{ts,tsx}". Hidden and ignored files (.gitignore,
+/// node_modules, …) only if `pattern` or `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
@@ -108,8 +108,8 @@ impl Tool for Glob {
             return Err(Error::invalid("`pattern` is empty").hint("`**/*` finds every file."));
         }
         if split.rest.as_deref().unwrap_or_default().split('/').any(|name| name == "..") {
-            return Err(Error::invalid("`pattern`: `..` behind a wildcard leads anywhere")
-                .hint("Give the directory to look in as `path`."));
+            return Err(Error::invalid("`pattern`: `..` after a wildcard is not supported")
+                .hint("Give the directory to search as `path`."));
         }
         let base = cx.search_scope(self.base())?;
         if base.is_file() && !self.leads_elsewhere(&split) {

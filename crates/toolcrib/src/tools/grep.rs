@@ -21,15 +21,14 @@ use crate::metadata_field::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds lines that match a regular expression (Rust syntax) or literal text. Returns files by
-/// relevance, or lines (content), or counts (count). Ignored files, binaries and files over 10 MB are
-/// searched only if `path` names them.
+/// Searches files for a regex (Rust syntax) or literal text. Returns files by relevance, lines (content) or
+/// counts (count). Ignored files, binaries and files over 10 MB are searched only if `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
     /// A regex.
     pattern: String,
-    /// A file or directory. Default the workspace.
+    /// Default the workspace.
     path: Option<String>,
     /// Such as "src/**/*.rs, !*_test.rs".
     glob: Option<String>,

@@ -14,7 +14,7 @@ use crate::names::{HISTORY, Name};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists changes, newest first, with ids for `Undo`; with `id`, one change and its diff.
+/// Lists changes, newest first, with ids for `Undo`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
@@ -22,7 +22,7 @@ pub(crate) struct History {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
     limit: u64,
-    /// One change.
+    /// One change, with its diff.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }
@@ -96,7 +96,7 @@ impl Tool for History {
         if let Some(id) = self.id {
             let change = log.find(id).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => {
-                    error.hint(format!("Call {HISTORY} without an id to see those that there are."))
+                    error.hint(format!("Call {HISTORY} without id to list the changes."))
                 }
                 _ => error,
             })?;
@@ -138,8 +138,8 @@ fn damaged_facts(damaged: &[DamagedChanges]) -> Vec<(&'static str, Value)> {
 
 fn line(change: &HistoryEntry) -> String {
     let undone = match (change.undone, change.undone_in_part) {
-        (true, _) => " [taken back]",
-        (false, true) => " [taken back in part]",
+        (true, _) => " [undone]",
+        (false, true) => " [undone in part]",
         (false, false) => "",
     };
     format!("{:>6}  {:<12} {}{undone}\n", change.id, change.age(), change.summary())

@@ -80,9 +80,9 @@ impl Tool for KillShell {
             let left: Vec<String> =
                 job.processes().into_iter().map(|process| process.name).collect();
             let message =
-                format!("{} has processes that do not end: {}", job.id(), left.join(", "));
+                format!("{} has processes that did not end: {}", job.id(), left.join(", "));
             return Err(Error::new(ErrorKind::Timeout, message)
-                .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} tells when they are gone.")));
+                .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} shows when they are gone.")));
         }
         let (last, masked) = excerpt(
             &*job,
@@ -98,7 +98,7 @@ impl Tool for KillShell {
         );
         let ended = counted(now.killed, "process");
         let output = match last.lines {
-            0 => "It wrote nothing.\n".to_owned(),
+            0 => "It had no output.\n".to_owned(),
             _ => format!("Its last output:\n{}", last.text),
         };
         let changes = Changes::of_job(cx, &job)?;

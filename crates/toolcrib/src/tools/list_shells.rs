@@ -18,7 +18,7 @@ use crate::tool::{Category, Hints, Tool};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {
-    /// Only those that run.
+    /// Only running jobs.
     #[serde(default)]
     running: bool,
 }
@@ -94,7 +94,7 @@ impl Tool for ListShells {
             }));
         }
         if listed.is_empty() {
-            text.push_str("No command of this session runs or is remembered.\n");
+            text.push_str("This session has no jobs.\n");
         } else {
             text.push_str(&format!("[{}]\n", counted(listed.len() as u64, "command")));
         }

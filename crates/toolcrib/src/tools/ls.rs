@@ -29,7 +29,7 @@ pub(crate) struct Ls {
     /// Of the tree. Default 3.
     #[schemars(range(min = 1, max = 100))]
     depth: Option<u64>,
-    /// Names to leave out, such as "*.o".
+    /// Names to omit, such as "*.o".
     ignore: Option<Vec<String>>,
     /// Entries.
     #[serde(default = "default_limit")]
@@ -60,7 +60,7 @@ const METADATA: &[MetadataField] = &[
         "Number of entries counted.",
     ),
     MetadataField::new("complete", "boolean", "always", "Whether every entry is listed."),
-    MetadataField::new("ignored", "integer", "always", "Entries left out by `ignore`."),
+    MetadataField::new("ignored", "integer", "always", "Entries omitted by `ignore`."),
     MetadataField::new("entries", "array of object", "always", "The entries."),
     MetadataField::new("entries[].name", "string", "with its object", "Name."),
     MetadataField::new("entries[].path", "string", "with its object", "Path."),

@@ -48,7 +48,7 @@ struct OneEdit {
     /// Replace every match.
     #[serde(default)]
     replace_all: bool,
-    /// The match nearest to it.
+    /// Nearest match.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }
@@ -204,15 +204,15 @@ impl OneFile {
             Ok(_) => {
                 let message = match error.kind() {
                     ErrorKind::Ambiguous => {
-                        format!("after the edits before it, `{OLD_STRING}` is there more than once")
+                        format!("after the previous edits, `{OLD_STRING}` occurs more than once")
                     }
                     ErrorKind::NoMatch => {
-                        format!("the edits before it have changed the text of `{OLD_STRING}`")
+                        format!("a previous edit changed the text of `{OLD_STRING}`")
                     }
-                    _ => "it does not fit what the edits before it make".to_owned(),
+                    _ => "it does not match the result of the previous edits".to_owned(),
                 };
                 Error::new(error.kind(), message).hint(
-                    format!("Nothing was done. Each edit is made on what those before it made: adapt `{OLD_STRING}`, or change the order."),
+                    format!("Nothing was done. Each edit applies to the result of the previous ones: adapt `{OLD_STRING}`, or change the order."),
                 )
             }
         }

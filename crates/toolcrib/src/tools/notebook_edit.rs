@@ -90,12 +90,7 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new("added_lines", "integer", "always", "Lines added."),
     MetadataField::new("removed_lines", "integer", "always", "Lines removed."),
     MetadataField::new("hash", "string", "always", "Hash of the new content."),
-    MetadataField::new(
-        "line",
-        "integer",
-        "error `unsupported`",
-        "Line of the JSON that is no notebook.",
-    ),
+    MetadataField::new("line", "integer", "error `unsupported`", "Line of the error in the JSON."),
     MetadataField::new("column", "integer", "error `unsupported`", "Column in that line."),
 ];
 
@@ -129,7 +124,7 @@ impl Tool for NotebookEdit {
             Ok(now)
         })?;
         let Some(edited) = edited else {
-            return Err(Error::new(ErrorKind::Internal, "the file was not asked for"));
+            return Err(Error::new(ErrorKind::Internal, "the file was not requested"));
         };
         let elsewhere = changed_elsewhere(cx, &real, seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &edited, elsewhere))
@@ -149,15 +144,15 @@ impl NotebookEdit {
         let which = Which::of(self.cell_id.as_deref(), self.cell_number);
         let mode = self.edit_mode;
         if self.position.is_some() && mode != Mode::Insert {
-            return Err(Error::invalid(format!("`position` is for {EDIT_MODE} insert"))
-                .hint(format!("Nothing was done. Leave it out, or set {EDIT_MODE} to insert.")));
+            return Err(Error::invalid(format!("`position` requires {EDIT_MODE} insert"))
+                .hint(format!("Nothing was done. Omit it, or set {EDIT_MODE} to insert.")));
         }
         let source = self.new_source.as_deref();
         let cell_type = self.cell_type.map(OfCell::cell_type);
         match (mode, which, source) {
             (Mode::Replace | Mode::Insert, _, None) => {
                 Err(Error::invalid(format!("`{NEW_SOURCE}` is missing")).hint(
-                    format!("Nothing was done. Say in `{NEW_SOURCE}` what the cell is to say; to remove a cell, set {EDIT_MODE} to delete."),
+                    format!("Nothing was done. Give the new text as `{NEW_SOURCE}`; to remove a cell, set {EDIT_MODE} to delete."),
                 ))
             }
             (Mode::Replace | Mode::Delete, None, _) => Err(Error::invalid(format!("neither `{CELL_ID}` nor `{CELL_NUMBER}` is given")).hint(
@@ -171,8 +166,8 @@ impl NotebookEdit {
                 Ok(Step::Insert(self.place(which)?, source, cell_type))
             }
             (Mode::Delete, Some(_), Some(source)) if !source.is_empty() => {
-                Err(Error::invalid(format!("`{NEW_SOURCE}` is given, and {EDIT_MODE} is delete")).hint(
-                    format!("Nothing was done. Leave out `{NEW_SOURCE}` to delete the cell, or set {EDIT_MODE} to replace."),
+                Err(Error::invalid(format!("`{NEW_SOURCE}` is given, but {EDIT_MODE} is delete")).hint(
+                    format!("Nothing was done. Omit `{NEW_SOURCE}` to delete the cell, or set {EDIT_MODE} to replace."),
                 ))
             }
             (Mode::Delete, Some(which), _) => Ok(Step::Delete(which)),
@@ -183,15 +178,15 @@ impl NotebookEdit {
     fn place<'a>(&self, which: Option<Which<'a>>) -> Result<Option<(Which<'a>, Where)>, Error> {
         match (which, self.position) {
             (Some(_), Some(Where::End)) => {
-                Err(Error::invalid("`position` is end, and a cell is named").hint(
-                    "Nothing was done. For the end leave out the cell, or use position before or after.",
-                ))
+                Err(Error::invalid("`position` is end, but a cell is given")
+                    .hint("Nothing was done. Omit the cell, or use position before or after."))
             }
-            (None, Some(Where::Before | Where::After)) => {
-                Err(Error::invalid("`position` is before or after, but of which cell?").hint(
-                    format!("Nothing was done. Give {CELL_ID} or {CELL_NUMBER} too; 1 is the first cell."),
-                ))
-            }
+            (None, Some(Where::Before | Where::After)) => Err(Error::invalid(
+                "`position` is before or after, but no cell is given",
+            )
+            .hint(format!(
+                "Nothing was done. Give {CELL_ID} or {CELL_NUMBER}; 1 is the first cell."
+            ))),
             (None, _) => Ok(None),
             (Some(which), position) => Ok(Some((which, position.unwrap_or(Where::After)))),
         }
@@ -209,7 +204,7 @@ impl NotebookEdit {
         let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
         let mut says = self.says(cx.dry_run(), was.as_ref() == Some(now), shown, edited);
         let link = cx.followed_link(&self.notebook_path).ok().flatten();
-        let link = link.map(|link| format!("Through the link {link}."));
+        let link = link.map(|link| format!("Through the symlink {link}."));
         for note in changed.notes.iter().chain(&link).chain(&elsewhere) {
             says += &format!(" {note}");
         }
@@ -236,7 +231,7 @@ impl NotebookEdit {
     fn says(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
         let cell = cell_ref::name(edited.number, &edited.cell_type, edited.id.as_deref());
         if same {
-            return format!("{shown}: {cell} says this already; nothing was written.");
+            return format!("{shown}: {cell} already has this content; nothing was written.");
         }
         let did = if dry_run { "Dry run, nothing written. Would edit" } else { "Edited" };
         let total = counted(edited.total as u64, "cell");
@@ -244,14 +239,14 @@ impl NotebookEdit {
         let mut says = match (self.edit_mode, edited.outputs_cleared) {
             (Mode::Replace, 0) => format!("{did} {shown}: {cell} replaced."),
             (Mode::Replace, _) => format!("{did} {shown}: {cell} replaced, {outputs} cleared."),
-            (Mode::Insert, _) => format!("{did} {shown}: {cell} inserted; {total} in all."),
+            (Mode::Insert, _) => format!("{did} {shown}: {cell} inserted; {total} in total."),
             (Mode::Delete, 0) => format!("{did} {shown}: {cell} deleted; {total} left."),
             (Mode::Delete, _) => {
                 format!("{did} {shown}: {cell} deleted with {outputs}; {total} left.")
             }
         };
         if edited.attachments_removed {
-            says += " Its attachments are gone: a code cell cannot have any.";
+            says += " Its attachments were removed: a code cell cannot have any.";
         }
         says
     }
@@ -314,7 +309,7 @@ fn no_notebook(shown: &str, error: &NotebookError) -> Error {
     let message =
         format!("{shown} cannot be edited as a notebook: line {line}, column {column}: {why}");
     Error::new(ErrorKind::Unsupported, message)
-        .hint(format!("Nothing was done. Look at the place; {EDIT} can change it as text."))
+        .hint(format!("Nothing was done. Use {EDIT} to change it as text."))
         .with("line", line)
         .with("column", column)
 }

@@ -23,8 +23,8 @@ use crate::reply::Reply;
 use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a file: text in any encoding, an image, PDF text or notebook cells. Lines are returned as number, tab,
-/// text. Notes are in brackets.
+/// Reads text in any encoding, images, PDF text and notebook cells. Lines are returned as number, tab, text.
+/// Notes are in brackets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {

@@ -187,7 +187,7 @@ impl Replacement<'_> {
         match (0..places.len()).filter(|at| distance(at) == distance(&nearest)).count() {
             1 => Ok(vec![places[nearest]]),
             _ => Err(ambiguous(shown, &lines).hint(format!(
-                "Nothing was done. Two of them are equally near to line {near}: give the line of one."
+                "Nothing was done. Two matches are equally near to line {near}: give the line of one."
             ))),
         }
     }
@@ -222,7 +222,7 @@ impl Replacement<'_> {
         if most as u64 > cx.limits().edit_bytes.saturating_mul(2) {
             let message = format!("{shown} would have up to {most} bytes after this");
             return Err(Error::new(ErrorKind::TooLarge, message)
-                .hint("Nothing was done. Replace fewer occurrences, or with less."));
+                .hint("Nothing was done. Replace fewer matches, or use a shorter replacement."));
         }
         let literal = self.old.contains('\r') || self.new.contains('\r');
         let mut finder = EndingFinder::new(was);
@@ -247,7 +247,7 @@ impl Replacement<'_> {
     fn create(&self, was: Option<&[u8]>, shown: &str) -> Result<Vec<u8>, Error> {
         if was.is_some_and(|was| !was.is_empty()) {
             return Err(Error::invalid(format!("`{OLD_STRING}` is empty, and {shown} is not"))
-                .hint(format!("Say in `{OLD_STRING}` which text of the file to replace.")));
+                .hint(format!("Give the text to replace as `{OLD_STRING}`.")));
         }
         Ok(self.new.as_bytes().to_vec())
     }
@@ -266,7 +266,7 @@ pub(super) fn changed_elsewhere(
     }
     let at = seen.changed_lines(&now).map_or(String::new(), |at| format!(": {at}"));
     let by = author(cx, path, now.hash).map_or(String::new(), |by| format!(" by {by}"));
-    Some(format!("Since this session last saw it, the file was changed{by}{at}."))
+    Some(format!("The file was changed since this session last saw it{by}{at}."))
 }
 
 /// Refuses a file that is not text: replacing text in it would break it without a trace.
@@ -280,15 +280,16 @@ pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Resul
     }
     let what = kind.map_or(String::new(), |kind| format!("{}, ", kind.media_type()));
     let message = format!("{shown} is not text: {what}{} bytes", was.len());
-    Err(Error::new(ErrorKind::Binary, message)
-        .hint("Nothing was done. Change it with the program that it is made with, or with a command that writes bytes."))
+    Err(Error::new(ErrorKind::Binary, message).hint(
+        "Nothing was done. Change it with its own program, or with a command that writes bytes.",
+    ))
 }
 
 /// A letter that the file's encoding does not have.
 pub(super) fn unencodable(shown: &str, encoding: Encoding, letter: char) -> Error {
-    let message = format!("{shown} is in {}, which has no {letter:?}", encoding.name());
+    let message = format!("{shown} is encoded in {}, which has no {letter:?}", encoding.name());
     Error::new(ErrorKind::Unsupported, message)
-        .hint("Nothing was written. Use letters that the encoding has, or plain ASCII.")
+        .hint("Nothing was written. Use characters that the encoding has, such as ASCII.")
 }
 
 /// A text that could not be written back to the byte.
@@ -311,18 +312,20 @@ pub(super) const NO_REPLACEMENT: &[MetadataField] = &[
 
 fn the_same() -> Error {
     Error::invalid(format!("`{OLD_STRING}` and `{NEW_STRING}` are the same"))
-        .hint(format!("Nothing was done. Say in `{NEW_STRING}` what is to stand there."))
+        .hint(format!("Nothing was done. Give the new text as `{NEW_STRING}`."))
 }
 
 fn nothing_new(shown: &str) -> Error {
-    Error::invalid(format!("{shown} says this already: nothing would change"))
-        .hint("Nothing was done. What differs in the two strings does not count here.")
+    Error::invalid(format!("{shown} already has this content: nothing would change"))
+        .hint("Nothing was done. The difference between the two strings has no effect here.")
 }
 
 fn made_before(shown: &str, line: u64) -> Error {
-    let message = format!("{shown} has `{NEW_STRING}` at that very place already, at line {line}");
+    let message = format!("{shown} already has `{NEW_STRING}` there, at line {line}");
     Error::new(ErrorKind::AlreadyApplied, message)
-        .hint(format!("Nothing was done. If it is to stand there twice, say in `{OLD_STRING}` what is around it."))
+        .hint(format!(
+            "Nothing was done. To insert it twice, add surrounding lines to `{OLD_STRING}`."
+        ))
         .with("line", line)
 }
 
@@ -337,13 +340,13 @@ pub(super) fn missing(cx: &Cx<'_>, path: &str) -> Error {
 
 fn ambiguous(shown: &str, lines: &[u64]) -> Error {
     let total = lines.len();
-    several(format!("`{OLD_STRING}` is in {shown} {total} times"), lines).hint(format!(
-        "Nothing was done. Add lines around it so that one place fits, or give {NEAR_LINE}, or set {REPLACE_ALL} to replace all {total}."
+    several(format!("`{OLD_STRING}` occurs {total} times in {shown}"), lines).hint(format!(
+        "Nothing was done. Add surrounding lines to make it unique, give {NEAR_LINE}, or set {REPLACE_ALL} to replace all {total}."
     ))
 }
 
 fn too_many(shown: &str) -> Error {
-    let message = format!("`{OLD_STRING}` is in {shown} more than {MAX_PLACES} times");
+    let message = format!("`{OLD_STRING}` occurs more than {MAX_PLACES} times in {shown}");
     Error::new(ErrorKind::TooLarge, message)
         .hint("Nothing was done. Replace a longer text, or use a command such as sed.")
 }

@@ -141,8 +141,8 @@ pub(super) fn dropped_note(job: &Job, now: &Snapshot) -> Option<String> {
 pub(super) fn masked_note(masked: usize) -> Option<String> {
     let what = match masked {
         0 => return None,
-        1 => "a value that looks secret is masked; files have it as it is".to_owned(),
-        _ => format!("{masked} values that look secret are masked; files have them as they are"),
+        1 => "a value that looks secret is masked; files contain it unmasked".to_owned(),
+        _ => format!("{masked} values that look secret are masked; files contain them unmasked"),
     };
     Some(what)
 }

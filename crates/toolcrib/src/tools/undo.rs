@@ -15,8 +15,8 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Plan, Selection, UndoRequest, real_paths};
 
-/// Reverts changes by tools and commands, newest first, keeping later edits; with `path`, only there. If later
-/// edits overlap, nothing is written. Changes to ignored files only are skipped unless named by `id`.
+/// Reverts changes by tools and commands, newest first, keeping later edits. If later edits overlap, nothing is
+/// written. Changes to ignored files only are skipped unless named by `id`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -118,7 +118,7 @@ impl Undo {
         let steps = usize::try_from(steps.unwrap_or(1)).unwrap_or(1);
         match (self.since, self.id, at) {
             (Some(_), _, Some(_)) => Err(Error::invalid("`since` and `path` are both given")
-                .hint("Give one of them. path goes with steps or id.")),
+                .hint("Give one of them. Use path with steps or id.")),
             (Some(id), ..) => Ok(UndoRequest::Since(id)),
             (None, Some(id), at) => Ok(UndoRequest::One { id, at }),
             (None, None, Some((paths, shown))) => Ok(UndoRequest::StepsAt { steps, paths, shown }),
@@ -129,7 +129,7 @@ impl Undo {
 
 fn only_protected(plan: &Plan) -> Error {
     let message = format!(
-        "only protected files would change, and stay as they are: {}",
+        "only protected files would change, and they are not restored: {}",
         report::left(plan).join(", ")
     );
     Error::new(ErrorKind::Protected, message).hint(

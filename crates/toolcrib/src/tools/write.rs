@@ -25,8 +25,8 @@ mod form;
 mod stale_write;
 mod warnings;
 
-/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass its hash as `expected_hash`.
-/// Mode, encoding and line endings are kept unless given.
+/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass `expected_hash`. Mode,
+/// encoding and line endings are kept unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
@@ -103,7 +103,7 @@ impl Tool for Write {
         notes.extend(warnings::of(&self.content, updated.was.as_deref().unwrap_or_default()));
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
-        notes.extend(link.map(|link| format!("Through the link {link}.")));
+        notes.extend(link.map(|link| format!("Through the symlink {link}.")));
         let detail = DiffDetail::asked(self.diff, cx);
         Ok(reply(cx, &shown, &updated, &notes, detail))
     }
@@ -115,8 +115,9 @@ impl Write {
         let encoding = self.encoding.as_deref().map(|name| {
             Encoding::named(name).ok_or_else(|| {
                 let name = visible_name(name.as_bytes());
-                Error::invalid(format!("`encoding`: no text is written in {name}"))
-                    .hint("Such as utf-8, utf-8-bom, utf-16le, windows-1252, shift_jis or gbk.")
+                Error::invalid(format!("`encoding`: {name} is not supported")).hint(
+                    "Use one such as utf-8, utf-8-bom, utf-16le, windows-1252, shift_jis or gbk.",
+                )
             })
         });
         let endings = self.line_endings.map(|endings| match endings {
@@ -129,10 +130,8 @@ impl Write {
 
     fn new_file(&self, form: &Form, shown: &str) -> Result<Vec<u8>, Error> {
         if self.expected_hash.is_some() {
-            return Err(Error::new(ErrorKind::Stale, "there is no such file, so it has no hash")
-                .hint(format!(
-                    "Nothing was written. Leave out {EXPECTED_HASH} to create the file."
-                )));
+            return Err(Error::new(ErrorKind::Stale, "the file does not exist, so it has no hash")
+                .hint(format!("Nothing was written. Omit {EXPECTED_HASH} to create the file.")));
         }
         form.of_new_file(&self.content, shown)
     }
@@ -184,7 +183,7 @@ fn reply(
         size += &format!("; {}", shown_diff::counts(diff.added, diff.removed));
     }
     let mut says = match (cx.dry_run(), created, same) {
-        (_, _, true) => format!("{shown} says this already; nothing was written."),
+        (_, _, true) => format!("{shown} already has this content; nothing was written."),
         (false, true, _) => format!("Created {shown} ({size})."),
         (false, false, _) => format!("Wrote {shown} ({size})."),
         (true, true, _) => format!("Dry run, nothing written. Would create {shown} ({size})."),

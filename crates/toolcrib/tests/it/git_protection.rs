@@ -192,7 +192,7 @@ fn moved_head_is_reported() {
     let text = commands.output("echo x >> a.txt && git commit -qam x");
     assert!(text.contains("`git reset "), "{text}");
     let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
-    assert!(text.contains("takes it back]") && !text.contains("HEAD moved"), "{text}");
+    assert!(text.contains("reverts it]") && !text.contains("HEAD moved"), "{text}");
     let text = commands.output("git commit -qam y");
     assert!(!text.contains("HEAD moved"), "{text}");
 }
@@ -216,9 +216,9 @@ fn undo_reports_unreverted_repository_changes() {
     let commands = Commands::after("");
     let text = commands.output("git clone -q . made");
     assert!(text.contains("restores these files only"), "{text}");
-    assert!(text.contains("made/.git was made, and an undo does not remove it"), "{text}");
+    assert!(text.contains("made/.git was created; an undo does not remove it"), "{text}");
     let text = commands.output("rm -rf made");
-    assert!(text.contains("made/.git was removed, and an undo does not bring it back"), "{text}");
+    assert!(text.contains("made/.git was removed; an undo does not restore it"), "{text}");
     let text = commands.output("git worktree add -q wt first");
     assert!(text.contains("wt/.git was made"), "{text}");
     let text = commands.output("echo more >> a.txt; git stash -q");

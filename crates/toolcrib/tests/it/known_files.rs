@@ -67,7 +67,7 @@ fn file_restored_by_undo_counts_as_unread() {
     let fixture = Fixture::new();
     fixture.bash("sed -i s/line/lime/ a.txt");
     fixture.call("Undo", json!({}));
-    assert_eq!(fixture.write_error(), "a.txt is there, and this session has not read it");
+    assert_eq!(fixture.write_error(), "a.txt exists, and this session has not read it");
     fixture.call("Undo", json!({"id": 2}));
     fixture.write_error();
     fixture.read(1, 100);

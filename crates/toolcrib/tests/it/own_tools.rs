@@ -236,7 +236,7 @@ fn a_tool_that_was_left_out_is_neither_listed_nor_callable() {
     let error = call(&runtime, "shell", json!({"command": "true"})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(error.message().contains("the operator left this tool out"), "{error}");
-    assert!(error.hint_text().contains("There are: Read, LS."), "{error}");
+    assert!(error.hint_text().contains("Available: Read, LS."), "{error}");
     let (_directory, builder) = workspace();
     let runtime = builder.remove_tool("Bash").register::<Count>().build().unwrap();
     let listed = names(&runtime);

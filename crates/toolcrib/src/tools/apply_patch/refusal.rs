@@ -84,81 +84,73 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, Cow<'static, str
             let mut detail = match nearest {
                 Some(nearest) => describe(nearest),
                 None if *too_large_to_compare => {
-                    "None of its lines is in the file, which is too large for a closer comparison.\n"
+                    "None of its lines is in the file. The file is too large for a closer comparison.\n"
                         .to_owned()
                 }
                 None => "No similar text was found in the file.\n".to_owned(),
             };
             if let Some(line) = with_less_context {
-                detail += &format!(
-                    "With fewer lines of context it would fit at one place only, line {line}.\n"
-                );
+                detail +=
+                    &format!("With fewer context lines it would match only at line {line}.\n");
             }
-            let says = format!("does not fit {shown}: its lines are not there");
+            let says = format!("does not match {shown}: its lines are not in the file");
             (
                 ErrorKind::NoMatch,
                 says,
                 detail,
-                format!("Look at the place with {READ} and make the hunk from it.").into(),
+                format!("{READ} the file and copy its lines into the hunk.").into(),
             )
         }
         Why::Ambiguous { lines, rung } => {
-            let but = rung.map_or(none.clone(), |rung| format!(" but for {}", rung.words()));
+            let but = rung.map_or(none.clone(), |rung| format!(" except for {}", rung.words()));
             let listed: Vec<String> = lines.iter().take(LISTED_LINES).map(u64::to_string).collect();
             let more = match lines.len().saturating_sub(LISTED_LINES) {
                 0 => none.clone(),
                 more => format!(" and {more} more"),
             };
             let says = format!(
-                "fits {shown} at {}{but}, lines {}{more}",
+                "matches {shown} at {}{but}, lines {}{more}",
                 counted(lines.len() as u64, "place"),
                 listed.join(", ")
             );
-            let hint = "Add lines of context, an @@ line to look behind, or the right line number.";
+            let hint = "Add context lines, an @@ line that precedes it, or the right line number.";
             (ErrorKind::Ambiguous, says, none, hint.into())
         }
         Why::Overlaps { line } => {
             let says = format!(
-                "fits {shown} only at line {line}, where another hunk changes the same lines"
+                "matches {shown} only at line {line}, where another hunk changes the same lines"
             );
-            (ErrorKind::Conflict, says, none, "Make one hunk of the two.".into())
+            (ErrorKind::Conflict, says, none, "Merge the two hunks.".into())
         }
         Why::NotAtEnd { elsewhere } => {
-            let elsewhere = elsewhere.map_or(none.clone(), |line| {
-                format!("The only other place where it would fit is line {line}.\n")
-            });
-            let says = format!("is said to be at the end of {shown}, and the end is another");
-            let hint = "Look at the end of the file; leave out *** End of File if it is not meant.";
+            let elsewhere = elsewhere
+                .map_or(none.clone(), |line| format!("It would match only at line {line}.\n"));
+            let says = format!("belongs at the end of {shown}, but the end differs");
+            let hint = "Copy the last lines of the file, or omit *** End of File.";
             (ErrorKind::NoMatch, says, elsewhere, hint.into())
         }
         Why::Nowhere => {
-            let says = format!("only adds lines to {shown}, and does not say where");
-            let hint =
-                "Give lines around the new ones, an @@ line to go behind, or *** End of File.";
+            let says = format!("only adds lines to {shown} and does not say where");
+            let hint = "Add context lines, an @@ line that precedes them, or *** End of File.";
             (ErrorKind::Invalid, says, none, hint.into())
         }
         Why::NoSuchPlace { named, lines } => {
             let named = truncate_line(named, MAX_CHARS);
             let has = counted(*lines, "line");
             let says = format!(
-                "only adds lines, behind {named}, which {shown} does not have (it has {has})"
+                "only adds lines, after {named}, which {shown} does not have (it has {has})"
             );
-            (
-                ErrorKind::NoMatch,
-                says,
-                none,
-                "Give lines around the new ones, as they stand.".into(),
-            )
+            (ErrorKind::NoMatch, says, none, "Add context lines, copied from the file.".into())
         }
         Why::NoIndentation { line } => {
             let says = format!(
-                "fits {shown} at line {line} but for its indentation, and it is not plain how to indent what it adds"
+                "matches {shown} at line {line} except for its indentation, and the indentation of its new lines is unclear"
             );
             (ErrorKind::NoMatch, says, none, "Copy the indentation from the file.".into())
         }
         Why::TooManyLines { lines, most } => {
             let says = format!(
-                "is not at its line in {shown}, which has {lines} lines, too many to look for it elsewhere (at most {most})"
+                "is not at its line in {shown}, and the file is too long to search ({lines} lines; the limit is {most})"
             );
             (
                 ErrorKind::TooLarge,
@@ -168,12 +160,12 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, Cow<'static, str
             )
         }
         Why::TooRepetitive => {
-            let says = format!("could not be placed: {shown} has its lines too often");
+            let says = format!("could not be placed: its lines occur too often in {shown}");
             (
                 ErrorKind::Limit,
                 says,
                 none,
-                format!("Use {EDIT}, or give hunks with lines that are rare.").into(),
+                format!("Use {EDIT}, or add unique lines to the hunks.").into(),
             )
         }
     }
@@ -187,7 +179,7 @@ fn describe(nearest: &Divergence) -> String {
     };
     let found = nearest.found.as_deref().map_or("(the file ends here)".to_owned(), show);
     format!(
-        "The nearest text begins at line {}; it differs first at line {}:\n  the patch: {}\n  the file:  {found}\n",
+        "The most similar text begins at line {}; it differs first at line {}:\n  the patch: {}\n  the file:  {found}\n",
         nearest.begins,
         nearest.line,
         show(&nearest.expected),
@@ -197,9 +189,9 @@ fn describe(nearest: &Divergence) -> String {
 /// A file that is to be changed, moved or deleted is not there.
 pub(super) fn missing(cx: &Cx<'_>, file: &File) -> Error {
     if file.was.is_some() {
-        let message = format!("{} is gone by an earlier part of the patch", file.shown);
+        let message = format!("an earlier part of the patch deletes or moves {}", file.shown);
         return Error::new(ErrorKind::NotFound, message)
-            .hint("Put what changes it before what deletes or moves it.");
+            .hint("Change it before the part that deletes or moves it.");
     }
     missing_source(cx, &file.path)
 }
@@ -216,20 +208,18 @@ pub(super) fn missing_source(cx: &Cx<'_>, path: &Path) -> Error {
 /// A new file would replace one that is there.
 pub(super) fn in_the_way(file: &File) -> Error {
     let there = match &file.was {
-        Some(_) => "is there already, and says something else",
-        None => "is made twice by the patch, with different contents",
+        Some(_) => "already exists with other content",
+        None => "is added twice by the patch, with different contents",
     };
     Error::new(ErrorKind::Conflict, format!("{} {there}", file.shown))
-        .hint("Make it an update of that file, or delete it in an earlier part of the patch.")
+        .hint("Update that file instead, or delete it in an earlier part of the patch.")
 }
 
 /// A deletion whose lines are not all that the file says.
 pub(super) fn more_to_delete(file: &File, rest: &[u8]) -> Error {
     let more = counted(TextProperties::of(rest).lines(), "line");
-    let message =
-        format!("the patch deletes {}, which has {more} more than the patch has", file.shown);
-    Error::new(ErrorKind::Conflict, message)
-        .hint("Look at the file; if all of it is to go, use *** Delete File.")
+    let message = format!("the patch deletes {}, which has {more} more than the patch", file.shown);
+    Error::new(ErrorKind::Conflict, message).hint("To delete the whole file, use *** Delete File.")
 }
 
 /// What a link names would be deleted or moved, and the link would stay.
@@ -237,17 +227,17 @@ pub(super) fn require_no_link(cx: &Cx<'_>, file: &File, done: &str) -> Result<()
     match cx.followed_link(&file.path)? {
         None => Ok(()),
         Some(link) => {
-            let message = format!("{link} leads through a link, and is not {done} by that name");
+            let message =
+                format!("{link} leads through a symlink and cannot be {done} by that path");
             Err(Error::new(ErrorKind::Unsupported, message)
-                .hint("Name the file itself; links are not patched."))
+                .hint("Give the path of the file itself."))
         }
     }
 }
 
 /// More than is held in memory.
 pub(super) fn too_much(bytes: u64, most: u64) -> Error {
-    let message =
-        format!("the patch makes files of {bytes} bytes together; at most {most} are made at once");
+    let message = format!("the patched files have {bytes} bytes in total; the limit is {most}");
     Error::new(ErrorKind::TooLarge, message).hint("Apply it in parts.")
 }
 

@@ -21,7 +21,8 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
     let modified = plan.files.iter().filter(|file| file.is_changed()).count();
     let mut says = summary(cx, plan, modified);
     let link = |file: &File| cx.followed_link(&file.path).ok().flatten();
-    let links = plan.files.iter().filter_map(link).map(|link| format!("Through the link {link}."));
+    let links =
+        plan.files.iter().filter_map(link).map(|link| format!("Through the symlink {link}."));
     let of_parts = plan.parts.iter().flat_map(|part| remarks(plan, part));
     let remarks: Vec<String> = of_parts.chain(links).collect();
     let left_out = remarks.len().saturating_sub(MAX_REMARKS);
@@ -29,7 +30,7 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
         says += &format!("\n{remark}");
     }
     if left_out > 0 {
-        says += &format!("\n[{left_out} more remarks]");
+        says += &format!("\n[{left_out} more notes]");
     }
     let files: Vec<Value> = plan.parts.iter().map(|part| facts(plan, part)).collect();
     let reply = Reply::new(says)
@@ -47,7 +48,7 @@ fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
     let distinct: HashSet<usize> = plan.parts.iter().map(|part| part.file).collect();
     let files = counted(distinct.len() as u64, "file");
     let did = match (modified, cx.dry_run()) {
-        (0, _) => "The patch was applied before; nothing was written".to_owned(),
+        (0, _) => "The patch is already applied; nothing was written".to_owned(),
         (_, false) => format!("Applied the patch to {files}"),
         (_, true) => format!("Dry run, nothing written. Would apply the patch to {files}"),
     };
@@ -79,7 +80,7 @@ fn line(plan: &Plan, part: &Part) -> String {
     }
     match file.changed_mode() {
         Some(NewMode::Executable(true)) => notes.push("executable".to_owned()),
-        Some(NewMode::Executable(false)) => notes.push("not executable any more".to_owned()),
+        Some(NewMode::Executable(false)) => notes.push("no longer executable".to_owned()),
         _ => {}
     }
     if part.already {
@@ -97,7 +98,7 @@ fn line(plan: &Plan, part: &Part) -> String {
 }
 
 fn as_left(plan: &Plan, file: usize) -> String {
-    format!("\n  {} is as the patch leaves it", plan.files.get(file).shown)
+    format!("\n  {} already has these changes", plan.files.get(file).shown)
 }
 
 /// What was not as the patch says, hunk by hunk.
@@ -106,7 +107,7 @@ fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
     let remark = |(number, fate): (usize, &HunkFate)| {
         let mut words = Vec::new();
         if fate.already && !part.already {
-            words.push("had been applied before".to_owned());
+            words.push("was already applied".to_owned());
         }
         // What was applied before stands where the whole patch has put it.
         if fate.offset != 0 && !fate.already {
@@ -115,7 +116,7 @@ fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
             words.push(format!("was found {by} {way}, at line {}", fate.line));
         }
         if let Some(rung) = fate.rung {
-            words.push(format!("matched but for {}: what the file has was kept", rung.words()));
+            words.push(format!("matched except for {}: the file's version was kept", rung.words()));
         }
         (!words.is_empty()).then(|| format!("Hunk {number} in {shown} {}.", words.join(", and ")))
     };

@@ -31,7 +31,7 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
             Some(part) => shown(part),
             None => format!("part {} of {count}", index + 1),
         };
-        Some(format!("{name} ended with {}", code_words(code)))
+        Some(format!("{name} exited with {}", code_words(code)))
     });
     let failed: Vec<String> = failed.collect();
     (!failed.is_empty()).then(|| format!("in the pipe, {}", failed.join(", ")))
@@ -167,27 +167,27 @@ mod tests {
     #[test]
     fn a_part_that_failed_is_named() {
         for (script, codes, last, expected) in [
-            ("pytest | tail", [1, 0], "tail", "in the pipe, pytest ended with 1"),
+            ("pytest | tail", [1, 0], "tail", "in the pipe, pytest exited with 1"),
             (
                 "cd a && CI=1 pytest -q x 2>&1 | tail -3",
                 [2, 0],
                 "tail -3",
-                "in the pipe, pytest -q x ended with 2",
+                "in the pipe, pytest -q x exited with 2",
             ),
             (
                 "(make; true) |& tee 'a|b'",
                 [1, 0],
                 "tee 'a|b'",
-                "in the pipe, (make; true) ended with 1",
+                "in the pipe, (make; true) exited with 1",
             ),
-            ("a |\n b", [137, 0], "b", "in the pipe, a ended with 137 (128 + SIGKILL)"),
-            ("if x; then a | b; fi", [1, 0], "b", "in the pipe, a ended with 1"),
-            ("echo \"x|y\" >| f; a | b", [1, 0], "b", "in the pipe, a ended with 1"),
+            ("a |\n b", [137, 0], "b", "in the pipe, a exited with 137 (128 + SIGKILL)"),
+            ("if x; then a | b; fi", [1, 0], "b", "in the pipe, a exited with 1"),
+            ("echo \"x|y\" >| f; a | b", [1, 0], "b", "in the pipe, a exited with 1"),
         ] {
             assert_eq!(told(script, &codes, last).as_deref(), Some(expected), "{script}");
         }
         let three = told("a | b | c", &[1, 3, 0], "c");
-        assert_eq!(three.as_deref(), Some("in the pipe, a ended with 1, b ended with 3"));
+        assert_eq!(three.as_deref(), Some("in the pipe, a exited with 1, b exited with 3"));
     }
 
     #[test]
@@ -200,11 +200,11 @@ mod tests {
             "x # | tail",
         ] {
             let said = told(script, &[1, 0], "tail -1 other");
-            assert_eq!(said.as_deref(), Some("in the pipe, part 1 of 2 ended with 1"), "{script}");
+            assert_eq!(said.as_deref(), Some("in the pipe, part 1 of 2 exited with 1"), "{script}");
         }
         assert_eq!(
             told("if x; then a | tail; else b | tail; fi", &[1, 0], "tail").as_deref(),
-            Some("in the pipe, part 1 of 2 ended with 1")
+            Some("in the pipe, part 1 of 2 exited with 1")
         );
     }
 

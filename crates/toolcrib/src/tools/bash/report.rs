@@ -126,10 +126,7 @@ impl Report {
         self.now.all_exited = self.started.job.wait(super::DYING, |now| now.all_exited).all_exited;
         let left = std::mem::take(&mut self.left);
         let names = first_of(&left, NAMED, |process| visible_name(process.name.as_bytes()));
-        self.notes.push(format!(
-            "{} that it had left running: {names}: ended with this call; {KEEPS_RUNNING}",
-            counted(left.len() as u64, "process")
-        ));
+        self.notes.push(format!("ended with this call: {names}. {KEEPS_RUNNING}"));
     }
 
     /// Says which files kept their old content because the new one can make programs run code, in a line for each
@@ -146,14 +143,13 @@ impl Report {
             let hint = for_one_command(variables).unwrap_or_default();
             let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
             self.review_notes.push(format!(
-                "{} was not changed, since this can make programs run code: {variables}{hint}",
+                "{} was not changed, because this can make programs run code: {variables}{hint}",
                 cx.show_real(path)
             ));
         }
         if let Some(first) = unknown.first() {
             self.review_notes.push(format!(
-                "not written, since programs run what it says and no commit from before this session says that: {}. \
-                 The old content stays. The user can write it outside: git checkout -- {first}",
+                "not written, because programs run its content and no commit older than this session has it: {}. The old content stays. The user can write it outside: git checkout -- {first}",
                 first_of(&unknown, NAMED, String::clone)
             ));
         }
@@ -185,8 +181,9 @@ impl Report {
             restore(&mut left.environment, given, &self.started.environment);
         }
         if !cx.shell()?.carry_environment(left.environment, self.started.with_login) {
-            self.notes
-                .push("what it exported is too much to be carried to the next command".to_owned());
+            self.notes.push(
+                "the exported variables are too large to carry over to the next command".to_owned(),
+            );
         }
         let Some(directory) = left.directory.filter(|_| with_directory) else { return Ok(()) };
         match cx.carry_directory(&directory) {
@@ -196,7 +193,7 @@ impl Report {
             }
             Ok(_) => {}
             Err(outside) => self.notes.push(format!(
-                "it ended in {outside}, outside the workspace; the next command begins in {}",
+                "it ended in {outside}, outside the workspace; the next command starts in {}",
                 self.started.directory
             )),
         }
@@ -233,7 +230,7 @@ impl Report {
         cx.shell()?.read_to(&id, self.read_to);
         self.left.clear();
         self.notes.push(format!(
-            "still running after {seconds} s, and goes on in the background as {id}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it"
+            "still running after {seconds} s, now in the background as {id}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it"
         ));
         Ok(self.reply("").with("timed_out", true))
     }
@@ -299,10 +296,10 @@ impl Report {
             let lines = counted(self.shown.lines, "line");
             self.notes.push(match self.last_call {
                 false => format!(
-                    "{lines} in all; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter has those left out"
+                    "{lines} in total; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter shows the omitted ones"
                 ),
                 true => format!(
-                    "{lines} in all; {HEAD_LINES}, {TAIL_LINES} or a file for the output shows others"
+                    "{lines} in total; use {HEAD_LINES}, {TAIL_LINES} or redirect to a file to see others"
                 ),
             });
         }
@@ -310,7 +307,7 @@ impl Report {
             let names =
                 first_of(&self.left, NAMED, |process| visible_name(process.name.as_bytes()));
             self.notes.push(format!(
-                "still running: {names}: {BASH_OUTPUT} {id} has what they write, {KILL_SHELL} {id} ends them"
+                "still running: {names}: {BASH_OUTPUT} {id} shows their output, {KILL_SHELL} {id} ends them"
             ));
         }
     }
@@ -393,7 +390,7 @@ fn show(
 pub(super) fn background(started: StartedCommand) -> Reply {
     let id = started.job.id();
     let mut text = format!(
-        "Started {id} in {}: {BASH_OUTPUT} reads what it writes and waits for it, {KILL_SHELL} ends it.\n",
+        "Started {id} in {}: {BASH_OUTPUT} reads its output and waits for it, {KILL_SHELL} ends it.\n",
         started.directory
     );
     text.extend(started.notes.iter().map(bracketed));
@@ -409,14 +406,15 @@ pub(super) fn background(started: StartedCommand) -> Reply {
 
 /// What a command line cannot keep can be kept elsewhere.
 pub(super) const KEEPS_RUNNING: &str =
-    "`toolcrib run` and `toolcrib serve` have sessions that last, and keep commands running";
+    "Use `toolcrib run` or `toolcrib serve` to keep commands running";
 
 /// How to set a variable of git for one command, if it is one.
 fn for_one_command(variables: &[String]) -> Option<String> {
     let name = variables.first()?.split(" (line ").next()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let is_variable = name.contains('.') && name.chars().all(is_name);
-    is_variable.then(|| format!(". For one command: git -c {name}=VALUE …; the user can set it"))
+    is_variable
+        .then(|| format!(". For one command, use git -c {name}=VALUE …. The user can set it"))
 }
 
 /// Gives a variable back the value that it had before the call that set it for its command alone.

@@ -61,9 +61,7 @@ impl<'a> Sieve<'a> {
             LineReason::Undecided => {
                 left.undecided += 1;
                 let line = truncate_line(&waiting[line], SHOWN_CHARS);
-                take(&format!(
-                    "[not decided: the pattern backtracks too much on this line] {line}"
-                ));
+                take(&format!("[undecided: the pattern backtracks too much on this line] {line}"));
             }
         });
         left.unseen += waiting[looked_to..].lines().count() as u64;
@@ -76,10 +74,10 @@ impl Left {
     pub(super) fn notes(self) -> impl Iterator<Item = String> {
         let Left { undecided, unseen } = self;
         let undecided = (undecided > 0).then(|| {
-            format!("not decided: {}; the pattern backtracks too much", counted(undecided, "line"))
+            format!("undecided: {}; the pattern backtracks too much", counted(undecided, "line"))
         });
-        let unseen = (unseen > 0)
-            .then(|| format!("time was over: {} were not looked at", counted(unseen, "line")));
+        let unseen =
+            (unseen > 0).then(|| format!("out of time: {} not searched", counted(unseen, "line")));
         undecided.into_iter().chain(unseen)
     }
 

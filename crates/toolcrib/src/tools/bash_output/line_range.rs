@@ -31,7 +31,7 @@ impl LineRange {
         };
         range.filter(valid).ok_or_else(|| {
             Error::invalid(format!(
-                "`lines` is {}, which names no lines",
+                "`lines` is {}, which is not a range of lines",
                 visible_name(text.as_bytes())
             ))
             .hint("Lines are counted from 1: \"7\", \"7-9\", \"7-\", or \"-9\" for the last nine.")

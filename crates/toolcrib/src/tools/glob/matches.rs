@@ -279,7 +279,7 @@ fn fits(glob: &Glob, file: &mut Candidate<'_>) -> bool {
 
 fn glob(pattern: &str) -> Result<Glob, Error> {
     Glob::new(pattern).map_err(|error| {
-        Error::invalid(format!("`pattern`: {pattern} is no pattern: {error}"))
-            .hint("`[` and `{` begin a choice; write `[[]` or `[{]` for the characters themselves.")
+        Error::invalid(format!("`pattern`: {pattern} is not a valid glob: {error}"))
+            .hint("`[` and `{` begin a choice; write `[[]` or `[{]` for the literal characters.")
     })
 }

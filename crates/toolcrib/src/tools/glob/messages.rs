@@ -63,7 +63,8 @@ fn notes(
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(instead) = &matches.instead {
-        notes.push(format!("nothing fits `{}`; these fit `{instead}`", visible(asked.pattern)));
+        notes
+            .push(format!("nothing matches `{}`; these match `{instead}`", visible(asked.pattern)));
     }
     let more = matches.total - shown;
     if more > 0 {
@@ -73,7 +74,7 @@ fn notes(
             _ => String::new(),
         };
         notes.push(format!(
-            "{at_least}{} more, older: {how}a narrower pattern or path shows more",
+            "{at_least}{} more, older: use {how}a narrower pattern or path",
             counted(more as u64, "file")
         ));
     }
@@ -90,7 +91,7 @@ fn zero(asked: &Asked<'_>, matches: &Matches) -> String {
         None if matches.looked_at == 0 => format!("No file matches `{pattern}`.\n"),
         None => {
             let all = counted(matches.looked_at as u64, "file");
-            format!("No file matches `{pattern}`; {all} looked at.\n")
+            format!("No file matches `{pattern}`; {all} checked.\n")
         }
     }
 }
@@ -100,19 +101,19 @@ fn zero_notes(matches: &Matches, left_out: &LeftOut<'_>) -> Vec<String> {
     notes.extend(hidden_note(matches));
     if let Some(ignored) = left_out.ignored() {
         notes.push(match &matches.among_ignored {
-            Among::Unknown => format!("{ignored} left out; ignored: true looks there too"),
-            Among::Nothing => format!("{ignored} left out; nothing there matches either"),
+            Among::Unknown => format!("{ignored} skipped; ignored: true searches them"),
+            Among::Nothing => format!("{ignored} skipped; nothing in them matches either"),
             Among::Some(1, first) => {
-                format!("{ignored} left out; ignored: true finds {first}")
+                format!("{ignored} skipped; ignored: true finds {first}")
             }
             Among::Some(all, first) => {
-                format!("{ignored} left out; ignored: true finds {first} and {} more", all - 1)
+                format!("{ignored} skipped; ignored: true finds {first} and {} more", all - 1)
             }
         });
     }
     if let Some(directory) = matches.directories.first() {
         notes.push(match directory.as_str() {
-            "." => "it names a directory; **/* finds the files in it".to_owned(),
+            "." => "it is a directory; **/* finds the files in it".to_owned(),
             name => {
                 format!("{name} is a directory; {name}/** finds the files in it, {LS} lists it")
             }
@@ -135,7 +136,7 @@ fn hidden_note(matches: &Matches) -> Option<String> {
 
 fn unfinished(matches: &Matches) -> Option<String> {
     (!matches.complete).then(|| {
-        "time was over before all directories were looked at: give a narrower path or a pattern that begins with a directory".to_owned()
+        "out of time before all directories were searched: use a narrower path, or a pattern that begins with a directory".to_owned()
     })
 }
 

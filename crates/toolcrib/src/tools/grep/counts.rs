@@ -51,7 +51,7 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         false if files == 1 => String::new(),
         false => format!("[{at_least}{matches} in {all}]\n"),
         true => format!(
-            "[{at_least}{matches} in {all}; files {}-{next} are here, for more, offset: {next}]\n",
+            "[{at_least}{matches} in {all}; files {}-{next} shown; for more, offset: {next}]\n",
             asked.offset + 1
         ),
     };

@@ -70,7 +70,7 @@ fn skipped(search: &Search<'_>, looked: &Searched) -> Vec<String> {
     let mut notes = Vec::new();
     let skipped = &looked.skipped;
     if search.files.is_empty() && search.unchosen.hidden == 0 && !search.asked.filter.wants_all() {
-        notes.push(format!("no file fits glob and type; {GLOB} shows which files there are"));
+        notes.push(format!("no file matches glob and type; {GLOB} lists files"));
     }
     if skipped.binary > 0 {
         notes.push(format!("{} skipped: not text", counted(skipped.binary, "file")));
@@ -79,13 +79,15 @@ fn skipped(search: &Search<'_>, looked: &Searched) -> Vec<String> {
         let names = search.left_out().names(&skipped.large_names, skipped.large);
         let files = counted(skipped.large, "file");
         notes.push(match search.asked.ground.is_file() {
-            true => format!("{names} is too large for matches over several lines: without multiline it is searched"),
-            false => format!("{files} skipped as too large ({names}): as path it is searched"),
+            true => format!("{names} is too large for multiline; search it without multiline"),
+            false => {
+                format!("{files} skipped as too large ({names}); give one as path to search it")
+            }
         });
     }
     if search.unchosen.hidden > 0 {
         notes.push(format!(
-            "{} left out; searched with hidden: true",
+            "{} skipped; use hidden: true",
             counted(search.unchosen.hidden, "hidden file")
         ));
     }
@@ -110,39 +112,37 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
         let meant = asked.text.replace("\\|", "|");
         let found = again(&meant, false, asked.ignore_case, multiline)
             .map_or(String::new(), |first| format!("; {meant} is in {first}"));
-        notes.push(format!(
-            "in this syntax | alone means \"or\", and \\| is the character itself{found}"
-        ));
+        notes.push(format!("in this syntax | means \"or\" and \\| is a literal |{found}"));
     }
     if let Some(ignored) = search.left_out().ignored() {
         let walk = asked.walk(true, &[], &stop);
         let listing = walk_ignored(&walk, &search.listing);
         let (first, looked) = look_for(search, &asked.pattern, Some(&listing), &stop);
         notes.push(match first {
-            Some(first) => format!("{ignored} left out; ignored: true finds it in {first}"),
+            Some(first) => format!("{ignored} skipped; ignored: true finds it in {first}"),
             None if listing.complete && !stop.is_over() && looked.complete => {
-                format!("{ignored} left out; {}", not_there_either(search, &looked))
+                format!("{ignored} skipped; {}", not_there_either(search, &looked))
             }
-            None => format!("{ignored} left out; ignored: true searches them"),
+            None => format!("{ignored} skipped; ignored: true searches them"),
         });
     }
     if !is_text
         && regex_syntax_in(&asked.text)
         && let Some(first) = again(&asked.text, true, asked.ignore_case, multiline)
     {
-        notes.push(format!("as plain text it is in {first}: literal: true finds it"));
+        notes.push(format!("as plain text it is in {first}; use literal: true"));
     }
     if !is_text
         && !multiline
         && [".*", ".+", "\\s", "[^"].iter().any(|crossing| asked.text.contains(crossing))
         && let Some(first) = again(&asked.text, false, asked.ignore_case, true)
     {
-        notes.push(format!("over several lines it is in {first}: multiline: true finds it"));
+        notes.push(format!("across lines it is in {first}; use multiline: true"));
     }
     if !asked.ignore_case
         && let Some(first) = again(&asked.text, asked.literal, true, multiline)
     {
-        notes.push(format!("in another case it is in {first}: \"-i\": true finds it"));
+        notes.push(format!("in another case it is in {first}; use \"-i\": true"));
     }
     notes
 }
@@ -166,7 +166,7 @@ fn not_there_either(search: &Search<'_>, looked: &Searched) -> String {
         unsearched.push(counted(looked.undecided, "undecided line"));
     }
     match (unsearched.is_empty(), looked.searched) {
-        (true, _) => "it is not there either".to_owned(),
+        (true, _) => "no match in them either".to_owned(),
         (false, 0) => format!("not searched either: {}", unsearched.join(", ")),
         (false, files) => {
             let files = counted(files, "file");

@@ -84,9 +84,8 @@ impl Grep {
         let cancelled = || cancel.is_cancelled();
         let stop = Deadline::new(cx.search_deadline(), &cancelled);
         Pattern::new(wanted, processes, &stop).map_err(|error| {
-            Error::new(ErrorKind::Limit, format!("`pattern`: {error}")).hint(
-                "Repeat less, or look for a part of it: what comes near is easily told apart by reading.",
-            )
+            Error::new(ErrorKind::Limit, format!("`pattern`: {error}"))
+                .hint("Use fewer repetitions, or search for a part of it.")
         })
     }
 
@@ -97,8 +96,8 @@ impl Grep {
             FilterError::Type => unknown_type(file_type.as_deref().unwrap_or_default()),
             FilterError::Glob(glob, error) => {
                 let glob = visible_name(glob.as_bytes());
-                Error::invalid(format!("`glob`: {glob} is no pattern: {error}"))
-                    .hint("Such as \"*.ts\", \"src/**/*.{c,h}\" or \"*.rs, !*_test.rs\".")
+                Error::invalid(format!("`glob`: {glob} is not a valid glob: {error}"))
+                    .hint("Use one such as \"*.ts\", \"src/**/*.{c,h}\" or \"*.rs, !*_test.rs\".")
             }
         })
     }
@@ -110,7 +109,7 @@ fn unknown_type(name: &str) -> Error {
     let name = visible_name(name.as_bytes());
     let hint = match like.as_slice() {
         [] => format!("Use glob instead, such as \"*.{name}\"."),
-        like => format!("There is: {}. Or use glob, such as \"*.{name}\".", like.join(", ")),
+        like => format!("Similar types: {}. Or use glob, such as \"*.{name}\".", like.join(", ")),
     };
-    Error::invalid(format!("`type`: there is no file type {name}")).hint(hint)
+    Error::invalid(format!("`type`: {name} is not a known file type")).hint(hint)
 }

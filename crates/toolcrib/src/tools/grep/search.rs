@@ -169,11 +169,11 @@ impl<'a> Search<'a> {
         unseen.extend(self.undecided(looked));
         if self.unchosen.kept_back > 0 {
             let files = counted(self.unchosen.kept_back, "file");
-            unseen.push(format!("{files} kept back by the user's rules"));
+            unseen.push(format!("{files} skipped because of the user's rules"));
         }
         if !self.listing.complete || !looked.complete {
             unseen.push(format!(
-                "time was over after {} of {}{}: give a narrower path or glob",
+                "out of time after {} of {}{}: use a narrower path or glob",
                 looked.searched,
                 counted(self.files.len() as u64, "file"),
                 if self.listing.complete { "" } else { " and more" },
@@ -201,12 +201,12 @@ impl<'a> Search<'a> {
         let from = if self.asked.pattern.multiline() { "from " } else { "" };
         let why = match self.asked.pattern.understood() {
             PatternSyntax::WithLookAround => {
-                "the pattern backtracks too much there; one without look-around never does"
+                "the pattern backtracks too much there; use one without look-around"
             }
-            _ => "longer than a line may be that is searched",
+            _ => "the line is too long to search",
         };
         Some(format!(
-            "not decided: {from}{} in {} ({}); {why}",
+            "undecided: {from}{} in {} ({}); {why}",
             counted(looked.undecided, "line"),
             counted(looked.undecided_files, "file"),
             named.join(", "),

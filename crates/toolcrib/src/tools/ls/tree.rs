@@ -91,10 +91,10 @@ impl Tree {
             (
                 hidden,
                 format!(
-                    "{at_least}{hidden} more {entries}: list a directory of it, or set limit over {limit}"
+                    "{at_least}{hidden} more {entries}: list a subdirectory, or set limit over {limit}"
                 ),
             ),
-            (self.deeper, format!("… goes deeper: depth {} shows more", depth + 1)),
+            (self.deeper, format!("… is deeper: depth {} shows more", depth + 1)),
             (self.unreadable, format!("{} could not be read", self.unreadable)),
             (self.ignored, format!("{} ignored", self.ignored)),
         ];
@@ -123,7 +123,7 @@ impl Tree {
             let opened = (*kind == EntryKind::Directory).then(|| directory.child(name));
             let hidden =
                 cx.hidden_reason(&directory.path().join(name)).map(|reason| match reason {
-                    Reason::Own => "this program's own, not shown",
+                    Reason::Own => "Toolcrib's own, not shown",
                     Reason::Secret(_) => "hidden: keys, tokens or history",
                     Reason::System(_) => "not open to file tools",
                 });
@@ -208,7 +208,7 @@ impl Tree {
                 self.line(&format!("{indent}{shown} → {target}"), entry);
             }
             EntryKind::Special => {
-                self.line(&format!("{indent}{shown} (no regular file)"), entry(path, "special"));
+                self.line(&format!("{indent}{shown} (not a regular file)"), entry(path, "special"));
             }
             _ => {
                 let size = directory.size(name).unwrap_or(0);

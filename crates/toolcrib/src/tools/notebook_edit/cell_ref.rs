@@ -124,9 +124,12 @@ fn none_fits(notebook: &Notebook<'_>, message: String) -> Error {
     if cells.len() > LISTED_CELLS {
         list += &format!("  and {} more; {READ} shows them\n", cells.len() - LISTED_CELLS);
     }
-    let hint = match cells.is_empty() {
-        true => "Nothing was done. It has no cell; insert one without naming a cell.",
-        false => "Nothing was done. Name one of these.",
+    let hint = if cells.is_empty() {
+        format!(
+            "Nothing was done. It has no cells; omit {CELL_ID} and {CELL_NUMBER} to insert one."
+        )
+    } else {
+        "Nothing was done. Give one of these.".to_owned()
     };
     Error::new(ErrorKind::NoMatch, message).detail(list).hint(hint).with("total_cells", cells.len())
 }

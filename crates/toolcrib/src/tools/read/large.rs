@@ -27,7 +27,10 @@ pub(super) fn read(
     let sample = file.head(SAMPLE_BYTES)?;
     let (survey, encoding) = kind(&sample).ok_or_else(|| binary(cx, file))?;
     header.extend(notes(&survey, encoding));
-    header.push(format!("{} bytes, judged by the first of them", file.size()));
+    header.push(format!(
+        "{} bytes; encoding and line endings are those of the beginning",
+        file.size()
+    ));
     let text = Large { cx, file, encoding, terminator: survey.terminator(), limit: part.limit };
     if part.offset < 0 {
         text.page_before_end(part.offset.unsigned_abs(), header)
@@ -160,9 +163,9 @@ impl Large<'_> {
 
 fn too_far(file: &OpenFile, lines: u64) -> Error {
     let message = format!(
-        "{} has lines too long to go back so far: there are {lines} in its last part",
+        "{} has very long lines: only the last {lines} can be counted from the end",
         file.shown()
     );
     Error::new(ErrorKind::TooLarge, message)
-        .hint(format!("Use an offset of -{} or nearer to the end.", lines.max(1)))
+        .hint(format!("Use an offset from -{} to -1.", lines.max(1)))
 }

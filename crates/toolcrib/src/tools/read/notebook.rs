@@ -28,12 +28,14 @@ pub(super) fn read(
 ) -> Result<Result<Reply, String>, Error> {
     if file.size() > cx.limits().notebook_bytes {
         let most = cx.limits().notebook_bytes;
-        return Ok(Err(format!("shown as text: a notebook is read as one up to {most} bytes")));
+        return Ok(Err(format!("shown as text: notebooks are parsed up to {most} bytes")));
     }
     let bytes = Content::from(file.read_all(cx.limits().notebook_bytes)?);
     let notebook = match Notebook::parse(&bytes) {
         Ok(notebook) => notebook,
-        Err(error) => return Ok(Err(format!("shown as text, it is no notebook: {error}"))),
+        Err(error) => {
+            return Ok(Err(format!("shown as text, because it is not a notebook: {error}")));
+        }
     };
     let total = notebook.cells().len() as u64;
     let first = match part.offset {

@@ -108,7 +108,7 @@ pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> 
     }
     match survey.endings() {
         Endings::CrLf => notes.push("CRLF line endings".to_owned()),
-        Endings::Cr => notes.push("lines end in CR alone".to_owned()),
+        Endings::Cr => notes.push("CR line endings".to_owned()),
         Endings::Mixed => notes
             .push(format!("mixed line endings: {} of {} are CRLF", survey.crlf, survey.line_feeds)),
         Endings::Lf | Endings::None => {}

@@ -23,7 +23,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<
     };
     let _place = acquire_decoder(cx)?;
     let bytes = file.read_all(cx.limits().pdf_bytes).map_err(|error| {
-        error.hint("PDFs of this size are not read. Split it, and read a part.")
+        error.hint("PDFs of this size are not supported. Split it and read a part.")
     })?;
     let chars = cx.limits().reply_chars.saturating_sub(FOOTER_CHARS);
     let text =
@@ -35,7 +35,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<
             counted(text.page_count.into(), "page")
         );
         return Err(Error::invalid(message)
-            .hint("Ask for pages that are there.")
+            .hint(format!("Use pages from 1 to {}.", text.page_count))
             .with("total_pages", text.page_count));
     }
     Ok(reply(file, &text, first, last))
@@ -63,7 +63,7 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
         // The page that was cut is asked for again, with the room of a whole reply.
         let next = if read_to > first { read_to } else { read_to + 1 };
         says += &format!(
-            "[cut in page {read_to}: a reply is full; for more, pages: \"{next}-{}\"]\n",
+            "[cut in page {read_to}: the reply is full; for more, pages: \"{next}-{}\"]\n",
             last.min(total).max(next)
         );
     } else if read_to < total {
@@ -84,20 +84,20 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
 fn show(page: &PdfPage) -> String {
     let PdfPage { number, text } = page;
     match text.trim().is_empty() {
-        true => format!("--- page {number}: no text on it ---\n"),
+        true => format!("--- page {number}: no text ---\n"),
         false => format!("--- page {number} ---\n{}\n", visible(text.as_bytes())),
     }
 }
 
 fn no_range(pages: &str) -> Error {
-    Error::invalid(format!("`pages`: {pages:?} names no pages"))
-        .hint("Say \"3\" for one page, \"3-7\" for several, \"3-\" for all from there on.")
+    Error::invalid(format!("`pages`: {pages:?} is not a range of pages"))
+        .hint("Use \"3\" for one page, \"3-7\" for several, \"3-\" for page 3 and all after it.")
 }
 
 fn unreadable(file: &OpenFile, error: &PdfError) -> Error {
     let hint = match error {
-        PdfError::Encrypted => "There is no way to give a password here; make a copy without one.",
-        PdfError::NotPdf | PdfError::Broken { .. } => "It is damaged, or not what it says.",
+        PdfError::Encrypted => "Passwords are not supported. Make a copy without one.",
+        PdfError::NotPdf | PdfError::Broken { .. } => "It is damaged, or it is not a PDF.",
     };
     Error::new(ErrorKind::Unsupported, format!("{}: {error}", file.shown())).hint(hint)
 }

@@ -13,7 +13,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Rep
     let limits = cx.limits();
     let _place = acquire_decoder(cx)?;
     let bytes = file.read_all(limits.picture_bytes).map_err(|error| {
-        error.hint("Pictures of this size are not read. Make a smaller copy and read that.")
+        error.hint("Images of this size are not supported. Make a smaller copy and read that.")
     })?;
     let fit = ImageLimits {
         side: limits.picture_side,
@@ -25,7 +25,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Rep
     let (width, height) = shown.original;
     let mut says = format!("{}: {media_type}, {width}x{height}", file.shown());
     if shown.turned {
-        says += ", turned upright";
+        says += ", rotated upright";
     }
     let is_remade = shown.remade.is_some();
     if is_remade {
@@ -55,9 +55,8 @@ fn broken(cx: &Cx<'_>, file: &OpenFile, media_type: &str, error: ImageError) -> 
         ImageError::TooLarge(width, height) => {
             let pixels = u64::from(width) * u64::from(height);
             let most = cx.limits().picture_pixels;
-            let message = format!(
-                "{shown} is {width}x{height}: {pixels} pixels, more than the {most} that are decoded"
-            );
+            let message =
+                format!("{shown} is {width}x{height}: {pixels} pixels; the limit is {most}");
             Error::new(ErrorKind::TooLarge, message).hint(
                 "Make a smaller copy with a command (convert, magick, ffmpeg, sips) and read that.",
             )
@@ -65,11 +64,11 @@ fn broken(cx: &Cx<'_>, file: &OpenFile, media_type: &str, error: ImageError) -> 
         ImageError::Unknown | ImageError::Broken(_) => {
             let why = match error {
                 ImageError::Broken(why) => why,
-                _ => "nothing in it is a picture".to_owned(),
+                _ => "it contains no image".to_owned(),
             };
-            let message = format!("{shown} begins as {media_type}, but cannot be decoded: {why}");
+            let message = format!("{shown} looks like {media_type}, but cannot be decoded: {why}");
             Error::new(ErrorKind::Unsupported, message)
-                .hint("The file is damaged or not what it says. Its bytes are not shown.")
+                .hint("The file is damaged or has another format. Its bytes are not shown.")
         }
     }
 }

@@ -36,19 +36,22 @@ impl Matched {
 
     /// What to tell of it, if anything.
     pub(crate) fn note(self) -> Option<String> {
-        let kept = "what the file has was kept, and new text follows it";
-        let numbers = "the line numbers in it, which were left out";
+        let kept = "the file's version was kept, and the new text was adapted";
+        let numbers = "the line numbers in it, which were removed";
         Some(match self {
             Matched::Exactly => return None,
             Matched::ShownBytes => format!(
-                "`{OLD_STRING}` matched with each \\xNN as the byte that it shows; those in `{NEW_STRING}` became bytes too."
+                "`{OLD_STRING}` matched with each \\xNN read as a byte. `{NEW_STRING}` was read in the same way."
             ),
             Matched::But(rung) => {
-                format!("`{OLD_STRING}` matched but for {}: {kept}.", rung.words())
+                format!("`{OLD_STRING}` matched except for {}: {kept}.", rung.words())
             }
-            Matched::Numbered(None) => format!("`{OLD_STRING}` matched but for {numbers}."),
+            Matched::Numbered(None) => format!("`{OLD_STRING}` matched except for {numbers}."),
             Matched::Numbered(Some(rung)) => {
-                format!("`{OLD_STRING}` matched but for {numbers}, and {}: {kept}.", rung.words())
+                format!(
+                    "`{OLD_STRING}` matched except for {numbers}, and {}: {kept}.",
+                    rung.words()
+                )
             }
         })
     }
@@ -146,6 +149,6 @@ fn in_several(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) 
     let but = places.first().map_or("", |place| place.rung().words());
     let total = lines.len();
     let at_least = if total == MAX_EQUIVALENTS { "at least " } else { "" };
-    several(format!("`{OLD_STRING}` is not in {shown} letter for letter; but for {but} it is, {at_least}{total} times"), &lines)
-        .hint(format!("Nothing was done. Copy the text as it stands, with lines around it so that one place fits; {NEAR_LINE} and {REPLACE_ALL} hold for exact text only."))
+    several(format!("`{OLD_STRING}` has no exact match in {shown}; except for {but} it matches {at_least}{total} times"), &lines)
+        .hint(format!("Nothing was done. Copy the text exactly, with surrounding lines to make it unique; {NEAR_LINE} and {REPLACE_ALL} need an exact match."))
 }

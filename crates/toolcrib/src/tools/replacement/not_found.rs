@@ -29,9 +29,8 @@ const LEAST_CHARS: usize = 4;
 /// The error for an `old` that is nowhere in the file.
 pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     if text.is_empty() {
-        return Error::new(ErrorKind::NoMatch, format!("{shown} is empty")).hint(format!(
-            "Nothing was done. An empty {OLD_STRING} puts text into an empty file."
-        ));
+        return Error::new(ErrorKind::NoMatch, format!("{shown} is empty"))
+            .hint(format!("Nothing was done. Use an empty {OLD_STRING} to fill an empty file."));
     }
     let survey = &TextProperties::of(text);
     let likeness = nearest_block(text, old.as_bytes(), survey.terminator());
@@ -48,7 +47,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
             );
             Error::new(ErrorKind::AlreadyApplied, message)
                 .detail(nearest.map(describe).unwrap_or_default())
-                .hint("Nothing was done. If that line is the change you meant, it was made before: go on.")
+                .hint("Nothing was done. If that line is your change, it is already made: go on.")
                 .with("line", line)
         }
         applied => {
@@ -62,7 +61,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
                 Likeness::Block(nearest) => describe(nearest),
                 Likeness::Nothing => "No similar text was found in the file.".to_owned(),
                 Likeness::NoLine => {
-                    "None of its lines is in the file, which is too large for a closer comparison."
+                    "None of its lines is in the file. The file is too large for a closer comparison."
                         .to_owned()
                 }
             };
@@ -85,12 +84,12 @@ fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, Stri
     }
     let places = find_equivalents(text, terminator, &SoughtText::new(new));
     let place = places.first()?;
-    Some((line(place.range().start)?, format!(" but for {}", place.rung().words())))
+    Some((line(place.range().start)?, format!(" except for {}", place.rung().words())))
 }
 
 /// The block that is most like the text, and the first line that differs.
 fn describe(nearest: &NearestMatch<'_>) -> String {
-    let mut detail = format!("The nearest text begins at line {}:\n", nearest.first_line);
+    let mut detail = format!("The most similar text begins at line {}:\n", nearest.first_line);
     for (number, line) in
         (nearest.first_line.cast_signed()..).zip(&nearest.lines).take(MAX_BLOCK_LINES)
     {
@@ -138,27 +137,27 @@ fn hint(
         })
     };
     let hint: Cow<'_, str> = if without_line_numbers(old).is_some() {
-        format!("`{OLD_STRING}` seems to hold the line numbers that {READ} shows: leave them out, in `{NEW_STRING}` too.").into()
+        format!("`{OLD_STRING}` seems to contain the line numbers that {READ} shows: remove them, also from `{NEW_STRING}`.").into()
     } else if old.contains("\\n")
         && !find_all(text, old.replace("\\n", "\n").as_bytes(), 1).is_empty()
     {
         format!(
-            "`\\n` in `{OLD_STRING}` is a backslash and an n; with real newlines it would be there."
+            "`\\n` in `{OLD_STRING}` is a backslash and an n; with real newlines it would match."
         )
         .into()
     } else if wanted.iter().any(|line| is_elision(line)) {
-        format!("`{OLD_STRING}` leaves lines out (`...`): give all of them, or make several edits.")
+        format!("`{OLD_STRING}` omits lines (`...`): give all of them, or make several edits.")
             .into()
     } else if survey.nuls > 2 {
-        "The file has NUL bytes; it may be UTF-16 or no text at all.".into()
+        "The file has NUL bytes; it may be UTF-16 or not text.".into()
     } else if differ(|have, want| without_blanks(have) == without_blanks(want)) {
-        "Only blanks differ (→ is a tab, · a space at the end), inside lines or not by the same in each: copy them from the file.".into()
+        "Only whitespace differs (→ is a tab, · a trailing space): copy it from the file.".into()
     } else if same_but_for_blank_lines(text, old, survey.terminator()) {
-        "Only blank lines differ: there is one too many, or one is missing.".into()
+        "Only blank lines differ: add or remove some.".into()
     } else if differ(|have, want| composed(have) == composed(want)) {
-        "The letters are the same and composed otherwise (one character, or a letter and its accent): copy them from the file.".into()
+        "Only the Unicode composition differs (one character, or a letter and its accent): copy the text from the file.".into()
     } else {
-        format!("Look at the place with {READ} and copy the text as it stands.").into()
+        format!("{READ} the file and copy the text exactly.").into()
     };
     format!("Nothing was done. {hint}")
 }

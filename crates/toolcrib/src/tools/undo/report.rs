@@ -25,8 +25,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
-        let did =
-            if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
+        let did = if cx.dry_run() { "Dry run, nothing written. Would undo" } else { "Undid" };
         let mut lines = vec![match &chosen.only {
             Some(only) => format!("{did}, only at {}", cx.show_real(only)),
             None => did.to_owned(),
@@ -45,7 +44,7 @@ impl Report {
         report.say_notes(cx, chosen, plan);
         let oldest = chosen.changes.iter().map(|change| change.id).min().unwrap_or(0);
         for damaged in log.damaged.iter().filter(|damaged| *damaged.ids.end() > oldest) {
-            report.lines.push(format!("[{damaged}; it was not taken back]"));
+            report.lines.push(format!("[{damaged}; it was not undone]"));
         }
         report
     }
@@ -60,7 +59,7 @@ impl Report {
         let total = plan.edits.len() + restored.len() + removed.len();
         if total == 0 {
             self.lines.push(
-                "The files already say what they said before; nothing was written.".to_owned(),
+                "The files already have their previous content; nothing was written.".to_owned(),
             );
         }
         let files = plan.edits.iter().map(|edit| line(cx, edit));
@@ -79,23 +78,21 @@ impl Report {
         }
         let protected: Vec<String> = plan.restored.iter().map(|path| cx.show_real(path)).collect();
         if !protected.is_empty() {
-            self.lines.push(format!(
-                "Protected files that say again what they said before: {}.",
-                named(&protected)
-            ));
+            self.lines.push(format!("Restored protected files: {}.", named(&protected)));
         }
         let left = left(plan);
         if !left.is_empty() {
-            self.lines.push(format!("Protected, and left as they are: {}.", named(&left)));
+            self.lines.push(format!("Protected, not restored: {}.", named(&left)));
         }
         let not_kept = chosen.changes.iter().flat_map(|change| change.not_kept.iter().cloned());
         let not_kept: Vec<String> = not_kept.collect();
         if !not_kept.is_empty() {
-            self.lines.push(format!("Not restored, since it was not kept: {}.", named(&not_kept)));
+            self.lines
+                .push(format!("Not restored, because it was not kept: {}.", named(&not_kept)));
         }
         if !chosen.skipped_ignored.is_empty() {
             let ids = first_of(&chosen.skipped_ignored, NAMED, u64::to_string);
-            self.lines.push(format!("[passed over, since only ignored files changed: {ids}]"));
+            self.lines.push(format!("[skipped, because only ignored files changed: {ids}]"));
         }
     }
 }

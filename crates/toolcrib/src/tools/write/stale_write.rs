@@ -12,7 +12,7 @@ const HEAD_CHARS: usize = 4_000;
 
 /// It was never read.
 pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
-    let message = format!("{shown} is there, and this session has not read it");
+    let message = format!("{shown} exists, and this session has not read it");
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
@@ -20,7 +20,7 @@ pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
 pub(super) fn partly(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
     let message = match seen.parts() {
         Some(parts) => format!("this session has read only a part of {shown}: {parts}"),
-        None => format!("this session has not read {shown} as it is now"),
+        None => format!("this session has not read the current content of {shown}"),
     };
     refuse(ErrorKind::Conflict, message, was, now)
 }
@@ -48,9 +48,9 @@ pub(super) fn other_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
 fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
     let hash = now.hash.short();
     Error::new(kind, message)
-        .detail(format!("It says now:\n{}", head(was)))
+        .detail(format!("Current content:\n{}", head(was)))
         .hint(format!(
-            "Nothing was written. To replace it all the same, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
+            "Nothing was written. To replace it anyway, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
         ))
         .with("hash", hash)
 }
@@ -58,7 +58,7 @@ fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
 fn head(text: &[u8]) -> String {
     let survey = TextProperties::of(text);
     if survey.looks_binary() {
-        return format!("[no text: {} bytes]", text.len());
+        return format!("[not text: {} bytes]", text.len());
     }
     let mut window = LineWindow::new(Window {
         terminator: survey.terminator(),

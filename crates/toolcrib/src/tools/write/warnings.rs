@@ -15,14 +15,14 @@ pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
     }
     if let Some(line) = content.lines().find(|line| stands_for_the_rest(line)) {
         warnings.push(format!(
-            "Note: a line reads as if it stood for text that is left out: {:?}. The file holds just what was given.",
+            "Note: a line looks like a placeholder for omitted text: {:?}. It was written literally.",
             line.trim()
         ));
     }
     let escaped = !content.contains('\n') && content.matches("\\n").count() > 1;
     if escaped {
         warnings.push(
-            "Note: the content has no newline but \\n as two letters; it was written so."
+            "Note: the content has no newline, but \\n as two characters. It was written literally."
                 .to_owned(),
         );
     }
