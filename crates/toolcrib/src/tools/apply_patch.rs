@@ -1,4 +1,4 @@
-//! ApplyPatch: a patch over any number of files, all of it or nothing.
+//! ApplyPatch: applies a patch to any number of files, atomically.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,6 @@ pub(crate) struct ApplyPatch {
     diff: DiffDetail,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("files_modified", "integer", "always", "Number of files that changed."),
     MetadataField::new("files", "array of object", "always", "The parts of the patch."),
@@ -140,7 +139,7 @@ impl Tool for ApplyPatch {
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {
-        // What cannot be read touches nothing; `run` says why.
+        // An invalid patch accesses nothing; `run` reports the error.
         let Ok(patch) = Patch::parse(&self.patch) else { return Vec::new() };
         let written = written(&patch).into_iter().map(Access::Write);
         let copied = patch.files.iter().filter_map(copied_from).map(Access::Read);
@@ -159,8 +158,8 @@ impl Tool for ApplyPatch {
     }
 }
 
-/// Every path that is written, once, in the order of the patch: what is made, changed, deleted or moved,
-/// and where to.
+/// Every path that is written, once, in the order of the patch: created, changed, deleted, moved, and the targets
+/// of moves.
 fn written(patch: &Patch<'_>) -> Vec<PathBuf> {
     let moved =
         |file: &'_ FilePatch<'_>| file.from.clone().filter(|_| file.action == FileAction::Move);
@@ -169,7 +168,7 @@ fn written(patch: &Patch<'_>) -> Vec<PathBuf> {
     named.flatten().map(|name| path(&name)).filter(|path| seen.insert(path.clone())).collect()
 }
 
-/// The file that is only read, to make another of it.
+/// The source of a copy, which is only read.
 fn copied_from(file: &FilePatch<'_>) -> Option<PathBuf> {
     file.from.as_deref().filter(|_| file.action == FileAction::Copy).map(path)
 }

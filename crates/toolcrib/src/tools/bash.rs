@@ -1,4 +1,4 @@
-//! Bash: a command, run and waited for.
+//! Bash: runs a command.
 
 mod exit_status;
 mod pipe;
@@ -79,21 +79,21 @@ fn default_timeout() -> u64 {
     120_000
 }
 
-/// How long a wish to cancel may go unseen.
+/// Interval between checks for cancellation.
 const GLANCE: Duration = Duration::from_millis(25);
 
-/// How often whoever waits hears of it.
+/// Interval between progress reports, and between checks for programs that wait for the keyboard.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// After the shell has ended, what others still write is waited for until it is quiet for so long, and
-/// never for longer than the second.
+/// After the shell has ended, its background processes may still write. The output is complete after this long
+/// without output, or after the second limit.
 const QUIET: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// How long a keeper may take to see that nothing is left.
+/// Time that a shim may take to report that all processes have exited.
 const MOMENT: Duration = Duration::from_millis(30);
 
-/// How long a tree that was told to end is waited for: its half second, and some for the machine.
+/// Time to wait for processes that were told to end: half a second of grace, and more on a slow machine.
 const DYING: Duration = Duration::from_secs(5);
 
 /// Output of at most this many characters is shown whole.
@@ -105,7 +105,6 @@ const EXCERPT_CHARS: usize = 12_000;
 /// Characters shown of binary output.
 const BINARY_CHARS: usize = 400;
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "status",
@@ -246,7 +245,7 @@ impl Tool for Bash {
 }
 
 impl Bash {
-    /// What is run and decided about: the variables for this command, and the command.
+    /// The script that runs and on which the policy decides: the variables for this command, and the command.
     fn script(&self) -> String {
         let variables = self
             .env
@@ -322,8 +321,8 @@ enum Waited {
     TimedOut,
 }
 
-/// Until the shell has ended and its output has come, or the time is up. A wish to cancel ends it all. A program
-/// that waits for keys is ended, and that is said.
+/// Waits until the shell has ended or the timeout is over. Cancellation ends the command. A program that waits for
+/// the keyboard is killed, and a note says so.
 fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<String>), Error> {
     let began = Instant::now();
     let mut told = began;
@@ -344,7 +343,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<Str
         }
         if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
-            // One that waited the last time as well.
+            // Only a process that also waited at the previous check.
             let waiting = job.waiting_for_keyboard();
             for process in waiting.iter().filter(|process| suspects.contains(*process)) {
                 job.end_if_waiting_for_keyboard(process);
@@ -370,8 +369,8 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The shell has ended; what it left running may hold its output for ever, and may be about to write the
-/// last of it.
+/// Waits for the last output after the shell has ended. Processes that it left running may keep the output open for
+/// ever.
 fn drain(job: &Job) -> Snapshot {
     let began = Instant::now();
     let mut now = job.snapshot();
@@ -382,6 +381,6 @@ fn drain(job: &Job) -> Snapshot {
             break;
         }
     }
-    // Whether anything is left is known a moment later; to ask the system for its processes takes longer.
+    // The shim reports a moment later whether processes are left. Asking the system for them takes longer.
     job.wait(MOMENT, |now| now.all_exited)
 }

@@ -1,4 +1,4 @@
-//! BashOutput: what a command wrote, and waiting for it.
+//! BashOutput: reads the output of a job, and waits for it.
 
 mod line_filter;
 mod line_range;
@@ -83,16 +83,15 @@ fn default_timeout() -> u64 {
     60_000
 }
 
-/// How long a wish to cancel, a line or a port may go unseen.
+/// Interval between checks for cancellation, for a line or for a port.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// How long a keeper may take to see that nothing is left.
+/// Time that a shim may take to report that all processes have exited.
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// How often whoever waits hears of it.
+/// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("bash_id", "string", "always", "Id of the job."),
     MetadataField::new(
@@ -168,7 +167,7 @@ impl Tool for BashOutput {
         };
         // Only the position in stdout is remembered.
         let remembered = if stream.is_errors { 0 } else { cx.shell()?.cursor(job.id()) };
-        // Without a cursor, a filter is for all output; what is waited for is new.
+        // Without a cursor, a filter applies to all output; a wait applies to new output.
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
         let from = if all { 0 } else { self.cursor.unwrap_or(remembered) };
@@ -197,7 +196,8 @@ impl Tool for BashOutput {
     }
 }
 
-/// The files that a job has changed, once nothing of it runs. That is known a moment after its shell has ended.
+/// The files that a job has changed, once all of its processes have exited. The shim reports that a moment after
+/// the shell has ended.
 fn changes(cx: &Cx<'_>, job: &Job, now: &Snapshot) -> Result<Changes, Error> {
     if !now.status.is_running() {
         job.wait(MOMENT, |now| now.all_exited);
@@ -205,7 +205,6 @@ fn changes(cx: &Cx<'_>, job: &Job, now: &Snapshot) -> Result<Changes, Error> {
     Changes::of_job(cx, job)
 }
 
-/// The stream that is read.
 #[derive(Clone, Copy)]
 struct ReadStream<'a> {
     log: &'a dyn OutputLog,
@@ -224,7 +223,7 @@ fn no_errors(job: &Job) -> Error {
         .hint(format!("Omit {STREAM}. {BASH} with {SEPARATE_STREAMS} stores stderr apart."))
 }
 
-/// What is waited for, and for how long.
+/// The condition to wait for.
 struct Waiting<'a> {
     wait_for: WaitFor,
     from: u64,
@@ -233,13 +232,12 @@ struct Waiting<'a> {
     timeout: Duration,
 }
 
-/// What came of waiting.
+/// The result of a wait.
 enum Waited {
-    /// It is as wanted, or nothing was.
+    /// The condition was met, or there was none.
     Done,
-    /// Ports were found.
     Ports(Vec<u16>),
-    /// It ended first.
+    /// The job ended before the condition was met.
     EndedFirst,
     TimedOut,
 }
@@ -303,7 +301,7 @@ fn wait(
     }
 }
 
-/// Whether a line that came since matches, or may. Lines that are whole are not looked at again.
+/// Whether a line since `looked_to` matches, or may match. Complete lines are not examined again.
 fn look_for(
     mut sieve: Sieve<'_>,
     log: &dyn OutputLog,
@@ -317,7 +315,7 @@ fn look_for(
     });
     sieve.finish(&mut |_| found = true);
     let (from, mut last) = log.read(end.saturating_sub(4096).max(*looked_to), 4096);
-    // More may have come since; nothing of that was looked at.
+    // Output that came since was not examined.
     last.truncate(usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX));
     if let Some(newline) = last.iter().rposition(|&byte| byte == b'\n') {
         *looked_to = from + newline as u64 + 1;
@@ -325,7 +323,7 @@ fn look_for(
     found
 }
 
-/// Which lines to show.
+/// The lines to show.
 struct OutputView<'a> {
     from: u64,
     end: u64,
@@ -375,19 +373,19 @@ impl OutputView<'_> {
     }
 }
 
-/// What is shown of an output, what to say of it, and which lines are not decided.
+/// The shown part of an output, its notes, and the undecided lines.
 struct Output {
     shown: ExcerptShown,
     notes: Vec<String>,
     left: Left,
 }
 
-/// What a reply ends with.
+/// The last lines of a reply.
 struct Ending {
     waited: Waited,
     wait_for: WaitFor,
     port: Option<u16>,
-    /// That of the sandbox, if there is one.
+    /// Network of the sandbox, if there is one.
     network: Option<Network>,
     changes: String,
 }
@@ -458,7 +456,7 @@ fn answer(
     }
 }
 
-/// The port that a filter names.
+/// Parses the port in a filter.
 fn port_number(filter: &str) -> Result<u16, Error> {
     filter.trim().parse().map_err(|_| {
         let filter = visible_name(filter.as_bytes());

@@ -1,4 +1,4 @@
-//! What is said of the files that a command changed.
+//! Notes and metadata about the files that a command changed.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::output_notes::bracketed;
 use crate::phrases::{counted, first_of};
 use crate::run_later_notes::RunLater;
 
-/// So many files of a kind are named in the text, and in the metadata.
+/// Number of files of a kind that the text names and that the metadata lists.
 const NAMED: usize = 8;
 const LISTED: usize = 200;
 
@@ -23,7 +23,7 @@ const LISTED: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     files: Vec<Changed>,
-    /// Directories without changed files in them: what happened to each, and its name.
+    /// Directories without changed files: the action and the path.
     directories: Vec<(&'static str, String)>,
     ids: Vec<u64>,
     moved_heads: Vec<String>,
@@ -84,7 +84,7 @@ struct Changed {
 }
 
 impl Changes {
-    /// What a command has changed since somebody asked last.
+    /// The changes of a command since the last call of this function.
     pub(super) fn of(cx: &Cx<'_>, trail: &CommandChanges) -> Changes {
         let NewChanges { files, made, removed, ids, moved_heads, troubles } = trail.take();
         let top = cx.session().directory();
@@ -105,13 +105,12 @@ impl Changes {
         Changes { files, directories, ids, moved_heads, troubles, later }
     }
 
-    /// The same of a job, once nothing of it is left.
+    /// The changes of a job, once all of its processes have exited.
     pub(super) fn of_job(cx: &Cx<'_>, job: &Job) -> Result<Changes, Error> {
         let trail = cx.shell()?.changes_of(job.id()).filter(|_| job.snapshot().all_exited);
         Ok(trail.map(|trail| Changes::of(cx, &trail)).unwrap_or_default())
     }
 
-    /// For the end of a reply, each a sentence.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let kinds = [
@@ -159,7 +158,7 @@ impl Changes {
         notes
     }
 
-    /// The notes as they stand at the end of a text.
+    /// The notes as lines.
     pub(super) fn text(&self) -> String {
         self.notes().iter().map(bracketed).collect()
     }
@@ -192,7 +191,7 @@ impl Changes {
         self.ids.last().map(|id| ("change", (*id).into()))
     }
 
-    /// What Undo cannot bring back, and why.
+    /// The note about files that Undo cannot restore, with reasons.
     fn lost_note(&self) -> Option<String> {
         let lost: Vec<(&Changed, &NotKept)> = self
             .files

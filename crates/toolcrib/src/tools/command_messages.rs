@@ -1,4 +1,4 @@
-//! What commands are doing and how they ended, in words: one function for each kind of sentence.
+//! Descriptions of the state of commands.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,12 +7,12 @@ use toolcrib_exec::{Exit, Job, Network, Snapshot};
 use crate::cx::job_error;
 use crate::phrases::{counted_with_verb, duration_text};
 
-/// What a job is doing: `running`, or `failed, exit code 1`.
+/// The state of a job: `running`, or `failed, exit code 1`.
 pub(super) fn state(job: &Job, now: &Snapshot) -> String {
     stated(now, "", job.processes().len())
 }
 
-/// The same with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
+/// The state of a job with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
 pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
     let lasted = duration_text(now.duration);
     let duration = match now.status.is_running() {
@@ -41,7 +41,7 @@ fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
     }
 }
 
-/// How a shell ended.
+/// Describes how a shell ended.
 pub(super) fn how(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exit code {}", code_words(code)),
@@ -57,7 +57,8 @@ pub(super) fn code_words(code: i32) -> String {
     }
 }
 
-/// The ports that a job listens on, and who can reach them. `network` is that of its sandbox, if it has one.
+/// The ports that a job listens on, and which programs can reach them. `network` is that of its sandbox, if it has
+/// one.
 pub(super) fn listens_on(ports: &[u16], network: Option<Network>) -> String {
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
     let reach = match network {
@@ -69,7 +70,7 @@ pub(super) fn listens_on(ports: &[u16], network: Option<Network>) -> String {
     format!("listens on port {}: {reach}", ports.join(", "))
 }
 
-/// A time in seconds since 1970, as metadata has it.
+/// A time in seconds since 1970.
 pub(super) fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -1,4 +1,4 @@
-//! Edit: one piece of text for another, and not a byte more.
+//! Edit: replaces text in a file, and changes no other byte.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,7 +39,6 @@ pub(crate) struct Edit {
     diff: DiffDetail,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "always", "The file."),
     MetadataField::new("created", "boolean", "always", "Whether the file is new."),
@@ -113,7 +112,7 @@ impl Edit {
             (true, true) => "Dry run, nothing written. Would create",
         };
         let detail = match DiffDetail::asked(self.diff, cx) {
-            // Where the same text is replaced everywhere, the lines say it all.
+            // If the same text is replaced everywhere, the line numbers suffice.
             DiffDetail::Short if made.count > 1 || created => DiffDetail::None,
             detail => detail,
         };
@@ -146,7 +145,7 @@ impl Edit {
         detail.show(reply, diff.text, changed.id)
     }
 
-    /// By how many lines each replacement makes the file longer.
+    /// Number of lines by which each replacement lengthens the file.
     fn line_growth(&self) -> i64 {
         let lines = |text: &str| i64::try_from(text.matches('\n').count()).unwrap_or(0);
         lines(&self.new_string) - lines(&self.old_string)

@@ -1,4 +1,4 @@
-//! Glob: files by a pattern of their paths.
+//! Glob: finds files by a pattern of their paths.
 
 mod matches;
 mod messages;
@@ -44,7 +44,6 @@ fn default_limit() -> u64 {
     100
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("pattern", "string", "always", "The pattern of the call."),
     MetadataField::new("path", "string", "always", "Directory where the search started."),
@@ -137,7 +136,7 @@ impl Tool for Glob {
 }
 
 impl Glob {
-    /// Where the pattern begins: at the path, or elsewhere if the pattern says so.
+    /// The directory that the pattern is relative to: `path`, unless the pattern is absolute or begins with `~`.
     fn base(&self) -> PathBuf {
         let path = self.path.as_deref().filter(|path| !path.is_empty());
         let split = SplitGlob::of(&self.pattern);

@@ -1,4 +1,4 @@
-//! Grep: lines by a pattern of what they say.
+//! Grep: finds lines by a pattern.
 
 mod content;
 mod counts;
@@ -104,7 +104,6 @@ enum Sort {
     Modified,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("pattern", "string", "always", "The pattern of the call."),
     MetadataField::new("offset", "integer", "always", "Results skipped."),

@@ -1,4 +1,4 @@
-//! History: what was done.
+//! History: lists changes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,7 +31,6 @@ fn default_limit() -> u64 {
     20
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("shown", "integer", "without `id`", "Number of changes in the reply."),
     MetadataField::new("total", "integer", "without `id`", "Number of changes."),
@@ -125,7 +124,7 @@ impl Tool for History {
     }
 }
 
-/// So many damaged parts of the journal are named.
+/// Number of damaged ranges to name.
 const MAX_DAMAGED: usize = 20;
 
 fn damaged_facts(damaged: &[DamagedChanges]) -> Vec<(&'static str, Value)> {

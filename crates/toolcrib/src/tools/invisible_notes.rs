@@ -1,4 +1,4 @@
-//! Invisible characters in content that a reply shows: the text stays as it is, and a note says where they are.
+//! Notes about invisible characters in the shown content. The content itself is unchanged.
 
 use serde_json::{Value, json};
 use toolcrib_text::{hidden_in, invisible_name};
@@ -7,10 +7,10 @@ use crate::metadata_field::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
-/// So many places are listed in the metadata.
+/// Number of lines that the metadata lists.
 const LISTED: usize = 20;
 
-/// Metadata of a reply that shows such content.
+/// Metadata about invisible characters.
 pub(super) const INVISIBLE: &[MetadataField] = &[
     MetadataField::new(
         "invisible_characters",
@@ -53,7 +53,7 @@ pub(super) struct Hidden {
 }
 
 impl Hidden {
-    /// Looks at a line; `place` is how the reply names it.
+    /// Examines a line; `place` is its name in the reply.
     pub(super) fn look_at(&mut self, line: &str, place: impl FnOnce() -> String) {
         let mut found = hidden_in(line).map(|(_, c)| c);
         let Some(first) = found.next() else { return };
@@ -65,7 +65,7 @@ impl Hidden {
         self.count += 1 + found.count() as u64;
     }
 
-    /// Looks at all lines of a text whose lines the reply does not number.
+    /// Examines a text whose lines are not numbered in the reply.
     pub(super) fn of_text(text: &str) -> Hidden {
         let mut hidden = Hidden::default();
         for line in text.lines() {
@@ -74,7 +74,7 @@ impl Hidden {
         hidden
     }
 
-    /// The note as a line of its own; empty, if nothing hides.
+    /// The note as a line. Empty if there are no invisible characters.
     pub(super) fn note(&self) -> String {
         let Some((place, c)) = &self.first else { return String::new() };
         let name = invisible_name(*c).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Hidden {
         format!("[{place}: {} {name}{more}]\n", code_point(*c))
     }
 
-    /// Adds what programs should know of it.
+    /// Adds the metadata.
     pub(super) fn facts(self, reply: Reply) -> Reply {
         match self.count {
             0 => reply,

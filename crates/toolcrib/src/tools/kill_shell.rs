@@ -1,4 +1,4 @@
-//! KillShell: the end of a command, and of all that it started.
+//! KillShell: ends a command and its child processes.
 
 use std::time::Duration;
 
@@ -28,13 +28,12 @@ pub(crate) struct KillShell {
     shell_id: String,
 }
 
-/// The two seconds of grace, and some for the machine.
+/// Two seconds of grace, and more on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Lines shown of its last output.
 const LAST_LINES: usize = 20;
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "status",

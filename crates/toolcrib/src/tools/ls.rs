@@ -1,4 +1,4 @@
-//! LS: what is in a directory.
+//! LS: lists a directory.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -47,7 +47,6 @@ impl Ls {
     }
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("path", "string", "always", "The directory."),
     MetadataField::new("count", "integer", "always", "Number of entries listed."),

@@ -1,4 +1,4 @@
-//! MultiEdit: several replacements at once, all of them or none.
+//! MultiEdit: applies several replacements atomically.
 
 use std::path::Path;
 
@@ -63,7 +63,6 @@ struct OneFile {
     edits: Vec<OneEdit>,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "one file", "The file."),
     MetadataField::new("total_replacements", "integer", "always", "Replacements in all files."),
@@ -141,7 +140,7 @@ impl Tool for MultiEdit {
 }
 
 impl MultiEdit {
-    /// The files with their replacements, by whichever of the two forms they were given.
+    /// The files with their edits, from either form of the arguments.
     fn files(self) -> Result<Vec<OneFile>, Error> {
         match (self.file_path, self.edits, self.files) {
             (Some(file_path), Some(edits), None) => Ok(vec![OneFile { file_path, edits }]),
@@ -155,7 +154,7 @@ impl MultiEdit {
 }
 
 impl OneFile {
-    /// What the file says after all of its replacements, and what each of them made.
+    /// Applies all edits of a file. Returns the new content and the result of each edit.
     fn apply(
         &self,
         cx: &Cx<'_>,
@@ -190,7 +189,7 @@ impl OneFile {
 }
 
 impl OneFile {
-    /// An error of an edit that comes behind others, with the lines of the file as it is: nothing of the call is written.
+    /// Rewrites the error of a later edit with the line numbers of the file on disk: the call writes nothing.
     fn as_on_disk(
         &self,
         cx: &Cx<'_>,
@@ -219,7 +218,7 @@ impl OneFile {
     }
 }
 
-/// How the edits of a file were matched, where that was not letter for letter.
+/// Notes about inexact matches.
 fn notes(shown: &str, made: &[Made]) -> Vec<String> {
     let numbered = (1..).zip(made);
     numbered

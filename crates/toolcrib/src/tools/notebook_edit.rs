@@ -1,4 +1,4 @@
-//! NotebookEdit: one cell of a Jupyter notebook, and not a byte of the others.
+//! NotebookEdit: changes one cell of a Jupyter notebook, and no byte of the others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,6 @@ enum Where {
     End,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("notebook_path", "string", "always", "The notebook."),
     MetadataField::new("edit_mode", "string", "always", "`replace`, `insert` or `delete`."),
@@ -131,7 +130,7 @@ impl Tool for NotebookEdit {
     }
 }
 
-/// What is to be done, with all that it takes.
+/// The operation, with its arguments.
 enum Step<'a> {
     Replace(Which<'a>, &'a str, Option<CellType>),
     Insert(Option<(Which<'a>, Where)>, &'a str, CellType),
@@ -139,7 +138,7 @@ enum Step<'a> {
 }
 
 impl NotebookEdit {
-    /// What the arguments ask for, or what is missing in them.
+    /// Validates the arguments.
     fn step(&self) -> Result<Step<'_>, Error> {
         let which = Which::of(self.cell_id.as_deref(), self.cell_number);
         let mode = self.edit_mode;
@@ -174,7 +173,7 @@ impl NotebookEdit {
         }
     }
 
-    /// The cell next to which a new one goes, and on which side; nothing for the end.
+    /// The cell next to which a new one is inserted, and the side. `None` for the end.
     fn place<'a>(&self, which: Option<Which<'a>>) -> Result<Option<(Which<'a>, Where)>, Error> {
         match (which, self.position) {
             (Some(_), Some(Where::End)) => {
@@ -227,7 +226,7 @@ impl NotebookEdit {
         }
     }
 
-    /// What was done, in a sentence or two.
+    /// The text of the reply.
     fn says(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
         let cell = cell_ref::name(edited.number, &edited.cell_type, edited.id.as_deref());
         if same {
@@ -293,8 +292,7 @@ impl Mode {
     }
 }
 
-/// What the id of a new cell is made of. Not by chance: who agrees to a preview gets the id that it
-/// showed.
+/// Seed of the id of a new cell. It is deterministic, so that the real call makes the id that its preview showed.
 fn seed(was: &[u8], source: &str) -> u32 {
     let mut hasher = ContentHasher::default();
     hasher.feed(was);

@@ -1,4 +1,4 @@
-//! Read: what is in a file, in the form that says most about it.
+//! Read: reads a file in the form that fits its type.
 
 mod binary;
 mod large;
@@ -51,15 +51,13 @@ fn default_limit() -> u64 {
     2_000
 }
 
-/// Which lines are wanted.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    /// The first line, from 1; below zero it counts from the end.
+    /// The first line, from 1. Negative values count from the end.
     offset: i64,
     limit: u64,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "always", "The file."),
     MetadataField::new(
@@ -163,12 +161,12 @@ impl Tool for Read {
 }
 
 impl Read {
-    /// Lines are counted from 1; for callers that count from 0, that is the first one too.
+    /// Lines are counted from 1. Callers that count from 0 get the first line too.
     fn part(&self) -> Part {
         Part { offset: if self.offset == 0 { 1 } else { self.offset }, limit: self.limit }
     }
 
-    /// Whether the caller has what the file says, and asked to be told no more than that.
+    /// Whether the caller asked for changes only and the file is unchanged.
     fn is_unchanged(&self, cx: &Cx<'_>, file: &OpenFile) -> Result<bool, Error> {
         let Some(since) = &self.if_changed_since else { return Ok(false) };
         let seen = cx.session().seen(file.path());

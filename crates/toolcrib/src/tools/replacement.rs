@@ -1,4 +1,4 @@
-//! One piece of text for another, in the bytes of a file, and not a byte more: what Edit and MultiEdit do.
+//! Replaces text in a file and changes no other byte, for Edit and MultiEdit.
 
 mod equivalent;
 mod not_found;
@@ -21,17 +21,17 @@ use crate::metadata_field::MetadataField;
 use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 use crate::seen_files::Seen;
 
-/// Lines of occurrences that a reply names; of more, the number.
+/// Number of match lines to list.
 const LISTED_LINES: usize = 20;
 
-/// So much of a file tells what it is, and whether it is text.
+/// Bytes from which the type of a file is detected, and whether it is text.
 const HEAD_BYTES: usize = 8 << 10;
 const LOOKED_AT_BYTES: usize = 16 << 20;
 
-/// A text that is in a file more often is not replaced: to note where takes more memory than the file.
+/// Limit of matches: storing more positions would take more memory than the file.
 const MAX_PLACES: usize = 4_000_000;
 
-/// Other names that callers use for the fields of an edit.
+/// Other names of the fields of an edit.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("path", "file_path"),
     ("old_str", "old_string"),
@@ -40,36 +40,35 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("new_text", "new_string"),
 ];
 
-/// What is to be replaced by what.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replacement<'a> {
     pub(super) old: &'a str,
     pub(super) new: &'a str,
-    /// Every occurrence.
+    /// Replace every match.
     pub(super) all: bool,
-    /// Of several occurrences, the one nearest to this line.
+    /// Of several matches, replace the one nearest to this line.
     pub(super) near_line: Option<u64>,
 }
 
-/// What came of it.
+/// The result of a replacement.
 pub(super) struct Replaced {
-    /// What the file says then.
+    /// The new content.
     pub(super) now: Vec<u8>,
     pub(super) made: Made,
 }
 
-/// What was replaced, and how it was found.
+/// The number of replacements, and how the text was matched.
 #[derive(Default)]
 pub(super) struct Made {
-    /// How many occurrences; none, if the file is new.
+    /// Number of matches. Zero for a new file.
     pub(super) count: usize,
-    /// The lines of the first of them, before.
+    /// Lines of the first matches, before the replacement.
     pub(super) lines: Vec<u64>,
     pub(super) matched: Matched,
 }
 
 impl Made {
-    /// The lines at which the new text stands, in words; each replacement moves those behind it by `growth`.
+    /// The lines of the new text, in words. Each replacement moves later lines by `growth`.
     pub(super) fn places(&self, growth: i64) -> String {
         let now = |(at, line): (i64, &u64)| line.saturating_add_signed(at * growth).to_string();
         let lines: Vec<String> = (0..).zip(&self.lines).map(now).collect();
@@ -81,16 +80,16 @@ impl Made {
     }
 }
 
-/// A place in a file and what to put there.
+/// A match and its replacement.
 struct Spot {
     range: Range<usize>,
-    /// Nothing: the new text as it is, with the line endings of the place.
+    /// `None`: the new text as given, with the line endings at the match.
     new: Option<Vec<u8>>,
 }
 
 impl Replacement<'_> {
-    /// Makes the replacement in what a file says, nothing if there is none. `path` is the file as the
-    /// caller named it, `shown` as replies do.
+    /// Applies the replacement to the content of a file, which is `None` for a missing file. `path` is the path as
+    /// given, `shown` as replies show it.
     pub(super) fn apply(
         &self,
         cx: &Cx<'_>,
@@ -114,14 +113,14 @@ impl Replacement<'_> {
         let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
         let mut replaced = self.in_text(cx, &text, shown)?;
         if !encoding.is_utf8() {
-            // What was decoded is written back to the byte, so only what was replaced differs.
+            // Decoded text is encoded to the same bytes, so only the replaced text differs.
             let now = String::from_utf8_lossy(&replaced.now);
             replaced.now = encoding.encode(&now).map_err(|c| unencodable(shown, encoding, c))?;
         }
         Ok(replaced)
     }
 
-    /// Makes the replacement in UTF-8, broken bytes and all.
+    /// Applies the replacement in UTF-8, which may have invalid bytes.
     fn in_text(&self, cx: &Cx<'_>, was: &[u8], shown: &str) -> Result<Replaced, Error> {
         let endings = Endings::of(was);
         let (spots, matched) = self.find(was, endings, shown)?;
@@ -139,7 +138,7 @@ impl Replacement<'_> {
         Ok(Replaced { now, made: Made { count: spots.len(), lines, matched } })
     }
 
-    /// Where the text stands: letter for letter, or else at the lowest rung that has it once.
+    /// The matches: exact ones, or those of the first match level that has a unique one.
     fn find(
         &self,
         was: &[u8],
@@ -162,7 +161,7 @@ impl Replacement<'_> {
         }
     }
 
-    /// The places to replace, of those where the text stands.
+    /// Selects the matches to replace.
     fn choose(
         &self,
         was: &[u8],
@@ -192,8 +191,8 @@ impl Replacement<'_> {
         }
     }
 
-    /// The line at which the new text stands already around the place of the old one: the edit was made
-    /// before, and would be made upon itself.
+    /// The line of the new text, if it already surrounds the old text at this match: the edit was already made and
+    /// would be applied to its own result.
     fn made_before(&self, was: &[u8], spot: &Spot, endings: Endings) -> Option<u64> {
         if spot.new.is_some() {
             return None;
@@ -208,7 +207,7 @@ impl Replacement<'_> {
         line_numbers(was, &[stands], endings.terminator()).first().copied()
     }
 
-    /// The file with the new text at each of the spots.
+    /// The content with all replacements.
     fn splice(
         &self,
         cx: &Cx<'_>,
@@ -243,7 +242,7 @@ impl Replacement<'_> {
         Ok(now)
     }
 
-    /// An empty `old_string`: a new file, or one that is there and empty.
+    /// Handles an empty `old_string`: a new or empty file.
     fn create(&self, was: Option<&[u8]>, shown: &str) -> Result<Vec<u8>, Error> {
         if was.is_some_and(|was| !was.is_empty()) {
             return Err(Error::invalid(format!("`{OLD_STRING}` is empty, and {shown} is not"))
@@ -253,7 +252,7 @@ impl Replacement<'_> {
     }
 }
 
-/// What has changed since the session last saw the file, and who did it; told once.
+/// The note about changes since the session last saw the file, with their author. It is shown once.
 pub(super) fn changed_elsewhere(
     cx: &Cx<'_>,
     path: &Path,
@@ -269,11 +268,11 @@ pub(super) fn changed_elsewhere(
     Some(format!("The file was changed since this session last saw it{by}{at}."))
 }
 
-/// Refuses a file that is not text: replacing text in it would break it without a trace.
+/// Fails for a file that is not text: replacing text in it would silently corrupt it.
 pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Result<(), Error> {
     let kind = kind_of(&was[..was.len().min(HEAD_BYTES)]);
     let looks_binary = || TextProperties::of(&was[..was.len().min(LOOKED_AT_BYTES)]).looks_binary();
-    // Of other kinds the first bytes tell too little: two of them make no text a picture.
+    // Only these types are certain from the first bytes: two bytes do not make a text a bitmap.
     let is_document = matches!(kind, Some(Kind::Picture(_) | Kind::Pdf));
     if !is_document && (encoding.is_utf16() || !looks_binary()) {
         return Ok(());
@@ -285,14 +284,14 @@ pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Resul
     ))
 }
 
-/// A letter that the file's encoding does not have.
+/// The error for a character that the file's encoding lacks.
 pub(super) fn unencodable(shown: &str, encoding: Encoding, letter: char) -> Error {
     let message = format!("{shown} is encoded in {}, which has no {letter:?}", encoding.name());
     Error::new(ErrorKind::Unsupported, message)
         .hint("Nothing was written. Use characters that the encoding has, such as ASCII.")
 }
 
-/// A text that could not be written back to the byte.
+/// The error for a file that cannot be encoded to the same bytes.
 pub(super) fn unreadable(shown: &str, encoding: Encoding) -> Error {
     let message =
         format!("{shown} looks like {}, but not all of it can be decoded", encoding.name());
@@ -329,7 +328,7 @@ fn made_before(shown: &str, line: u64) -> Error {
         .with("line", line)
 }
 
-/// There is no file: the error that reading it gives names those that are near.
+/// The error for a missing file, with suggestions.
 pub(super) fn missing(cx: &Cx<'_>, path: &str) -> Error {
     match cx.open(path) {
         Err(error) => error,
@@ -351,7 +350,7 @@ fn too_many(shown: &str) -> Error {
         .hint("Nothing was done. Replace a longer text, or use a command such as sed.")
 }
 
-/// The error for a text that stands at several lines.
+/// The error for a text with several matches.
 fn several(message: String, lines: &[u64]) -> Error {
     let total = lines.len();
     let listed = &lines[..total.min(LISTED_LINES)];

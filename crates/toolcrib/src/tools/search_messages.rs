@@ -1,4 +1,4 @@
-//! What a search left out, in the words of Glob and Grep.
+//! Messages of Glob and Grep about files that were not searched.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use toolcrib_search::Pruned;
 use crate::cx::{Cx, SearchScope};
 use crate::phrases::counted;
 
-/// What a search over many files came past.
+/// The files that a search skipped.
 pub(super) struct LeftOut<'a> {
     pub(super) cx: &'a Cx<'a>,
     pub(super) ground: &'a SearchScope,
@@ -16,14 +16,14 @@ pub(super) struct LeftOut<'a> {
 }
 
 impl LeftOut<'_> {
-    /// What was pruned by rules, and some of its names: `3 ignored (dist/, a.log, …)`.
+    /// The number of ignored entries and some of their names: `3 ignored (dist/, a.log, …)`.
     pub(super) fn ignored(&self) -> Option<String> {
         let all = self.pruned.ignored();
         (all > 0)
             .then(|| format!("{all} ignored ({})", self.names(&self.pruned.ignored_names, all)))
     }
 
-    /// What could not be looked into, each a sentence.
+    /// Notes about directories that could not be searched.
     pub(super) fn unseen(&self) -> Vec<String> {
         let mut unseen = Vec::new();
         let Pruned { unreadable, unreadable_names, too_deep, .. } = self.pruned;
@@ -37,7 +37,7 @@ impl LeftOut<'_> {
         unseen
     }
 
-    /// The same for programs.
+    /// The same numbers as metadata.
     pub(super) fn facts(&self) -> Value {
         json!({
             "ignored_files": self.pruned.ignored_files,
@@ -47,7 +47,7 @@ impl LeftOut<'_> {
         })
     }
 
-    /// A few names, and that there are more.
+    /// The first names, and an ellipsis if there are more.
     pub(super) fn names(&self, paths: &[PathBuf], all: u64) -> String {
         const NAMED: usize = 3;
         let shown = paths.iter().take(NAMED).map(|path| self.show(path));

@@ -1,18 +1,18 @@
-//! How long a call may wait.
+//! Timeouts of calls.
 
 use std::time::Duration;
 
 use crate::names::Name;
 
-/// The longest that a call waits.
+/// The maximum in milliseconds.
 const MOST: u64 = 600_000;
 
-/// A timeout in milliseconds, not longer than the longest.
+/// The timeout, at most the maximum.
 pub(super) fn milliseconds(given: u64) -> Duration {
     Duration::from_millis(given.min(MOST))
 }
 
-/// What to say if it was too long.
+/// The note if the given timeout exceeds the maximum.
 pub(super) fn lowered_note(field: Name<'_>, given: u64) -> Option<String> {
     (given > MOST).then(|| format!("{field} was lowered to {MOST}, the maximum"))
 }

@@ -1,4 +1,4 @@
-//! Undo: taking changes back.
+//! Undo: reverts changes.
 
 mod report;
 
@@ -33,7 +33,6 @@ pub(crate) struct Undo {
     path: Option<String>,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("undone", "array of integer", "always", "Ids of the reverted changes."),
     MetadataField::new("files", "integer", "always", "Number of files that were restored."),
@@ -74,7 +73,7 @@ impl Tool for Undo {
             return Err(only_protected(&plan));
         }
         let report = Report::of(cx, &chosen, &plan, &log);
-        // What is taken back is shown to those who are to agree to it.
+        // A dry run shows the diff, because approval depends on it.
         let diffs = if cx.dry_run() { plan.edits.as_slice() } else { &[] };
         let diff: String = diffs.iter().map(|edit| diff(cx, edit)).collect();
         let files = plan.edits.len();

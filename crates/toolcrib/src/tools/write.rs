@@ -1,4 +1,4 @@
-//! Write: a whole file.
+//! Write: writes a whole file.
 
 use std::path::Path;
 
@@ -53,7 +53,6 @@ enum LineEndings {
     Cr,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "always", "The file."),
     MetadataField::new("created", "boolean", "always", "Whether the file is new."),
@@ -110,7 +109,7 @@ impl Tool for Write {
 }
 
 impl Write {
-    /// The encoding and the line endings that the caller asks for.
+    /// The requested encoding and line endings.
     fn form(&self) -> Result<Form, Error> {
         let encoding = self.encoding.as_deref().map(|name| {
             Encoding::named(name).ok_or_else(|| {
@@ -136,8 +135,8 @@ impl Write {
         form.of_new_file(&self.content, shown)
     }
 
-    /// A file may be replaced by a session that was shown all of it as it is, or wrote it, or by a call that
-    /// carries its hash.
+    /// A session may overwrite a file if it has read or written all of its current content, or if the call has its
+    /// hash.
     fn require_seen(
         &self,
         cx: &Cx<'_>,
@@ -199,7 +198,7 @@ fn reply(
         .with("removed_lines", diff.removed)
         .with("hash", now.hash().short())
         .with_all(changed.facts());
-    // The caller has just sent what the file says now.
+    // The caller knows the new content.
     let detail = if detail == DiffDetail::Short { DiffDetail::None } else { detail };
     detail.show(reply, diff.text, changed.id)
 }

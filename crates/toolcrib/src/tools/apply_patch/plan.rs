@@ -1,9 +1,8 @@
-//! What a patch makes of its files, part by part and before anything is written.
+//! Computes the result of a patch before anything is written.
 //!
-//! The parts are taken in their order, each on what those before it have made. Three things go by the
-//! whole patch: a name is free for a new file if a later part moves away what is there; what is moved
-//! then is what was there before; and a copy is made of what a file said before the patch. So two files
-//! can change names, as git writes that.
+//! Parts apply in order, each to the result of the previous ones. Three rules consider the whole patch: a path is
+//! free for a new file if a later part moves its old file away; that part then moves the old file; and a copy is
+//! made of the content before the patch. So two files can swap their names, as git writes that.
 
 use std::path::Path;
 
@@ -16,29 +15,28 @@ use crate::cx::{Cx, FileEdit};
 use crate::error::Error;
 use crate::tools::replacement::{require_text, unencodable, unreadable};
 
-/// All that a patch does.
 pub(super) struct Plan {
     pub(super) files: Files,
-    /// What each part does, in the order of the patch.
+    /// The parts, in the order of the patch.
     pub(super) parts: Vec<Part>,
 }
 
-/// What one part of a patch does.
+/// The result of one part of a patch.
 pub(super) struct Part {
     pub(super) action: FileAction,
-    /// Which file.
+    /// Index of the file.
     pub(super) file: usize,
-    /// The one it comes from, as replies show it.
+    /// Path of the source, as replies show it.
     pub(super) from: Option<String>,
-    /// The same, for one that is moved.
+    /// Index of the source, for a move.
     pub(super) moved: Option<usize>,
     pub(super) hunks: Vec<HunkFate>,
-    /// It changes nothing: that was done before.
+    /// The part was already applied and changes nothing.
     pub(super) already: bool,
 }
 
 impl Plan {
-    /// Finds out what the patch does to these files, or why it cannot be applied.
+    /// Computes the result of the patch, or fails if it cannot be applied.
     pub(super) fn of(
         cx: &Cx<'_>,
         patch: &Patch<'_>,
@@ -56,7 +54,6 @@ impl Plan {
         Ok(Plan { files: planner.files, parts })
     }
 
-    /// What is to be written.
     pub(super) fn edits(&self) -> Vec<FileEdit> {
         self.files.iter().filter(|file| file.is_changed()).map(File::edit).collect()
     }
@@ -66,7 +63,7 @@ struct Planner<'c, 'p> {
     cx: &'c Cx<'c>,
     patch: &'p Patch<'p>,
     files: Files,
-    /// What all new contents take.
+    /// Bytes of all new contents.
     bytes: u64,
 }
 
@@ -102,7 +99,7 @@ impl Planner<'_, '_> {
     fn update(&mut self, at: usize, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
         let known = self.files.get(file);
         let Some(was) = known.now.clone() else {
-            // Some write a new file as if it had been there, and empty.
+            // Some tools write a new file as an update of an empty one.
             let makes =
                 |hunk: &Hunk<'_>| hunk.before == Some(0) && hunk.old_lines().next().is_none();
             if !part.hunks.is_empty() && part.hunks.iter().all(makes) {
@@ -191,8 +188,8 @@ impl Planner<'_, '_> {
         Ok(Part { action: FileAction::Copy, file, from: Some(shown), moved: None, hunks, already })
     }
 
-    /// What became of the hunks, if a move has been made before: nothing is where it comes from, and
-    /// where it goes is what it makes.
+    /// The hunks of a move that was already applied: the source is missing, and the target has the result. `None`
+    /// otherwise.
     fn moved_before(&self, part: &FilePatch<'_>, file: usize) -> Option<Vec<HunkFate>> {
         let known = self.files.get(file);
         let there = known.now.as_ref()?;
@@ -200,7 +197,7 @@ impl Planner<'_, '_> {
         (now == *there).then_some(hunks)
     }
 
-    /// Sees to it that a name is free for a new file. What is there may stay until a later part moves it.
+    /// Makes a path free for a new file. The old file may stay until a later part moves it.
     fn take_name(&mut self, at: usize, file: usize) -> Result<(), Error> {
         if self.files.get(file).now.is_none() {
             return Ok(());
@@ -230,8 +227,7 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// A file that is to be deleted and is not there is a mistake, unless all else that the patch asks
-    /// for has been done before, too.
+    /// Deleting a missing file is an error, unless the rest of the patch was already applied, too.
     fn require_there(&self, parts: &[Part]) -> Result<(), Error> {
         let gone = |part: &Part| part.action == FileAction::Delete && part.already;
         let others = parts.iter().filter(|part| !gone(part));
@@ -247,7 +243,7 @@ impl Planner<'_, '_> {
     }
 }
 
-/// A file with the hunks of a part, in its own encoding.
+/// Applies the hunks of a part to a file, in its encoding.
 fn apply(
     was: &Content,
     part: &FilePatch<'_>,

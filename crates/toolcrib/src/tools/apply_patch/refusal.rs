@@ -1,4 +1,4 @@
-//! Why a patch is not applied, in words that tell what to do about it.
+//! Errors of patches, with hints.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::error::{Error, ErrorKind};
 use crate::names::{EDIT, READ};
 use crate::phrases::counted;
 
-/// Characters of a line that are shown.
+/// Characters shown of a line.
 const MAX_CHARS: usize = 200;
-/// Lines of candidates that are named; of more, the number.
+/// Number of candidate lines to list.
 const LISTED_LINES: usize = 20;
 
-/// The text is no patch.
+/// The error for an invalid patch.
 pub(super) fn unreadable(error: &PatchError) -> Error {
     let kind = match error.kind {
         PatchErrorKind::Invalid => ErrorKind::Invalid,
@@ -37,7 +37,7 @@ pub(super) fn unreadable(error: &PatchError) -> Error {
     }
 }
 
-/// The same error, about one of several parts of the patch.
+/// Adds the part of the patch to an error.
 pub(super) fn of_part(error: Error, patch: &Patch<'_>, at: usize) -> Error {
     let part = &patch.files[at];
     let error = match patch.files.len() {
@@ -48,7 +48,7 @@ pub(super) fn of_part(error: Error, patch: &Patch<'_>, at: usize) -> Error {
     error.with("file_path", named).with("patch_line", part.line)
 }
 
-/// A hunk has no place in the file.
+/// The error for a hunk without a unique position.
 pub(super) fn misfit(shown: &str, hunks: &[Hunk<'_>], misfit: &Misfit) -> Error {
     let hunk = &hunks[misfit.hunk];
     let name = hunk_name(hunk, misfit.hunk, hunks.len());
@@ -67,7 +67,7 @@ pub(super) fn misfit(shown: &str, hunks: &[Hunk<'_>], misfit: &Misfit) -> Error 
     }
 }
 
-/// A hunk by its number and its header.
+/// Names a hunk by its number and its header.
 pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
     let of = if total > 1 { format!("hunk {} of {total}", at + 1) } else { "the hunk".to_owned() };
     match hunk.header {
@@ -171,7 +171,7 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, Cow<'static, str
     }
 }
 
-/// The first line that differs, on both sides.
+/// Shows the first line that differs.
 fn describe(nearest: &Divergence) -> String {
     let show = |line: &[u8]| match line {
         [] => "(an empty line)".to_owned(),
@@ -186,7 +186,7 @@ fn describe(nearest: &Divergence) -> String {
     )
 }
 
-/// A file that is to be changed, moved or deleted is not there.
+/// The error for a missing file that is to be changed, moved or deleted.
 pub(super) fn missing(cx: &Cx<'_>, file: &File) -> Error {
     if file.was.is_some() {
         let message = format!("an earlier part of the patch deletes or moves {}", file.shown);
@@ -196,7 +196,7 @@ pub(super) fn missing(cx: &Cx<'_>, file: &File) -> Error {
     missing_source(cx, &file.path)
 }
 
-/// There is no file: the error that reading it gives names those that are near.
+/// The error for a missing file, with suggestions.
 pub(super) fn missing_source(cx: &Cx<'_>, path: &Path) -> Error {
     match cx.open(path) {
         Err(error) => error,
@@ -205,7 +205,7 @@ pub(super) fn missing_source(cx: &Cx<'_>, path: &Path) -> Error {
     }
 }
 
-/// A new file would replace one that is there.
+/// The error for a new file whose path exists.
 pub(super) fn in_the_way(file: &File) -> Error {
     let there = match &file.was {
         Some(_) => "already exists with other content",
@@ -215,14 +215,14 @@ pub(super) fn in_the_way(file: &File) -> Error {
         .hint("Update that file instead, or delete it in an earlier part of the patch.")
 }
 
-/// A deletion whose lines are not all that the file says.
+/// The error for a deletion that lists only a part of the file.
 pub(super) fn more_to_delete(file: &File, rest: &[u8]) -> Error {
     let more = counted(TextProperties::of(rest).lines(), "line");
     let message = format!("the patch deletes {}, which has {more} more than the patch", file.shown);
     Error::new(ErrorKind::Conflict, message).hint("To delete the whole file, use *** Delete File.")
 }
 
-/// What a link names would be deleted or moved, and the link would stay.
+/// Fails for a symlink: its target would be deleted or moved, and the symlink would stay.
 pub(super) fn require_no_link(cx: &Cx<'_>, file: &File, done: &str) -> Result<(), Error> {
     match cx.followed_link(&file.path)? {
         None => Ok(()),
@@ -235,13 +235,13 @@ pub(super) fn require_no_link(cx: &Cx<'_>, file: &File, done: &str) -> Result<()
     }
 }
 
-/// More than is held in memory.
+/// The error for a patch that exceeds the memory limit.
 pub(super) fn too_much(bytes: u64, most: u64) -> Error {
     let message = format!("the patched files have {bytes} bytes in total; the limit is {most}");
     Error::new(ErrorKind::TooLarge, message).hint("Apply it in parts.")
 }
 
-/// A fault of ours: every path of the patch was read before.
+/// A bug: every path of the patch was read before.
 pub(super) fn unknown_file() -> Error {
     Error::new(ErrorKind::Internal, "a part of the patch names a file that was not read")
 }

@@ -1,4 +1,4 @@
-//! What a patch has done: a line a file, what was not as the patch says, and the diff.
+//! The reply of a patch: one line per file, notes about inexact hunks, and the diff.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::shown_diff::DiffDetail;
 
-/// Remarks that are made; of more, the number.
+/// Limit of notes.
 const MAX_REMARKS: usize = 20;
 
 pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDetail) -> Reply {
@@ -43,7 +43,7 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
     detail.show(reply, diff.text, changed.id)
 }
 
-/// What was done, or would be, a line a file.
+/// One line per file.
 fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
     let distinct: HashSet<usize> = plan.parts.iter().map(|part| part.file).collect();
     let files = counted(distinct.len() as u64, "file");
@@ -54,7 +54,7 @@ fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
     };
     let mut named = HashSet::new();
     let lines: String = match modified {
-        // Whatever each part does, together they do nothing.
+        // The parts together have no effect.
         0 => plan
             .parts
             .iter()
@@ -101,7 +101,7 @@ fn as_left(plan: &Plan, file: usize) -> String {
     format!("\n  {} already has these changes", plan.files.get(file).shown)
 }
 
-/// What was not as the patch says, hunk by hunk.
+/// Notes about hunks that did not match exactly.
 fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
     let shown = &plan.files.get(part.file).shown;
     let remark = |(number, fate): (usize, &HunkFate)| {
@@ -109,7 +109,7 @@ fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
         if fate.already && !part.already {
             words.push("was already applied".to_owned());
         }
-        // What was applied before stands where the whole patch has put it.
+        // The offset of an applied hunk is that of the whole patch.
         if fate.offset != 0 && !fate.already {
             let by = counted(fate.offset.unsigned_abs(), "line");
             let way = if fate.offset > 0 { "further down" } else { "further up" };
@@ -123,7 +123,7 @@ fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
     (1..).zip(&part.hunks).filter_map(remark).collect()
 }
 
-/// The same for programs.
+/// Metadata of a part.
 fn facts(plan: &Plan, part: &Part) -> Value {
     let file = plan.files.get(part.file);
     let action = match part.action {
@@ -158,7 +158,7 @@ fn hunk_facts(fate: &HunkFate) -> Value {
     facts
 }
 
-/// The diff of all files, and its sums.
+/// The diff of all files, with its totals.
 #[derive(Default)]
 struct Diff {
     text: String,
@@ -178,7 +178,7 @@ impl Diff {
             }
             let from = moves.get(&at).map(|from| plan.files.get(*from));
             if let Some(from) = from {
-                // A file that only got another name is not shown line by line.
+                // A renamed file is not shown line by line.
                 diff.text += &format!("rename from {}\nrename to {}\n", from.shown, file.shown);
             }
             diff.push(cx, file, from.unwrap_or(file).was.as_deref(), detail);
@@ -189,7 +189,7 @@ impl Diff {
     fn push(&mut self, cx: &Cx<'_>, file: &File, was: Option<&[u8]>, detail: DiffDetail) {
         let line_chars = cx.limits().line_chars;
         let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars);
-        // The caller has just sent what is in a new file.
+        // The caller knows the content of a new file.
         if was.is_some() || detail == DiffDetail::Full {
             self.text += &diff.text;
         }
@@ -198,7 +198,7 @@ impl Diff {
     }
 }
 
-/// To where and from where a file was moved, if nothing else happened to either name.
+/// Target and source of a move, if no other part changes either path.
 fn moved(plan: &Plan, part: &Part) -> Option<(usize, usize)> {
     let from = part.moved.filter(|_| !part.already)?;
     let only = plan.files.get(from).now.is_none() && plan.files.get(part.file).was.is_none();

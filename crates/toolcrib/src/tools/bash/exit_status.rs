@@ -1,25 +1,25 @@
-//! Programs for which exit code 1 is an answer, such as "no match" or "the files differ", and no failure.
+//! Programs for which exit code 1 is a result, such as "no match" or "the files differ", not a failure.
 
 const ANSWERS: [&str; 14] = [
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "pgrep", "diff", "cmp", "test", "[", "[[",
     "git grep", "git diff",
 ];
 
-/// Whether exit code 1 of a script is an answer, guessed from its last line: for shells that did not report their
+/// Whether exit code 1 of a script is a result, guessed from its last line: for shells that did not report their
 /// last command. Only the reply's status depends on it.
 pub(super) fn script_answers(script: &str) -> bool {
     let line =
         script.lines().rev().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let Some(line) = line else { return false };
-    // A pipe's exit code is that of its last command, and so is a list's.
+    // The exit code of a pipe or a list is that of its last command.
     let last = line.rsplit(['|', ';', '&', '(']).find(|part| !part.trim().is_empty());
     command_answers(last.unwrap_or_default())
 }
 
-/// Whether exit code 1 of a simple command is an answer.
+/// Whether exit code 1 of a simple command is a result.
 pub(super) fn command_answers(command: &str) -> bool {
     let mut words = command.split_whitespace().skip_while(|word| {
-        // Assignments, and words that only say how to run what follows.
+        // Skips assignments and prefix commands.
         word.split_once('=').is_some_and(|(name, _)| is_name(name))
             || matches!(*word, "!" | "time" | "command" | "env")
     });

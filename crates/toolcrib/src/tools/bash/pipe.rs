@@ -5,17 +5,17 @@ use toolcrib_exec::ShellState;
 use super::exit_status::command_answers;
 use crate::tools::command_messages::code_words;
 
-/// What a shell gives for a part that a later one did not read to its end: no failure, as of `yes | head`.
+/// Exit code of a part that a later part did not read to its end. Not a failure: `yes | head`.
 const SIGPIPE: i32 = 141;
 
-/// Words shown of a part, and characters of them.
+/// Limits for showing a part: words and characters.
 const WORDS: usize = 3;
 const CHARS: usize = 40;
 
-/// What to say of the parts of the last pipe that failed, the last one aside: its exit code is the command's.
+/// The note about failed parts of the last pipe, except the last part: its exit code is that of the command.
 pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
     let ShellState { pipe_codes, last_command, .. } = left;
-    // The pipe may be any that ran before the exit.
+    // After `exit`, the codes may be those of any earlier pipe.
     if pipe_codes.len() < 2 || first_word(last_command) == "exit" {
         return None;
     }
@@ -37,7 +37,8 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
     (!failed.is_empty()).then(|| format!("in the pipe, {}", failed.join(", ")))
 }
 
-/// The parts of the pipe that ran last, if just one in the script has so many and ends with this command.
+/// The parts of the pipe that ran last, if exactly one pipe of the script has `count` parts and ends with this
+/// command.
 fn named_parts<'a>(script: &'a str, count: usize, last_command: &str) -> Option<Vec<&'a str>> {
     let pipes = pipes(script)?;
     let fits = |parts: &&Vec<&str>| {
@@ -49,8 +50,8 @@ fn named_parts<'a>(script: &'a str, count: usize, last_command: &str) -> Option<
     fitting.next().is_none().then(|| only.clone())
 }
 
-/// The pipes of a script, those in parentheses aside, each as its parts. Nothing for a script with what a look
-/// at its letters does not understand.
+/// The pipes of a script outside parentheses, each as its parts. `None` if the script has syntax that this scanner
+/// does not support.
 fn pipes(script: &str) -> Option<Vec<Vec<&str>>> {
     let puzzling = |word: &str| matches!(word, "case" | "[[" | "coproc" | "eval" | "function");
     if ["<<", "((", "()"].iter().any(|odd| script.contains(odd))
@@ -87,7 +88,7 @@ fn pipes(script: &str) -> Option<Vec<Vec<&str>>> {
             (None, b'|' | b'&' | b';' | b'\n') => {
                 at += usize::from(next == Some(byte) && byte != b'\n');
                 let is_continued = script.get(begin..at)?.trim().is_empty() && !parts.is_empty();
-                // A line may end behind a `|`.
+                // A line may end after a `|`.
                 if !is_continued {
                     parts.push(script.get(begin..at)?);
                     pipes.push(std::mem::take(&mut parts));
@@ -116,7 +117,7 @@ fn pipes(script: &str) -> Option<Vec<Vec<&str>>> {
     Some(pipes)
 }
 
-/// A part without what begins a compound command, or says how to run it.
+/// Removes leading keywords and prefixes.
 fn without_keywords(mut part: &str) -> &str {
     while let Some(rest) =
         ["if", "then", "elif", "else", "while", "until", "do", "!", "time", "{"].iter().find_map(

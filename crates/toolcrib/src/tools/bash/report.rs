@@ -1,4 +1,4 @@
-//! What is said of a command: what it wrote, how it ended, what it left.
+//! The reply about a command: its output, its exit status, and its side effects.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,36 +23,35 @@ use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, looks_binary, masked_note, whole_characters,
 };
 
-/// So many of the processes that are left are named.
+/// Number of processes or paths to name.
 const NAMED: usize = 5;
 
 /// Characters of a command in metadata.
 const COMMAND_CHARS: usize = 1_000;
 
-/// A command that ended, or is told about while it runs.
+/// A reply in progress about a command that ended or still runs.
 pub(super) struct Report {
     started: StartedCommand,
     now: Snapshot,
     shown: ExcerptShown,
-    /// Stderr, if it is shown apart.
+    /// stderr, if it is shown separately.
     errors: Option<ExcerptShown>,
-    /// Whether exit code 1 is an answer and no failure.
+    /// Whether exit code 1 is a result, not a failure.
     exit_one_answers: bool,
-    /// Lines of output that imitate our own.
+    /// Lines of output that imitate notes.
     escaped_lines: usize,
-    /// Up to where the output is shown: the beginning of what may be secret waits for the rest of it.
+    /// End of the shown output. The beginning of a possible secret is held back until the rest has come.
     read_to: u64,
     left: Vec<Process>,
-    /// What the caller should know besides the output.
     notes: Vec<String>,
     directory: String,
     kept: bool,
     changes: Changes,
-    /// The exit codes of the parts of its last pipe.
+    /// Exit codes of the parts of its last pipe.
     pipe_codes: Vec<i32>,
-    /// The session ends with this call, and everything that it has started.
+    /// The session ends with this call, and so do its processes.
     last_call: bool,
-    /// Contents that were refused, in words, and the paths of their files.
+    /// Notes about refused file contents, and the paths of these files.
     review_notes: Vec<String>,
     reviewed: Vec<PathBuf>,
 }
@@ -115,8 +114,7 @@ impl Report {
         }
     }
 
-    /// Says that nothing can be asked about it later: the session ends with this call. What it left running
-    /// is ended now.
+    /// Ends the processes that the command left running: the session ends with this call.
     pub(super) fn end_with_the_session(&mut self) {
         self.last_call = true;
         if self.left.is_empty() {
@@ -129,8 +127,8 @@ impl Report {
         self.notes.push(format!("ended with this call: {names}. {KEEPS_RUNNING}"));
     }
 
-    /// Says which files kept their old content because the new one can make programs run code, in a line for each
-    /// reason.
+    /// Adds notes about files that kept their old content because the new one can make programs run code, one for
+    /// each reason.
     pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
         let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
         let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
@@ -157,12 +155,11 @@ impl Report {
         self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
     }
 
-    /// Says something else.
     pub(super) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// Says which files it changed.
+    /// Adds notes about the changed files.
     pub(super) fn look_for_changes(&mut self, cx: &Cx<'_>) {
         if let Some((_, trail)) = &self.started.guarded {
             self.changes = Changes::of(cx, trail);
@@ -170,8 +167,8 @@ impl Report {
         }
     }
 
-    /// Hands what the command left to the next: its variables, and where it was if it was not sent there
-    /// for this once.
+    /// Carries the exported variables over to the next command, and the working directory unless it was given for
+    /// this call only.
     pub(super) fn carry(&mut self, cx: &Cx<'_>, with_directory: bool) -> Result<(), Error> {
         let Some(mut left) = self.now.ended.as_mut().and_then(|ended| ended.shell_state.take())
         else {
@@ -200,21 +197,21 @@ impl Report {
         Ok(())
     }
 
-    /// A command of which nothing runs and all was shown need not be remembered.
+    /// Forgets a command if nothing of it runs and all of its output was shown.
     pub(super) fn keep_or_forget(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
         self.kept = !self.left.is_empty() || self.left_out() > 0 || !self.now.closed;
         let (jobs, id) = (cx.shell()?.jobs(), self.started.job.id());
         if self.kept {
             cx.shell()?.read_to(id, self.read_to);
         } else {
-            // The keeper may still be about to say that it is over.
+            // The shim may still be about to report that everything has exited.
             self.started.job.wait(super::QUIET, |now| now.all_exited);
             jobs.forget(id);
         }
         Ok(())
     }
 
-    /// The answer to a call whose command has ended.
+    /// The reply to a call whose command has ended.
     pub(super) fn answer(self) -> Result<Reply, Error> {
         let exit = self.now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit);
         match exit {
@@ -224,7 +221,7 @@ impl Report {
         }
     }
 
-    /// The answer to a call whose command goes on.
+    /// The reply to a call whose command continues in the background.
     pub(super) fn moved_to_background(mut self, cx: &Cx<'_>, seconds: f64) -> Result<Reply, Error> {
         let id = self.started.job.id().to_owned();
         cx.shell()?.read_to(&id, self.read_to);
@@ -255,7 +252,7 @@ impl Report {
         Reply::new(text).with_all(self.metadata())
     }
 
-    /// The output of the command, stderr behind stdout if they are shown apart.
+    /// The output of the command. If the streams are separate, stderr follows stdout.
     fn output(&self) -> String {
         match &self.errors {
             Some(errors) if !errors.text.is_empty() => {
@@ -271,12 +268,12 @@ impl Report {
         parts.into_iter().flatten().any(|part| part.left_out > 0 || part.has_cut_lines)
     }
 
-    /// Lines of both streams that are not shown.
+    /// Lines of both streams that are omitted.
     fn left_out(&self) -> u64 {
         self.shown.left_out + self.errors.as_ref().map_or(0, |errors| errors.left_out)
     }
 
-    /// Says what the sandbox refused, and what would allow it.
+    /// Adds notes about operations that the sandbox refused, and about the settings that would allow them.
     fn note_refusals(&mut self) {
         let job = &self.started.job;
         let is_new = |refusal: &Refusal| match refusal {
@@ -386,7 +383,7 @@ fn show(
     ShownStream { shown, masked, is_binary }
 }
 
-/// The answer to a call that does not wait.
+/// The reply to a call with `run_in_background`.
 pub(super) fn background(started: StartedCommand) -> Reply {
     let id = started.job.id();
     let mut text = format!(
@@ -404,11 +401,11 @@ pub(super) fn background(started: StartedCommand) -> Reply {
         .with_all(started.confined.facts())
 }
 
-/// What a command line cannot keep can be kept elsewhere.
+/// Advice for the command line, whose sessions end with each call.
 pub(super) const KEEPS_RUNNING: &str =
     "Use `toolcrib run` or `toolcrib serve` to keep commands running";
 
-/// How to set a variable of git for one command, if it is one.
+/// Advice for setting a git variable for one command, if this is a git variable.
 fn for_one_command(variables: &[String]) -> Option<String> {
     let name = variables.first()?.split(" (line ").next()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
@@ -417,7 +414,7 @@ fn for_one_command(variables: &[String]) -> Option<String> {
         .then(|| format!(". For one command, use git -c {name}=VALUE …. The user can set it"))
 }
 
-/// Gives a variable back the value that it had before the call that set it for its command alone.
+/// Restores the value that a variable had before a call that set it for its command only.
 fn restore(left: &mut Variables, (name, value): &(String, String), before: &Variables) {
     let is_it = |variable: &&(OsString, OsString)| variable.0 == **name;
     if left.iter().find(is_it).is_none_or(|(_, now)| now != value.as_str()) {

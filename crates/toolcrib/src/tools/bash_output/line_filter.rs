@@ -1,42 +1,42 @@
-//! The lines of an output that a pattern matches, and those of which that is not known.
+//! Filters lines of output by a pattern, and counts the undecided ones.
 
 use toolcrib_search::{Deadline, LineReason, Pattern};
 use toolcrib_text::truncate_line;
 
 use crate::phrases::counted;
 
-/// Lines are looked at together, since a pattern may run in another process.
+/// Lines are matched in batches, because a pattern may run in another process.
 const TOGETHER_BYTES: usize = 256 << 10;
 
-/// So much is shown of a line that is not decided.
+/// Characters shown of an undecided line.
 const SHOWN_CHARS: usize = 100;
 
-/// Takes lines, and hands out those that match.
+/// Passes on the lines that match.
 pub(super) struct Sieve<'a> {
     pattern: &'a Pattern,
     stop: Deadline<'a>,
     most: u64,
-    /// Lines that are not looked at yet, each with its end.
+    /// Lines of the current batch, each with its newline.
     waiting: String,
     left: Left,
 }
 
-/// Lines of which it is not known whether they match.
+/// Numbers of lines for which the match is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Left {
     /// The pattern backtracks too much on them.
     undecided: u64,
-    /// Time was over before they were looked at.
+    /// The deadline passed before they were examined.
     unseen: u64,
 }
 
 impl<'a> Sieve<'a> {
-    /// For so many matches at most.
+    /// Stops after `most` matches.
     pub(super) fn new(pattern: &'a Pattern, stop: Deadline<'a>, most: u64) -> Sieve<'a> {
         Sieve { pattern, stop, most, waiting: String::new(), left: Left::default() }
     }
 
-    /// Takes a line.
+    /// Adds a line.
     pub(super) fn line(&mut self, line: &str, take: &mut impl FnMut(&str)) {
         self.waiting.push_str(line);
         self.waiting.push('\n');
@@ -45,7 +45,7 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// Looks at the last lines; answers what is not known.
+    /// Matches the last batch. Returns the numbers of undecided lines.
     pub(super) fn finish(mut self, take: &mut impl FnMut(&str)) -> Left {
         self.look(take);
         self.left
@@ -70,7 +70,6 @@ impl<'a> Sieve<'a> {
 }
 
 impl Left {
-    /// What to say of it.
     pub(super) fn notes(self) -> impl Iterator<Item = String> {
         let Left { undecided, unseen } = self;
         let undecided = (undecided > 0).then(|| {
@@ -81,7 +80,6 @@ impl Left {
         undecided.into_iter().chain(unseen)
     }
 
-    /// How many lines that is.
     pub(super) fn count(self) -> u64 {
         self.undecided + self.unseen
     }

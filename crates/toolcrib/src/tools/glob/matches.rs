@@ -1,4 +1,4 @@
-//! Walking, choosing, and putting the newest first.
+//! Finds matching files and sorts them by age.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -11,54 +11,53 @@ use toolcrib_search::{
 use crate::cx::{Cx, SearchScope};
 use crate::error::{Error, ErrorKind};
 
-/// What is asked for.
+/// The arguments, parsed.
 pub(super) struct Asked<'a> {
     pub(super) pattern: &'a str,
     pub(super) base: PathBuf,
-    /// The pattern from the base on.
+    /// The pattern relative to the base.
     pub(super) split: SplitGlob,
     pub(super) hidden: bool,
     pub(super) ignored: bool,
     pub(super) limit: usize,
 }
 
-/// What there is.
+/// The result.
 pub(super) struct Matches {
-    /// Where it was looked for.
+    /// The searched directory.
     pub(super) ground: SearchScope,
-    /// As replies show them, the newest first; no more than were asked for.
+    /// Newest first, as replies show them, at most as many as the limit.
     pub(super) files: Vec<String>,
     pub(super) total: usize,
     pub(super) complete: bool,
-    /// How many files were looked at.
+    /// Number of files compared with the pattern.
     pub(super) looked_at: usize,
-    /// Hidden ones that match, and the first of them.
+    /// Number of matching hidden files, and the first of them.
     pub(super) hidden: usize,
     pub(super) first_hidden: Option<String>,
     pub(super) pruned: Pruned,
-    /// The pattern that was taken instead, since nothing fits the one that was given.
+    /// The pattern that was used because nothing matched the given one.
     pub(super) instead: Option<String>,
-    /// Directories that match, which are not for Glob.
+    /// Matching directories, which Glob does not list.
     pub(super) directories: Vec<String>,
-    /// Why there was nowhere to look.
+    /// Why the start directory could not be searched.
     pub(super) nowhere: Option<String>,
-    /// What is among the ignored.
     pub(super) among_ignored: Among,
 }
 
-/// What a short look at what is ignored shows.
+/// The result of a short search in the ignored files.
 pub(super) enum Among {
-    /// Nobody looked.
+    /// Not searched to the end.
     Unknown,
     Nothing,
-    /// So many, and the first of them.
+    /// Number of matches, and the first of them.
     Some(usize, String),
 }
 
-/// So long it takes at most to find out what is among the ignored.
+/// Time limit of the search in ignored files.
 const SECOND_LOOK: Duration = Duration::from_millis(300);
 
-/// So many directories are named.
+/// Number of directories to name.
 const NAMED_DIRECTORIES: usize = 3;
 
 pub(super) fn find(cx: &Cx<'_>, base: &SearchScope, asked: &Asked<'_>) -> Result<Matches, Error> {
@@ -92,10 +91,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The file that the pattern names letter by letter, wildcards or not: `app/[id]/page.tsx`.
+    /// The file whose path is the pattern itself, wildcards or not: `app/[id]/page.tsx`.
     fn plain_file(&self) -> Result<Option<Matches>, Error> {
         let rest = self.asked.split.rest.as_deref().unwrap_or_default();
-        // To join nothing would add a slash, and only a directory is named with one.
+        // Joining an empty path would add a slash, which only a directory may have.
         let path = match rest {
             "" => self.asked.start().to_owned(),
             rest => self.asked.start().join(rest),
@@ -112,7 +111,7 @@ impl Search<'_> {
         Ok(Some(Matches { files: vec![shown], total: 1, looked_at: 1, ..Matches::nothing(ground) }))
     }
 
-    /// What fits the pattern.
+    /// The files that match the pattern.
     fn pattern(&self, base: &SearchScope) -> Result<Matches, Error> {
         let split = &self.asked.split;
         let ground = match self.cx.search_scope(self.asked.start()) {
@@ -136,7 +135,7 @@ impl Search<'_> {
         }
     }
 
-    /// What fits the pattern deeper down, if it did not ask for that.
+    /// The files that match the pattern at any depth, unless the pattern covers that.
     fn at_any_depth(&self, base: &SearchScope) -> Result<Option<Matches>, Error> {
         let split = &self.asked.split;
         let rest = split.rest.as_deref().unwrap_or_default();
@@ -199,7 +198,7 @@ impl Search<'_> {
         Walk { tree, start, ignored, named: &[], own: &ground.hidden, stop }
     }
 
-    /// The newest files, as many as were asked for; by their paths where two are of the same moment.
+    /// The newest files up to the limit. Files of the same age are sorted by path.
     fn newest(&self, ground: &SearchScope, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
         let modified = listing.modified(&ground.tree, files);
         let mut stamped: Vec<_> = modified.into_iter().zip(0..).collect();
@@ -212,7 +211,7 @@ impl Search<'_> {
         stamped.into_iter().map(|(_, at)| listing.path(files[at])).collect()
     }
 
-    /// Whether something that was left out would have been found.
+    /// Searches the ignored files for matches.
     fn among_ignored(&self, matches: &Matches) -> Among {
         let Some(rest) = &self.asked.split.rest else { return Among::Unknown };
         let Ok(glob) = glob(rest) else { return Among::Unknown };
@@ -234,7 +233,7 @@ impl Search<'_> {
 }
 
 impl Asked<'_> {
-    /// Where the plain names of the pattern lead.
+    /// The directory that the literal prefix of the pattern names.
     fn start(&self) -> PathBuf {
         match (self.split.prefix.as_str(), &self.base) {
             ("", base) => base.clone(),
@@ -245,7 +244,7 @@ impl Asked<'_> {
 }
 
 impl Matches {
-    /// Puts the file that was named letter by letter before those that fit.
+    /// Puts the literally named file before the others.
     fn put_first(&mut self, plain: Matches) {
         let before = self.files.len();
         self.files.retain(|file| !plain.files.contains(file));

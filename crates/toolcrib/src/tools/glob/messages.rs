@@ -1,4 +1,4 @@
-//! What Glob answers.
+//! The reply of Glob.
 
 use toolcrib_text::visible_name;
 
@@ -9,7 +9,7 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::search_messages::LeftOut;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
 pub(super) fn reply(cx: &Cx<'_>, asked: &Asked<'_>, matches: Matches) -> Reply {

@@ -1,4 +1,4 @@
-//! The lines that match, page by page.
+//! The reply with matching lines.
 
 use toolcrib_search::{FileId, LineMatches, MatchOptions, Searched, ShownLine};
 use toolcrib_text::visible;
@@ -9,7 +9,7 @@ use super::search::{Found, Search};
 use crate::reply::Reply;
 use crate::tools::invisible_notes::Hidden;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
 pub(super) fn reply(search: &Search<'_>) -> Reply {
@@ -18,9 +18,9 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     let end = asked.offset.saturating_add(asked.limit);
     let keep = MatchOptions {
         skip: 0,
-        // Behind an offset nobody knows yet which lines will be shown.
+        // With an offset it is not known in advance which lines are shown.
         most: if asked.offset == 0 && !by_relevance { asked.limit } else { 0 },
-        // One more than is shown tells that there are more.
+        // One more than is shown proves that there are more.
         count_to: if by_relevance { u64::MAX } else { end.saturating_add(1) },
         before: asked.before,
         after: asked.after,
@@ -60,7 +60,7 @@ struct Page<'a> {
     text: String,
     chars: usize,
     room: usize,
-    /// The first hit that is not shown.
+    /// Index of the first hit that is not shown.
     next: u64,
     files: u64,
     hidden: Hidden,
@@ -88,8 +88,8 @@ impl Page<'_> {
         }
     }
 
-    /// Shows the lines of a file; answers whether there is room for more. `before` is how many hits are in
-    /// the files before it.
+    /// Adds the lines of a file. Returns whether there is room for more. `before` is the number of hits in earlier
+    /// files.
     fn file(&mut self, file: FileId, hits: &LineMatches, before: u64) -> bool {
         let gap = if self.files == 0 { "" } else { "\n" };
         let encoding = hits.encoding.map_or(String::new(), |name| format!(" [{name}]"));
@@ -106,7 +106,7 @@ impl Page<'_> {
                 .look_at(&rendered, || format!("{}:{}", self.search.show(file), line.number));
             chars += rendered.chars().count();
             if chars > self.room && (shown > 0 || self.files > 0) {
-                // What belongs to a hit is shown with it, or not at all.
+                // The context of a hit is shown with it, or not at all.
                 if let Some(hit) = line.hit {
                     self.next = before + hit;
                 }

@@ -1,4 +1,4 @@
-//! How many matches there are, file by file.
+//! The reply with the number of matches in each file.
 
 use toolcrib_search::MatchOptions;
 
@@ -8,10 +8,10 @@ use super::search::{Found, Search};
 use crate::phrases::counted;
 use crate::reply::Reply;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
-/// Counts are always true, so every file is searched to its end.
+/// Counts are exact, so every file is searched to its end.
 pub(super) fn reply(search: &Search<'_>) -> Reply {
     let asked = search.asked;
     let mut found: Vec<Found> = Vec::new();

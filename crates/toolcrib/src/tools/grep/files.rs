@@ -1,4 +1,4 @@
-//! Which files match.
+//! The reply with matching files.
 
 use toolcrib_search::MatchOptions;
 
@@ -7,10 +7,10 @@ use super::no_matches;
 use super::search::{Found, Search};
 use crate::reply::Reply;
 
-/// Hits that are counted in a file, to tell which is more relevant: beyond it, many is many.
+/// Hits to count in a file for its relevance. More hits do not make it more relevant.
 const COUNTED_HITS: u64 = 100;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
 pub(super) fn reply(search: &Search<'_>) -> Reply {

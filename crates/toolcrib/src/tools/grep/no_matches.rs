@@ -1,4 +1,4 @@
-//! No match: what was looked at, what was not, and what might have been meant.
+//! The reply without matches: the number of files searched, skipped files, and alternatives.
 
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,14 @@ use crate::names::GLOB;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
-/// A second look takes no longer than half of the first did, within these. Nearly always it is over in one or two
-/// milliseconds; on a machine that is busy it is to say the same.
+/// A second search takes at most half the time of the first, within these limits. It usually takes one or two
+/// milliseconds; on a busy machine it should give the same result.
 const LEAST_LOOK: Duration = Duration::from_millis(150);
 const LONGEST_LOOK: Duration = Duration::from_millis(300);
 
-/// So much of the pattern is repeated.
+/// Characters of the pattern to repeat.
 const PATTERN_CHARS: usize = 200;
 
-/// Nothing was found.
 pub(super) fn reply(search: &Search<'_>, looked: &Searched) -> Reply {
     let asked = search.asked;
     let pattern = truncate_line(&visible_name(asked.text.as_bytes()), PATTERN_CHARS);
@@ -43,7 +42,7 @@ pub(super) fn reply(search: &Search<'_>, looked: &Searched) -> Reply {
         .with("complete", search.saw_all(looked))
 }
 
-/// There are matches, but none where the caller looks.
+/// The reply if the offset is past the last match.
 pub(super) fn past_the_end(
     search: &Search<'_>,
     looked: &Searched,
@@ -65,7 +64,7 @@ pub(super) fn past_the_end(
         .with("complete", search.saw_all(looked))
 }
 
-/// What was not searched.
+/// Notes about skipped files.
 fn skipped(search: &Search<'_>, looked: &Searched) -> Vec<String> {
     let mut notes = Vec::new();
     let skipped = &looked.skipped;
@@ -94,7 +93,7 @@ fn skipped(search: &Search<'_>, looked: &Searched) -> Vec<String> {
     notes
 }
 
-/// What a short second look finds: the same text in ignored files, in another case, as plain text.
+/// Searches for the same text in ignored files, in another case, and as plain text.
 fn second_look(search: &Search<'_>) -> Vec<String> {
     let asked = search.asked;
     let mut notes = Vec::new();
@@ -147,7 +146,7 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
     notes
 }
 
-/// What is known of ignored files in which nothing was found. Only of those that were read it is said that they have no match.
+/// Describes the search in ignored files without a match. It claims "no match" only for files that were read.
 fn not_there_either(search: &Search<'_>, looked: &Searched) -> String {
     let skipped = &looked.skipped;
     let mut unsearched = Vec::new();
@@ -175,7 +174,7 @@ fn not_there_either(search: &Search<'_>, looked: &Searched) -> String {
     }
 }
 
-/// The first file that has a match, among those that were searched or those of another list, and what was looked at.
+/// The first matching file among the searched files or those of another listing, and the statistics of the search.
 fn look_for(
     search: &Search<'_>,
     pattern: &Pattern,

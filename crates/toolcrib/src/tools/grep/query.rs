@@ -1,4 +1,4 @@
-//! What is asked for, understood.
+//! The arguments of Grep, parsed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::helper::MatchingProcesses;
 use crate::names::{GLOB, READ};
 use crate::suggest::similar_names;
 
-/// What is asked for.
+/// The arguments, parsed.
 pub(super) struct Asked {
     pub(super) text: String,
     pub(super) pattern: Pattern,

@@ -1,4 +1,4 @@
-//! The search itself: which files, in which order, and what was found in them.
+//! The search of Grep: files, their order, and their matches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::reply::Reply;
 use crate::search_decoder::SearchDecoder;
 use crate::tools::search_messages::LeftOut;
 
-/// A search that has begun: the files are listed and in order.
+/// A search with its sorted list of files.
 pub(super) struct Search<'a> {
     pub(super) cx: &'a Cx<'a>,
     pub(super) asked: &'a Asked,
@@ -32,26 +32,25 @@ pub(super) struct Search<'a> {
     pub(super) unchosen: Unchosen,
 }
 
-/// Files that were left out on the way.
+/// Numbers of files that were not searched.
 #[derive(Default)]
 pub(super) struct Unchosen {
     pub(super) hidden: u64,
-    /// By rules of the user.
+    /// Denied by the user's rules.
     pub(super) kept_back: u64,
 }
 
-/// A file with hits.
 pub(super) struct Found {
     pub(super) file: FileId,
     pub(super) hits: LineMatches,
     pub(super) stamp: Stamp,
 }
 
-/// So often the caller hears how far it is, in files.
+/// Files between progress reports.
 const PROGRESS_FILES: u64 = 5_000;
 
 impl<'a> Search<'a> {
-    /// Lists the files and puts them in the order in which they are searched.
+    /// Lists and sorts the files.
     pub(super) fn begin(
         cx: &'a Cx<'a>,
         asked: &'a Asked,
@@ -70,7 +69,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Searches the files in their order, until `take` has enough.
+    /// Searches the files in order until `take` returns false.
     pub(super) fn run(
         &self,
         keep: MatchOptions,
@@ -88,12 +87,12 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Looks into one file once more.
+    /// Searches one file again.
     pub(super) fn again(&self, file: FileId, keep: MatchOptions) -> Option<LineMatches> {
         grep_ignored(&self.grep(&self.asked.pattern, keep, &self.stop), file, keep)
     }
 
-    /// The same search for another pattern.
+    /// The search with another pattern.
     pub(super) fn grep<'b>(
         &'b self,
         pattern: &'b Pattern,
@@ -108,7 +107,7 @@ impl<'a> Search<'a> {
             pattern,
             letters: &SearchDecoder,
             tables: self.cx.listing_caches(&self.asked.ground.tree),
-            // What is named is searched: window by window, or whole if matches may go over lines.
+            // A file that `path` names is always searched: in windows, or whole if matches may span lines.
             max_bytes: match named && pattern.multiline() {
                 true => limits.edit_bytes,
                 false => limits.search_bytes,
@@ -130,7 +129,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Puts files in order of relevance; those of the same rank stay in the order of their paths.
+    /// Sorts files by relevance. Files of equal rank stay sorted by path.
     pub(super) fn by_relevance(&self, found: Vec<Found>) -> Vec<Found> {
         let mut ranked: Vec<(Rank, Found)> =
             found.into_iter().map(|found| (self.rank(&found), found)).collect();
@@ -146,7 +145,7 @@ impl<'a> Search<'a> {
         LeftOut { cx: self.cx, ground: &self.asked.ground, pruned: &self.pruned }
     }
 
-    /// Lines that stand before what was found: how the pattern was understood, if not as it was meant.
+    /// The first line of the reply, if the pattern was interpreted as text.
     pub(super) fn header(&self) -> String {
         match self.asked.pattern.understood() {
             PatternSyntax::AsText { why, column } => format!(
@@ -156,7 +155,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What could not be looked at, each in words.
+    /// Notes about files and lines that could not be searched.
     pub(super) fn unseen(&self, looked: &Searched) -> Vec<String> {
         let mut unseen = self.left_out().unseen();
         let tree = &self.asked.ground.tree;
@@ -182,7 +181,7 @@ impl<'a> Search<'a> {
         unseen
     }
 
-    /// Which lines the pattern backtracks too much on.
+    /// The note about lines on which the pattern backtracks too much.
     fn undecided(&self, looked: &Searched) -> Option<String> {
         if looked.undecided == 0 {
             return None;
@@ -197,7 +196,7 @@ impl<'a> Search<'a> {
         if listed < looked.undecided {
             named.push("…".to_owned());
         }
-        // Where matches go over lines, nothing is known of what comes behind the one that is named.
+        // If matches can span lines, the result is unknown from the named line on.
         let from = if self.asked.pattern.multiline() { "from " } else { "" };
         let why = match self.asked.pattern.understood() {
             PatternSyntax::WithLookAround => {
@@ -213,7 +212,7 @@ impl<'a> Search<'a> {
         ))
     }
 
-    /// What it cost, and what was skipped, for programs.
+    /// Adds statistics and skipped files to the metadata.
     pub(super) fn facts(&self, reply: Reply, looked: &Searched) -> Reply {
         let skipped = &looked.skipped;
         reply
@@ -235,7 +234,7 @@ impl<'a> Search<'a> {
             )
     }
 
-    /// Whether everything was looked at that was to be.
+    /// Whether everything was searched.
     pub(super) fn saw_all(&self, looked: &Searched) -> bool {
         self.listing.complete
             && looked.complete
@@ -252,7 +251,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The files beneath where the search begins.
+/// Lists the files below the start directory.
 fn list(cx: &Cx<'_>, asked: &Asked, stop: &Deadline<'_>) -> Listing {
     match asked.ground.is_file() {
         true => Listing::of_file(asked.ground.start()),
@@ -261,7 +260,6 @@ fn list(cx: &Cx<'_>, asked: &Asked, stop: &Deadline<'_>) -> Listing {
 }
 
 impl Asked {
-    /// What to walk.
     pub(super) fn walk<'b>(
         &'b self,
         ignored: bool,
@@ -272,13 +270,13 @@ impl Asked {
         Walk { tree, start, ignored, named, own: &self.ground.hidden, stop }
     }
 
-    /// What the choice of files spells out, which no rule hides.
+    /// Paths that the arguments name explicitly, which ignore rules do not hide.
     pub(super) fn named(&self) -> Vec<PathBuf> {
         self.filter.named().iter().map(|named| self.ground.start().join(named)).collect()
     }
 }
 
-/// Those that are to be searched. A link is not: what it leads to has a place of its own.
+/// The files to search. Symlinks are excluded: their targets have their own entries.
 pub(super) fn choose(
     cx: &Cx<'_>,
     asked: &Asked,

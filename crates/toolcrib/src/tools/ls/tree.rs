@@ -12,7 +12,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::hidden_paths::Reason;
 
-/// Directories that a person does not mean by "what is in here": one line each.
+/// Directories of dependencies, build output and caches, shown as one line each.
 const COLLAPSED: &[&str] = &[
     ".git",
     ".hg",
@@ -34,10 +34,9 @@ const COLLAPSED: &[&str] = &[
     ".idea",
 ];
 
-/// So long the files in collapsed directories are counted, all of them together.
+/// Time limit for counting the files in all collapsed directories.
 const COUNTING: Duration = Duration::from_millis(300);
 
-/// What is wanted.
 pub(super) struct Options {
     pub(super) depth: usize,
     pub(super) limit: usize,
@@ -45,18 +44,18 @@ pub(super) struct Options {
     pub(super) chars: usize,
 }
 
-/// What there is, as far as it is shown.
+/// The listing.
 #[derive(Default)]
 pub(super) struct Tree {
     pub(super) text: String,
     pub(super) entries: Vec<Value>,
-    /// Entries that are there, as far as they were looked at.
+    /// Number of entries found.
     pub(super) total: usize,
     pub(super) ignored: usize,
-    /// Whether all of them were looked at.
+    /// Whether all entries were counted.
     pub(super) complete: bool,
     unreadable: usize,
-    /// Directories at the end of the depth that have something in them.
+    /// Number of directories at the depth limit that are not empty.
     deeper: usize,
     chars: usize,
     budget: usize,
@@ -64,25 +63,25 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The tree of a directory; `prefix` is what its paths begin with in replies.
+    /// Lists a directory; `prefix` precedes its paths in replies.
     pub(super) fn of(
         cx: &Cx<'_>,
         directory: &Directory,
         prefix: &str,
         options: Options,
     ) -> Result<Tree, Error> {
-        // Room for the first line and the last, and for the facts beside the text.
+        // Half of the budget is for the first and last line and for the metadata.
         let mut tree = Tree { complete: true, budget: options.chars / 2, ..Tree::default() };
         tree.add(cx, directory, prefix, 0, &options)?;
         Ok(tree)
     }
 
-    /// Whether everything that was asked for is shown, but for what was to be ignored.
+    /// Whether every requested entry is shown, except ignored ones.
     pub(super) fn is_complete(&self) -> bool {
         self.complete && self.total == self.entries.len() && self.unreadable + self.deeper == 0
     }
 
-    /// What is left out, in words, and what would show it.
+    /// Notes about omitted entries, and how to see them.
     pub(super) fn left_out(&self, limit: usize, depth: u64) -> Vec<String> {
         let hidden = self.total.saturating_sub(self.entries.len());
         let at_least = if self.complete { "" } else { "at least " };
@@ -157,7 +156,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The names of a directory, directories first, as many as could be shown; the rest is counted.
+    /// The names in a directory, directories first, up to the limit; the rest is only counted.
     fn first_names(
         &mut self,
         directory: &Directory,
@@ -230,7 +229,7 @@ impl Tree {
         self.entries.len() >= options.limit || self.chars >= self.budget
     }
 
-    /// What stands behind a directory that is not entered. In a plain list none is, and nothing does.
+    /// The count shown after a collapsed directory. A plain list has none.
     fn count_collapsed(&mut self, child: &Directory, shown: &str, options: &Options) -> String {
         if options.depth == 1 {
             return String::new();
@@ -250,7 +249,7 @@ impl Tree {
         " …".to_owned()
     }
 
-    /// How many files are in a directory and below.
+    /// The number of files below a directory.
     fn count_files(&mut self, directory: &Directory) -> String {
         let until = *self.counting_until.get_or_insert_with(|| Instant::now() + COUNTING);
         let (files, all) = count_below(directory, until);
@@ -259,8 +258,8 @@ impl Tree {
     }
 }
 
-/// How many files are below a directory, and whether those are all: what cannot be read, is too deep or
-/// takes too long is not counted.
+/// The number of files below a directory, and whether it is complete: unreadable, too deep and late entries are not
+/// counted.
 fn count_below(directory: &Directory, until: Instant) -> (u64, bool) {
     const DEEPEST: usize = 200;
     let (mut files, mut all) = (0, true);
@@ -302,7 +301,7 @@ fn entry(path: &str, kind: &str) -> Value {
     json!({"name": name, "path": path, "type": kind})
 }
 
-/// A size as people read it.
+/// A human-readable size.
 fn human(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut size = bytes as f64;
@@ -314,7 +313,7 @@ fn human(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{size:.1} {}", UNITS[unit]) }
 }
 
-/// `312,004`.
+/// Formats a number: `312,004`.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

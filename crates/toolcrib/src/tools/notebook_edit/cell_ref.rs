@@ -1,4 +1,4 @@
-//! Which cell a call means.
+//! References to cells.
 
 use toolcrib_media::Notebook;
 use toolcrib_text::{truncate_line, visible_name};
@@ -7,21 +7,21 @@ use crate::error::{Error, ErrorKind};
 use crate::names::{CELL_ID, CELL_NUMBER, READ};
 use crate::phrases::counted;
 
-/// So many cells are listed where none fits.
+/// Number of cells to list if none matches.
 const LISTED_CELLS: usize = 20;
 
-/// Characters shown of an id; real ones have at most 64.
+/// Characters shown of an id. Valid ids have at most 64.
 const ID_CHARS: usize = 64;
 
 /// Characters shown of a cell's first line.
 const LINE_CHARS: usize = 60;
 
-/// A cell as a call names it.
+/// A reference to a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Which<'a> {
     Id(&'a str),
     Number(u64),
-    /// Both, which then must be the same cell.
+    /// Both must refer to the same cell.
     Both(&'a str, u64),
 }
 
@@ -56,7 +56,7 @@ impl<'a> Which<'a> {
     }
 }
 
-/// How replies call a cell.
+/// The name of a cell in replies.
 pub(super) fn name(number: usize, cell_type: &str, id: Option<&str>) -> String {
     let cell_type = show_id(cell_type);
     match id {
@@ -93,8 +93,7 @@ fn by_id(notebook: &Notebook<'_>, id: &str, shown: &str) -> Result<usize, Error>
     }
 }
 
-/// `cell-3` is how cells without an id are called elsewhere: it stands for the number, if the cell with
-/// that number has no id of its own.
+/// Resolves `cell-3`, which other tools use for cells without an id, to the number, if that cell has no id.
 fn in_place_of_id(notebook: &Notebook<'_>, id: &str) -> Option<usize> {
     let number: usize = id.strip_prefix("cell-").unwrap_or(id).parse().ok()?;
     let cell = notebook.cells().get(number.checked_sub(1)?)?;

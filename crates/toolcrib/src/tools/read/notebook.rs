@@ -1,4 +1,4 @@
-//! A Jupyter notebook, cell by cell.
+//! Reads a Jupyter notebook cell by cell.
 
 use toolcrib_fs::Content;
 use toolcrib_media::{Notebook, Rendered};
@@ -14,13 +14,13 @@ use crate::reply::Reply;
 use crate::seen_files::Seen;
 use crate::tools::invisible_notes::Hidden;
 
-/// Whether a file is to be read as a notebook, by its name: the bytes are those of any JSON.
+/// Whether a file is a notebook by its name. Its bytes are those of any JSON.
 pub(super) fn is_one(file: &OpenFile) -> bool {
     file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Reads a part of a notebook, where offset and limit count cells. What is called one and is none is
-/// for the caller to read as text: the answer is then why it is none.
+/// Reads a part of a notebook; offset and limit count cells. Returns the reason if the file is not a notebook; the
+/// caller then reads it as text.
 pub(super) fn read(
     cx: &Cx<'_>,
     file: &OpenFile,

@@ -1,4 +1,4 @@
-//! A part of a text, as a reply.
+//! A page of lines as a reply.
 
 use toolcrib_text::{Encoding, Endings, Line, TextProperties};
 
@@ -8,29 +8,28 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::invisible_notes::Hidden;
 
-/// What a reply needs besides its lines and its header: the line behind them.
+/// Characters reserved for the line after the page.
 pub(super) const FOOTER_CHARS: usize = 200;
 
-/// How many lines a file has, as far as it was counted.
+/// The number of lines, as far as they were counted.
 #[derive(Clone, Copy)]
 pub(super) enum Total {
     Known(u64),
     AtLeast(u64),
-    /// The lines were counted from the end, and only those that were wanted.
+    /// Lines were counted from the end, and only the requested ones.
     Unknown,
 }
 
-/// A part of a file, ready to be shown.
 pub(super) struct Page<'a> {
     pub(super) file: &'a OpenFile,
-    /// What the lines do not show.
+    /// Notes about properties that the lines do not show.
     pub(super) header: Vec<String>,
     pub(super) total: Total,
-    /// The number of the first line; below zero where it is counted from the end.
+    /// Number of the first line. Negative if counted from the end.
     pub(super) first: i64,
     pub(super) limit: u64,
     pub(super) lines: Vec<Line>,
-    /// The hash of the file, if all of it was looked at.
+    /// Hash of the file, if all of it was read.
     pub(super) hash: Option<String>,
 }
 
@@ -77,18 +76,18 @@ impl Page<'_> {
         }
     }
 
-    /// How many lines follow the page, at least.
+    /// The minimum number of lines after the page.
     fn remaining(&self, next: i64) -> u64 {
         match self.total {
             Total::Known(total) => (total + 1).saturating_sub(next.unsigned_abs()),
-            // Where counting stopped, there is more.
+            // Counting stopped before the end.
             Total::AtLeast(total) => (total + 1).saturating_sub(next.unsigned_abs()).max(1),
             Total::Unknown => next.min(0).unsigned_abs(),
         }
     }
 }
 
-/// What the lines do not show of a text.
+/// Notes about properties that the lines do not show.
 pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> {
     let mut notes = Vec::new();
     if survey.bytes == 0 {
@@ -119,12 +118,12 @@ pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> 
     notes
 }
 
-/// What the lines do not show, as a line in brackets; empty, if there is nothing to say.
+/// The notes as a line in brackets. Empty if there are none.
 pub(super) fn in_brackets(notes: &[String]) -> String {
     if notes.is_empty() { String::new() } else { format!("[{}]\n", notes.join("; ")) }
 }
 
-/// The error for an offset behind the last line.
+/// The error for an offset past the last line.
 pub(super) fn no_such_line(file: &OpenFile, line: u64, lines: u64) -> Error {
     let has = format!("{} has {}", file.shown(), counted(lines, "line"));
     let hint = match lines {

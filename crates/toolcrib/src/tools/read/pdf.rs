@@ -1,4 +1,4 @@
-//! The text of a PDF, page by page.
+//! Reads the text of a PDF by pages.
 
 use toolcrib_media::{PdfError, PdfPage, PdfText};
 use toolcrib_text::visible;
@@ -12,7 +12,7 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::invisible_notes::Hidden;
 
-/// So many pages are read unless others are asked for.
+/// Number of pages to read by default.
 const DEFAULT_PAGES: u32 = 20;
 
 /// Reads pages of a PDF.
@@ -41,7 +41,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<
     Ok(reply(file, &text, first, last))
 }
 
-/// "3" is one page, "3-7" are five, "3-" is that and all that follow.
+/// Parses "3", "3-7" or "3-" (to the end).
 fn range(pages: &str) -> Option<(u32, u32)> {
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&number| number > 0);
     let (first, last) = match pages.split_once('-') {
@@ -60,7 +60,7 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
     let hidden = Hidden::of_text(&says);
     says += &hidden.note();
     if text.cut {
-        // The page that was cut is asked for again, with the room of a whole reply.
+        // The truncated page is offered again, with the room of a whole reply.
         let next = if read_to > first { read_to } else { read_to + 1 };
         says += &format!(
             "[cut in page {read_to}: the reply is full; for more, pages: \"{next}-{}\"]\n",

@@ -1,4 +1,4 @@
-//! A picture, made to fit into a reply.
+//! Reads an image, scaled to fit into a reply.
 
 use toolcrib_media::{ImageError, ImageLimits};
 
@@ -8,7 +8,6 @@ use crate::helper::{acquire_decoder, scaled_picture};
 use crate::open_file::OpenFile;
 use crate::reply::{Picture, Reply};
 
-/// Reads a picture.
 pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Reply, Error> {
     let limits = cx.limits();
     let _place = acquire_decoder(cx)?;

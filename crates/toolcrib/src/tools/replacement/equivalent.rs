@@ -1,4 +1,4 @@
-//! A text that is not in the file letter for letter, but is but for what says nothing.
+//! Matches that differ only in whitespace, quotes and the like.
 
 use toolcrib_text::{
     EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_all,
@@ -9,22 +9,21 @@ use super::{Replacement, Spot, several};
 use crate::error::Error;
 use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 
-/// How a text was found in a file.
+/// How a text was matched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Matched {
-    /// Letter for letter.
     #[default]
     Exactly,
-    /// But for this.
+    /// Except for this difference.
     But(MatchLevel),
-    /// But for the line numbers in front of it, and for this.
+    /// Except for line numbers before each line, and for this difference.
     Numbered(Option<MatchLevel>),
-    /// By the bytes that stand in it as `\\xNN`, as Read shows them.
+    /// With `\\xNN` read as bytes, as Read shows them.
     ShownBytes,
 }
 
 impl Matched {
-    /// Its name for programs.
+    /// Name in the metadata.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Matched::Exactly => "exact",
@@ -34,7 +33,7 @@ impl Matched {
         }
     }
 
-    /// What to tell of it, if anything.
+    /// The note for the reply. `None` for an exact match.
     pub(crate) fn note(self) -> Option<String> {
         let kept = "the file's version was kept, and the new text was adapted";
         let numbers = "the line numbers in it, which were removed";
@@ -57,7 +56,7 @@ impl Matched {
     }
 }
 
-/// The one place where the text stands but for what says nothing, and what to put there.
+/// The unique inexact match, and its replacement.
 pub(super) fn find(
     replacement: &Replacement<'_>,
     was: &[u8],
@@ -73,7 +72,7 @@ pub(super) fn find(
     Ok(by_shown_bytes(replacement, was, endings))
 }
 
-/// A text with bytes that are not UTF-8, copied as Read shows them. It must be there once.
+/// Matches text with bytes that are not UTF-8, copied from the output of Read. The match must be unique.
 fn by_shown_bytes(
     replacement: &Replacement<'_>,
     was: &[u8],
@@ -108,8 +107,8 @@ fn at_a_rung(
     Ok(new.map(|new| (Spot { range, new: Some(new) }, place.rung())))
 }
 
-/// A text copied with the line numbers that Read shows. They must be those of the lines where it
-/// stands: a table whose rows begin with numbers is no such text.
+/// Matches text copied with the line numbers of Read. They must be those of the match: a table whose rows begin
+/// with numbers has no line numbers.
 fn without_numbers(
     replacement: &Replacement<'_>,
     was: &[u8],
@@ -119,7 +118,7 @@ fn without_numbers(
     let Some((first, old)) = without_line_numbers(replacement.old) else { return Ok(None) };
     let new = match without_line_numbers(replacement.new) {
         Some((_, new)) => new,
-        // Where only some lines have numbers, it is not plain which of them are meant.
+        // If only some lines have numbers, the intended text is unclear.
         None if replacement.new.lines().any(|line| without_line_numbers(line).is_some()) => {
             return Ok(None);
         }

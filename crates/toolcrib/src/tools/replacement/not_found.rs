@@ -1,4 +1,4 @@
-//! Why a text is not in a file, as far as that can be told.
+//! Explains why a text was not found in a file.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::error::{Error, ErrorKind};
 use crate::names::{NEW_STRING, OLD_STRING, READ};
 
-/// Lines of the nearest block that are shown; the whole error stays under 40.
+/// Lines shown of the most similar block. The whole error stays under 40 lines.
 const MAX_BLOCK_LINES: usize = 20;
-/// Characters of a line that are shown.
+/// Characters shown of a line.
 const MAX_CHARS: usize = 200;
-/// Characters that are shown before the first that differs, in a line that is longer.
+/// Characters shown before the first difference, in a longer line.
 const CHARS_BEFORE: usize = 60;
-/// Lines that are compared to find out whether only blank ones differ.
+/// Limit of comparisons for finding out whether only blank lines differ.
 const MAX_COMPARED_LINES: usize = 1_000_000;
-/// A shorter text is in many files anyway; that it is there says little.
+/// A shorter text may occur in many files by chance.
 const TELLING_CHARS: usize = 16;
 
 /// A shorter `new_string` is not reported as present.
 const LEAST_CHARS: usize = 4;
 
-/// The error for an `old` that is nowhere in the file.
+/// The error for an `old` that does not occur in the file.
 pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     if text.is_empty() {
         return Error::new(ErrorKind::NoMatch, format!("{shown} is empty"))
@@ -51,7 +51,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
                 .with("line", line)
         }
         applied => {
-            // A letter or a bracket is in every file.
+            // A single letter or bracket occurs in every file.
             let is_word = new.trim().chars().count() >= LEAST_CHARS;
             let there = applied.filter(|_| is_word).map_or(String::new(), |(line, but)| {
                 format!(" (`{NEW_STRING}` is there{but}, at line {line})")
@@ -72,7 +72,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     }
 }
 
-/// The line at which the new text already stands, and but for what.
+/// The line of the new text, if the file has it, and the difference if it is not exact.
 fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, String)> {
     if new.trim().is_empty() {
         return None;
@@ -87,7 +87,7 @@ fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, Stri
     Some((line(place.range().start)?, format!(" except for {}", place.rung().words())))
 }
 
-/// The block that is most like the text, and the first line that differs.
+/// Shows the most similar block and the first line that differs.
 fn describe(nearest: &NearestMatch<'_>) -> String {
     let mut detail = format!("The most similar text begins at line {}:\n", nearest.first_line);
     for (number, line) in
@@ -112,7 +112,7 @@ fn describe(nearest: &NearestMatch<'_>) -> String {
         )
 }
 
-/// A line as far as it can be shown, from a little before the character that matters.
+/// A part of a line, from a little before the position `at`.
 fn around(line: &str, at: usize) -> String {
     if line.is_empty() {
         return "(an empty line)".to_owned();
@@ -162,15 +162,14 @@ fn hint(
     format!("Nothing was done. {hint}")
 }
 
-/// Whether a line stands for others that were left out.
+/// Whether a line is a placeholder for omitted lines.
 fn is_elision(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let words = line.strip_prefix(b"//").or(line.strip_prefix(b"#")).unwrap_or(line).trim_ascii();
     matches!(words, b"..." | b"\xe2\x80\xa6") || (words != line && words.starts_with(b"..."))
 }
 
-/// Whether the lines that say something stand in the file in this order, with nothing between them but
-/// blank lines.
+/// Whether the non-blank lines of `old` occur in the file in order, with only blank lines between them.
 fn same_but_for_blank_lines(text: &[u8], old: &str, terminator: u8) -> bool {
     fn said(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
         each_line(text, terminator).map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty())

@@ -1,4 +1,4 @@
-//! What is said of changes that were taken back: a line each, and never what the files say.
+//! The reply of an undo: one line per change and file, without content.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use crate::history::ChangeLog;
 use crate::phrases::{counted, first_of};
 use crate::undo::{Plan, Selection};
 
-/// So many changes, and files and directories, have a line each.
+/// Limits of lines about changes, and about files and directories.
 const MAX_CHANGES: usize = 10;
 const MAX_FILES: usize = 40;
 
-/// So many files are named in a line.
+/// Number of files named in a line.
 const NAMED: usize = 10;
 
-/// What is said, made before it is done.
+/// The lines of the reply, made before the undo is performed.
 pub(super) struct Report {
     lines: Vec<String>,
 }
@@ -31,7 +31,7 @@ impl Report {
             None => did.to_owned(),
         }];
         for change in chosen.changes.iter().take(MAX_CHANGES) {
-            // For a person at the command line, every change is one of another session.
+            // At the command line every call has its own session, so the note would be noise.
             let is_own = cx.session().is_for_one_call() || is_by_session(cx, &change.entry);
             let by = if is_own { "" } else { ", by another session" };
             lines.push(format!("  {} ({}{by}) {}", change.id, change.age(), change.summary()));
@@ -97,7 +97,7 @@ impl Report {
     }
 }
 
-/// The protected files that stay, each with its reason.
+/// The protected files that are not restored, each with its reason.
 pub(super) fn left(plan: &Plan) -> Vec<String> {
     plan.kept.iter().map(|(path, why)| format!("{path} ({why})")).collect()
 }
@@ -111,7 +111,7 @@ fn line(cx: &Cx<'_>, edit: &FileEdit) -> String {
     }
 }
 
-/// What changes at a file, in few words.
+/// Describes the change of a file in few words.
 fn facts(edit: &FileEdit) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(target) = edit.now.as_ref().filter(|now| now.is_link()) {
@@ -139,9 +139,9 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     facts
 }
 
-/// Those of some directories in which no file changes.
+/// The directories in which no file changes.
 fn without_files<'a>(directories: impl Iterator<Item = &'a PathBuf>, plan: &Plan) -> Vec<&'a Path> {
-    // The edits are in the order of their paths, so those in a directory follow it at once.
+    // The edits are sorted by path, so those in a directory follow it directly.
     let has_files = |directory: &&PathBuf| {
         let after = plan.edits.partition_point(|edit| edit.path <= **directory);
         plan.edits.get(after).is_some_and(|edit| edit.path.starts_with(directory))

@@ -1,4 +1,4 @@
-//! Refusing to replace what the caller does not know, with what it needs to know.
+//! Errors for overwriting unknown content, with that content.
 
 use toolcrib_text::{LineWindow, TextProperties, Window};
 
@@ -6,17 +6,17 @@ use crate::error::{Error, ErrorKind};
 use crate::names::{EDIT, EXPECTED_HASH};
 use crate::seen_files::Seen;
 
-/// Lines of the file that a refusal shows.
+/// Lines of the file that the error shows.
 const HEAD_LINES: u64 = 40;
 const HEAD_CHARS: usize = 4_000;
 
-/// It was never read.
+/// The error for a file that was never read.
 pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
     let message = format!("{shown} exists, and this session has not read it");
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
-/// Only a part of it was read.
+/// The error for a file that was read in part.
 pub(super) fn partly(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
     let message = match seen.parts() {
         Some(parts) => format!("this session has read only a part of {shown}: {parts}"),
@@ -25,7 +25,7 @@ pub(super) fn partly(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error 
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
-/// It was read, and is another now.
+/// The error for a file that changed since it was read.
 pub(super) fn changed(
     shown: &str,
     was: &[u8],
@@ -39,7 +39,7 @@ pub(super) fn changed(
     refuse(ErrorKind::Stale, message, was, now)
 }
 
-/// The call carries the hash of something else.
+/// The error for a wrong hash.
 pub(super) fn other_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
     let message = format!("{shown} does not have the expected hash");
     refuse(ErrorKind::Stale, message, was, now)

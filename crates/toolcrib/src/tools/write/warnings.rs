@@ -1,9 +1,8 @@
-//! What may not be meant by a content, each in a sentence.
+//! Warnings about suspicious content.
 
-/// A file that shrinks to less than a tenth of this or more is worth a word.
+/// A file of at least this size that shrinks to less than a tenth gets a warning.
 const LARGE_BYTES: usize = 1_000;
 
-/// What may not be meant.
 pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
     let mut warnings = Vec::new();
     if was.len() >= LARGE_BYTES && content.len() < was.len() / 10 {
@@ -29,7 +28,7 @@ pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
     warnings
 }
 
-/// A comment such as `// ... rest of the code unchanged`.
+/// Whether a line is a placeholder such as `// ... rest of the code unchanged`.
 fn stands_for_the_rest(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     let is_comment = ["//", "#", "/*", "<!--", "--", ";"].iter().any(|mark| line.starts_with(mark));
