@@ -58,7 +58,7 @@ pub(crate) struct Page {
 impl Approver for Way {
     fn ask(&self, question: &Question<'_>) -> Answer {
         match self {
-            Way::Nobody => Answer::NobodyThere,
+            Way::Nobody => Answer::NoApprover,
             Way::Request { context, runtime } => {
                 let parts = question.parts();
                 for part in 0..parts.len() {
@@ -75,7 +75,7 @@ impl Approver for Way {
                         Some(Chosen::More) => {}
                     }
                 }
-                Answer::NobodyThere
+                Answer::NoApprover
             }
             Way::Answered(answered) => answered.answer(question),
         }
@@ -103,7 +103,7 @@ impl Answered {
         let page = Page::new(question, &parts, part);
         let open = (Asked { question: digest, part }, page);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
-        Answer::NobodyThere
+        Answer::NoApprover
     }
 
     /// What is to be asked, if there is something.

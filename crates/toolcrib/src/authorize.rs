@@ -8,7 +8,7 @@ use toolcrib_policy::{
 };
 use toolcrib_text::{truncate_line, visible_name};
 
-use crate::approve::{Answer, Answered, Question};
+use crate::approve::{Answer, AnswerRecord, Question};
 use crate::call::Options;
 use crate::error::{Error, ErrorKind};
 use crate::names::Name;
@@ -24,7 +24,7 @@ const MAX_NOTE_CHARS: usize = 500;
 pub(crate) struct Permission {
     pub(crate) verdict: Verdict,
     /// Answer of the approver, if one was asked.
-    pub(crate) answered: Option<Answered>,
+    pub(crate) answered: Option<AnswerRecord>,
     /// Whether the call may run.
     pub(crate) permitted: Result<(), Error>,
     /// Paths outside the workspace that the answer opened to file tools.
@@ -80,7 +80,7 @@ pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathB
 pub(crate) fn permit(
     runtime: &Runtime,
     session: &Session,
-    call: CallAsked<'_>,
+    call: CallDescription<'_>,
     (accesses, requested): (&[Access], &[Access]),
     options: Options<'_>,
     preview: impl FnOnce() -> Result<Option<Reply>, Error>,
@@ -88,8 +88,14 @@ pub(crate) fn permit(
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
     let policy = runtime.policy_for(session, call.tool, accesses);
-    let asking =
-        Asking { policy: &policy, directory: &directory, all: &all, session, call, accesses };
+    let asking = ApprovalRequest {
+        policy: &policy,
+        directory: &directory,
+        all: &all,
+        session,
+        call,
+        accesses,
+    };
     let by_itself = |verdict: Verdict| {
         let permitted = match verdict.decision {
             Decision::Allow => Ok(()),
@@ -124,24 +130,24 @@ pub(crate) fn permit(
 
 /// The part of a question about the call itself.
 #[derive(Clone, Copy)]
-pub(crate) struct CallAsked<'a> {
+pub(crate) struct CallDescription<'a> {
     pub(crate) tool: &'a str,
     /// Purpose of the call, in the agent's words.
     pub(crate) description: Option<&'a str>,
 }
 
 /// A call on which the approver may have to decide.
-struct Asking<'a> {
+struct ApprovalRequest<'a> {
     policy: &'a Policy,
     directory: &'a Path,
     all: &'a [Access],
     session: &'a Session,
-    call: CallAsked<'a>,
+    call: CallDescription<'a>,
     /// The accesses that the question shows.
     accesses: &'a [Access],
 }
 
-impl Asking<'_> {
+impl ApprovalRequest<'_> {
     /// Decision of the policy, with the earlier answers of this session.
     fn decide(&self) -> Verdict {
         let policy = self.session.policy(self.policy);
@@ -203,7 +209,7 @@ impl Asking<'_> {
             ..self.question(&verdict)
         };
         let answer = options.approver.ask(&question);
-        let answered = Some(Answered { answer: answer.name(), by: options.approver.name() });
+        let answered = Some(AnswerRecord { answer: answer.name(), by: options.approver.name() });
         let no = |word: &str| {
             let answer = format!("the answer was no. {word}");
             Err(denied(self.call.tool, &verdict, &answer, "Ask the user what to do instead."))
@@ -247,8 +253,8 @@ impl Asking<'_> {
                 let because = format!("no answer came: {why}.");
                 Err(denied(self.call.tool, &verdict, &because, "Ask the user what to do instead."))
             }
-            Answer::NobodyThere if !opened.is_empty() => Err(self.outside()),
-            Answer::NobodyThere => {
+            Answer::NoApprover if !opened.is_empty() => Err(self.outside()),
+            Answer::NoApprover => {
                 let next = match always {
                     Some(rules) => {
                         format!("Ask the operator to add this to rules.toml: {}.", rules.line())

@@ -14,7 +14,7 @@ use crate::tool_mentions::without_mentions;
 pub(crate) struct Table {
     rows: Vec<Row>,
     /// Tools that exist and that the operator has left out.
-    left_out: Vec<&'static str>,
+    disabled_error: Vec<&'static str>,
 }
 
 /// A tool and its schema, which is made when it is first needed.
@@ -30,13 +30,13 @@ pub(crate) struct Row {
 /// The tightest of the clients' rules: OpenAI's and Anthropic's.
 const MAX_NAME: usize = 64;
 /// What refuses a tool that was left out, as replies and records name rules.
-const LEFT_OUT: &str = "tools";
+const DISABLED_RULE: &str = "tools";
 /// OpenAI's; Claude Code cuts at 2,048.
 pub(crate) const MAX_DESCRIPTION: usize = 1_024;
 
 impl Table {
     pub(crate) fn new(entries: &[Entry]) -> Table {
-        Table { rows: entries.iter().copied().map(Row::new).collect(), left_out: Vec::new() }
+        Table { rows: entries.iter().copied().map(Row::new).collect(), disabled_error: Vec::new() }
     }
 
     pub(crate) fn rows(&self) -> &[Row] {
@@ -45,7 +45,7 @@ impl Table {
 
     /// The names of all tools, also of those that were left out.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.rows.iter().map(|row| row.entry.name).chain(self.left_out.iter().copied())
+        self.rows.iter().map(|row| row.entry.name).chain(self.disabled_error.iter().copied())
     }
 
     /// The name of the tool that is meant, without regard to case and `_`, also if it was left out.
@@ -65,7 +65,7 @@ impl Table {
         row.ok_or_else(|| {
             let names = || self.rows.iter().filter(|row| row.is_listed).map(|row| row.entry.name);
             if let Some(known) = known {
-                return left_out(known, names());
+                return disabled_error(known, names());
             }
             let mut listed = similar_names(name, names(), 3);
             listed.extend(names().filter(|name| !listed.contains(name)).collect::<Vec<_>>());
@@ -107,7 +107,7 @@ impl Table {
 
     /// Leaves tools out: a call of one is refused as such.
     pub(crate) fn leave_out(&mut self, is_left_out: impl Fn(&Row) -> bool) {
-        self.left_out.extend(self.rows.iter().filter(|row| is_left_out(row)).map(Row::name));
+        self.disabled_error.extend(self.rows.iter().filter(|row| is_left_out(row)).map(Row::name));
         self.rows.retain(|row| !is_left_out(row));
     }
 
@@ -119,7 +119,7 @@ impl Table {
     /// Removes the tools that are not listed from the descriptions of the others.
     pub(crate) fn omit_mentions(&mut self) {
         let unlisted = self.rows.iter().filter(|row| !row.is_listed).map(Row::name);
-        let unlisted: Arc<[&str]> = unlisted.chain(self.left_out.iter().copied()).collect();
+        let unlisted: Arc<[&str]> = unlisted.chain(self.disabled_error.iter().copied()).collect();
         for row in &mut self.rows {
             (row.unlisted, row.schema) = (unlisted.clone(), OnceLock::new());
         }
@@ -173,12 +173,12 @@ impl Row {
 }
 
 /// The refusal of a call of a tool that the operator has left out.
-fn left_out(tool: &str, others: impl Iterator<Item = &'static str>) -> Error {
+fn disabled_error(tool: &str, others: impl Iterator<Item = &'static str>) -> Error {
     let others: Vec<&str> = others.collect();
     Error::new(ErrorKind::Denied, format!("{tool} was not allowed: the operator disabled this tool"))
         .hint(format!(
-            "Rule: {LEFT_OUT}. Nothing was done. Available: {}. The operator selects tools with `tools` and `no_tools`.",
+            "Rule: {DISABLED_RULE}. Nothing was done. Available: {}. The operator selects tools with `tools` and `no_tools`.",
             others.join(", ")
         ))
-        .with("rule", LEFT_OUT)
+        .with("rule", DISABLED_RULE)
 }

@@ -154,7 +154,7 @@ impl Tool for ApplyPatch {
             let plan = Plan::of(cx, &patch, &paths, was)?;
             Ok((plan.edits(), plan))
         })?;
-        Ok(report::reply(cx, &plan, changed, DiffDetail::asked(self.diff, cx)))
+        Ok(report::reply(cx, &plan, changed, DiffDetail::for_call(self.diff, cx)))
     }
 }
 

@@ -13,7 +13,7 @@ use toolcrib_exec::{Ending, Job, Snapshot, Status};
 use toolcrib_policy::Access;
 use toolcrib_text::{ExcerptOptions, visible_name};
 
-use self::report::{KEEPS_RUNNING, Report};
+use self::report::{KEEP_RUNNING_HINT, Report};
 use super::changed_files::CHANGED_FILES;
 use super::shell_output::last_line;
 use super::timeout::{lowered_note, milliseconds};
@@ -80,21 +80,21 @@ fn default_timeout() -> u64 {
 }
 
 /// Interval between checks for cancellation.
-const GLANCE: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Interval between progress reports, and between checks for programs that wait for the keyboard.
-const TELL_EVERY: Duration = Duration::from_millis(500);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// After the shell has ended, its background processes may still write. The output is complete after this long
 /// without output, or after the second limit.
-const QUIET: Duration = Duration::from_millis(200);
-const DRAIN: Duration = Duration::from_secs(1);
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time that a shim may take to report that all processes have exited.
-const MOMENT: Duration = Duration::from_millis(30);
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(30);
 
 /// Time to wait for processes that were told to end: half a second of grace, and more on a slow machine.
-const DYING: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Output of at most this many characters is shown whole.
 const WHOLE_CHARS: usize = 30_000;
@@ -205,7 +205,9 @@ impl Tool for Bash {
             let message = format!(
                 "`{RUN_IN_BACKGROUND}`: this session ends with this call, and so does the command"
             );
-            return Err(Error::invalid(message).hint(format!("Nothing was run. {KEEPS_RUNNING}.")));
+            return Err(
+                Error::invalid(message).hint(format!("Nothing was run. {KEEP_RUNNING_HINT}."))
+            );
         }
         if let Some(name) =
             self.env.iter().flatten().map(|(name, _)| name).find(|name| !is_name(name))
@@ -235,11 +237,11 @@ impl Tool for Bash {
         if in_background {
             return Ok(report::background(started));
         }
-        let (waited, no_keys) = wait(cx, &started.job, timeout)?;
-        started.notes.extend(no_keys);
+        let (waited, killed_program_note) = wait(cx, &started.job, timeout)?;
+        started.notes.extend(killed_program_note);
         match waited {
-            Waited::Ended => self.ended(cx, started),
-            Waited::TimedOut => self.timed_out(cx, started, timeout),
+            WaitResult::Ended => self.ended(cx, started),
+            WaitResult::TimedOut => self.timed_out(cx, started, timeout),
         }
     }
 }
@@ -263,10 +265,10 @@ impl Bash {
         let mut report = Report::new(started, now, self.excerpt(cx));
         report.carry(cx, self.cwd.is_none())?;
         if cx.session().is_for_one_call() {
-            report.end_with_the_session();
+            report.end_with_session();
         }
         report.note_reviews(cx);
-        report.look_for_changes(cx);
+        report.note_changes(cx);
         report.keep_or_forget(cx)?;
         report.answer()
     }
@@ -282,7 +284,7 @@ impl Bash {
         let one_call = cx.session().is_for_one_call();
         if self.on_timeout == OnTimeout::Kill || one_call {
             job.end(Ending::Prompt, Status::TimedOut);
-            let now = job.wait(DYING, |now| now.all_exited && now.closed);
+            let now = job.wait(KILL_TIMEOUT, |now| now.all_exited && now.closed);
             let ended = if now.all_exited {
                 "and was killed with its child processes"
             } else {
@@ -291,10 +293,10 @@ impl Bash {
             let message = format!("the command took longer than {seconds} s {ended}");
             let mut report = Report::new(started, now, self.excerpt(cx));
             if one_call && self.on_timeout != OnTimeout::Kill {
-                report.end_with_the_session();
-                report.note(format!("it cannot continue after this call. {KEEPS_RUNNING}"));
+                report.end_with_session();
+                report.note(format!("it cannot continue after this call. {KEEP_RUNNING_HINT}"));
             }
-            report.look_for_changes(cx);
+            report.note_changes(cx);
             return Err(report.error(ErrorKind::Timeout, message));
         }
         let report = Report::new(started, job.snapshot(), self.excerpt(cx));
@@ -316,38 +318,38 @@ impl Bash {
     }
 }
 
-enum Waited {
+enum WaitResult {
     Ended,
     TimedOut,
 }
 
 /// Waits until the shell has ended or the timeout is over. Cancellation ends the command. A program that waits for
 /// the keyboard is killed, and a note says so.
-fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<String>), Error> {
+fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(WaitResult, Option<String>), Error> {
     let began = Instant::now();
     let mut told = began;
-    let (mut suspects, mut no_keys) = (Vec::new(), None);
+    let (mut suspects, mut killed_program_note) = (Vec::new(), None);
     loop {
         let left = timeout.saturating_sub(began.elapsed());
-        let now = job.wait(left.min(GLANCE), |now| !now.status.is_running());
+        let now = job.wait(left.min(POLL_INTERVAL), |now| !now.status.is_running());
         if !now.status.is_running() {
-            return Ok((Waited::Ended, no_keys));
+            return Ok((WaitResult::Ended, killed_program_note));
         }
         if let Err(cancelled) = cx.check_cancelled() {
             job.end(Ending::Prompt, Status::Killed);
-            job.wait(DYING, |now| now.all_exited);
+            job.wait(KILL_TIMEOUT, |now| now.all_exited);
             return Err(cancelled);
         }
         if left.is_zero() {
-            return Ok((Waited::TimedOut, no_keys));
+            return Ok((WaitResult::TimedOut, killed_program_note));
         }
-        if told.elapsed() >= TELL_EVERY {
+        if told.elapsed() >= PROGRESS_INTERVAL {
             told = Instant::now();
             // Only a process that also waited at the previous check.
             let waiting = job.waiting_for_keyboard();
             for process in waiting.iter().filter(|process| suspects.contains(*process)) {
                 job.end_if_waiting_for_keyboard(process);
-                no_keys = Some(no_keys_note(&process.name));
+                killed_program_note = Some(keyboard_note(&process.name));
             }
             suspects = waiting;
             let line = last_line(job, &cx.secrets());
@@ -356,7 +358,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<Str
     }
 }
 
-fn no_keys_note(program: &str) -> String {
+fn keyboard_note(program: &str) -> String {
     format!(
         "{} waited for keyboard input and was killed: there is no terminal. Use {EDIT}, {WRITE} or sed -i to change files",
         visible_name(program.as_bytes())
@@ -374,13 +376,13 @@ fn is_name(name: &str) -> bool {
 fn drain(job: &Job) -> Snapshot {
     let began = Instant::now();
     let mut now = job.snapshot();
-    while !now.closed && began.elapsed() < DRAIN {
+    while !now.closed && began.elapsed() < DRAIN_TIMEOUT {
         let written = now.written;
-        now = job.wait(QUIET, |now| now.closed);
+        now = job.wait(QUIET_PERIOD, |now| now.closed);
         if now.written == written {
             break;
         }
     }
     // The shim reports a moment later whether processes are left. Asking the system for them takes longer.
-    job.wait(MOMENT, |now| now.all_exited)
+    job.wait(EXIT_REPORT_TIMEOUT, |now| now.all_exited)
 }

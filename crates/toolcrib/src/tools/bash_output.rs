@@ -12,11 +12,11 @@ use toolcrib_policy::Access;
 use toolcrib_search::{Deadline, Pattern, PatternOptions, PatternSyntax};
 use toolcrib_text::{Excerpt, ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
-use self::line_filter::{Left, Sieve};
+use self::line_filter::{LineFilter, UndecidedLines};
 use self::line_range::LineRange;
 use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
-use super::command_messages::{listens_on, state};
+use super::command_messages::{ports_note, state};
 use super::shell_output::{
     OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
@@ -84,13 +84,13 @@ fn default_timeout() -> u64 {
 }
 
 /// Interval between checks for cancellation, for a line or for a port.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Time that a shim may take to report that all processes have exited.
-const MOMENT: Duration = Duration::from_millis(200);
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Interval between progress reports.
-const TELL_EVERY: Duration = Duration::from_millis(500);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 const METADATA: &[MetadataField] = &[
     MetadataField::new("bash_id", "string", "always", "Id of the job."),
@@ -158,7 +158,7 @@ impl Tool for BashOutput {
                 .hint("Give the regular expression to wait for as filter."));
         }
         let errors = match self.stream {
-            StreamName::Stderr => Some(job.errors().ok_or_else(|| no_errors(&job))?),
+            StreamName::Stderr => Some(job.errors().ok_or_else(|| no_separate_stderr(&job))?),
             StreamName::Stdout => None,
         };
         let stream = match &errors {
@@ -174,7 +174,8 @@ impl Tool for BashOutput {
         let timeout = milliseconds(self.timeout);
         let secrets = cx.secrets();
         let since = self.cursor.unwrap_or(remembered);
-        let waiting = Waiting { wait_for, from: since, filter: filter.as_ref(), port, timeout };
+        let waiting =
+            WaitCondition { wait_for, from: since, filter: filter.as_ref(), port, timeout };
         let waited = wait(cx, (&job, stream), &secrets, &waiting)?;
         let now = job.snapshot();
         let end = match now.closed {
@@ -200,7 +201,7 @@ impl Tool for BashOutput {
 /// the shell has ended.
 fn changes(cx: &Cx<'_>, job: &Job, now: &Snapshot) -> Result<Changes, Error> {
     if !now.status.is_running() {
-        job.wait(MOMENT, |now| now.all_exited);
+        job.wait(EXIT_REPORT_TIMEOUT, |now| now.all_exited);
     }
     Changes::of_job(cx, job)
 }
@@ -217,14 +218,14 @@ impl ReadStream<'_> {
     }
 }
 
-fn no_errors(job: &Job) -> Error {
+fn no_separate_stderr(job: &Job) -> Error {
     let message = format!("the stderr of {} is part of its output", job.id());
     Error::invalid(message)
         .hint(format!("Omit {STREAM}. {BASH} with {SEPARATE_STREAMS} stores stderr apart."))
 }
 
 /// The condition to wait for.
-struct Waiting<'a> {
+struct WaitCondition<'a> {
     wait_for: WaitFor,
     from: u64,
     filter: Option<&'a Pattern>,
@@ -233,7 +234,7 @@ struct Waiting<'a> {
 }
 
 /// The result of a wait.
-enum Waited {
+enum WaitResult {
     /// The condition was met, or there was none.
     Done,
     Ports(Vec<u16>),
@@ -246,12 +247,12 @@ fn wait(
     cx: &Cx<'_>,
     (job, stream): (&Job, ReadStream<'_>),
     secrets: &Secrets,
-    waiting: &Waiting<'_>,
-) -> Result<Waited, Error> {
+    waiting: &WaitCondition<'_>,
+) -> Result<WaitResult, Error> {
     let began = Instant::now();
     let (mut told, mut looked_to) = (began, waiting.from);
     if waiting.wait_for == WaitFor::None {
-        return Ok(Waited::Done);
+        return Ok(WaitResult::Done);
     }
     loop {
         cx.check_cancelled()?;
@@ -259,51 +260,51 @@ fn wait(
         match waiting.wait_for {
             WaitFor::None => {}
             WaitFor::Exit => {}
-            WaitFor::Output if stream.written(&now) > waiting.from => return Ok(Waited::Done),
+            WaitFor::Output if stream.written(&now) > waiting.from => return Ok(WaitResult::Done),
             WaitFor::Output => {}
             WaitFor::Regex => {
                 let found = waiting.filter.is_some_and(|filter| {
                     let end = began.checked_add(waiting.timeout).unwrap_or(began);
                     let cancel = cx.cancel();
                     let cancelled = || cancel.is_cancelled();
-                    let sieve = Sieve::new(filter, Deadline::new(end, &cancelled), 1);
+                    let sieve = LineFilter::new(filter, Deadline::new(end, &cancelled), 1);
                     let end = stream.written(&now);
-                    look_for(sieve, stream.log, secrets, (&mut looked_to, end))
+                    has_match(sieve, stream.log, secrets, (&mut looked_to, end))
                 });
                 if found {
-                    return Ok(Waited::Done);
+                    return Ok(WaitResult::Done);
                 }
             }
             WaitFor::Port => {
                 let mut ports = job.ports();
                 ports.retain(|port| waiting.port.is_none_or(|wanted| *port == wanted));
                 if !ports.is_empty() {
-                    return Ok(Waited::Ports(ports));
+                    return Ok(WaitResult::Ports(ports));
                 }
             }
         }
         let no_more = !now.status.is_running() && (now.closed || waiting.wait_for == WaitFor::Exit);
         if no_more || now.all_exited {
             let wanted = matches!(waiting.wait_for, WaitFor::Exit);
-            return Ok(if wanted { Waited::Done } else { Waited::EndedFirst });
+            return Ok(if wanted { WaitResult::Done } else { WaitResult::EndedFirst });
         }
         let left = waiting.timeout.saturating_sub(began.elapsed());
         if left.is_zero() {
-            return Ok(Waited::TimedOut);
+            return Ok(WaitResult::TimedOut);
         }
-        if told.elapsed() >= TELL_EVERY {
+        if told.elapsed() >= PROGRESS_INTERVAL {
             told = Instant::now();
             let line = last_line(job, secrets);
             cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
         }
         let changed = |then: &Snapshot| then.status != now.status || then.closed != now.closed;
-        job.wait(left.min(GLANCE), changed);
+        job.wait(left.min(POLL_INTERVAL), changed);
     }
 }
 
 /// Whether a line since `looked_to` matches, or may match. Complete lines are not examined again.
-fn look_for(
-    mut sieve: Sieve<'_>,
+fn has_match(
+    mut sieve: LineFilter<'_>,
     log: &dyn OutputLog,
     secrets: &Secrets,
     (looked_to, end): (&mut u64, u64),
@@ -345,14 +346,14 @@ impl OutputView<'_> {
             return Output {
                 shown,
                 notes: masked_note(masked).into_iter().collect(),
-                left: Left::default(),
+                left: UndecidedLines::default(),
             };
         }
         let mut excerpt = Excerpt::new(options);
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
         let stop = || Deadline::new(cx.search_deadline(), &cancelled);
-        let mut sieve = self.filter.map(|filter| Sieve::new(filter, stop(), u64::MAX));
+        let mut sieve = self.filter.map(|filter| LineFilter::new(filter, stop(), u64::MAX));
         let mut number = 0;
         let masked = each_line(log, secrets, self.from..self.end, |line| {
             number = line.number;
@@ -377,12 +378,12 @@ impl OutputView<'_> {
 struct Output {
     shown: ExcerptShown,
     notes: Vec<String>,
-    left: Left,
+    left: UndecidedLines,
 }
 
 /// The last lines of a reply.
 struct Ending {
-    waited: Waited,
+    waited: WaitResult,
     wait_for: WaitFor,
     port: Option<u16>,
     /// Network of the sandbox, if there is one.
@@ -420,12 +421,12 @@ fn answer(
         WaitFor::Exit | WaitFor::None => "it still runs".to_owned(),
     };
     match &waited {
-        Waited::Done => {}
-        Waited::Ports(ports) => {
-            text.push_str(&bracketed(listens_on(ports, network)));
+        WaitResult::Done => {}
+        WaitResult::Ports(ports) => {
+            text.push_str(&bracketed(ports_note(ports, network)));
         }
-        Waited::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
-        Waited::TimedOut => text.push_str(&bracketed(format!("timed out: {what}"))),
+        WaitResult::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
+        WaitResult::TimedOut => text.push_str(&bracketed(format!("timed out: {what}"))),
     }
     text.push_str(&changes);
     let reply = Reply::new(text)
@@ -436,7 +437,7 @@ fn answer(
         .with("undecided_lines", left.count())
         .with("truncated", shown.left_out > 0 || shown.has_cut_lines)
         .with("dropped_bytes", now.gap.end - now.gap.start)
-        .with("timed_out", matches!(waited, Waited::TimedOut));
+        .with("timed_out", matches!(waited, WaitResult::TimedOut));
     let reply = match now.ended.as_ref().map(|ended| ended.exit) {
         Some(toolcrib_exec::Exit::Code(code)) => reply.with("exit_code", code),
         Some(toolcrib_exec::Exit::Signal(signal)) => reply.with("signal", signal),
@@ -451,7 +452,7 @@ fn answer(
         None => reply,
     };
     match waited {
-        Waited::Ports(ports) => reply.with("ports", ports),
+        WaitResult::Ports(ports) => reply.with("ports", ports),
         _ => reply,
     }
 }

@@ -27,8 +27,8 @@ pub(super) struct Changes {
     directories: Vec<(&'static str, String)>,
     ids: Vec<u64>,
     moved_heads: Vec<String>,
-    troubles: Vec<String>,
-    later: RunLater,
+    warnings: Vec<String>,
+    run_later: RunLater,
 }
 
 /// Metadata of a reply about a command that changed files.
@@ -85,8 +85,8 @@ struct Changed {
 
 impl Changes {
     /// The changes of a command since the last call of this function.
-    pub(super) fn of(cx: &Cx<'_>, trail: &CommandChanges) -> Changes {
-        let NewChanges { files, made, removed, ids, moved_heads, troubles } = trail.take();
+    pub(super) fn of(cx: &Cx<'_>, changes: &CommandChanges) -> Changes {
+        let NewChanges { files, made, removed, ids, moved_heads, warnings } = changes.take();
         let top = cx.session().directory();
         let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
         let directories = made.into_iter().map(|path| directory("created", path));
@@ -96,19 +96,19 @@ impl Changes {
             .iter()
             .filter(|file| file.action != Action::Deleted && !file.ignored)
             .map(|file| file.path.as_path());
-        let later = RunLater::among(cx.runtime(), cx.session(), written);
+        let run_later = RunLater::among(cx.runtime(), cx.session(), written);
         let shown = |file: ChangedFile| {
             let shown = cx.runtime().show_path(top, &file.path);
             Changed { shown, file }
         };
         let files = files.into_iter().map(shown).collect();
-        Changes { files, directories, ids, moved_heads, troubles, later }
+        Changes { files, directories, ids, moved_heads, warnings, run_later }
     }
 
     /// The changes of a job, once all of its processes have exited.
     pub(super) fn of_job(cx: &Cx<'_>, job: &Job) -> Result<Changes, Error> {
-        let trail = cx.shell()?.changes_of(job.id()).filter(|_| job.snapshot().all_exited);
-        Ok(trail.map(|trail| Changes::of(cx, &trail)).unwrap_or_default())
+        let changes = cx.shell()?.changes_of(job.id()).filter(|_| job.snapshot().all_exited);
+        Ok(changes.map(|changes| Changes::of(cx, &changes)).unwrap_or_default())
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
@@ -153,8 +153,8 @@ impl Changes {
             notes.extend(self.moved_heads.iter().cloned());
         }
         notes.extend(self.lost_note());
-        notes.extend(self.troubles.iter().cloned());
-        notes.extend(self.later.notes());
+        notes.extend(self.warnings.iter().cloned());
+        notes.extend(self.run_later.notes());
         notes
     }
 
@@ -182,7 +182,7 @@ impl Changes {
                 "deleted": of(Action::Deleted),
             }),
         )];
-        facts.extend(self.later.facts());
+        facts.extend(self.run_later.facts());
         facts.extend(self.change_fact());
         facts
     }

@@ -9,7 +9,7 @@ use crate::phrases::{counted_with_verb, duration_text};
 
 /// The state of a job: `running`, or `failed, exit code 1`.
 pub(super) fn state(job: &Job, now: &Snapshot) -> String {
-    stated(now, "", job.processes().len())
+    describe(now, "", job.processes().len())
 }
 
 /// The state of a job with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
@@ -19,14 +19,14 @@ pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
         true => format!(" for {lasted}"),
         false => format!(" after {lasted}"),
     };
-    stated(now, &duration, job.processes().len())
+    describe(now, &duration, job.processes().len())
 }
 
-fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
+fn describe(now: &Snapshot, duration: &str, processes: usize) -> String {
     let status = now.status.name();
     let words = match (&now.error, &now.ended) {
         (Some(broken), _) => job_error(broken).message().to_owned(),
-        (None, Some(ended)) => format!("{status}{duration}, {}", how(ended.exit)),
+        (None, Some(ended)) => format!("{status}{duration}, {}", exit_text(ended.exit)),
         (None, None) => format!("{status}{duration}"),
     };
     match processes {
@@ -42,15 +42,15 @@ fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
 }
 
 /// Describes how a shell ended.
-pub(super) fn how(exit: Exit) -> String {
+pub(super) fn exit_text(exit: Exit) -> String {
     match exit {
-        Exit::Code(code) => format!("exit code {}", code_words(code)),
+        Exit::Code(code) => format!("exit code {}", exit_code_text(code)),
         Exit::Signal(signal) => format!("killed by {}", signal_name(signal)),
     }
 }
 
 /// An exit code, with the signal that it stands for: `1`, `137 (128 + SIGKILL)`.
-pub(super) fn code_words(code: i32) -> String {
+pub(super) fn exit_code_text(code: i32) -> String {
     match code {
         129..=159 => format!("{code} (128 + {})", signal_name(code - 128)),
         code => code.to_string(),
@@ -59,7 +59,7 @@ pub(super) fn code_words(code: i32) -> String {
 
 /// The ports that a job listens on, and which programs can reach them. `network` is that of its sandbox, if it has
 /// one.
-pub(super) fn listens_on(ports: &[u16], network: Option<Network>) -> String {
+pub(super) fn ports_note(ports: &[u16], network: Option<Network>) -> String {
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
     let reach = match network {
         Some(Network::None) => {
@@ -123,27 +123,27 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_a_sentence() {
+    fn states_are_described() {
         let running = snapshot(Status::Running, None);
-        assert_eq!(stated(&running, " for 31 s", 3), "running for 31 s");
+        assert_eq!(describe(&running, " for 31 s", 3), "running for 31 s");
         let completed = snapshot(Status::Completed, Some(Exit::Code(0)));
-        assert_eq!(stated(&completed, "", 0), "completed, exit code 0");
+        assert_eq!(describe(&completed, "", 0), "completed, exit code 0");
         assert_eq!(
-            stated(&completed, " after 31 s", 1),
+            describe(&completed, " after 31 s", 1),
             "completed after 31 s, exit code 0; 1 process still runs"
         );
         let killed = snapshot(Status::Killed, Some(Exit::Signal(9)));
-        assert_eq!(stated(&killed, "", 2), "killed, killed by SIGKILL; 2 processes still run");
-        assert_eq!(how(Exit::Code(137)), "exit code 137 (128 + SIGKILL)");
+        assert_eq!(describe(&killed, "", 2), "killed, killed by SIGKILL; 2 processes still run");
+        assert_eq!(exit_text(Exit::Code(137)), "exit code 137 (128 + SIGKILL)");
     }
 
     #[test]
-    fn a_port_is_told_with_who_reaches_it() {
-        let closed = listens_on(&[8125], Some(Network::None));
+    fn ports_are_reported_with_their_reach() {
+        let closed = ports_note(&[8125], Some(Network::None));
         assert!(closed.starts_with("listens on port 8125: only commands of this session"));
         assert!(closed.contains("network = \"all\""));
         assert_eq!(
-            listens_on(&[1, 2], None),
+            ports_note(&[1, 2], None),
             "listens on port 1, 2: programs on this machine can reach it"
         );
     }

@@ -6,7 +6,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use super::replacement::NO_REPLACEMENT;
-use super::replacement::{self, Made, Replacement, changed_elsewhere};
+use super::replacement::{self, EditResult, Replacement, changed_elsewhere};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
@@ -81,7 +81,7 @@ impl Tool for Edit {
             all: self.replace_all,
             near_line: self.near_line,
         };
-        let mut made = Made::default();
+        let mut made = EditResult::default();
         let updated = cx.update(&self.file_path, |was| {
             let replaced =
                 replacement.apply(cx, was.map(|was| &was[..]), &self.file_path, &shown)?;
@@ -99,7 +99,7 @@ impl Edit {
         cx: &Cx<'_>,
         shown: &str,
         updated: &Updated,
-        made: &Made,
+        made: &EditResult,
         elsewhere: Option<String>,
     ) -> Reply {
         let Updated { was, now, changed } = updated;
@@ -111,7 +111,7 @@ impl Edit {
             (true, false) => "Dry run, nothing written. Would edit",
             (true, true) => "Dry run, nothing written. Would create",
         };
-        let detail = match DiffDetail::asked(self.diff, cx) {
+        let detail = match DiffDetail::for_call(self.diff, cx) {
             // If the same text is replaced everywhere, the line numbers suffice.
             DiffDetail::Short if made.count > 1 || created => DiffDetail::None,
             detail => detail,

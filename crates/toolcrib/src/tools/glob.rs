@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toolcrib_policy::Access;
 use toolcrib_search::SplitGlob;
 
-use self::matches::{Asked, find};
+use self::matches::{GlobQuery, find};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::metadata_field::MetadataField;
@@ -116,7 +116,7 @@ impl Tool for Glob {
             return Err(Error::new(ErrorKind::Invalid, message)
                 .hint(format!("Give a directory as `path`; {READ} reads a file.")));
         }
-        let asked = Asked {
+        let query = GlobQuery {
             pattern: &self.pattern,
             base: self.base(),
             split: if self.leads_elsewhere(&split) {
@@ -128,10 +128,10 @@ impl Tool for Glob {
             ignored: self.ignored,
             limit: usize::try_from(self.limit).unwrap_or(usize::MAX),
         };
-        let found = find(cx, &base, &asked)?;
+        let found = find(cx, &base, &query)?;
         cx.check_cancelled()?;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(messages::reply(cx, &asked, found).with("milliseconds", milliseconds))
+        Ok(messages::reply(cx, &query, found).with("milliseconds", milliseconds))
     }
 }
 

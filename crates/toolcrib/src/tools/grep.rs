@@ -201,11 +201,11 @@ impl Tool for Grep {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let began = Instant::now();
-        let asked = self.asked(cx)?;
+        let query = self.query(cx)?;
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
-        let search = Search::begin(cx, &asked, &cancelled, began);
-        let reply = match asked.mode {
+        let search = Search::begin(cx, &query, &cancelled, began);
+        let reply = match query.mode {
             OutputMode::FilesWithMatches => files::reply(&search),
             OutputMode::Content => content::reply(&search),
             OutputMode::Count => counts::reply(&search),

@@ -46,15 +46,15 @@ pub(super) const INVISIBLE: &[MetadataField] = &[
 
 /// The invisible characters in the lines that a reply shows.
 #[derive(Debug, Default)]
-pub(super) struct Hidden {
+pub(super) struct InvisibleCharacters {
     first: Option<(String, char)>,
     count: u64,
     places: Vec<Value>,
 }
 
-impl Hidden {
+impl InvisibleCharacters {
     /// Examines a line; `place` is its name in the reply.
-    pub(super) fn look_at(&mut self, line: &str, place: impl FnOnce() -> String) {
+    pub(super) fn examine(&mut self, line: &str, place: impl FnOnce() -> String) {
         let mut found = hidden_in(line).map(|(_, c)| c);
         let Some(first) = found.next() else { return };
         let place = place();
@@ -66,10 +66,10 @@ impl Hidden {
     }
 
     /// Examines a text whose lines are not numbered in the reply.
-    pub(super) fn of_text(text: &str) -> Hidden {
-        let mut hidden = Hidden::default();
+    pub(super) fn of_text(text: &str) -> InvisibleCharacters {
+        let mut hidden = InvisibleCharacters::default();
         for line in text.lines() {
-            hidden.look_at(line, || "in this text".to_owned());
+            hidden.examine(line, || "in this text".to_owned());
         }
         hidden
     }

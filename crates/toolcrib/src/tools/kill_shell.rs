@@ -29,7 +29,7 @@ pub(crate) struct KillShell {
 }
 
 /// Two seconds of grace, and more on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(8);
+const KILL_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Lines shown of its last output.
 const LAST_LINES: usize = 20;
@@ -74,7 +74,7 @@ impl Tool for KillShell {
             return Ok(Reply::new(format!("Would end {}: {running}.\n", job.id())));
         }
         job.end(Ending::Polite, Status::Killed);
-        let now = job.wait(PATIENCE, |now| now.all_exited && now.closed);
+        let now = job.wait(KILL_TIMEOUT, |now| now.all_exited && now.closed);
         if !now.all_exited {
             let left: Vec<String> =
                 job.processes().into_iter().map(|process| process.name).collect();

@@ -104,7 +104,7 @@ impl Tool for Ls {
         if tree.entries.is_empty() && tree.ignored == 0 {
             text += "[empty]\n";
         }
-        let left = tree.left_out(limit, depth);
+        let left = tree.omission_notes(limit, depth);
         if !left.is_empty() {
             text += &format!("[{}]\n", left.join("; "));
         }

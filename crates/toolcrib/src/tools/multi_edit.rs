@@ -9,7 +9,7 @@ use toolcrib_fs::Content;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
-use super::replacement::{self, Made, NO_REPLACEMENT, Replacement};
+use super::replacement::{self, EditResult, NO_REPLACEMENT, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::Cx;
@@ -96,11 +96,11 @@ impl Tool for MultiEdit {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let detail = DiffDetail::asked(self.diff, cx);
+        let detail = DiffDetail::for_call(self.diff, cx);
         let files = self.files()?;
         let paths: Vec<&Path> = files.iter().map(|file| Path::new(&file.file_path)).collect();
         let shown = paths.iter().map(|path| cx.show(path)).collect::<Result<Vec<_>, _>>()?;
-        let mut made: Vec<Vec<Made>> = Vec::new();
+        let mut made: Vec<Vec<EditResult>> = Vec::new();
         let (changed_files, changed) = cx.update_all(&paths, |was| {
             made.clear();
             let mut now = Vec::new();
@@ -161,7 +161,7 @@ impl OneFile {
         was: Option<&Content>,
         shown: &str,
         files: usize,
-    ) -> Result<(Vec<u8>, Vec<Made>), Error> {
+    ) -> Result<(Vec<u8>, Vec<EditResult>), Error> {
         let (mut content, mut made) = (None, Vec::new());
         for (at, edit) in self.edits.iter().enumerate() {
             let replacement = Replacement {
@@ -219,14 +219,14 @@ impl OneFile {
 }
 
 /// Notes about inexact matches.
-fn notes(shown: &str, made: &[Made]) -> Vec<String> {
+fn notes(shown: &str, made: &[EditResult]) -> Vec<String> {
     let numbered = (1..).zip(made);
     numbered
         .filter_map(|(n, made)| Some(format!("In {shown}, edit {n}: {}", made.matched.note()?)))
         .collect()
 }
 
-fn result(shown: &str, made: &[Made]) -> Value {
+fn result(shown: &str, made: &[EditResult]) -> Value {
     let counts: Vec<usize> = made.iter().map(|made| made.count).collect();
     let matched: Vec<&str> = made.iter().map(|made| made.matched.name()).collect();
     json!({"file_path": shown, "replacements": counts, "matched": matched})

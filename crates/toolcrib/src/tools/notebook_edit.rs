@@ -20,7 +20,7 @@ use crate::tool::{Category, Hints, Tool};
 
 mod cell_ref;
 
-use self::cell_ref::Which;
+use self::cell_ref::CellRef;
 
 /// Replaces, inserts or deletes one notebook cell, by `cell_id` or `cell_number`. Replacing clears its outputs.
 /// Insert goes after that cell, or to the end.
@@ -37,12 +37,12 @@ pub(crate) struct NotebookEdit {
     /// The new text.
     new_source: Option<String>,
     /// The new type.
-    cell_type: Option<OfCell>,
+    cell_type: Option<CellTypeArgument>,
     /// What to do.
     #[serde(default)]
     edit_mode: Mode,
     /// Of a new cell.
-    position: Option<Where>,
+    position: Option<PositionArgument>,
     /// The diff shown.
     #[serde(default)]
     diff: DiffDetail,
@@ -50,7 +50,7 @@ pub(crate) struct NotebookEdit {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum OfCell {
+enum CellTypeArgument {
     Code,
     Markdown,
     Raw,
@@ -67,7 +67,7 @@ enum Mode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Where {
+enum PositionArgument {
     Before,
     After,
     End,
@@ -132,22 +132,22 @@ impl Tool for NotebookEdit {
 
 /// The operation, with its arguments.
 enum Step<'a> {
-    Replace(Which<'a>, &'a str, Option<CellType>),
-    Insert(Option<(Which<'a>, Where)>, &'a str, CellType),
-    Delete(Which<'a>),
+    Replace(CellRef<'a>, &'a str, Option<CellType>),
+    Insert(Option<(CellRef<'a>, PositionArgument)>, &'a str, CellType),
+    Delete(CellRef<'a>),
 }
 
 impl NotebookEdit {
     /// Validates the arguments.
     fn step(&self) -> Result<Step<'_>, Error> {
-        let which = Which::of(self.cell_id.as_deref(), self.cell_number);
+        let which = CellRef::of(self.cell_id.as_deref(), self.cell_number);
         let mode = self.edit_mode;
         if self.position.is_some() && mode != Mode::Insert {
             return Err(Error::invalid(format!("`position` requires {EDIT_MODE} insert"))
                 .hint(format!("Nothing was done. Omit it, or set {EDIT_MODE} to insert.")));
         }
         let source = self.new_source.as_deref();
-        let cell_type = self.cell_type.map(OfCell::cell_type);
+        let cell_type = self.cell_type.map(CellTypeArgument::cell_type);
         match (mode, which, source) {
             (Mode::Replace | Mode::Insert, _, None) => {
                 Err(Error::invalid(format!("`{NEW_SOURCE}` is missing")).hint(
@@ -174,20 +174,26 @@ impl NotebookEdit {
     }
 
     /// The cell next to which a new one is inserted, and the side. `None` for the end.
-    fn place<'a>(&self, which: Option<Which<'a>>) -> Result<Option<(Which<'a>, Where)>, Error> {
+    fn place<'a>(
+        &self,
+        which: Option<CellRef<'a>>,
+    ) -> Result<Option<(CellRef<'a>, PositionArgument)>, Error> {
         match (which, self.position) {
-            (Some(_), Some(Where::End)) => {
+            (Some(_), Some(PositionArgument::End)) => {
                 Err(Error::invalid("`position` is end, but a cell is given")
                     .hint("Nothing was done. Omit the cell, or use position before or after."))
             }
-            (None, Some(Where::Before | Where::After)) => Err(Error::invalid(
-                "`position` is before or after, but no cell is given",
-            )
-            .hint(format!(
-                "Nothing was done. Give {CELL_ID} or {CELL_NUMBER}; 1 is the first cell."
-            ))),
+            (None, Some(PositionArgument::Before | PositionArgument::After)) => {
+                Err(Error::invalid("`position` is before or after, but no cell is given").hint(
+                    format!(
+                        "Nothing was done. Give {CELL_ID} or {CELL_NUMBER}; 1 is the first cell."
+                    ),
+                ))
+            }
             (None, _) => Ok(None),
-            (Some(which), position) => Ok(Some((which, position.unwrap_or(Where::After)))),
+            (Some(which), position) => {
+                Ok(Some((which, position.unwrap_or(PositionArgument::After))))
+            }
         }
     }
 
@@ -207,7 +213,7 @@ impl NotebookEdit {
         for note in changed.notes.iter().chain(&link).chain(&elsewhere) {
             says += &format!(" {note}");
         }
-        let detail = DiffDetail::asked(self.diff, cx);
+        let detail = DiffDetail::for_call(self.diff, cx);
         let reply = detail
             .show(Reply::new(says), diff.text, changed.id)
             .with("notebook_path", shown)
@@ -253,7 +259,7 @@ impl NotebookEdit {
 
 impl Step<'_> {
     fn apply(&self, was: &[u8], shown: &str) -> Result<Edited, Error> {
-        let notebook = Notebook::parse(was).map_err(|error| no_notebook(shown, &error))?;
+        let notebook = Notebook::parse(was).map_err(|error| not_a_notebook(shown, &error))?;
         let edited = match self {
             Step::Replace(which, source, cell_type) => {
                 notebook.replace(which.find(&notebook, shown)?, source, *cell_type)
@@ -261,23 +267,25 @@ impl Step<'_> {
             Step::Insert(next_to, source, cell_type) => {
                 let position = match next_to {
                     None => Position::End,
-                    Some((which, Where::Before)) => Position::Before(which.find(&notebook, shown)?),
+                    Some((which, PositionArgument::Before)) => {
+                        Position::Before(which.find(&notebook, shown)?)
+                    }
                     Some((which, _)) => Position::After(which.find(&notebook, shown)?),
                 };
                 notebook.insert(position, source, *cell_type, seed(was, source))
             }
             Step::Delete(which) => notebook.delete(which.find(&notebook, shown)?),
         };
-        edited.map_err(|error| no_notebook(shown, &error))
+        edited.map_err(|error| not_a_notebook(shown, &error))
     }
 }
 
-impl OfCell {
+impl CellTypeArgument {
     fn cell_type(self) -> CellType {
         match self {
-            OfCell::Code => CellType::Code,
-            OfCell::Markdown => CellType::Markdown,
-            OfCell::Raw => CellType::Raw,
+            CellTypeArgument::Code => CellType::Code,
+            CellTypeArgument::Markdown => CellType::Markdown,
+            CellTypeArgument::Raw => CellType::Raw,
         }
     }
 }
@@ -301,7 +309,7 @@ fn seed(was: &[u8], source: &str) -> u32 {
     digits.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
-fn no_notebook(shown: &str, error: &NotebookError) -> Error {
+fn not_a_notebook(shown: &str, error: &NotebookError) -> Error {
     let why = truncate_line(&visible_name(error.why.as_bytes()), 200);
     let (line, column) = (error.line, error.column);
     let message =

@@ -150,7 +150,7 @@ impl Tool for Read {
         match binary::kind(&file)? {
             Some(Kind::Picture(media_type)) => return picture::read(cx, &file, media_type),
             Some(Kind::Pdf) => return pdf::read(cx, &file, self.pages.as_deref()),
-            None if notebook::is_one(&file) => match notebook::read(cx, &file, part)? {
+            None if notebook::is_notebook(&file) => match notebook::read(cx, &file, part)? {
                 Ok(reply) => return Ok(reply),
                 Err(why_not) => header.push(why_not),
             },

@@ -26,10 +26,10 @@ const LISTED_LINES: usize = 20;
 
 /// Bytes from which the type of a file is detected, and whether it is text.
 const HEAD_BYTES: usize = 8 << 10;
-const LOOKED_AT_BYTES: usize = 16 << 20;
+const TEXT_SAMPLE_BYTES: usize = 16 << 20;
 
 /// Limit of matches: storing more positions would take more memory than the file.
-const MAX_PLACES: usize = 4_000_000;
+const MAX_MATCHES: usize = 4_000_000;
 
 /// Other names of the fields of an edit.
 pub(super) const ALIASES: &[(&str, &str)] = &[
@@ -54,12 +54,12 @@ pub(super) struct Replacement<'a> {
 pub(super) struct Replaced {
     /// The new content.
     pub(super) now: Vec<u8>,
-    pub(super) made: Made,
+    pub(super) made: EditResult,
 }
 
 /// The number of replacements, and how the text was matched.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct EditResult {
     /// Number of matches. Zero for a new file.
     pub(super) count: usize,
     /// Lines of the first matches, before the replacement.
@@ -67,7 +67,7 @@ pub(super) struct Made {
     pub(super) matched: Matched,
 }
 
-impl Made {
+impl EditResult {
     /// The lines of the new text, in words. Each replacement moves later lines by `growth`.
     pub(super) fn places(&self, growth: i64) -> String {
         let now = |(at, line): (i64, &u64)| line.saturating_add_signed(at * growth).to_string();
@@ -81,7 +81,7 @@ impl Made {
 }
 
 /// A match and its replacement.
-struct Spot {
+struct Match {
     range: Range<usize>,
     /// `None`: the new text as given, with the line endings at the match.
     new: Option<Vec<u8>>,
@@ -98,14 +98,14 @@ impl Replacement<'_> {
         shown: &str,
     ) -> Result<Replaced, Error> {
         if self.old == self.new {
-            return Err(the_same());
+            return Err(same_strings());
         }
         let was = match was {
             Some(was) if !self.old.is_empty() => was,
             None if !self.old.is_empty() => return Err(missing(cx, path)),
             was => {
                 let now = self.create(was, shown)?;
-                return Ok(Replaced { now, made: Made::default() });
+                return Ok(Replaced { now, made: EditResult::default() });
             }
         };
         let encoding = Encoding::of(was);
@@ -125,17 +125,17 @@ impl Replacement<'_> {
         let endings = Endings::of(was);
         let (spots, matched) = self.find(was, endings, shown)?;
         if let [only] = &spots[..]
-            && let Some(line) = self.made_before(was, only, endings)
+            && let Some(line) = self.already_made(was, only, endings)
         {
-            return Err(made_before(shown, line));
+            return Err(already_made(shown, line));
         }
         let now = self.splice(cx, was, &spots, shown)?;
         if now == was {
-            return Err(nothing_new(shown));
+            return Err(no_effect(shown));
         }
         let listed: Vec<usize> = starts(&spots).take(LISTED_LINES).collect();
         let lines = line_numbers(was, &listed, endings.terminator());
-        Ok(Replaced { now, made: Made { count: spots.len(), lines, matched } })
+        Ok(Replaced { now, made: EditResult { count: spots.len(), lines, matched } })
     }
 
     /// The matches: exact ones, or those of the first match level that has a unique one.
@@ -144,16 +144,16 @@ impl Replacement<'_> {
         was: &[u8],
         endings: Endings,
         shown: &str,
-    ) -> Result<(Vec<Spot>, Matched), Error> {
+    ) -> Result<(Vec<Match>, Matched), Error> {
         let old = endings.adapt(self.old);
-        let places = find_all(was, old.as_bytes(), MAX_PLACES + 1);
-        if places.len() > MAX_PLACES {
+        let places = find_all(was, old.as_bytes(), MAX_MATCHES + 1);
+        if places.len() > MAX_MATCHES {
             return Err(too_many(shown));
         }
         if !places.is_empty() {
             let places = self.choose(was, endings, &old, places, shown)?;
-            let spot = |at| Spot { range: at..at + old.len(), new: None };
-            return Ok((places.into_iter().map(spot).collect(), Matched::Exactly));
+            let spot = |at| Match { range: at..at + old.len(), new: None };
+            return Ok((places.into_iter().map(spot).collect(), Matched::Exact));
         }
         match equivalent::find(self, was, endings, shown)? {
             Some((spot, matched)) => Ok((vec![spot], matched)),
@@ -193,12 +193,12 @@ impl Replacement<'_> {
 
     /// The line of the new text, if it already surrounds the old text at this match: the edit was already made and
     /// would be applied to its own result.
-    fn made_before(&self, was: &[u8], spot: &Spot, endings: Endings) -> Option<u64> {
+    fn already_made(&self, was: &[u8], spot: &Match, endings: Endings) -> Option<u64> {
         if spot.new.is_some() {
             return None;
         }
         let (old, new) = (endings.adapt(self.old), endings.adapt(self.new));
-        let mut starts = find_all(new.as_bytes(), old.as_bytes(), MAX_PLACES).into_iter();
+        let mut starts = find_all(new.as_bytes(), old.as_bytes(), MAX_MATCHES).into_iter();
         let stands = starts.find_map(|within| {
             let start = spot.range.start.checked_sub(within)?;
             was.get(start..start + new.len()).filter(|there| *there == new.as_bytes())?;
@@ -212,7 +212,7 @@ impl Replacement<'_> {
         &self,
         cx: &Cx<'_>,
         was: &[u8],
-        spots: &[Spot],
+        spots: &[Match],
         shown: &str,
     ) -> Result<Vec<u8>, Error> {
         // Each newline may become two bytes.
@@ -227,7 +227,7 @@ impl Replacement<'_> {
         let mut finder = EndingFinder::new(was);
         let mut now = Vec::with_capacity(was.len() + self.new.len());
         let mut kept_to = 0;
-        for Spot { range, new } in spots {
+        for Match { range, new } in spots {
             now.extend_from_slice(&was[kept_to..range.start]);
             match (new, finder.at(range.start)) {
                 (Some(new), _) => now.extend_from_slice(new),
@@ -271,7 +271,8 @@ pub(super) fn changed_elsewhere(
 /// Fails for a file that is not text: replacing text in it would silently corrupt it.
 pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Result<(), Error> {
     let kind = kind_of(&was[..was.len().min(HEAD_BYTES)]);
-    let looks_binary = || TextProperties::of(&was[..was.len().min(LOOKED_AT_BYTES)]).looks_binary();
+    let looks_binary =
+        || TextProperties::of(&was[..was.len().min(TEXT_SAMPLE_BYTES)]).looks_binary();
     // Only these types are certain from the first bytes: two bytes do not make a text a bitmap.
     let is_document = matches!(kind, Some(Kind::Picture(_) | Kind::Pdf));
     if !is_document && (encoding.is_utf16() || !looks_binary()) {
@@ -299,7 +300,7 @@ pub(super) fn unreadable(shown: &str, encoding: Encoding) -> Error {
         .hint("Nothing was written: other bytes of the file would have changed.")
 }
 
-fn starts(spots: &[Spot]) -> impl Iterator<Item = usize> {
+fn starts(spots: &[Match]) -> impl Iterator<Item = usize> {
     spots.iter().map(|spot| spot.range.start)
 }
 
@@ -309,17 +310,17 @@ pub(super) const NO_REPLACEMENT: &[MetadataField] = &[
     MetadataField::new("matches", "integer", "error `ambiguous`", "Number of matches."),
 ];
 
-fn the_same() -> Error {
+fn same_strings() -> Error {
     Error::invalid(format!("`{OLD_STRING}` and `{NEW_STRING}` are the same"))
         .hint(format!("Nothing was done. Give the new text as `{NEW_STRING}`."))
 }
 
-fn nothing_new(shown: &str) -> Error {
+fn no_effect(shown: &str) -> Error {
     Error::invalid(format!("{shown} already has this content: nothing would change"))
         .hint("Nothing was done. The difference between the two strings has no effect here.")
 }
 
-fn made_before(shown: &str, line: u64) -> Error {
+fn already_made(shown: &str, line: u64) -> Error {
     let message = format!("{shown} already has `{NEW_STRING}` there, at line {line}");
     Error::new(ErrorKind::AlreadyApplied, message)
         .hint(format!(
@@ -345,7 +346,7 @@ fn ambiguous(shown: &str, lines: &[u64]) -> Error {
 }
 
 fn too_many(shown: &str) -> Error {
-    let message = format!("`{OLD_STRING}` occurs more than {MAX_PLACES} times in {shown}");
+    let message = format!("`{OLD_STRING}` occurs more than {MAX_MATCHES} times in {shown}");
     Error::new(ErrorKind::TooLarge, message)
         .hint("Nothing was done. Replace a longer text, or use a command such as sed.")
 }

@@ -9,13 +9,13 @@ use crate::cx::{Cx, SearchScope};
 use crate::phrases::counted;
 
 /// The files that a search skipped.
-pub(super) struct LeftOut<'a> {
+pub(super) struct SkippedFiles<'a> {
     pub(super) cx: &'a Cx<'a>,
-    pub(super) ground: &'a SearchScope,
+    pub(super) scope: &'a SearchScope,
     pub(super) pruned: &'a Pruned,
 }
 
-impl LeftOut<'_> {
+impl SkippedFiles<'_> {
     /// The number of ignored entries and some of their names: `3 ignored (dist/, a.log, …)`.
     pub(super) fn ignored(&self) -> Option<String> {
         let all = self.pruned.ignored();
@@ -24,17 +24,17 @@ impl LeftOut<'_> {
     }
 
     /// Notes about directories that could not be searched.
-    pub(super) fn unseen(&self) -> Vec<String> {
-        let mut unseen = Vec::new();
+    pub(super) fn unsearched_notes(&self) -> Vec<String> {
+        let mut unsearched_notes = Vec::new();
         let Pruned { unreadable, unreadable_names, too_deep, .. } = self.pruned;
         if *unreadable > 0 {
             let names = self.names(unreadable_names, *unreadable);
-            unseen.push(format!("{} cannot be read: {names}", directories(*unreadable)));
+            unsearched_notes.push(format!("{} cannot be read: {names}", directories(*unreadable)));
         }
         if *too_deep > 0 {
-            unseen.push(format!("{} too deep to be opened", directories(*too_deep)));
+            unsearched_notes.push(format!("{} too deep to be opened", directories(*too_deep)));
         }
-        unseen
+        unsearched_notes
     }
 
     /// The same numbers as metadata.
@@ -60,7 +60,7 @@ impl LeftOut<'_> {
 
     fn show(&self, path: &Path) -> String {
         let slash = if path.as_os_str().as_encoded_bytes().ends_with(b"/") { "/" } else { "" };
-        self.cx.show_in(&self.ground.tree, path).trim_end_matches('/').to_owned() + slash
+        self.cx.show_in(&self.scope.tree, path).trim_end_matches('/').to_owned() + slash
     }
 }
 

@@ -20,8 +20,8 @@ const SAMPLE: usize = 1 << 20;
 
 /// If a range is longer than both together, errors are searched in this many bytes of its beginning and of its end.
 /// The lines between are only counted.
-const LOOKED_THROUGH: u64 = 4 << 20;
-const LOOKED_AT_LAST: u64 = 1 << 20;
+const SEARCHED_START_BYTES: u64 = 4 << 20;
+const SEARCHED_END_BYTES: u64 = 1 << 20;
 
 /// Bytes held of one line: of its beginning, and of its end. No reply shows more of a line.
 const MAX_LINE: usize = 64 << 10;
@@ -34,7 +34,7 @@ const BINARY_SAMPLE: usize = 8 << 10;
 const LAST_BYTES: u64 = 4 << 10;
 
 /// Bytes before a range that are examined for a secret that continues in it.
-const BEFORE_BYTES: u64 = 8 << 10;
+const LOOK_BACK_BYTES: u64 = 8 << 10;
 
 /// The stored bytes of an output.
 pub(super) trait OutputLog {
@@ -106,11 +106,11 @@ pub(super) fn excerpt(
             true
         })
     };
-    if stretch.end - stretch.start <= LOOKED_THROUGH + LOOKED_AT_LAST {
+    if stretch.end - stretch.start <= SEARCHED_START_BYTES + SEARCHED_END_BYTES {
         let masked = feed(&mut excerpt, stretch);
         return (excerpt.finish(), masked);
     }
-    let middle = stretch.start + LOOKED_THROUGH..stretch.end - LOOKED_AT_LAST;
+    let middle = stretch.start + SEARCHED_START_BYTES..stretch.end - SEARCHED_END_BYTES;
     let first = feed(&mut excerpt, stretch.start..middle.start);
     let lines = log.newlines_before(middle.end).saturating_sub(log.newlines_before(middle.start));
     // A partly shown line ends in the middle.
@@ -162,23 +162,23 @@ pub(super) fn each_line(
     let start = stretch.start - look_back(log, stretch.start, &mut masker);
     let before = masker.masked();
     let mut numbers = Numbers::default();
-    let mut each = |seen: SeenLine<'_>| match seen {
-        SeenLine::Line { begin, missing: 0, .. } => {
+    let mut each = |seen: OutputPiece<'_>| match seen {
+        OutputPiece::Line { begin, missing: 0, .. } => {
             let line = escaped(begin);
             each(&numbers.next(masker.line(&line), None))
         }
-        SeenLine::Line { begin, missing, end } => {
+        OutputPiece::Line { begin, missing, end } => {
             let mut text = masker.line(&escaped(begin)).into_owned();
             let at = text.len();
             text += &masker.line(end);
             each(&numbers.next(text.into(), Some((at, missing))))
         }
-        SeenLine::Dropped { lines, after_a_part } => {
+        OutputPiece::Dropped { lines, after_a_part } => {
             numbers.skip(lines.saturating_sub(u64::from(after_a_part)));
             true
         }
     };
-    each_line_of(log, start..stretch.end, &mut each);
+    each_piece(log, start..stretch.end, &mut each);
     masker.masked() - before
 }
 
@@ -186,7 +186,7 @@ pub(super) fn each_line(
 /// range.
 fn look_back(log: &dyn OutputLog, start: u64, masker: &mut Masker<'_>) -> u64 {
     let (_, before) =
-        log.read(start.saturating_sub(BEFORE_BYTES), start.min(BEFORE_BYTES) as usize);
+        log.read(start.saturating_sub(LOOK_BACK_BYTES), start.min(LOOK_BACK_BYTES) as usize);
     let whole = last_newline(&before).map_or(0, |newline| newline + 1);
     for line in visible(&before[..whole]).lines() {
         masker.line(line);
@@ -195,7 +195,7 @@ fn look_back(log: &dyn OutputLog, start: u64, masker: &mut Masker<'_>) -> u64 {
 }
 
 /// A piece of output.
-enum SeenLine<'a> {
+enum OutputPiece<'a> {
     /// A line. A long one has a beginning, an end, and a number of missing characters between them.
     Line { begin: &'a str, missing: u64, end: &'a str },
     /// Dropped lines, and whether the line before them was shown in part.
@@ -221,10 +221,10 @@ impl Numbers {
     }
 }
 
-fn each_line_of(
+fn each_piece(
     log: &dyn OutputLog,
     stretch: Range<u64>,
-    mut each: &mut impl FnMut(SeenLine<'_>) -> bool,
+    mut each: &mut impl FnMut(OutputPiece<'_>) -> bool,
 ) {
     let encoding = encoding(log, stretch.end);
     let mut at = stretch.start;
@@ -239,7 +239,9 @@ fn each_line_of(
             newlines = before;
             let old = std::mem::replace(&mut lines, Lines::new(encoding));
             let after_a_part = old.has_begun();
-            if !old.finish(&mut each) || !each(SeenLine::Dropped { lines: dropped, after_a_part }) {
+            if !old.finish(&mut each)
+                || !each(OutputPiece::Dropped { lines: dropped, after_a_part })
+            {
                 return;
             }
         }
@@ -256,7 +258,8 @@ fn each_line_of(
 /// The end of the output that may be shown while more is to come: not within a character, and not within a possible
 /// secret.
 pub(super) fn whole_characters(log: &dyn OutputLog, secrets: &Secrets, end: u64) -> u64 {
-    let (_, before) = log.read(end.saturating_sub(BEFORE_BYTES), end.min(BEFORE_BYTES) as usize);
+    let (_, before) =
+        log.read(end.saturating_sub(LOOK_BACK_BYTES), end.min(LOOK_BACK_BYTES) as usize);
     let end = end - secrets.unfinished(&before) as u64;
     let (from, last) = log.read(end.saturating_sub(3), 3);
     let unfinished = last.utf8_chunks().last().map_or(0, |chunk| {
@@ -313,7 +316,7 @@ impl Lines {
         self.begun
     }
 
-    fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         self.begun = bytes.last().map_or(self.begun, |&last| last != b'\n');
         let text = self.transcoder.feed(bytes, false);
         let mut new = Vec::new();
@@ -321,7 +324,7 @@ impl Lines {
         self.take(&new, each)
     }
 
-    fn finish(mut self, each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn finish(mut self, each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         let text = self.transcoder.feed(&[], true).into_owned();
         let mut new = Vec::new();
         self.terminal.feed(&text, &mut new);
@@ -330,7 +333,7 @@ impl Lines {
         self.take(&new, each) && (self.seen.is_empty() || self.show_last(each))
     }
 
-    fn take(&mut self, mut new: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn take(&mut self, mut new: &[u8], each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         while let Some(newline) = first_newline(new) {
             // The first line completes the held one; complete lines after it are passed on without copying.
             if self.seen.is_empty() && newline < MAX_LINE {
@@ -368,19 +371,19 @@ impl Lines {
         }
     }
 
-    fn show_last(&mut self, each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn show_last(&mut self, each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         let (seen, end) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.end));
         let missing = std::mem::take(&mut self.missing);
         if missing == 0 {
             let line = [seen, end].concat();
-            return each(SeenLine::Line { begin: &visible(&line), missing: 0, end: "" });
+            return each(OutputPiece::Line { begin: &visible(&line), missing: 0, end: "" });
         }
-        each(SeenLine::Line { begin: &visible(&seen), missing, end: &visible(&end) })
+        each(OutputPiece::Line { begin: &visible(&seen), missing, end: &visible(&end) })
     }
 }
 
-fn show_lines(lines: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
-    visible(lines).lines().all(|line| each(SeenLine::Line { begin: line, missing: 0, end: "" }))
+fn show_lines(lines: &[u8], each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
+    visible(lines).lines().all(|line| each(OutputPiece::Line { begin: line, missing: 0, end: "" }))
 }
 
 /// The next character boundary.

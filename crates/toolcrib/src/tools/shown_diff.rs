@@ -24,8 +24,8 @@ pub(crate) enum DiffDetail {
 
 impl DiffDetail {
     /// The detail to show. A dry run shows the whole diff: approval depends on it.
-    pub(super) fn asked(asked: DiffDetail, cx: &Cx<'_>) -> DiffDetail {
-        if cx.dry_run() { DiffDetail::Full } else { asked }
+    pub(super) fn for_call(for_call: DiffDetail, cx: &Cx<'_>) -> DiffDetail {
+        if cx.dry_run() { DiffDetail::Full } else { for_call }
     }
 
     /// Adds the diff to the reply. `id` is the id of the change in the journal.

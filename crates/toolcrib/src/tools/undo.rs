@@ -65,9 +65,9 @@ impl Tool for Undo {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
-        let wanted = self.wanted(cx)?;
+        let request = self.request(cx)?;
         let log = cx.runtime().session_changes(cx.session())?;
-        let chosen = Selection::of(&log, wanted)?;
+        let chosen = Selection::of(&log, request)?;
         let plan = Plan::of(cx, &chosen, &log)?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {
             return Err(only_protected(&plan));
@@ -100,7 +100,7 @@ impl Tool for Undo {
 }
 
 impl Undo {
-    fn wanted(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
+    fn request(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
         let steps = self.steps.filter(|steps| *steps != 1 || (self.id, self.since) == (None, None));
         let given = [
             ("steps", steps.is_some()),
@@ -129,7 +129,7 @@ impl Undo {
 fn only_protected(plan: &Plan) -> Error {
     let message = format!(
         "only protected files would change, and they are not restored: {}",
-        report::left(plan).join(", ")
+        report::not_restored(plan).join(", ")
     );
     Error::new(ErrorKind::Protected, message).hint(
         "Nothing was written. The operator can change them by hand, or allow it with allow_protected in the configuration.",

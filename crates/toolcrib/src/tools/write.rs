@@ -103,7 +103,7 @@ impl Tool for Write {
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
         notes.extend(link.map(|link| format!("Through the symlink {link}.")));
-        let detail = DiffDetail::asked(self.diff, cx);
+        let detail = DiffDetail::for_call(self.diff, cx);
         Ok(reply(cx, &shown, &updated, &notes, detail))
     }
 }
@@ -147,19 +147,19 @@ impl Write {
         let (seen, now) = (cx.session().seen(real), Seen::of(was));
         if let Some(expected) = &self.expected_hash {
             let known = now.hash.is(expected);
-            return if known { Ok(()) } else { Err(stale_write::other_hash(shown, was, &now)) };
+            return if known { Ok(()) } else { Err(stale_write::wrong_hash(shown, was, &now)) };
         }
         match seen {
             Some(seen) if seen.hash == now.hash && seen.is_whole() => Ok(()),
             Some(seen) if seen.hash == now.hash => {
-                Err(stale_write::partly(shown, was, &seen, &now))
+                Err(stale_write::partly_read(shown, was, &seen, &now))
             }
             Some(seen) => {
                 let by = author(cx, real, now.hash);
                 Err(stale_write::changed(shown, was, &seen, &now, by))
             }
             None if was.is_empty() => Ok(()),
-            None => Err(stale_write::never(shown, was, &now)),
+            None => Err(stale_write::never_read(shown, was, &now)),
         }
     }
 }

@@ -157,7 +157,7 @@ fn rejected_write_is_reported_and_keeps_the_old_content() {
     let before = commands.read("repo/.envrc");
     let text = commands.output("git merge -q --no-edit b2");
     assert_eq!(commands.read("repo/.envrc"), before, "{text}");
-    assert!(text.contains("[not written, since programs run what it says"), "{text}");
+    assert!(text.contains("[not written, because programs run its content"), "{text}");
     assert!(text.contains("git checkout -- repo/.envrc"), "{text}");
     assert!(!text.contains("refused by the sandbox"), "{text}");
 }
@@ -188,7 +188,7 @@ fn moved_head_is_reported() {
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
     assert!(text.contains("`git checkout main` does]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
-    assert!(text.contains("(detached) to") && text.contains("(main), and an undo"), "{text}");
+    assert!(text.contains("(detached) to") && text.contains("(main); an undo"), "{text}");
     let text = commands.output("echo x >> a.txt && git commit -qam x");
     assert!(text.contains("`git reset "), "{text}");
     let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
@@ -220,7 +220,7 @@ fn undo_reports_unreverted_repository_changes() {
     let text = commands.output("rm -rf made");
     assert!(text.contains("made/.git was removed; an undo does not restore it"), "{text}");
     let text = commands.output("git worktree add -q wt first");
-    assert!(text.contains("wt/.git was made"), "{text}");
+    assert!(text.contains("wt/.git was created"), "{text}");
     let text = commands.output("echo more >> a.txt; git stash -q");
-    assert!(text.contains("the stash has changed") || !text.contains("Undo with id"), "{text}");
+    assert!(text.contains("the stash was changed") || !text.contains("Undo with id"), "{text}");
 }

@@ -28,7 +28,7 @@ pub(super) struct File {
     pub(super) mode: Option<u32>,
     pub(super) new_mode: Option<NewMode>,
     /// Content of a file whose path another file has taken: a later part of the patch moves it.
-    pub(super) leaving: Option<Content>,
+    pub(super) displaced: Option<Content>,
 }
 
 impl Files {
@@ -50,7 +50,7 @@ impl Files {
                     now: was.clone(),
                     mode: was.as_ref().and(cx.mode(path)?),
                     new_mode: None,
-                    leaving: None,
+                    displaced: None,
                 });
             }
         }

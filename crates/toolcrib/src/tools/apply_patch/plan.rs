@@ -50,7 +50,7 @@ impl Plan {
             cx.check_cancelled()?;
             parts.push(planner.part(at, part).map_err(|error| refusal::of_part(error, patch, at))?);
         }
-        planner.require_there(&parts)?;
+        planner.require_deleted_files(&parts)?;
         Ok(Plan { files: planner.files, parts })
     }
 
@@ -83,7 +83,7 @@ impl Planner<'_, '_> {
         let text = Content::from(part.added_text());
         let already = self.files.get(file).now.as_ref() == Some(&text);
         if !already {
-            self.take_name(at, file)?;
+            self.free_path(at, file)?;
             self.put(file, text, part.executable.map(NewMode::Executable))?;
         }
         Ok(Part {
@@ -123,7 +123,7 @@ impl Planner<'_, '_> {
             if !part.hunks.is_empty() {
                 let (rest, _) = apply(was, part, &known.shown)?;
                 if !rest.is_empty() {
-                    return Err(refusal::more_to_delete(known, &rest));
+                    return Err(refusal::partial_deletion(known, &rest));
                 }
             }
         }
@@ -149,8 +149,8 @@ impl Planner<'_, '_> {
                 already,
             })
         };
-        let Some(was) = source.leaving.clone().or(source.now.clone()) else {
-            return match self.moved_before(part, file) {
+        let Some(was) = source.displaced.clone().or(source.now.clone()) else {
+            return match self.already_moved(part, file) {
                 Some(hunks) => moved(hunks, true),
                 None => Err(refusal::missing(self.cx, source)),
             };
@@ -158,9 +158,9 @@ impl Planner<'_, '_> {
         refusal::require_no_link(self.cx, source, "moved")?;
         let (now, hunks) = apply(&was, part, &source.shown)?;
         let mode = source.mode_for_another(part.executable);
-        self.take_name(at, file)?;
+        self.free_path(at, file)?;
         let source = self.files.get_mut(from);
-        if source.leaving.take().is_none() {
+        if source.displaced.take().is_none() {
             source.now = None;
         }
         self.put(file, now, mode)?;
@@ -177,7 +177,7 @@ impl Planner<'_, '_> {
         let (now, hunks) = apply(&was, part, &shown)?;
         let already = self.files.get(file).now.as_ref() == Some(&now);
         if !already {
-            self.take_name(at, file)?;
+            self.free_path(at, file)?;
             let mode = self.cx.mode(&from)?.map(|mode| {
                 NewMode::Exactly(
                     part.executable.map_or(mode, |new| NewMode::Executable(new).of(mode)),
@@ -190,7 +190,7 @@ impl Planner<'_, '_> {
 
     /// The hunks of a move that was already applied: the source is missing, and the target has the result. `None`
     /// otherwise.
-    fn moved_before(&self, part: &FilePatch<'_>, file: usize) -> Option<Vec<HunkFate>> {
+    fn already_moved(&self, part: &FilePatch<'_>, file: usize) -> Option<Vec<HunkFate>> {
         let known = self.files.get(file);
         let there = known.now.as_ref()?;
         let (now, hunks) = apply(there, part, &known.shown).ok()?;
@@ -198,7 +198,7 @@ impl Planner<'_, '_> {
     }
 
     /// Makes a path free for a new file. The old file may stay until a later part moves it.
-    fn take_name(&mut self, at: usize, file: usize) -> Result<(), Error> {
+    fn free_path(&mut self, at: usize, file: usize) -> Result<(), Error> {
         if self.files.get(file).now.is_none() {
             return Ok(());
         }
@@ -208,10 +208,10 @@ impl Planner<'_, '_> {
         };
         let moves_later = self.patch.files[at + 1..].iter().any(moves_it);
         let known = self.files.get_mut(file);
-        if !moves_later || known.leaving.is_some() {
-            return Err(refusal::in_the_way(known));
+        if !moves_later || known.displaced.is_some() {
+            return Err(refusal::path_exists(known));
         }
-        known.leaving = known.now.take();
+        known.displaced = known.now.take();
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl Planner<'_, '_> {
         self.bytes = self.bytes.saturating_add(now.len() as u64);
         let most = self.cx.limits().edit_bytes.saturating_mul(2);
         if self.bytes > most {
-            return Err(refusal::too_much(self.bytes, most));
+            return Err(refusal::too_large(self.bytes, most));
         }
         let known = self.files.get_mut(file);
         known.now = Some(now);
@@ -228,7 +228,7 @@ impl Planner<'_, '_> {
     }
 
     /// Deleting a missing file is an error, unless the rest of the patch was already applied, too.
-    fn require_there(&self, parts: &[Part]) -> Result<(), Error> {
+    fn require_deleted_files(&self, parts: &[Part]) -> Result<(), Error> {
         let gone = |part: &Part| part.action == FileAction::Delete && part.already;
         let others = parts.iter().filter(|part| !gone(part));
         let replayed =

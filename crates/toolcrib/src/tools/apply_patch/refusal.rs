@@ -206,7 +206,7 @@ pub(super) fn missing_source(cx: &Cx<'_>, path: &Path) -> Error {
 }
 
 /// The error for a new file whose path exists.
-pub(super) fn in_the_way(file: &File) -> Error {
+pub(super) fn path_exists(file: &File) -> Error {
     let there = match &file.was {
         Some(_) => "already exists with other content",
         None => "is added twice by the patch, with different contents",
@@ -216,7 +216,7 @@ pub(super) fn in_the_way(file: &File) -> Error {
 }
 
 /// The error for a deletion that lists only a part of the file.
-pub(super) fn more_to_delete(file: &File, rest: &[u8]) -> Error {
+pub(super) fn partial_deletion(file: &File, rest: &[u8]) -> Error {
     let more = counted(TextProperties::of(rest).lines(), "line");
     let message = format!("the patch deletes {}, which has {more} more than the patch", file.shown);
     Error::new(ErrorKind::Conflict, message).hint("To delete the whole file, use *** Delete File.")
@@ -236,7 +236,7 @@ pub(super) fn require_no_link(cx: &Cx<'_>, file: &File, done: &str) -> Result<()
 }
 
 /// The error for a patch that exceeds the memory limit.
-pub(super) fn too_much(bytes: u64, most: u64) -> Error {
+pub(super) fn too_large(bytes: u64, most: u64) -> Error {
     let message = format!("the patched files have {bytes} bytes in total; the limit is {most}");
     Error::new(ErrorKind::TooLarge, message).hint("Apply it in parts.")
 }

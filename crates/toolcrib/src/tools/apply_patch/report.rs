@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use crate::tools::shown_diff::DiffDetail;
 
 /// Limit of notes.
-const MAX_REMARKS: usize = 20;
+const MAX_NOTES: usize = 20;
 
 pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDetail) -> Reply {
     let diff = Diff::of(cx, plan, detail);
@@ -23,11 +23,11 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
     let link = |file: &File| cx.followed_link(&file.path).ok().flatten();
     let links =
         plan.files.iter().filter_map(link).map(|link| format!("Through the symlink {link}."));
-    let of_parts = plan.parts.iter().flat_map(|part| remarks(plan, part));
-    let remarks: Vec<String> = of_parts.chain(links).collect();
-    let left_out = remarks.len().saturating_sub(MAX_REMARKS);
-    for remark in remarks.iter().take(MAX_REMARKS).chain(&changed.notes) {
-        says += &format!("\n{remark}");
+    let of_parts = plan.parts.iter().flat_map(|part| notes_of_hunks(plan, part));
+    let notes_of_hunks: Vec<String> = of_parts.chain(links).collect();
+    let left_out = notes_of_hunks.len().saturating_sub(MAX_NOTES);
+    for hunk_note in notes_of_hunks.iter().take(MAX_NOTES).chain(&changed.notes) {
+        says += &format!("\n{hunk_note}");
     }
     if left_out > 0 {
         says += &format!("\n[{left_out} more notes]");
@@ -60,7 +60,7 @@ fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
             .iter()
             .map(|part| part.file)
             .filter(|file| named.insert(*file))
-            .map(|file| as_left(plan, file))
+            .map(|file| already_applied_line(plan, file))
             .collect(),
         _ => plan.parts.iter().map(|part| line(plan, part)).collect(),
     };
@@ -84,7 +84,7 @@ fn line(plan: &Plan, part: &Part) -> String {
         _ => {}
     }
     if part.already {
-        return as_left(plan, part.file);
+        return already_applied_line(plan, part.file);
     }
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
     let shown = &file.shown;
@@ -97,14 +97,14 @@ fn line(plan: &Plan, part: &Part) -> String {
     }
 }
 
-fn as_left(plan: &Plan, file: usize) -> String {
+fn already_applied_line(plan: &Plan, file: usize) -> String {
     format!("\n  {} already has these changes", plan.files.get(file).shown)
 }
 
 /// Notes about hunks that did not match exactly.
-fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
+fn notes_of_hunks(plan: &Plan, part: &Part) -> Vec<String> {
     let shown = &plan.files.get(part.file).shown;
-    let remark = |(number, fate): (usize, &HunkFate)| {
+    let hunk_note = |(number, fate): (usize, &HunkFate)| {
         let mut words = Vec::new();
         if fate.already && !part.already {
             words.push("was already applied".to_owned());
@@ -120,7 +120,7 @@ fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
         }
         (!words.is_empty()).then(|| format!("Hunk {number} in {shown} {}.", words.join(", and ")))
     };
-    (1..).zip(&part.hunks).filter_map(remark).collect()
+    (1..).zip(&part.hunks).filter_map(hunk_note).collect()
 }
 
 /// Metadata of a part.

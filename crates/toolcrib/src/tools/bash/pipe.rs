@@ -2,15 +2,15 @@
 
 use toolcrib_exec::ShellState;
 
-use super::exit_status::command_answers;
-use crate::tools::command_messages::code_words;
+use super::exit_status::command_exit_one_is_result;
+use crate::tools::command_messages::exit_code_text;
 
 /// Exit code of a part that a later part did not read to its end. Not a failure: `yes | head`.
 const SIGPIPE: i32 = 141;
 
 /// Limits for showing a part: words and characters.
-const WORDS: usize = 3;
-const CHARS: usize = 40;
+const MAX_WORDS: usize = 3;
+const MAX_CHARS: usize = 40;
 
 /// The note about failed parts of the last pipe, except the last part: its exit code is that of the command.
 pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
@@ -23,7 +23,7 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
     let count = pipe_codes.len();
     let failed = pipe_codes.iter().take(count - 1).enumerate().filter_map(|(index, &code)| {
         let part = parts.as_ref().and_then(|parts| parts.get(index));
-        let answers = code == 1 && part.is_some_and(|part| command_answers(part));
+        let answers = code == 1 && part.is_some_and(|part| command_exit_one_is_result(part));
         if code == 0 || code == SIGPIPE || answers {
             return None;
         }
@@ -31,7 +31,7 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
             Some(part) => shown(part),
             None => format!("part {} of {count}", index + 1),
         };
-        Some(format!("{name} exited with {}", code_words(code)))
+        Some(format!("{name} exited with {}", exit_code_text(code)))
     });
     let failed: Vec<String> = failed.collect();
     (!failed.is_empty()).then(|| format!("in the pipe, {}", failed.join(", ")))
@@ -142,18 +142,18 @@ fn is_assignment(word: &str) -> bool {
 /// The first words of a part.
 fn shown(part: &str) -> String {
     if part.starts_with(['(', '{']) {
-        return toolcrib_text::truncate_line(part, CHARS);
+        return toolcrib_text::truncate_line(part, MAX_CHARS);
     }
     let words = part.split_whitespace().skip_while(|word| is_assignment(word));
-    let words: Vec<&str> = words.take(WORDS).collect();
-    toolcrib_text::truncate_line(&words.join(" "), CHARS)
+    let words: Vec<&str> = words.take(MAX_WORDS).collect();
+    toolcrib_text::truncate_line(&words.join(" "), MAX_CHARS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(script: &str, codes: &[i32], last: &str) -> Option<String> {
+    fn note(script: &str, codes: &[i32], last: &str) -> Option<String> {
         failed_parts(
             script,
             &ShellState {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_failed_is_named() {
+    fn failed_parts_are_named() {
         for (script, codes, last, expected) in [
             ("pytest | tail", [1, 0], "tail", "in the pipe, pytest exited with 1"),
             (
@@ -185,14 +185,14 @@ mod tests {
             ("if x; then a | b; fi", [1, 0], "b", "in the pipe, a exited with 1"),
             ("echo \"x|y\" >| f; a | b", [1, 0], "b", "in the pipe, a exited with 1"),
         ] {
-            assert_eq!(told(script, &codes, last).as_deref(), Some(expected), "{script}");
+            assert_eq!(note(script, &codes, last).as_deref(), Some(expected), "{script}");
         }
-        let three = told("a | b | c", &[1, 3, 0], "c");
+        let three = note("a | b | c", &[1, 3, 0], "c");
         assert_eq!(three.as_deref(), Some("in the pipe, a exited with 1, b exited with 3"));
     }
 
     #[test]
-    fn where_the_pipe_is_not_known_no_name_is_said() {
+    fn parts_of_an_unknown_pipe_are_numbered() {
         for script in [
             "if x; then a | tail; else b | tail; fi",
             "cat <<E | tail\n|\nE",
@@ -200,21 +200,21 @@ mod tests {
             "f() { a | tail; }; . ./other.sh",
             "x # | tail",
         ] {
-            let said = told(script, &[1, 0], "tail -1 other");
+            let said = note(script, &[1, 0], "tail -1 other");
             assert_eq!(said.as_deref(), Some("in the pipe, part 1 of 2 exited with 1"), "{script}");
         }
         assert_eq!(
-            told("if x; then a | tail; else b | tail; fi", &[1, 0], "tail").as_deref(),
+            note("if x; then a | tail; else b | tail; fi", &[1, 0], "tail").as_deref(),
             Some("in the pipe, part 1 of 2 exited with 1")
         );
     }
 
     #[test]
-    fn what_is_no_failure_is_not_told() {
-        assert_eq!(told("yes | head -1", &[141, 0], "head -1"), None);
-        assert_eq!(told("cat a | grep x | wc -l", &[0, 1, 0], "wc -l"), None);
-        assert_eq!(told("a | b", &[0, 1], "b"), None, "the command's own exit code tells");
-        assert_eq!(told("a | b; exit 0", &[1, 0], "exit 0"), None);
-        assert_eq!(told("a", &[1], "a"), None);
+    fn successful_parts_are_not_named() {
+        assert_eq!(note("yes | head -1", &[141, 0], "head -1"), None);
+        assert_eq!(note("cat a | grep x | wc -l", &[0, 1, 0], "wc -l"), None);
+        assert_eq!(note("a | b", &[0, 1], "b"), None, "the command's own exit code tells");
+        assert_eq!(note("a | b; exit 0", &[1, 0], "exit 0"), None);
+        assert_eq!(note("a", &[1], "a"), None);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
 use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
-use super::exit_status::{command_answers, script_answers};
+use super::exit_status::{command_exit_one_is_result, script_exit_one_is_result};
 use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
@@ -18,7 +18,7 @@ use crate::reply::Reply;
 use crate::sandbox::{Danger, refusals};
 use crate::shell::Variables;
 use crate::tools::changed_files::Changes;
-use crate::tools::command_messages::{how, unix_seconds};
+use crate::tools::command_messages::{exit_text, unix_seconds};
 use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, looks_binary, masked_note, whole_characters,
 };
@@ -37,7 +37,7 @@ pub(super) struct Report {
     /// stderr, if it is shown separately.
     errors: Option<ExcerptShown>,
     /// Whether exit code 1 is a result, not a failure.
-    exit_one_answers: bool,
+    exit_one_is_result: bool,
     /// Lines of output that imitate notes.
     escaped_lines: usize,
     /// End of the shown output. The beginning of a possible secret is held back until the rest has come.
@@ -82,9 +82,9 @@ impl Report {
         let left_by_shell = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
         let script = String::from_utf8_lossy(started.job.script());
         notes.extend(left_by_shell.and_then(|left| failed_parts(&script, left)));
-        let exit_one_answers = match left_by_shell {
-            Some(left) => command_answers(&left.last_command),
-            None => script_answers(&script),
+        let exit_one_is_result = match left_by_shell {
+            Some(left) => command_exit_one_is_result(&left.last_command),
+            None => script_exit_one_is_result(&script),
         };
         let pipe_codes = left_by_shell.map(|left| left.pipe_codes.clone()).unwrap_or_default();
         notes.extend(dropped_note(&started.job, &now));
@@ -99,7 +99,7 @@ impl Report {
             now,
             shown: output.shown,
             errors: errors.map(|errors| errors.shown),
-            exit_one_answers,
+            exit_one_is_result,
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             read_to,
             left,
@@ -115,16 +115,17 @@ impl Report {
     }
 
     /// Ends the processes that the command left running: the session ends with this call.
-    pub(super) fn end_with_the_session(&mut self) {
+    pub(super) fn end_with_session(&mut self) {
         self.last_call = true;
         if self.left.is_empty() {
             return;
         }
         self.started.job.end(Ending::Prompt, Status::Killed);
-        self.now.all_exited = self.started.job.wait(super::DYING, |now| now.all_exited).all_exited;
+        self.now.all_exited =
+            self.started.job.wait(super::KILL_TIMEOUT, |now| now.all_exited).all_exited;
         let left = std::mem::take(&mut self.left);
         let names = first_of(&left, NAMED, |process| visible_name(process.name.as_bytes()));
-        self.notes.push(format!("ended with this call: {names}. {KEEPS_RUNNING}"));
+        self.notes.push(format!("ended with this call: {names}. {KEEP_RUNNING_HINT}"));
     }
 
     /// Adds notes about files that kept their old content because the new one can make programs run code, one for
@@ -138,7 +139,7 @@ impl Report {
                 unknown.push(cx.show_real(path));
                 continue;
             };
-            let hint = for_one_command(variables).unwrap_or_default();
+            let hint = git_variable_hint(variables).unwrap_or_default();
             let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
             self.review_notes.push(format!(
                 "{} was not changed, because this can make programs run code: {variables}{hint}",
@@ -160,7 +161,7 @@ impl Report {
     }
 
     /// Adds notes about the changed files.
-    pub(super) fn look_for_changes(&mut self, cx: &Cx<'_>) {
+    pub(super) fn note_changes(&mut self, cx: &Cx<'_>) {
         if let Some((_, trail)) = &self.started.guarded {
             self.changes = Changes::of(cx, trail);
             self.notes.extend(self.changes.notes());
@@ -205,7 +206,7 @@ impl Report {
             cx.shell()?.read_to(id, self.read_to);
         } else {
             // The shim may still be about to report that everything has exited.
-            self.started.job.wait(super::QUIET, |now| now.all_exited);
+            self.started.job.wait(super::QUIET_PERIOD, |now| now.all_exited);
             jobs.forget(id);
         }
         Ok(())
@@ -216,8 +217,8 @@ impl Report {
         let exit = self.now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit);
         match exit {
             Exit::Code(0) => Ok(self.reply("")),
-            Exit::Code(1) if self.exit_one_answers => Ok(self.reply("exit code 1")),
-            exit => Err(self.error(ErrorKind::Failed, how(exit))),
+            Exit::Code(1) if self.exit_one_is_result => Ok(self.reply("exit code 1")),
+            exit => Err(self.error(ErrorKind::Failed, exit_text(exit))),
         }
     }
 
@@ -234,7 +235,7 @@ impl Report {
 
     pub(super) fn error(mut self, kind: ErrorKind, message: String) -> Error {
         self.note_refusals();
-        self.note_what_is_missing();
+        self.note_omissions();
         let confined = self.started.confined.note();
         let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
         let error = Error::new(kind, message).detail(self.output()).hint(notes.trim_end());
@@ -243,7 +244,7 @@ impl Report {
 
     fn reply(mut self, ending: &str) -> Reply {
         self.note_refusals();
-        self.note_what_is_missing();
+        self.note_omissions();
         let mut text = self.output();
         let ending = (!ending.is_empty()).then(|| ending.to_owned());
         let notes = ending.into_iter().chain(std::mem::take(&mut self.notes));
@@ -287,7 +288,7 @@ impl Report {
         self.notes.extend(notes);
     }
 
-    fn note_what_is_missing(&mut self) {
+    fn note_omissions(&mut self) {
         let id = self.started.job.id();
         if self.left_out() > 0 {
             let lines = counted(self.shown.lines, "line");
@@ -402,11 +403,11 @@ pub(super) fn background(started: StartedCommand) -> Reply {
 }
 
 /// Advice for the command line, whose sessions end with each call.
-pub(super) const KEEPS_RUNNING: &str =
+pub(super) const KEEP_RUNNING_HINT: &str =
     "Use `toolcrib run` or `toolcrib serve` to keep commands running";
 
 /// Advice for setting a git variable for one command, if this is a git variable.
-fn for_one_command(variables: &[String]) -> Option<String> {
+fn git_variable_hint(variables: &[String]) -> Option<String> {
     let name = variables.first()?.split(" (line ").next()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let is_variable = name.contains('.') && name.chars().all(is_name);

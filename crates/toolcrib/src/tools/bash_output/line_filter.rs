@@ -6,53 +6,53 @@ use toolcrib_text::truncate_line;
 use crate::phrases::counted;
 
 /// Lines are matched in batches, because a pattern may run in another process.
-const TOGETHER_BYTES: usize = 256 << 10;
+const BATCH_BYTES: usize = 256 << 10;
 
 /// Characters shown of an undecided line.
 const SHOWN_CHARS: usize = 100;
 
 /// Passes on the lines that match.
-pub(super) struct Sieve<'a> {
+pub(super) struct LineFilter<'a> {
     pattern: &'a Pattern,
     stop: Deadline<'a>,
     most: u64,
     /// Lines of the current batch, each with its newline.
     waiting: String,
-    left: Left,
+    left: UndecidedLines,
 }
 
 /// Numbers of lines for which the match is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct UndecidedLines {
     /// The pattern backtracks too much on them.
     undecided: u64,
     /// The deadline passed before they were examined.
-    unseen: u64,
+    unsearched: u64,
 }
 
-impl<'a> Sieve<'a> {
+impl<'a> LineFilter<'a> {
     /// Stops after `most` matches.
-    pub(super) fn new(pattern: &'a Pattern, stop: Deadline<'a>, most: u64) -> Sieve<'a> {
-        Sieve { pattern, stop, most, waiting: String::new(), left: Left::default() }
+    pub(super) fn new(pattern: &'a Pattern, stop: Deadline<'a>, most: u64) -> LineFilter<'a> {
+        LineFilter { pattern, stop, most, waiting: String::new(), left: UndecidedLines::default() }
     }
 
     /// Adds a line.
     pub(super) fn line(&mut self, line: &str, take: &mut impl FnMut(&str)) {
         self.waiting.push_str(line);
         self.waiting.push('\n');
-        if self.waiting.len() >= TOGETHER_BYTES {
-            self.look(take);
+        if self.waiting.len() >= BATCH_BYTES {
+            self.match_batch(take);
         }
     }
 
     /// Matches the last batch. Returns the numbers of undecided lines.
-    pub(super) fn finish(mut self, take: &mut impl FnMut(&str)) -> Left {
-        self.look(take);
+    pub(super) fn finish(mut self, take: &mut impl FnMut(&str)) -> UndecidedLines {
+        self.match_batch(take);
         self.left
     }
 
-    fn look(&mut self, take: &mut impl FnMut(&str)) {
-        let Sieve { pattern, stop, most, waiting, left } = self;
+    fn match_batch(&mut self, take: &mut impl FnMut(&str)) {
+        let LineFilter { pattern, stop, most, waiting, left } = self;
         let looked_to = pattern.choose_lines(waiting, *most, stop, |line, choice| match choice {
             LineReason::Matches => {
                 *most = most.saturating_sub(1);
@@ -64,23 +64,23 @@ impl<'a> Sieve<'a> {
                 take(&format!("[undecided: the pattern backtracks too much on this line] {line}"));
             }
         });
-        left.unseen += waiting[looked_to..].lines().count() as u64;
+        left.unsearched += waiting[looked_to..].lines().count() as u64;
         waiting.clear();
     }
 }
 
-impl Left {
+impl UndecidedLines {
     pub(super) fn notes(self) -> impl Iterator<Item = String> {
-        let Left { undecided, unseen } = self;
+        let UndecidedLines { undecided, unsearched } = self;
         let undecided = (undecided > 0).then(|| {
             format!("undecided: {}; the pattern backtracks too much", counted(undecided, "line"))
         });
-        let unseen =
-            (unseen > 0).then(|| format!("out of time: {} not searched", counted(unseen, "line")));
-        undecided.into_iter().chain(unseen)
+        let unsearched = (unsearched > 0)
+            .then(|| format!("out of time: {} not searched", counted(unsearched, "line")));
+        undecided.into_iter().chain(unsearched)
     }
 
     pub(super) fn count(self) -> u64 {
-        self.undecided + self.unseen
+        self.undecided + self.unsearched
     }
 }

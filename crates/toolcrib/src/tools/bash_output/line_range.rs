@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_not_there_are_explained() {
+    fn missing_lines_are_explained() {
         let numbers = |first, last| LineRange::Numbers { first, last };
         assert_eq!(numbers(11, 12).missing_note(10), "there are 10 lines");
         assert_eq!(numbers(5, u64::MAX).missing_note(1), "there is 1 line");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_asked_for_in_four_ways() {
+    fn four_forms_of_ranges_are_parsed() {
         let parse = |text| LineRange::parse(text).ok();
         assert_eq!(parse("7"), Some(LineRange::Numbers { first: 7, last: 7 }));
         assert_eq!(parse("7-9"), Some(LineRange::Numbers { first: 7, last: 9 }));

@@ -15,13 +15,13 @@ use crate::names::{GLOB, READ};
 use crate::suggest::similar_names;
 
 /// The arguments, parsed.
-pub(super) struct Asked {
+pub(super) struct GrepQuery {
     pub(super) text: String,
     pub(super) pattern: Pattern,
     pub(super) processes: Arc<dyn Processes>,
     pub(super) literal: bool,
     pub(super) ignore_case: bool,
-    pub(super) ground: SearchScope,
+    pub(super) scope: SearchScope,
     pub(super) filter: FileFilter,
     pub(super) mode: OutputMode,
     pub(super) sort: Sort,
@@ -37,7 +37,7 @@ pub(super) struct Asked {
 const MAX_LIMIT: u64 = 10_000;
 
 impl Grep {
-    pub(super) fn asked(&self, cx: &Cx<'_>) -> Result<Asked, Error> {
+    pub(super) fn query(&self, cx: &Cx<'_>) -> Result<GrepQuery, Error> {
         if self.pattern.is_empty() {
             return Err(Error::invalid("`pattern` is empty").hint(format!(
                 "It matches every line; to see a file use {READ}, to list files use {GLOB}."
@@ -50,13 +50,13 @@ impl Grep {
         };
         let context = self.context;
         let processes = MatchingProcesses::of(cx);
-        Ok(Asked {
+        Ok(GrepQuery {
             text: self.pattern.clone(),
             pattern: self.ready(cx, &processes)?,
             processes,
             literal: self.literal,
             ignore_case: self.ignore_case,
-            ground: cx.search_scope(self.path())?,
+            scope: cx.search_scope(self.path())?,
             filter: self.filter()?,
             mode,
             sort: self.sort.unwrap_or(usual_sort),

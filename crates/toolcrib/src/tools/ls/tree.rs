@@ -35,7 +35,7 @@ const COLLAPSED: &[&str] = &[
 ];
 
 /// Time limit for counting the files in all collapsed directories.
-const COUNTING: Duration = Duration::from_millis(300);
+const COUNT_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub(super) struct Options {
     pub(super) depth: usize,
@@ -82,7 +82,7 @@ impl Tree {
     }
 
     /// Notes about omitted entries, and how to see them.
-    pub(super) fn left_out(&self, limit: usize, depth: u64) -> Vec<String> {
+    pub(super) fn omission_notes(&self, limit: usize, depth: u64) -> Vec<String> {
         let hidden = self.total.saturating_sub(self.entries.len());
         let at_least = if self.complete { "" } else { "at least " };
         let entries = if hidden == 1 { "entry" } else { "entries" };
@@ -213,7 +213,7 @@ impl Tree {
                 let size = directory.size(name).unwrap_or(0);
                 let mut entry = entry(path, "file");
                 entry["size"] = size.into();
-                self.line(&format!("{indent}{shown} ({})", human(size)), entry);
+                self.line(&format!("{indent}{shown} ({})", human_size(size)), entry);
             }
         }
     }
@@ -251,7 +251,7 @@ impl Tree {
 
     /// The number of files below a directory.
     fn count_files(&mut self, directory: &Directory) -> String {
-        let until = *self.counting_until.get_or_insert_with(|| Instant::now() + COUNTING);
+        let until = *self.counting_until.get_or_insert_with(|| Instant::now() + COUNT_TIMEOUT);
         let (files, all) = count_below(directory, until);
         let at_least = if all { "" } else { "at least " };
         format!("{at_least}{} {}", thousands(files), if files == 1 { "file" } else { "files" })
@@ -302,7 +302,7 @@ fn entry(path: &str, kind: &str) -> Value {
 }
 
 /// A human-readable size.
-fn human(bytes: u64) -> String {
+fn human_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut size = bytes as f64;
     let mut unit = 0;
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(["312,004", "7", "1,000"], [312_004, 7, 1_000].map(thousands).as_slice());
         assert_eq!(
             ["999 B", "1.5 kB", "2.0 GB"],
-            [999, 1_500, 2_000_000_000].map(human).as_slice()
+            [999, 1_500, 2_000_000_000].map(human_size).as_slice()
         );
     }
 }

@@ -18,19 +18,19 @@ const LINE_CHARS: usize = 60;
 
 /// A reference to a cell.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Which<'a> {
+pub(super) enum CellRef<'a> {
     Id(&'a str),
     Number(u64),
     /// Both must refer to the same cell.
     Both(&'a str, u64),
 }
 
-impl<'a> Which<'a> {
-    pub(super) fn of(id: Option<&'a str>, number: Option<u64>) -> Option<Which<'a>> {
+impl<'a> CellRef<'a> {
+    pub(super) fn of(id: Option<&'a str>, number: Option<u64>) -> Option<CellRef<'a>> {
         match (id, number) {
-            (Some(id), Some(number)) => Some(Which::Both(id, number)),
-            (Some(id), None) => Some(Which::Id(id)),
-            (None, Some(number)) => Some(Which::Number(number)),
+            (Some(id), Some(number)) => Some(CellRef::Both(id, number)),
+            (Some(id), None) => Some(CellRef::Id(id)),
+            (None, Some(number)) => Some(CellRef::Number(number)),
             (None, None) => None,
         }
     }
@@ -38,9 +38,9 @@ impl<'a> Which<'a> {
     /// The number of the cell.
     pub(super) fn find(self, notebook: &Notebook<'_>, shown: &str) -> Result<usize, Error> {
         match self {
-            Which::Id(id) => by_id(notebook, id, shown),
-            Which::Number(number) => by_number(notebook, number, shown),
-            Which::Both(id, number) => {
+            CellRef::Id(id) => by_id(notebook, id, shown),
+            CellRef::Number(number) => by_number(notebook, number, shown),
+            CellRef::Both(id, number) => {
                 let (one, other) =
                     (by_id(notebook, id, shown)?, by_number(notebook, number, shown)?);
                 if one == other {
@@ -74,9 +74,9 @@ fn by_id(notebook: &Notebook<'_>, id: &str, shown: &str) -> Result<usize, Error>
         .collect();
     match found.as_slice() {
         [only] => Ok(*only),
-        [] => in_place_of_id(notebook, id).ok_or_else(|| {
+        [] => by_number_in_id(notebook, id).ok_or_else(|| {
             let message = format!("no cell of {shown} has the id {}", show_id(id));
-            none_fits(notebook, message)
+            no_such_cell(notebook, message)
         }),
         several => {
             let numbers: Vec<String> =
@@ -94,7 +94,7 @@ fn by_id(notebook: &Notebook<'_>, id: &str, shown: &str) -> Result<usize, Error>
 }
 
 /// Resolves `cell-3`, which other tools use for cells without an id, to the number, if that cell has no id.
-fn in_place_of_id(notebook: &Notebook<'_>, id: &str) -> Option<usize> {
+fn by_number_in_id(notebook: &Notebook<'_>, id: &str) -> Option<usize> {
     let number: usize = id.strip_prefix("cell-").unwrap_or(id).parse().ok()?;
     let cell = notebook.cells().get(number.checked_sub(1)?)?;
     cell.id().is_none().then_some(number)
@@ -106,12 +106,12 @@ fn by_number(notebook: &Notebook<'_>, number: u64, shown: &str) -> Result<usize,
         Ok(number) if (1..=cells).contains(&number) => Ok(number),
         _ => {
             let has = counted(cells as u64, "cell");
-            Err(none_fits(notebook, format!("{shown} has {has}; there is no cell {number}")))
+            Err(no_such_cell(notebook, format!("{shown} has {has}; there is no cell {number}")))
         }
     }
 }
 
-fn none_fits(notebook: &Notebook<'_>, message: String) -> Error {
+fn no_such_cell(notebook: &Notebook<'_>, message: String) -> Error {
     let cells = notebook.cells();
     let mut list = String::new();
     for cell in cells.iter().take(LISTED_CELLS) {

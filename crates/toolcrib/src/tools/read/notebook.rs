@@ -12,10 +12,10 @@ use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::seen_files::Seen;
-use crate::tools::invisible_notes::Hidden;
+use crate::tools::invisible_notes::InvisibleCharacters;
 
 /// Whether a file is a notebook by its name. Its bytes are those of any JSON.
-pub(super) fn is_one(file: &OpenFile) -> bool {
+pub(super) fn is_notebook(file: &OpenFile) -> bool {
     file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
@@ -56,7 +56,7 @@ pub(super) fn read(
     cx.session().remember_seen(file.path().to_owned(), seen);
     let text = if total == 0 { "[the notebook has no cells]\n".to_owned() } else { text };
     let text = visible(text.as_bytes());
-    let hidden = Hidden::of_text(&text);
+    let hidden = InvisibleCharacters::of_text(&text);
     let text = text + &hidden.note();
     Ok(Ok(hidden
         .facts(Reply::new(text))

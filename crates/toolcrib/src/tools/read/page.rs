@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::invisible_notes::Hidden;
+use crate::tools::invisible_notes::InvisibleCharacters;
 
 /// Characters reserved for the line after the page.
 pub(super) const FOOTER_CHARS: usize = 200;
@@ -50,10 +50,10 @@ impl Page<'_> {
             _ => format!("[{span}; for more, offset: {next}]\n"),
         };
         let mut text = in_brackets(&self.header);
-        let mut hidden = Hidden::default();
+        let mut hidden = InvisibleCharacters::default();
         for line in &self.lines {
             line.render_to(&mut text);
-            hidden.look_at(&line.text, || format!("line {}", line.number));
+            hidden.examine(&line.text, || format!("line {}", line.number));
         }
         text += &hidden.note();
         let mut reply = hidden

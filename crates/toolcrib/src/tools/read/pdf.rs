@@ -10,7 +10,7 @@ use crate::helper::{acquire_decoder, pdf_text};
 use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::invisible_notes::Hidden;
+use crate::tools::invisible_notes::InvisibleCharacters;
 
 /// Number of pages to read by default.
 const DEFAULT_PAGES: u32 = 20;
@@ -57,7 +57,7 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
     let read_to = text.pages.last().map_or(first, |page| page.number);
     let mut says = format!("[PDF, {}]\n", counted(total.into(), "page"));
     says.extend(text.pages.iter().map(show));
-    let hidden = Hidden::of_text(&says);
+    let hidden = InvisibleCharacters::of_text(&says);
     says += &hidden.note();
     if text.cut {
         // The truncated page is offered again, with the room of a whole reply.

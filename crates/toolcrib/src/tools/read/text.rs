@@ -24,7 +24,7 @@ pub(super) fn read(
     if file.size() > cx.limits().look_bytes {
         return large::read(cx, file, part, header);
     }
-    let Look { survey, encoding, seen, whole } = look(cx, file)?;
+    let Examined { survey, encoding, seen, whole } = examine(cx, file)?;
     let total = survey.lines();
     header.extend(notes(&survey, encoding));
     if !survey.ends_with_newline() {
@@ -62,7 +62,7 @@ pub(super) fn read(
 }
 
 /// The properties of a file.
-struct Look {
+struct Examined {
     survey: TextProperties,
     encoding: Encoding,
     seen: Seen,
@@ -72,7 +72,7 @@ struct Look {
 
 /// Examines a file: text properties, hash, number of lines. Text that is not UTF-8 is examined again after
 /// decoding.
-fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
+fn examine(cx: &Cx<'_>, file: &OpenFile) -> Result<Examined, Error> {
     let (mut raw, mut detector) = (TextProperties::default(), Detector::default());
     let mut seeing = SeenBuilder::default();
     let (mut chunks, mut pieces, mut whole) = (file.chunks(cx), 0, None);
@@ -89,7 +89,7 @@ fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
     raw.finish();
     let encoding = detector.finish(&raw);
     let survey = if encoding.is_utf8() { raw } else { survey_letters(cx, file, encoding)? };
-    Ok(Look { survey, encoding, seen: seeing.finish(), whole })
+    Ok(Examined { survey, encoding, seen: seeing.finish(), whole })
 }
 
 fn survey_letters(

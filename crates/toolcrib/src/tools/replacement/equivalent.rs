@@ -5,7 +5,7 @@ use toolcrib_text::{
     find_equivalents, from_visible, line_numbers, without_line_numbers,
 };
 
-use super::{Replacement, Spot, several};
+use super::{Match, Replacement, several};
 use crate::error::Error;
 use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 
@@ -13,9 +13,9 @@ use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Matched {
     #[default]
-    Exactly,
+    Exact,
     /// Except for this difference.
-    But(MatchLevel),
+    Except(MatchLevel),
     /// Except for line numbers before each line, and for this difference.
     Numbered(Option<MatchLevel>),
     /// With `\\xNN` read as bytes, as Read shows them.
@@ -26,8 +26,8 @@ impl Matched {
     /// Name in the metadata.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Matched::Exactly => "exact",
-            Matched::But(rung) => rung.name(),
+            Matched::Exact => "exact",
+            Matched::Except(rung) => rung.name(),
             Matched::Numbered(_) => "line_numbers",
             Matched::ShownBytes => "shown_bytes",
         }
@@ -38,11 +38,11 @@ impl Matched {
         let kept = "the file's version was kept, and the new text was adapted";
         let numbers = "the line numbers in it, which were removed";
         Some(match self {
-            Matched::Exactly => return None,
+            Matched::Exact => return None,
             Matched::ShownBytes => format!(
                 "`{OLD_STRING}` matched with each \\xNN read as a byte. `{NEW_STRING}` was read in the same way."
             ),
-            Matched::But(rung) => {
+            Matched::Except(rung) => {
                 format!("`{OLD_STRING}` matched except for {}: {kept}.", rung.words())
             }
             Matched::Numbered(None) => format!("`{OLD_STRING}` matched except for {numbers}."),
@@ -62,9 +62,9 @@ pub(super) fn find(
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Spot, Matched)>, Error> {
-    if let Some((spot, rung)) = at_a_rung(replacement, was, endings, shown)? {
-        return Ok(Some((spot, Matched::But(rung))));
+) -> Result<Option<(Match, Matched)>, Error> {
+    if let Some((spot, rung)) = at_level(replacement, was, endings, shown)? {
+        return Ok(Some((spot, Matched::Except(rung))));
     }
     if let Some(found) = without_numbers(replacement, was, endings, shown)? {
         return Ok(Some(found));
@@ -77,34 +77,34 @@ fn by_shown_bytes(
     replacement: &Replacement<'_>,
     was: &[u8],
     endings: Endings,
-) -> Option<(Spot, Matched)> {
+) -> Option<(Match, Matched)> {
     let old = from_visible(&endings.adapt(replacement.old))?;
     let places = find_all(was, &old, 2);
     let [at] = places[..] else { return None };
     let new = endings.adapt(replacement.new);
     let new = from_visible(&new).unwrap_or_else(|| new.into_bytes());
-    Some((Spot { range: at..at + old.len(), new: Some(new) }, Matched::ShownBytes))
+    Some((Match { range: at..at + old.len(), new: Some(new) }, Matched::ShownBytes))
 }
 
-fn at_a_rung(
+fn at_level(
     replacement: &Replacement<'_>,
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Spot, MatchLevel)>, Error> {
+) -> Result<Option<(Match, MatchLevel)>, Error> {
     let (old, new) = (SoughtText::new(replacement.old), SoughtText::new(replacement.new));
     let places = find_equivalents(was, endings.terminator(), &old);
     let [place] = places.as_slice() else {
         return if places.is_empty() {
             Ok(None)
         } else {
-            Err(in_several(was, endings, shown, &places))
+            Err(ambiguous_inexact(was, endings, shown, &places))
         };
     };
     let range = place.range();
     let ending = EndingFinder::new(was).at(range.start);
     let new = place.rewrite(was, &old, &new, ending);
-    Ok(new.map(|new| (Spot { range, new: Some(new) }, place.rung())))
+    Ok(new.map(|new| (Match { range, new: Some(new) }, place.rung())))
 }
 
 /// Matches text copied with the line numbers of Read. They must be those of the match: a table whose rows begin
@@ -114,7 +114,7 @@ fn without_numbers(
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Spot, Matched)>, Error> {
+) -> Result<Option<(Match, Matched)>, Error> {
     let Some((first, old)) = without_line_numbers(replacement.old) else { return Ok(None) };
     let new = match without_line_numbers(replacement.new) {
         Some((_, new)) => new,
@@ -127,11 +127,11 @@ fn without_numbers(
     let bare = Replacement { old: &old, new: &new, near_line: Some(first), ..*replacement };
     let Ok((spots, matched)) = bare.find(was, endings, shown) else { return Ok(None) };
     let rung = match matched {
-        Matched::But(rung) => Some(rung),
-        Matched::Exactly => None,
+        Matched::Except(rung) => Some(rung),
+        Matched::Exact => None,
         Matched::Numbered(_) | Matched::ShownBytes => return Ok(None),
     };
-    let Ok([mut spot]) = <[Spot; 1]>::try_from(spots) else { return Ok(None) };
+    let Ok([mut spot]) = <[Match; 1]>::try_from(spots) else { return Ok(None) };
     if line_numbers(was, &[spot.range.start], endings.terminator()) != [first] {
         return Ok(None);
     }
@@ -142,7 +142,7 @@ fn without_numbers(
     Ok(Some((spot, Matched::Numbered(rung))))
 }
 
-fn in_several(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) -> Error {
+fn ambiguous_inexact(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) -> Error {
     let starts: Vec<usize> = places.iter().map(|place| place.range().start).collect();
     let lines = line_numbers(was, &starts, endings.terminator());
     let but = places.first().map_or("", |place| place.rung().words());

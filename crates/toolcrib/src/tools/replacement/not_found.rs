@@ -21,10 +21,10 @@ const CHARS_BEFORE: usize = 60;
 /// Limit of comparisons for finding out whether only blank lines differ.
 const MAX_COMPARED_LINES: usize = 1_000_000;
 /// A shorter text may occur in many files by chance.
-const TELLING_CHARS: usize = 16;
+const MIN_CONCLUSIVE_CHARS: usize = 16;
 
 /// A shorter `new_string` is not reported as present.
-const LEAST_CHARS: usize = 4;
+const MIN_WORD_CHARS: usize = 4;
 
 /// The error for an `old` that does not occur in the file.
 pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
@@ -39,9 +39,9 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
         Likeness::Nothing | Likeness::NoLine => None,
     };
     let applied = applied(text, survey, new);
-    let telling = new.contains('\n') || new.trim().chars().count() >= TELLING_CHARS;
+    let is_conclusive = new.contains('\n') || new.trim().chars().count() >= MIN_CONCLUSIVE_CHARS;
     match applied {
-        Some((line, but)) if telling => {
+        Some((line, but)) if is_conclusive => {
             let message = format!(
                 "`{OLD_STRING}` is not in {shown}, and `{NEW_STRING}` already is{but}, at line {line}"
             );
@@ -52,7 +52,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
         }
         applied => {
             // A single letter or bracket occurs in every file.
-            let is_word = new.trim().chars().count() >= LEAST_CHARS;
+            let is_word = new.trim().chars().count() >= MIN_WORD_CHARS;
             let there = applied.filter(|_| is_word).map_or(String::new(), |(line, but)| {
                 format!(" (`{NEW_STRING}` is there{but}, at line {line})")
             });
@@ -104,16 +104,17 @@ fn describe(nearest: &NearestMatch<'_>) -> String {
     let same = standing.as_ref().map_or(0, |standing| {
         expected.chars().zip(standing.chars()).take_while(|(a, b)| a == b).count()
     });
-    let standing = standing.map_or("(the file ends here)".to_owned(), |line| around(&line, same));
+    let standing =
+        standing.map_or("(the file ends here)".to_owned(), |line| excerpt_around(&line, same));
     detail
         + &format!(
             "It differs first at line {line}:\n  {OLD_STRING}: {}\n  the file:   {standing}\n",
-            around(&expected, same)
+            excerpt_around(&expected, same)
         )
 }
 
 /// A part of a line, from a little before the position `at`.
-fn around(line: &str, at: usize) -> String {
+fn excerpt_around(line: &str, at: usize) -> String {
     if line.is_empty() {
         return "(an empty line)".to_owned();
     }
@@ -171,12 +172,12 @@ fn is_elision(line: &[u8]) -> bool {
 
 /// Whether the non-blank lines of `old` occur in the file in order, with only blank lines between them.
 fn same_but_for_blank_lines(text: &[u8], old: &str, terminator: u8) -> bool {
-    fn said(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
+    fn non_blank_lines(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
         each_line(text, terminator).map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty())
     }
-    let wanted: Vec<&[u8]> = said(old.as_bytes(), b'\n').collect();
+    let wanted: Vec<&[u8]> = non_blank_lines(old.as_bytes(), b'\n').collect();
     let Some((first, rest)) = wanted.split_first() else { return false };
-    let (mut file, mut compared) = (said(text, terminator), 0);
+    let (mut file, mut compared) = (non_blank_lines(text, terminator), 0);
     while let Some(line) = file.next() {
         let mut following = file.clone();
         let mut is_next = |wanted: &&[u8]| {

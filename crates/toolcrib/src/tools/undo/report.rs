@@ -40,8 +40,8 @@ impl Report {
             lines.push(format!("  and {} more changes", chosen.changes.len() - MAX_CHANGES));
         }
         let mut report = Report { lines };
-        report.say_files(cx, plan);
-        report.say_notes(cx, chosen, plan);
+        report.add_files(cx, plan);
+        report.add_notes(cx, chosen, plan);
         let oldest = chosen.changes.iter().map(|change| change.id).min().unwrap_or(0);
         for damaged in log.damaged.iter().filter(|damaged| *damaged.ids.end() > oldest) {
             report.lines.push(format!("[{damaged}; it was not undone]"));
@@ -53,7 +53,7 @@ impl Report {
         self.lines.join("\n")
     }
 
-    fn say_files(&mut self, cx: &Cx<'_>, plan: &Plan) {
+    fn add_files(&mut self, cx: &Cx<'_>, plan: &Plan) {
         let restored = without_files(plan.needed.iter().map(|(path, _)| path), plan);
         let removed = without_files(plan.unneeded.iter(), plan);
         let total = plan.edits.len() + restored.len() + removed.len();
@@ -71,7 +71,7 @@ impl Report {
         }
     }
 
-    fn say_notes(&mut self, cx: &Cx<'_>, chosen: &Selection, plan: &Plan) {
+    fn add_notes(&mut self, cx: &Cx<'_>, chosen: &Selection, plan: &Plan) {
         let named = |names: &[String]| first_of(names, NAMED, String::clone);
         if !plan.merged.is_empty() {
             self.lines.push(format!("Later changes were kept in: {}.", named(&plan.merged)));
@@ -80,9 +80,9 @@ impl Report {
         if !protected.is_empty() {
             self.lines.push(format!("Restored protected files: {}.", named(&protected)));
         }
-        let left = left(plan);
-        if !left.is_empty() {
-            self.lines.push(format!("Protected, not restored: {}.", named(&left)));
+        let not_restored = not_restored(plan);
+        if !not_restored.is_empty() {
+            self.lines.push(format!("Protected, not restored: {}.", named(&not_restored)));
         }
         let not_kept = chosen.changes.iter().flat_map(|change| change.not_kept.iter().cloned());
         let not_kept: Vec<String> = not_kept.collect();
@@ -98,7 +98,7 @@ impl Report {
 }
 
 /// The protected files that are not restored, each with its reason.
-pub(super) fn left(plan: &Plan) -> Vec<String> {
+pub(super) fn not_restored(plan: &Plan) -> Vec<String> {
     plan.kept.iter().map(|(path, why)| format!("{path} ({why})")).collect()
 }
 

@@ -11,13 +11,13 @@ const HEAD_LINES: u64 = 40;
 const HEAD_CHARS: usize = 4_000;
 
 /// The error for a file that was never read.
-pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
+pub(super) fn never_read(shown: &str, was: &[u8], now: &Seen) -> Error {
     let message = format!("{shown} exists, and this session has not read it");
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
 /// The error for a file that was read in part.
-pub(super) fn partly(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
+pub(super) fn partly_read(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
     let message = match seen.parts() {
         Some(parts) => format!("this session has read only a part of {shown}: {parts}"),
         None => format!("this session has not read the current content of {shown}"),
@@ -40,7 +40,7 @@ pub(super) fn changed(
 }
 
 /// The error for a wrong hash.
-pub(super) fn other_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
+pub(super) fn wrong_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
     let message = format!("{shown} does not have the expected hash");
     refuse(ErrorKind::Stale, message, was, now)
 }

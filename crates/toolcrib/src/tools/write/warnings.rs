@@ -12,7 +12,7 @@ pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
             content.len()
         ));
     }
-    if let Some(line) = content.lines().find(|line| stands_for_the_rest(line)) {
+    if let Some(line) = content.lines().find(|line| is_placeholder(line)) {
         warnings.push(format!(
             "Note: a line looks like a placeholder for omitted text: {:?}. It was written literally.",
             line.trim()
@@ -29,7 +29,7 @@ pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
 }
 
 /// Whether a line is a placeholder such as `// ... rest of the code unchanged`.
-fn stands_for_the_rest(line: &str) -> bool {
+fn is_placeholder(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     let is_comment = ["//", "#", "/*", "<!--", "--", ";"].iter().any(|mark| line.starts_with(mark));
     let has_gap = line.contains("...") || line.contains('…');
@@ -42,10 +42,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_stands_for_others_is_told_from_one_that_does_not() {
-        assert!(stands_for_the_rest("    // ... rest of the code unchanged ..."));
-        assert!(stands_for_the_rest("# … existing code …"));
-        assert!(!stands_for_the_rest("// the rest of the world"));
-        assert!(!stands_for_the_rest("let unchanged = \"...\";"));
+    fn placeholders_are_recognized() {
+        assert!(is_placeholder("    // ... rest of the code unchanged ..."));
+        assert!(is_placeholder("# … existing code …"));
+        assert!(!is_placeholder("// the rest of the world"));
+        assert!(!is_placeholder("let unchanged = \"...\";"));
     }
 }
