@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use toolcrib_text::{
-    Divergence, Hunk, Misfit, Patch, PatchError, PatchErrorKind, TextProperties, Why,
+    Divergence, Hunk, MatchLevel, Misfit, Patch, PatchError, PatchErrorKind, TextProperties, Why,
     show_invisible, truncate_line, visible_name,
 };
 
@@ -52,8 +52,8 @@ pub(super) fn of_part(error: Error, patch: &Patch<'_>, at: usize) -> Error {
 pub(super) fn misfit(shown: &str, hunks: &[Hunk<'_>], misfit: &Misfit) -> Error {
     let hunk = &hunks[misfit.hunk];
     let name = hunk_name(hunk, misfit.hunk, hunks.len());
-    let (kind, says, detail, hint) = words(shown, &misfit.why);
-    let error = Error::new(kind, format!("{name} {says}"))
+    let Explanation { kind, message, detail, hint } = Explanation::of(shown, &misfit.why);
+    let error = Error::new(kind, format!("{name} {message}"))
         .detail(detail)
         .hint(format!("Nothing was written. {hint}"))
         .with("hunk", misfit.hunk + 1)
@@ -76,99 +76,119 @@ pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
     }
 }
 
-/// The kind of a refusal, what happened, what to look at, and what to do.
-fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, Cow<'static, str>) {
-    let none = String::new();
-    match why {
-        Why::NotFound { nearest, too_large_to_compare, with_less_context } => {
-            let mut detail = match nearest {
-                Some(nearest) => describe(nearest),
-                None if *too_large_to_compare => {
-                    "None of its lines is in the file. The file is too large for a closer comparison.\n"
-                        .to_owned()
-                }
-                None => "No similar text was found in the file.\n".to_owned(),
-            };
-            if let Some(line) = with_less_context {
-                detail +=
-                    &format!("With fewer context lines it would match only at line {line}.\n");
-            }
-            let says = format!("does not match {shown}: its lines are not in the file");
-            (
+/// Why a hunk has no unique position.
+struct Explanation {
+    kind: ErrorKind,
+    /// Follows the name of the hunk.
+    message: String,
+    detail: String,
+    hint: Cow<'static, str>,
+}
+
+impl Explanation {
+    fn new(kind: ErrorKind, message: String, hint: impl Into<Cow<'static, str>>) -> Explanation {
+        Explanation { kind, message, detail: String::new(), hint: hint.into() }
+    }
+
+    fn of(shown: &str, why: &Why) -> Explanation {
+        match why {
+            Why::NotFound { nearest, too_large_to_compare, with_less_context } => Explanation {
+                detail: similar_text(nearest.as_ref(), *too_large_to_compare, *with_less_context),
+                ..Explanation::new(
+                    ErrorKind::NoMatch,
+                    format!("does not match {shown}: its lines are not in the file"),
+                    format!("{READ} the file and copy its lines into the hunk."),
+                )
+            },
+            Why::Ambiguous { lines, rung } => Explanation::new(
+                ErrorKind::Ambiguous,
+                format!("matches {shown} at {}", places(lines, rung.map(MatchLevel::words))),
+                "Add context lines, an @@ line that precedes it, or the right line number.",
+            ),
+            Why::Overlaps { line } => Explanation::new(
+                ErrorKind::Conflict,
+                format!(
+                    "matches {shown} only at line {line}, where another hunk changes the same lines"
+                ),
+                "Merge the two hunks.",
+            ),
+            Why::NotAtEnd { elsewhere } => Explanation {
+                detail: elsewhere.map_or_else(String::new, |line| {
+                    format!("It would match only at line {line}.\n")
+                }),
+                ..Explanation::new(
+                    ErrorKind::NoMatch,
+                    format!("belongs at the end of {shown}, but the end differs"),
+                    "Copy the last lines of the file, or omit *** End of File.",
+                )
+            },
+            Why::Nowhere => Explanation::new(
+                ErrorKind::Invalid,
+                format!("only adds lines to {shown} and does not say where"),
+                "Add context lines, an @@ line that precedes them, or *** End of File.",
+            ),
+            Why::NoSuchPlace { named, lines } => Explanation::new(
                 ErrorKind::NoMatch,
-                says,
-                detail,
-                format!("{READ} the file and copy its lines into the hunk.").into(),
-            )
-        }
-        Why::Ambiguous { lines, rung } => {
-            let but = rung.map_or(none.clone(), |rung| format!(" except for {}", rung.words()));
-            let listed: Vec<String> = lines.iter().take(LISTED_LINES).map(u64::to_string).collect();
-            let more = match lines.len().saturating_sub(LISTED_LINES) {
-                0 => none.clone(),
-                more => format!(" and {more} more"),
-            };
-            let says = format!(
-                "matches {shown} at {}{but}, lines {}{more}",
-                counted(lines.len() as u64, "place"),
-                listed.join(", ")
-            );
-            let hint = "Add context lines, an @@ line that precedes it, or the right line number.";
-            (ErrorKind::Ambiguous, says, none, hint.into())
-        }
-        Why::Overlaps { line } => {
-            let says = format!(
-                "matches {shown} only at line {line}, where another hunk changes the same lines"
-            );
-            (ErrorKind::Conflict, says, none, "Merge the two hunks.".into())
-        }
-        Why::NotAtEnd { elsewhere } => {
-            let elsewhere = elsewhere
-                .map_or(none.clone(), |line| format!("It would match only at line {line}.\n"));
-            let says = format!("belongs at the end of {shown}, but the end differs");
-            let hint = "Copy the last lines of the file, or omit *** End of File.";
-            (ErrorKind::NoMatch, says, elsewhere, hint.into())
-        }
-        Why::Nowhere => {
-            let says = format!("only adds lines to {shown} and does not say where");
-            let hint = "Add context lines, an @@ line that precedes them, or *** End of File.";
-            (ErrorKind::Invalid, says, none, hint.into())
-        }
-        Why::NoSuchPlace { named, lines } => {
-            let named = truncate_line(named, MAX_CHARS);
-            let has = counted(*lines, "line");
-            let says = format!(
-                "only adds lines, after {named}, which {shown} does not have (it has {has})"
-            );
-            (ErrorKind::NoMatch, says, none, "Add context lines, copied from the file.".into())
-        }
-        Why::NoIndentation { line } => {
-            let says = format!(
-                "matches {shown} at line {line} except for its indentation, and the indentation of its new lines is unclear"
-            );
-            (ErrorKind::NoMatch, says, none, "Copy the indentation from the file.".into())
-        }
-        Why::TooManyLines { lines, most } => {
-            let says = format!(
-                "is not at its line in {shown}, and the file is too long to search ({lines} lines; the limit is {most})"
-            );
-            (
+                format!(
+                    "only adds lines, after {}, which {shown} does not have (it has {})",
+                    truncate_line(named, MAX_CHARS),
+                    counted(*lines, "line")
+                ),
+                "Add context lines, copied from the file.",
+            ),
+            Why::NoIndentation { line } => Explanation::new(
+                ErrorKind::NoMatch,
+                format!(
+                    "matches {shown} at line {line} except for its indentation, and the indentation of its new lines is unclear"
+                ),
+                "Copy the indentation from the file.",
+            ),
+            Why::TooManyLines { lines, most } => Explanation::new(
                 ErrorKind::TooLarge,
-                says,
-                none,
-                format!("Give the exact line numbers, use {EDIT}, or a command.").into(),
-            )
-        }
-        Why::TooRepetitive => {
-            let says = format!("could not be placed: its lines occur too often in {shown}");
-            (
+                format!(
+                    "is not at its line in {shown}, and the file is too long to search ({lines} lines; the limit is {most})"
+                ),
+                format!("Give the exact line numbers, use {EDIT}, or a command."),
+            ),
+            Why::TooRepetitive => Explanation::new(
                 ErrorKind::Limit,
-                says,
-                none,
-                format!("Use {EDIT}, or add unique lines to the hunks.").into(),
-            )
+                format!("could not be placed: its lines occur too often in {shown}"),
+                format!("Use {EDIT}, or add unique lines to the hunks."),
+            ),
         }
     }
+}
+
+/// The lines of several matches, with the difference if they are not exact.
+fn places(lines: &[u64], difference: Option<&str>) -> String {
+    let count = counted(lines.len() as u64, "place");
+    let difference = difference.map_or_else(String::new, |words| format!(" except for {words}"));
+    let listed: Vec<String> = lines.iter().take(LISTED_LINES).map(u64::to_string).collect();
+    let more = match lines.len().saturating_sub(LISTED_LINES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{count}{difference}, lines {}{more}", listed.join(", "))
+}
+
+/// Describes the text of the file that is most similar to a hunk.
+fn similar_text(
+    nearest: Option<&Divergence>,
+    too_large_to_compare: bool,
+    with_less_context: Option<u64>,
+) -> String {
+    let mut detail = match nearest {
+        Some(nearest) => describe(nearest),
+        None if too_large_to_compare => {
+            "None of its lines is in the file. The file is too large for a closer comparison.\n"
+                .to_owned()
+        }
+        None => "No similar text was found in the file.\n".to_owned(),
+    };
+    if let Some(line) = with_less_context {
+        detail += &format!("With fewer context lines it would match only at line {line}.\n");
+    }
+    detail
 }
 
 /// Shows the first line that differs.
