@@ -84,7 +84,7 @@ impl Runtime {
                 Access::Write(path) => writes.push(self.show_path(session.directory(), path)),
                 Access::Read(path) => reads.push(self.show_path(session.directory(), path)),
                 Access::WriteAny => {
-                    writes.push("files that are known only when the call runs".to_owned())
+                    writes.push("files that are known only when the call runs".to_owned());
                 }
                 Access::Reach(_) | Access::Command(_) => {}
             }
