@@ -41,7 +41,7 @@ impl Permission {
 
 /// A question that a dry run reports and does not ask.
 pub(crate) struct Unasked {
-    /// The tool and what it would touch.
+    /// The tool and its accesses.
     wants: String,
     why: String,
     rule: String,

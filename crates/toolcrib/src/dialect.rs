@@ -241,7 +241,7 @@ mod tests {
 
     /// Names that a dialect shows are accepted in every dialect.
     #[test]
-    fn what_is_shown_is_taken() {
+    fn shown_names_are_accepted() {
         let table = crate::tool_table::Table::new(crate::tools::TOOLS);
         for dialect in Dialect::ALL {
             for row in table.rows() {

@@ -54,7 +54,7 @@ impl Table {
             let wanted = fold(name);
             self.names().find(|known| fold(known) == wanted)
         };
-        // A tool of a library user's own comes before another name of ours.
+        // A registered tool takes precedence over an alias of a built-in one.
         known(name).or_else(|| known(other_name(name)?))
     }
 
@@ -125,7 +125,7 @@ impl Table {
         }
     }
 
-    /// What is wrong with a tool, if anything.
+    /// Why a tool cannot be registered. `None` if it can.
     pub(crate) fn fault(&self, row: &Row) -> Option<String> {
         let name = row.entry.name;
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

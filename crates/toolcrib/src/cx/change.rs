@@ -52,7 +52,7 @@ pub(crate) struct Revert {
     pub(crate) undoes: Vec<u64>,
     /// Revert them only at this path and below.
     pub(crate) only: Option<PathBuf>,
-    /// Only what they did in these directories; empty if all of it was visible.
+    /// Revert them only in these directories. Empty if all of their files are visible.
     pub(crate) within: Vec<PathBuf>,
     /// Protected files whose previous content is restored.
     pub(crate) protected: Vec<PathBuf>,

@@ -270,7 +270,7 @@ impl Bash {
         report.note_reviews(cx);
         report.note_changes(cx);
         report.keep_or_forget(cx)?;
-        report.answer()
+        report.finish()
     }
 
     fn timed_out(
@@ -327,7 +327,7 @@ enum WaitResult {
 /// the keyboard is killed, and a note says so.
 fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(WaitResult, Option<String>), Error> {
     let began = Instant::now();
-    let mut told = began;
+    let mut last_progress = began;
     let (mut suspects, mut killed_program_note) = (Vec::new(), None);
     loop {
         let left = timeout.saturating_sub(began.elapsed());
@@ -343,8 +343,8 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(WaitResult, Option
         if left.is_zero() {
             return Ok((WaitResult::TimedOut, killed_program_note));
         }
-        if told.elapsed() >= PROGRESS_INTERVAL {
-            told = Instant::now();
+        if last_progress.elapsed() >= PROGRESS_INTERVAL {
+            last_progress = Instant::now();
             // Only a process that also waited at the previous check.
             let waiting = job.waiting_for_keyboard();
             for process in waiting.iter().filter(|process| suspects.contains(*process)) {

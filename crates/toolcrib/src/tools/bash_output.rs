@@ -182,8 +182,8 @@ impl Tool for BashOutput {
             true => stream.written(&now),
             false => whole_characters(stream.log, &secrets, stream.written(&now)),
         };
-        let looked = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
-        let mut output = looked.at(cx, stream.log, &secrets);
+        let view = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
+        let mut output = view.read(cx, stream.log, &secrets);
         output.notes.extend(lowered_note(TIMEOUT, self.timeout));
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() && !stream.is_errors && !cx.dry_run() {
@@ -192,7 +192,7 @@ impl Tool for BashOutput {
         let changes = changes(cx, &job, &now)?;
         let (network, changes_text) = (cx.network(), changes.text());
         let ending = Ending { waited, wait_for, port, network, changes: changes_text };
-        let reply = answer(&job, &now, output, end, ending);
+        let reply = build_reply(&job, &now, output, end, ending);
         Ok(reply.with_all(changes.facts()))
     }
 }
@@ -250,7 +250,7 @@ fn wait(
     waiting: &WaitCondition<'_>,
 ) -> Result<WaitResult, Error> {
     let began = Instant::now();
-    let (mut told, mut looked_to) = (began, waiting.from);
+    let (mut last_progress, mut searched_to) = (began, waiting.from);
     if waiting.wait_for == WaitFor::None {
         return Ok(WaitResult::Done);
     }
@@ -267,9 +267,9 @@ fn wait(
                     let end = began.checked_add(waiting.timeout).unwrap_or(began);
                     let cancel = cx.cancel();
                     let cancelled = || cancel.is_cancelled();
-                    let sieve = LineFilter::new(filter, Deadline::new(end, &cancelled), 1);
+                    let line_filter = LineFilter::new(filter, Deadline::new(end, &cancelled), 1);
                     let end = stream.written(&now);
-                    has_match(sieve, stream.log, secrets, (&mut looked_to, end))
+                    has_match(line_filter, stream.log, secrets, (&mut searched_to, end))
                 });
                 if found {
                     return Ok(WaitResult::Done);
@@ -288,38 +288,38 @@ fn wait(
             let wanted = matches!(waiting.wait_for, WaitFor::Exit);
             return Ok(if wanted { WaitResult::Done } else { WaitResult::EndedFirst });
         }
-        let left = waiting.timeout.saturating_sub(began.elapsed());
-        if left.is_zero() {
+        let remaining = waiting.timeout.saturating_sub(began.elapsed());
+        if remaining.is_zero() {
             return Ok(WaitResult::TimedOut);
         }
-        if told.elapsed() >= PROGRESS_INTERVAL {
-            told = Instant::now();
+        if last_progress.elapsed() >= PROGRESS_INTERVAL {
+            last_progress = Instant::now();
             let line = last_line(job, secrets);
             cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
         }
         let changed = |then: &Snapshot| then.status != now.status || then.closed != now.closed;
-        job.wait(left.min(POLL_INTERVAL), changed);
+        job.wait(remaining.min(POLL_INTERVAL), changed);
     }
 }
 
-/// Whether a line since `looked_to` matches, or may match. Complete lines are not examined again.
+/// Whether a line since `searched_to` matches, or may match. Complete lines are not examined again.
 fn has_match(
-    mut sieve: LineFilter<'_>,
+    mut line_filter: LineFilter<'_>,
     log: &dyn OutputLog,
     secrets: &Secrets,
-    (looked_to, end): (&mut u64, u64),
+    (searched_to, end): (&mut u64, u64),
 ) -> bool {
     let mut found = false;
-    each_line(log, secrets, *looked_to..end, |line| {
-        sieve.line(&line.text, &mut |_| found = true);
+    each_line(log, secrets, *searched_to..end, |line| {
+        line_filter.line(&line.text, &mut |_| found = true);
         !found
     });
-    sieve.finish(&mut |_| found = true);
-    let (from, mut last) = log.read(end.saturating_sub(4096).max(*looked_to), 4096);
+    line_filter.finish(&mut |_| found = true);
+    let (from, mut last) = log.read(end.saturating_sub(4096).max(*searched_to), 4096);
     // Output that came since was not examined.
     last.truncate(usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX));
     if let Some(newline) = last.iter().rposition(|&byte| byte == b'\n') {
-        *looked_to = from + newline as u64 + 1;
+        *searched_to = from + newline as u64 + 1;
     }
     found
 }
@@ -333,7 +333,7 @@ struct OutputView<'a> {
 }
 
 impl OutputView<'_> {
-    fn at(&self, cx: &Cx<'_>, log: &dyn OutputLog, secrets: &Secrets) -> Output {
+    fn read(&self, cx: &Cx<'_>, log: &dyn OutputLog, secrets: &Secrets) -> Output {
         let options = ExcerptOptions {
             whole_chars: cx.limits().reply_chars * 3 / 4,
             chars: cx.limits().reply_chars * 3 / 4,
@@ -346,31 +346,32 @@ impl OutputView<'_> {
             return Output {
                 shown,
                 notes: masked_note(masked).into_iter().collect(),
-                left: UndecidedLines::default(),
+                undecided: UndecidedLines::default(),
             };
         }
         let mut excerpt = Excerpt::new(options);
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
         let stop = || Deadline::new(cx.search_deadline(), &cancelled);
-        let mut sieve = self.filter.map(|filter| LineFilter::new(filter, stop(), u64::MAX));
+        let mut line_filter = self.filter.map(|filter| LineFilter::new(filter, stop(), u64::MAX));
         let mut number = 0;
         let masked = each_line(log, secrets, self.from..self.end, |line| {
             number = line.number;
             let wanted = self.lines.is_none_or(|lines| lines.contains(number));
-            match &mut sieve {
+            match &mut line_filter {
                 _ if !wanted => {}
                 None => excerpt.cut_line(&line.text, line.missing),
-                Some(sieve) => sieve.line(&line.text, &mut |line| excerpt.line(line)),
+                Some(line_filter) => line_filter.line(&line.text, &mut |line| excerpt.line(line)),
             }
             self.lines.is_none_or(|lines| !lines.is_past(number))
         });
-        let left = sieve.map(|sieve| sieve.finish(&mut |line| excerpt.line(line)));
+        let undecided =
+            line_filter.map(|line_filter| line_filter.finish(&mut |line| excerpt.line(line)));
         let shown = excerpt.finish();
         let none = shown.lines == 0 && self.filter.is_none();
         let which = self.lines.filter(|_| none).map(|lines| lines.missing_note(number));
         let notes = which.into_iter().chain(masked_note(masked)).collect();
-        Output { shown, notes, left: left.unwrap_or_default() }
+        Output { shown, notes, undecided: undecided.unwrap_or_default() }
     }
 }
 
@@ -378,7 +379,7 @@ impl OutputView<'_> {
 struct Output {
     shown: ExcerptShown,
     notes: Vec<String>,
-    left: UndecidedLines,
+    undecided: UndecidedLines,
 }
 
 /// The last lines of a reply.
@@ -391,10 +392,10 @@ struct Ending {
     changes: String,
 }
 
-fn answer(
+fn build_reply(
     job: &Job,
     now: &Snapshot,
-    Output { shown, notes, left }: Output,
+    Output { shown, notes, undecided }: Output,
     cursor: u64,
     Ending { waited, wait_for, port, network, changes }: Ending,
 ) -> Reply {
@@ -405,7 +406,7 @@ fn answer(
     let escaped = escape_note([text.as_str()]);
     let refused = job.refusals();
     let refusals = refusals::notes(&refused, &text, job.directory(), refusals::MAX_LINES);
-    text.extend(left.notes().map(bracketed));
+    text.extend(undecided.notes().map(bracketed));
     text.extend(notes.iter().map(bracketed));
     text.extend(dropped_note(job, now).map(bracketed));
     text.extend(escaped.iter().map(|(note, _)| bracketed(note)));
@@ -434,7 +435,7 @@ fn answer(
         .with("status", now.status.name())
         .with("cursor", cursor)
         .with("lines", shown.lines)
-        .with("undecided_lines", left.count())
+        .with("undecided_lines", undecided.count())
         .with("truncated", shown.left_out > 0 || shown.has_cut_lines)
         .with("dropped_bytes", now.gap.end - now.gap.start)
         .with("timed_out", matches!(waited, WaitResult::TimedOut));

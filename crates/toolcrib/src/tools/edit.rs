@@ -116,7 +116,7 @@ impl Edit {
             DiffDetail::Short if made.count > 1 || created => DiffDetail::None,
             detail => detail,
         };
-        let mut says = match made.count {
+        let mut text = match made.count {
             0 => format!("{did} {shown} ({}).", counted(diff.added as u64, "line")),
             count => {
                 let at = match detail {
@@ -130,9 +130,9 @@ impl Edit {
         let link = link.map(|link| format!("Through the symlink {link}."));
         for note in made.matched.note().iter().chain(&changed.notes).chain(&link).chain(&elsewhere)
         {
-            says += &format!(" {note}");
+            text += &format!(" {note}");
         }
-        let reply = Reply::new(says)
+        let reply = Reply::new(text)
             .with("file_path", shown)
             .with("created", created)
             .with("replacements", made.count)

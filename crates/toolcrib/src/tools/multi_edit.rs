@@ -121,15 +121,15 @@ impl Tool for MultiEdit {
             .collect();
         let total: usize = made.iter().flatten().map(|made| made.count).sum();
         let did = if cx.dry_run() { "Dry run, nothing written. Would edit" } else { "Edited" };
-        let mut says =
+        let mut text =
             format!("{did} {}: {}.", shown.join(", "), counted(total as u64, "replacement"));
         let matched = shown.iter().zip(&made).flat_map(|(shown, made)| notes(shown, made));
-        matched.chain(changed.notes.clone()).for_each(|note| says += &format!(" {note}"));
+        matched.chain(changed.notes.clone()).for_each(|note| text += &format!(" {note}"));
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
         let reply = match shown.as_slice() {
-            [only] => Reply::new(says).with("file_path", only.as_str()),
-            _ => Reply::new(says),
+            [only] => Reply::new(text).with("file_path", only.as_str()),
+            _ => Reply::new(text),
         };
         let reply = reply
             .with("total_replacements", total)

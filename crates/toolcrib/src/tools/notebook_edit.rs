@@ -207,15 +207,15 @@ impl NotebookEdit {
     ) -> Reply {
         let Updated { was, now, changed } = updated;
         let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
-        let mut says = self.says(cx.dry_run(), was.as_ref() == Some(now), shown, edited);
+        let mut text = self.reply_text(cx.dry_run(), was.as_ref() == Some(now), shown, edited);
         let link = cx.followed_link(&self.notebook_path).ok().flatten();
         let link = link.map(|link| format!("Through the symlink {link}."));
         for note in changed.notes.iter().chain(&link).chain(&elsewhere) {
-            says += &format!(" {note}");
+            text += &format!(" {note}");
         }
         let detail = DiffDetail::for_call(self.diff, cx);
         let reply = detail
-            .show(Reply::new(says), diff.text, changed.id)
+            .show(Reply::new(text), diff.text, changed.id)
             .with("notebook_path", shown)
             .with("edit_mode", self.edit_mode.name())
             .with("cell_number", edited.number)
@@ -233,7 +233,7 @@ impl NotebookEdit {
     }
 
     /// The text of the reply.
-    fn says(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
+    fn reply_text(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
         let cell = cell_ref::name(edited.number, &edited.cell_type, edited.id.as_deref());
         if same {
             return format!("{shown}: {cell} already has this content; nothing was written.");
@@ -241,7 +241,7 @@ impl NotebookEdit {
         let did = if dry_run { "Dry run, nothing written. Would edit" } else { "Edited" };
         let total = counted(edited.total as u64, "cell");
         let outputs = counted(edited.outputs_cleared as u64, "output");
-        let mut says = match (self.edit_mode, edited.outputs_cleared) {
+        let mut text = match (self.edit_mode, edited.outputs_cleared) {
             (Mode::Replace, 0) => format!("{did} {shown}: {cell} replaced."),
             (Mode::Replace, _) => format!("{did} {shown}: {cell} replaced, {outputs} cleared."),
             (Mode::Insert, _) => format!("{did} {shown}: {cell} inserted; {total} in total."),
@@ -251,9 +251,9 @@ impl NotebookEdit {
             }
         };
         if edited.attachments_removed {
-            says += " Its attachments were removed: a code cell cannot have any.";
+            text += " Its attachments were removed: a code cell cannot have any.";
         }
-        says
+        text
     }
 }
 

@@ -181,15 +181,15 @@ fn reply(
     if !created {
         size += &format!("; {}", shown_diff::counts(diff.added, diff.removed));
     }
-    let mut says = match (cx.dry_run(), created, same) {
+    let mut text = match (cx.dry_run(), created, same) {
         (_, _, true) => format!("{shown} already has this content; nothing was written."),
         (false, true, _) => format!("Created {shown} ({size})."),
         (false, false, _) => format!("Wrote {shown} ({size})."),
         (true, true, _) => format!("Dry run, nothing written. Would create {shown} ({size})."),
         (true, false, _) => format!("Dry run, nothing written. Would write {shown} ({size})."),
     };
-    notes.iter().for_each(|note| says += &format!(" {note}"));
-    let reply = Reply::new(says)
+    notes.iter().for_each(|note| text += &format!(" {note}"));
+    let reply = Reply::new(text)
         .with("file_path", shown)
         .with("created", created)
         .with("bytes_written", if same { 0 } else { now.len() })

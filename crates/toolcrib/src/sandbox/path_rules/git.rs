@@ -107,7 +107,7 @@ impl PathRules {
         if !is_part || is_temporary || self.known.was_created_by_command(tree, &repository) {
             return false;
         }
-        // A file that points to a repository, and a directory that never became one, are no loss.
+        // A file that points to a repository, and a directory that never became one, may be removed.
         let is_git = repository.file_name().is_some_and(|name| name == ".git");
         if is_git && !git_directory::is_complete(tree, &repository, None) {
             return false;

@@ -19,7 +19,7 @@ const MAX_NOTES: usize = 20;
 pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDetail) -> Reply {
     let diff = Diff::of(cx, plan, detail);
     let modified = plan.files.iter().filter(|file| file.is_changed()).count();
-    let mut says = summary(cx, plan, modified);
+    let mut text = summary(cx, plan, modified);
     let link = |file: &File| cx.followed_link(&file.path).ok().flatten();
     let links =
         plan.files.iter().filter_map(link).map(|link| format!("Through the symlink {link}."));
@@ -27,13 +27,13 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
     let notes_of_hunks: Vec<String> = of_parts.chain(links).collect();
     let left_out = notes_of_hunks.len().saturating_sub(MAX_NOTES);
     for hunk_note in notes_of_hunks.iter().take(MAX_NOTES).chain(&changed.notes) {
-        says += &format!("\n{hunk_note}");
+        text += &format!("\n{hunk_note}");
     }
     if left_out > 0 {
-        says += &format!("\n[{left_out} more notes]");
+        text += &format!("\n[{left_out} more notes]");
     }
     let files: Vec<Value> = plan.parts.iter().map(|part| facts(plan, part)).collect();
-    let reply = Reply::new(says)
+    let reply = Reply::new(text)
         .with("files_modified", modified)
         .with("files", files)
         .with("already_applied", modified == 0)

@@ -42,7 +42,8 @@ pub(super) struct Report {
     escaped_lines: usize,
     /// End of the shown output. The beginning of a possible secret is held back until the rest has come.
     read_to: u64,
-    left: Vec<Process>,
+    /// Processes that still run.
+    remaining: Vec<Process>,
     notes: Vec<String>,
     directory: String,
     kept: bool,
@@ -63,9 +64,8 @@ impl Report {
         options: ExcerptOptions,
     ) -> Report {
         let (job, secrets) = (&*started.job, &started.secrets);
-        let end = |log: &dyn OutputLog, written| match now.closed {
-            true => written,
-            false => whole_characters(log, secrets, written),
+        let end = |log: &dyn OutputLog, written| {
+            if now.closed { written } else { whole_characters(log, secrets, written) }
         };
         let read_to = end(job, now.written);
         let output = show(job, secrets, read_to, options);
@@ -77,16 +77,16 @@ impl Report {
         let masked = streams().map(|stream| stream.masked).sum();
         let is_binary = streams().any(|stream| stream.is_binary);
         let escaped = escape_note(streams().map(|stream| stream.shown.text.as_str()));
-        let left = if now.all_exited { Vec::new() } else { started.job.processes() };
+        let remaining = if now.all_exited { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
-        let left_by_shell = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
+        let shell_state = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
         let script = String::from_utf8_lossy(started.job.script());
-        notes.extend(left_by_shell.and_then(|left| failed_parts(&script, left)));
-        let exit_one_is_result = match left_by_shell {
-            Some(left) => command_exit_one_is_result(&left.last_command),
+        notes.extend(shell_state.and_then(|state| failed_parts(&script, state)));
+        let exit_one_is_result = match shell_state {
+            Some(state) => command_exit_one_is_result(&state.last_command),
             None => script_exit_one_is_result(&script),
         };
-        let pipe_codes = left_by_shell.map(|left| left.pipe_codes.clone()).unwrap_or_default();
+        let pipe_codes = shell_state.map(|state| state.pipe_codes.clone()).unwrap_or_default();
         notes.extend(dropped_note(&started.job, &now));
         notes.extend(masked_note(masked));
         if is_binary {
@@ -102,7 +102,7 @@ impl Report {
             exit_one_is_result,
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             read_to,
-            left,
+            remaining,
             notes,
             directory,
             kept: true,
@@ -117,14 +117,14 @@ impl Report {
     /// Ends the processes that the command left running: the session ends with this call.
     pub(super) fn end_with_session(&mut self) {
         self.last_call = true;
-        if self.left.is_empty() {
+        if self.remaining.is_empty() {
             return;
         }
         self.started.job.end(Ending::Prompt, Status::Killed);
         self.now.all_exited =
             self.started.job.wait(super::KILL_TIMEOUT, |now| now.all_exited).all_exited;
-        let left = std::mem::take(&mut self.left);
-        let names = first_of(&left, NAMED, |process| visible_name(process.name.as_bytes()));
+        let ended = std::mem::take(&mut self.remaining);
+        let names = first_of(&ended, NAMED, |process| visible_name(process.name.as_bytes()));
         self.notes.push(format!("ended with this call: {names}. {KEEP_RUNNING_HINT}"));
     }
 
@@ -171,19 +171,19 @@ impl Report {
     /// Carries the exported variables over to the next command, and the working directory unless it was given for
     /// this call only.
     pub(super) fn carry(&mut self, cx: &Cx<'_>, with_directory: bool) -> Result<(), Error> {
-        let Some(mut left) = self.now.ended.as_mut().and_then(|ended| ended.shell_state.take())
+        let Some(mut state) = self.now.ended.as_mut().and_then(|ended| ended.shell_state.take())
         else {
             return Ok(());
         };
         for given in &self.started.given {
-            restore(&mut left.environment, given, &self.started.environment);
+            restore(&mut state.environment, given, &self.started.environment);
         }
-        if !cx.shell()?.carry_environment(left.environment, self.started.with_login) {
+        if !cx.shell()?.carry_environment(state.environment, self.started.with_login) {
             self.notes.push(
                 "the exported variables are too large to carry over to the next command".to_owned(),
             );
         }
-        let Some(directory) = left.directory.filter(|_| with_directory) else { return Ok(()) };
+        let Some(directory) = state.directory.filter(|_| with_directory) else { return Ok(()) };
         match cx.carry_directory(&directory) {
             Ok(shown) if shown != self.started.directory => {
                 self.notes.push(format!("{CWD}: {shown}"));
@@ -200,7 +200,7 @@ impl Report {
 
     /// Forgets a command if nothing of it runs and all of its output was shown.
     pub(super) fn keep_or_forget(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
-        self.kept = !self.left.is_empty() || self.left_out() > 0 || !self.now.closed;
+        self.kept = !self.remaining.is_empty() || self.omitted_lines() > 0 || !self.now.closed;
         let (jobs, id) = (cx.shell()?.jobs(), self.started.job.id());
         if self.kept {
             cx.shell()?.read_to(id, self.read_to);
@@ -213,7 +213,7 @@ impl Report {
     }
 
     /// The reply to a call whose command has ended.
-    pub(super) fn answer(self) -> Result<Reply, Error> {
+    pub(super) fn finish(self) -> Result<Reply, Error> {
         let exit = self.now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit);
         match exit {
             Exit::Code(0) => Ok(self.reply("")),
@@ -226,7 +226,7 @@ impl Report {
     pub(super) fn moved_to_background(mut self, cx: &Cx<'_>, seconds: f64) -> Result<Reply, Error> {
         let id = self.started.job.id().to_owned();
         cx.shell()?.read_to(&id, self.read_to);
-        self.left.clear();
+        self.remaining.clear();
         self.notes.push(format!(
             "still running after {seconds} s, now in the background as {id}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it"
         ));
@@ -270,7 +270,7 @@ impl Report {
     }
 
     /// Lines of both streams that are omitted.
-    fn left_out(&self) -> u64 {
+    fn omitted_lines(&self) -> u64 {
         self.shown.left_out + self.errors.as_ref().map_or(0, |errors| errors.left_out)
     }
 
@@ -281,29 +281,30 @@ impl Report {
             Refusal::Write(path, _) => !self.reviewed.contains(path),
             _ => true,
         };
-        let told: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
+        let new_refusals: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
         let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len());
-        let notes = refusals::notes(&told, &self.shown.text, job.directory(), lines);
+        let notes = refusals::notes(&new_refusals, &self.shown.text, job.directory(), lines);
         self.notes.append(&mut self.review_notes);
         self.notes.extend(notes);
     }
 
     fn note_omissions(&mut self) {
         let id = self.started.job.id();
-        if self.left_out() > 0 {
+        if self.omitted_lines() > 0 {
             let lines = counted(self.shown.lines, "line");
-            self.notes.push(match self.last_call {
-                false => format!(
-                    "{lines} in total; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter shows the omitted ones"
-                ),
-                true => format!(
+            self.notes.push(if self.last_call {
+                format!(
                     "{lines} in total; use {HEAD_LINES}, {TAIL_LINES} or redirect to a file to see others"
-                ),
+                )
+            } else {
+                format!(
+                    "{lines} in total; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter shows the omitted ones"
+                )
             });
         }
-        if !self.left.is_empty() {
+        if !self.remaining.is_empty() {
             let names =
-                first_of(&self.left, NAMED, |process| visible_name(process.name.as_bytes()));
+                first_of(&self.remaining, NAMED, |process| visible_name(process.name.as_bytes()));
             self.notes.push(format!(
                 "still running: {names}: {BASH_OUTPUT} {id} shows their output, {KILL_SHELL} {id} ends them"
             ));
@@ -351,10 +352,12 @@ impl Report {
             facts.push(("bash_id", self.started.job.id().into()));
             facts.push(("cursor", self.read_to.into()));
         }
-        if !self.left.is_empty() {
-            let left =
-                self.left.iter().map(|process| json!({"pid": process.pid, "name": process.name}));
-            facts.push(("processes_left", left.collect()));
+        if !self.remaining.is_empty() {
+            let processes = self
+                .remaining
+                .iter()
+                .map(|process| json!({"pid": process.pid, "name": process.name}));
+            facts.push(("processes_left", processes.collect()));
         }
         facts
     }
@@ -416,13 +419,13 @@ fn git_variable_hint(variables: &[String]) -> Option<String> {
 }
 
 /// Restores the value that a variable had before a call that set it for its command only.
-fn restore(left: &mut Variables, (name, value): &(String, String), before: &Variables) {
+fn restore(variables: &mut Variables, (name, value): &(String, String), before: &Variables) {
     let is_it = |variable: &&(OsString, OsString)| variable.0 == **name;
-    if left.iter().find(is_it).is_none_or(|(_, now)| now != value.as_str()) {
+    if variables.iter().find(is_it).is_none_or(|(_, now)| now != value.as_str()) {
         return;
     }
-    left.retain(|variable| variable.0 != **name);
-    left.extend(before.iter().find(is_it).cloned());
+    variables.retain(|variable| variable.0 != **name);
+    variables.extend(before.iter().find(is_it).cloned());
 }
 
 fn millis(duration: std::time::Duration) -> Value {

@@ -15,10 +15,10 @@ const SHOWN_CHARS: usize = 100;
 pub(super) struct LineFilter<'a> {
     pattern: &'a Pattern,
     stop: Deadline<'a>,
-    most: u64,
+    max_matches: u64,
     /// Lines of the current batch, each with its newline.
-    waiting: String,
-    left: UndecidedLines,
+    batch: String,
+    undecided_lines: UndecidedLines,
 }
 
 /// Numbers of lines for which the match is unknown.
@@ -31,16 +31,26 @@ pub(super) struct UndecidedLines {
 }
 
 impl<'a> LineFilter<'a> {
-    /// Stops after `most` matches.
-    pub(super) fn new(pattern: &'a Pattern, stop: Deadline<'a>, most: u64) -> LineFilter<'a> {
-        LineFilter { pattern, stop, most, waiting: String::new(), left: UndecidedLines::default() }
+    /// Stops after `max_matches`.
+    pub(super) fn new(
+        pattern: &'a Pattern,
+        stop: Deadline<'a>,
+        max_matches: u64,
+    ) -> LineFilter<'a> {
+        LineFilter {
+            pattern,
+            stop,
+            max_matches,
+            batch: String::new(),
+            undecided_lines: UndecidedLines::default(),
+        }
     }
 
     /// Adds a line.
     pub(super) fn line(&mut self, line: &str, take: &mut impl FnMut(&str)) {
-        self.waiting.push_str(line);
-        self.waiting.push('\n');
-        if self.waiting.len() >= BATCH_BYTES {
+        self.batch.push_str(line);
+        self.batch.push('\n');
+        if self.batch.len() >= BATCH_BYTES {
             self.match_batch(take);
         }
     }
@@ -48,24 +58,27 @@ impl<'a> LineFilter<'a> {
     /// Matches the last batch. Returns the numbers of undecided lines.
     pub(super) fn finish(mut self, take: &mut impl FnMut(&str)) -> UndecidedLines {
         self.match_batch(take);
-        self.left
+        self.undecided_lines
     }
 
     fn match_batch(&mut self, take: &mut impl FnMut(&str)) {
-        let LineFilter { pattern, stop, most, waiting, left } = self;
-        let looked_to = pattern.choose_lines(waiting, *most, stop, |line, choice| match choice {
-            LineReason::Matches => {
-                *most = most.saturating_sub(1);
-                take(&waiting[line]);
-            }
-            LineReason::Undecided => {
-                left.undecided += 1;
-                let line = truncate_line(&waiting[line], SHOWN_CHARS);
-                take(&format!("[undecided: the pattern backtracks too much on this line] {line}"));
-            }
-        });
-        left.unsearched += waiting[looked_to..].lines().count() as u64;
-        waiting.clear();
+        let LineFilter { pattern, stop, max_matches, batch, undecided_lines } = self;
+        let searched_to =
+            pattern.choose_lines(batch, *max_matches, stop, |line, choice| match choice {
+                LineReason::Matches => {
+                    *max_matches = max_matches.saturating_sub(1);
+                    take(&batch[line]);
+                }
+                LineReason::Undecided => {
+                    undecided_lines.undecided += 1;
+                    let line = truncate_line(&batch[line], SHOWN_CHARS);
+                    take(&format!(
+                        "[undecided: the pattern backtracks too much on this line] {line}"
+                    ));
+                }
+            });
+        undecided_lines.unsearched += batch[searched_to..].lines().count() as u64;
+        batch.clear();
     }
 }
 

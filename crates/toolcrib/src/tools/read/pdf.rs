@@ -55,25 +55,25 @@ fn range(pages: &str) -> Option<(u32, u32)> {
 fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
     let total = text.page_count;
     let read_to = text.pages.last().map_or(first, |page| page.number);
-    let mut says = format!("[PDF, {}]\n", counted(total.into(), "page"));
-    says.extend(text.pages.iter().map(show));
-    let hidden = InvisibleCharacters::of_text(&says);
-    says += &hidden.note();
+    let mut output = format!("[PDF, {}]\n", counted(total.into(), "page"));
+    output.extend(text.pages.iter().map(show));
+    let hidden = InvisibleCharacters::of_text(&output);
+    output += &hidden.note();
     if text.cut {
         // The truncated page is offered again, with the room of a whole reply.
         let next = if read_to > first { read_to } else { read_to + 1 };
-        says += &format!(
+        output += &format!(
             "[cut in page {read_to}: the reply is full; for more, pages: \"{next}-{}\"]\n",
             last.min(total).max(next)
         );
     } else if read_to < total {
         let next = read_to + 1;
         let to = next.saturating_add(DEFAULT_PAGES - 1).min(total);
-        says +=
+        output +=
             &format!("[pages {first}-{read_to} of {total}; for more, pages: \"{next}-{to}\"]\n");
     }
     hidden
-        .facts(Reply::new(says))
+        .facts(Reply::new(output))
         .with("file_path", file.shown())
         .with("total_pages", total)
         .with("first_page", first)

@@ -22,19 +22,19 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Rep
     let shown =
         scaled_picture(cx, &bytes, fit)?.map_err(|error| broken(cx, file, media_type, error))?;
     let (width, height) = shown.original;
-    let mut says = format!("{}: {media_type}, {width}x{height}", file.shown());
+    let mut text = format!("{}: {media_type}, {width}x{height}", file.shown());
     if shown.turned {
-        says += ", rotated upright";
+        text += ", rotated upright";
     }
     let is_remade = shown.remade.is_some();
     if is_remade {
         let (width, height) = shown.shown;
-        says += &format!(", shown as {} of {width}x{height}", shown.format.media_type());
+        text += &format!(", shown as {} of {width}x{height}", shown.format.media_type());
     }
     if is_remade && media_type == "image/gif" {
-        says += " (its first frame)";
+        text += " (its first frame)";
     }
-    Ok(Reply::new(says + "\n")
+    Ok(Reply::new(text + "\n")
         .with("file_path", file.shown())
         .with("media_type", media_type)
         .with("size", file.size())
