@@ -79,9 +79,10 @@ impl Runtime {
 
     /// The rules for calls of one tool.
     pub(crate) fn policy_of(&self, tool: &str) -> Cow<'_, Policy> {
-        match self.policy.depends_on_tool() {
-            false => Cow::Borrowed(&self.policy),
-            true => Cow::Owned(self.policy.for_tool(tool)),
+        if self.policy.depends_on_tool() {
+            Cow::Owned(self.policy.for_tool(tool))
+        } else {
+            Cow::Borrowed(&self.policy)
         }
     }
 

@@ -178,9 +178,10 @@ impl Tool for BashOutput {
             WaitCondition { wait_for, from: since, filter: filter.as_ref(), port, timeout };
         let waited = wait(cx, (&job, stream), &secrets, &waiting)?;
         let now = job.snapshot();
-        let end = match now.closed {
-            true => stream.written(&now),
-            false => whole_characters(stream.log, &secrets, stream.written(&now)),
+        let end = if now.closed {
+            stream.written(&now)
+        } else {
+            whole_characters(stream.log, &secrets, stream.written(&now))
         };
         let view = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
         let mut output = view.read(cx, stream.log, &secrets);

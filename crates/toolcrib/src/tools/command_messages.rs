@@ -15,10 +15,8 @@ pub(super) fn state(job: &Job, now: &Snapshot) -> String {
 /// The state of a job with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
 pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
     let lasted = duration_text(now.duration);
-    let duration = match now.status.is_running() {
-        true => format!(" for {lasted}"),
-        false => format!(" after {lasted}"),
-    };
+    let duration =
+        if now.status.is_running() { format!(" for {lasted}") } else { format!(" after {lasted}") };
     describe(now, &duration, job.processes().len())
 }
 

@@ -75,9 +75,10 @@ impl Page<'_> {
                 let skip = self.next - before;
                 let most = end.min(after) - self.next;
                 let whole = skip == 0 && most == one.hits.count && kept.most >= most;
-                let again = match whole {
-                    true => None,
-                    false => self.search.again(one.file, MatchOptions { skip, most, ..kept }),
+                let again = if whole {
+                    None
+                } else {
+                    self.search.again(one.file, MatchOptions { skip, most, ..kept })
                 };
                 if !self.file(one.file, again.as_ref().unwrap_or(&one.hits), before) {
                     return;
@@ -137,9 +138,10 @@ impl Page<'_> {
 
     fn line(&self, line: &ShownLine) -> String {
         let mark = if line.hit.is_some() { ':' } else { '-' };
-        let number = match self.search.query.numbers {
-            true => format!("{}{mark}", line.number),
-            false => String::new(),
+        let number = if self.search.query.numbers {
+            format!("{}{mark}", line.number)
+        } else {
+            String::new()
         };
         let text = visible(&line.text);
         if line.before + line.after == 0 {

@@ -108,9 +108,10 @@ impl<'a> Search<'a> {
             letters: &SearchDecoder,
             tables: self.cx.listing_caches(&self.query.scope.tree),
             // A file that `path` names is always searched: in windows, or whole if matches may span lines.
-            max_bytes: match named && pattern.multiline() {
-                true => limits.edit_bytes,
-                false => limits.search_bytes,
+            max_bytes: if named && pattern.multiline() {
+                limits.edit_bytes
+            } else {
+                limits.search_bytes
             },
             named,
             keep,
@@ -256,9 +257,10 @@ impl<'a> Search<'a> {
 
 /// Lists the files below the start directory.
 fn list(cx: &Cx<'_>, query: &GrepQuery, stop: &Deadline<'_>) -> Listing {
-    match query.scope.is_file() {
-        true => Listing::of_file(query.scope.start()),
-        false => cx.list_tree(&query.walk(query.ignored, &query.named(), stop)),
+    if query.scope.is_file() {
+        Listing::of_file(query.scope.start())
+    } else {
+        cx.list_tree(&query.walk(query.ignored, &query.named(), stop))
     }
 }
 

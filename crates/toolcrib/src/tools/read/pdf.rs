@@ -83,9 +83,10 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
 
 fn show(page: &PdfPage) -> String {
     let PdfPage { number, text } = page;
-    match text.trim().is_empty() {
-        true => format!("--- page {number}: no text ---\n"),
-        false => format!("--- page {number} ---\n{}\n", visible(text.as_bytes())),
+    if text.trim().is_empty() {
+        format!("--- page {number}: no text ---\n")
+    } else {
+        format!("--- page {number} ---\n{}\n", visible(text.as_bytes()))
     }
 }
 

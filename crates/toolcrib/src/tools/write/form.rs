@@ -56,9 +56,10 @@ impl Form {
             if !had.is_utf8() {
                 notes.push(format!("Its encoding was kept: {}.", had.name()));
             }
-            return match had.is_utf8() && !had.has_bom() {
-                true => Ok(text.into_bytes()),
-                false => encode(&text, had, shown),
+            return if had.is_utf8() && !had.has_bom() {
+                Ok(text.into_bytes())
+            } else {
+                encode(&text, had, shown)
             };
         };
         notes.extend(changed("encoding", &name(had), &name(encoding)));
