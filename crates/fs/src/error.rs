@@ -34,6 +34,8 @@ pub enum FsErrorKind {
     Busy,
     /// A change failed in the middle and could not be reverted. The next start completes the revert.
     Unsettled,
+    /// Our own files have a format that this program does not support.
+    Unsupported,
     /// Any other error of the system.
     Io,
 }

@@ -309,13 +309,15 @@ fn opened_path(asked: ApprovalScope) -> Option<PathBuf> {
 
 /// Hint of a denial.
 fn next_step(verdict: &Verdict) -> String {
-    match verdict.rule.as_str() {
-        BROKEN => "Fix the syntax and send the command again.".to_owned(),
-        _ => format!("Ask the operator to {}.", verdict.remedy),
-    }
+    format!("Ask the operator to {}.", verdict.remedy)
 }
 
 fn denied(tool: &str, verdict: &Verdict, because: &str, next: &str) -> Error {
+    // No permission would make it run. A syntax error that bash finds while it runs is of the same kind.
+    if verdict.rule == BROKEN {
+        return Error::new(ErrorKind::Failed, verdict.why.clone())
+            .hint("Nothing was run. Fix the syntax and send the command again.");
+    }
     let because = because.trim();
     let end = if because.is_empty() { ".".to_owned() } else { format!(", and {because}") };
     let message = format!("{} was not allowed: {}{end}", Name::tool(tool), verdict.why);

@@ -1,6 +1,7 @@
 //! The file changes of one command, captured as they happen.
 
 mod heads;
+mod lost_refs;
 
 use std::collections::HashMap;
 use std::io;
@@ -17,6 +18,7 @@ use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
 
 use self::heads::Heads;
+pub(crate) use self::heads::RepositoryNotes;
 use crate::runtime::Runtime;
 
 /// Number of hard-linked files that are named.
@@ -46,8 +48,7 @@ pub(crate) struct NewChanges {
     pub(crate) removed: Vec<PathBuf>,
     /// Ids of the changes in the journal.
     pub(crate) ids: Vec<u64>,
-    /// Moved heads of repositories, in words.
-    pub(crate) moved_heads: Vec<String>,
+    pub(crate) repositories: RepositoryNotes,
     /// Changes that could not be observed or recorded, in words.
     pub(crate) warnings: Vec<String>,
 }
@@ -73,7 +74,7 @@ impl CommandChanges {
         let mut uncollected = self.lock();
         uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
         let mut new = std::mem::take(&mut *uncollected);
-        new.moved_heads = self.heads().take_notes(&self.workspace);
+        new.repositories = self.heads().take_notes(&self.workspace);
         new
     }
 

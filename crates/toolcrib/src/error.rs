@@ -242,6 +242,7 @@ impl Error {
                 ErrorKind::Io,
                 "The change failed halfway and could not be reverted, so files may be changed. Recovery runs when these tools start again.".into(),
             ),
+            FsErrorKind::Unsupported => (ErrorKind::Unsupported, "Nothing was changed.".into()),
             FsErrorKind::Io => {
                 (ErrorKind::Io, "The operating system reported this error.".into())
             }

@@ -21,7 +21,7 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.
-const MAX_COUNTED_BYTES: u64 = 2 << 20;
+pub(crate) const MAX_COUNTED_BYTES: u64 = 2 << 20;
 
 /// Characters of a command in a line of the history.
 const COMMAND_CHARS: usize = 80;
@@ -381,7 +381,7 @@ impl HistoryEntry {
         let maker = self.maker();
         if self.only_ignored {
             let ignored = self.files.len() + self.directories.len();
-            return format!("{maker}: {}", counted(ignored as u64, "ignored file"));
+            return format!("{maker}: {}", counted(ignored as u64, "ignored or generated file"));
         }
         let files = self.files.iter().map(|file| match file.action {
             "changed" => file.path.clone(),

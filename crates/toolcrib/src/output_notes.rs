@@ -59,7 +59,8 @@ const OPENINGS: &[&str] = &[
 ];
 
 /// Nouns that notes count, after the bracket and a number.
-const COUNTED_NOUNS: &[&str] = &["byte", "character", "line", "value"];
+const COUNTED_NOUNS: &[&str] =
+    &["byte", "character", "equal line", "line", "similar line", "value"];
 
 /// Openings of the sentence about a command's failure.
 const FAILURES: &[&str] = &["exit code ", "killed by ", "the command took longer than "];

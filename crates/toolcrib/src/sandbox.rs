@@ -64,11 +64,22 @@ impl Confined {
         Confined::Within { level: enforced.level, network, missing: enforced.missing.clone() }
     }
 
+    /// For a session that has already been told what the level leaves open.
+    pub(crate) fn without_explanation(mut self) -> Confined {
+        if let Confined::Within { missing, .. } = &mut self {
+            missing.clear();
+        }
+        self
+    }
+
     /// The note for the caller. `None` at the highest level.
     pub(crate) fn note(&self) -> Option<String> {
         match self {
             Confined::Not => Some("no sandbox: the profile is open".to_owned()),
             Confined::Within { level: Level::Namespaces, .. } => None,
+            Confined::Within { level, missing, .. } if missing.is_empty() => {
+                Some(format!("sandbox level {} of 4, {level}", level.number()))
+            }
             Confined::Within { level, missing, .. } => Some(format!(
                 "sandbox level {} of 4, {level}; not enforced: {}",
                 level.number(),
@@ -169,5 +180,20 @@ fn network_name(network: Network) -> &'static str {
     match network {
         Network::None => "none",
         Network::All => "all",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_without_explanation_still_names_the_level() {
+        let missing = vec!["It sees all processes.".to_owned()];
+        let confined = Confined::Within { level: Level::Landlock, network: Network::None, missing };
+        let note = confined.note().unwrap();
+        assert!(note.ends_with("; not enforced: It sees all processes."), "{note}");
+        let short = confined.without_explanation().note().unwrap();
+        assert!(note.starts_with(&format!("{short};")), "{short}");
     }
 }

@@ -7,6 +7,7 @@ mod syntax;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -137,6 +138,7 @@ impl ShellHost {
             carried: Mutex::default(),
             cursors: Mutex::default(),
             changes_by_job: Mutex::default(),
+            explained_sandbox: AtomicBool::new(false),
         }
     }
 
@@ -212,6 +214,7 @@ pub(crate) struct SessionShell {
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
     changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
+    explained_sandbox: AtomicBool,
 }
 
 /// State carried to the next command.
@@ -241,6 +244,11 @@ impl Carried {
 impl SessionShell {
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
+    }
+
+    /// Returns `true` once: for the command whose reply explains the sandbox of the session.
+    pub(crate) fn claim_sandbox_explanation(&self) -> bool {
+        !self.explained_sandbox.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn carried(&self) -> Carried {

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 
 use serde_json::Value;
-
-use crate::error::Result;
-use crate::process;
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::process;
 
 /// The calls, in the order in which they are made. The first of a tool is its example.
 const CALLS: &[(&str, &str)] = &[

@@ -62,6 +62,12 @@ pub(super) fn sentence(root: &RootIndex) -> String {
     if status.full {
         notes += "; there was no room for the others (index_megabytes)";
     }
+    if status.dropped_older {
+        notes += "; the index of an older version was removed, and searches build a new one";
+    }
+    if status.has_newer {
+        notes += "; the index of a newer version is not used and not changed";
+    }
     if !root.is_wanted {
         notes += "; searches keep none of so few files (index_files)";
     }
@@ -83,6 +89,8 @@ fn object(root: &RootIndex) -> Value {
         "indexed_files": root.status.files,
         "bytes": root.status.bytes,
         "full": root.status.full,
+        "dropped_older": root.status.dropped_older,
+        "has_newer": root.status.has_newer,
         "seconds": root.status.built_in.map(|took| took.as_secs_f64()),
     })
 }

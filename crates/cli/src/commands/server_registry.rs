@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib::Registry;
+use toolcrib::{Registry, check_state_version};
 
 use crate::{config, output};
 
@@ -20,7 +20,8 @@ pub(super) fn record(own: &[PathBuf]) {
     let absolute = own.iter().filter_map(|path| std::path::absolute(path).ok());
     let elsewhere: Vec<PathBuf> = absolute.filter(|path| !is_usual(path)).collect();
     let Some(directory) = directory().filter(|_| !elsewhere.is_empty()) else { return };
-    if let Err(error) = Registry::new(directory).record(&elsewhere) {
+    let checked = directory.parent().map_or(Ok(()), check_state_version);
+    if let Err(error) = checked.and_then(|()| Registry::new(&directory).record(&elsewhere)) {
         output::warning(&format!("other servers are not told what is this one's own: {error}"));
     }
 }

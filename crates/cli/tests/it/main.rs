@@ -28,6 +28,7 @@ mod session_tmp;
 mod state;
 mod taking_back;
 mod tool_choice;
+mod upgrade;
 
 use std::io::Write;
 use std::path::Path;

@@ -124,7 +124,7 @@ impl Journal {
     /// Opens the current file. If it is full, starts a new one.
     fn open_decisions(&self) -> Result<File, FsError> {
         let decisions = &self.decisions;
-        self.directory.make(&[])?;
+        self.prepare(&[])?;
         let file = decisions.open_current().map_err(|error| decisions.error(&error))?;
         if file.metadata().is_ok_and(|found| found.len() < MAX_BYTES) {
             return Ok(file);

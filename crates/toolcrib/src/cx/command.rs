@@ -175,6 +175,10 @@ impl<'a> Cx<'a> {
                 (job, Some(guarded))
             }
         };
+        let confined = match shell.claim_sandbox_explanation() {
+            true => confined,
+            false => confined.without_explanation(),
+        };
         Ok(StartedCommand {
             job,
             directory,

@@ -12,11 +12,19 @@ use crate::phrases::{counted, first_of};
 /// Lines about denied accesses.
 pub(crate) const MAX_LINES: usize = 3;
 
+/// Caches that programs write if they can.
+const MAN_CACHE: &str = "/var/cache/man";
+const PYTHON_CACHE: &str = "__pycache__";
+
+/// Phrases of programs that may not change a file.
+const FAILURES: [&str; 6] =
+    ["ermission denied", "ot permitted", "ead-only", "annot ", "EACCES", "EPERM"];
+
 /// Accesses named per line.
 const MAX_NAMED: usize = 3;
 
-/// One line per setting, at most `most_lines`, the network first. Paths that `output` contains, absolute or
-/// relative to `directory`, are not repeated.
+/// One line per setting, at most `most_lines`, the network first. Paths of failures that `output` reports, absolute
+/// or relative to `directory`, are not repeated.
 pub(crate) fn notes(
     refusals: &[Refusal],
     output: &str,
@@ -54,15 +62,27 @@ pub(crate) fn notes(
     first.iter().map(line).chain([format!("{BY_SANDBOX}: {more}, for other reasons")]).collect()
 }
 
-/// Whether the output contains a path.
+/// Whether a line of the output reports a failure at a path.
 fn shows(output: &str, path: &Path, directory: &Path) -> bool {
     let absolute = visible_name(path.as_os_str().as_encoded_bytes());
     let relative = path.strip_prefix(directory).ok();
     let relative = relative.map(|path| visible_name(path.as_os_str().as_encoded_bytes()));
-    output.contains(&absolute)
-        || relative.is_some_and(|relative| {
-            !relative.is_empty() && output.contains(&format!("'{relative}'"))
-        })
+    let quoted = relative.filter(|path| !path.is_empty()).map(|path| format!("'{path}'"));
+    let names = |line: &str| {
+        line.contains(&absolute) || quoted.as_ref().is_some_and(|path| line.contains(path))
+    };
+    let fails = |line: &str| FAILURES.iter().any(|phrase| line.contains(phrase));
+    output.lines().any(|line| fails(line) && names(line))
+}
+
+/// Whether it is a write to a cache outside the roots. Programs work without these caches and do not report the failure.
+pub(crate) fn is_unneeded_cache(refusal: &Refusal) -> bool {
+    let (Refusal::Write(path, Unwritable::Outside) | Refusal::Change(_, path, Unwritable::Outside)) =
+        refusal
+    else {
+        return false;
+    };
+    path.starts_with(MAN_CACHE) || path.iter().any(|name| name == PYTHON_CACHE)
 }
 
 /// Metadata of a reply about a command with refused operations.
@@ -232,8 +252,26 @@ mod tests {
         assert!(all[0].starts_with("refused by the sandbox: remove /w/.git/HEAD ("), "{all:?}");
         let all = notes(&refusals[..1], output, Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: the path shown above ("), "{all:?}");
-        let all = notes(&written(2), "/etc/0 and /etc/1", Path::new("/w"), MAX_LINES);
+        let output = "/etc/0: Permission denied\n/etc/1: Permission denied\n";
+        let all = notes(&written(2), output, Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: the paths shown above ("), "{all:?}");
+    }
+
+    #[test]
+    fn paths_that_the_output_shows_without_a_failure_are_named() {
+        let refusals = [Refusal::Socket("/run/x.sock".into())];
+        let output = "LISTEN 0 128 /run/x.sock\ncurl: (7) Couldn't connect to server\n";
+        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES);
+        assert!(all[0].starts_with("refused by the sandbox: connect /run/x.sock ("), "{all:?}");
+    }
+
+    #[test]
+    fn only_caches_outside_the_roots_are_unneeded() {
+        let write = |path: &str, why| is_unneeded_cache(&Refusal::Write(path.into(), why));
+        assert!(write("/var/cache/man/cat1/catGoghn6", Unwritable::Outside));
+        assert!(write("/usr/share/gdb/__pycache__/x.pyc", Unwritable::Outside));
+        assert!(!write("/w/__pycache__/x.pyc", Unwritable::Protected));
+        assert!(!write("/var/cache/other", Unwritable::Outside));
     }
 
     #[test]

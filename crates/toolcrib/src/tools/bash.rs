@@ -2,7 +2,9 @@
 
 mod exit_status;
 mod pipe;
+mod refused_contents;
 mod report;
+mod sandbox_hints;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -268,6 +270,7 @@ impl Bash {
             report.end_with_session();
         }
         report.note_reviews(cx);
+        report.note_sandbox_hints(cx);
         report.note_changes(cx);
         report.keep_or_forget(cx)?;
         report.finish()
@@ -314,6 +317,7 @@ impl Bash {
             line_chars: cx.limits().line_chars,
             head_lines: lines(self.head_lines),
             tail_lines: lines(self.tail_lines),
+            folds: true,
         }
     }
 }

@@ -341,6 +341,7 @@ impl OutputView<'_> {
             line_chars: cx.limits().line_chars,
             head_lines: None,
             tail_lines: self.lines.and_then(LineRange::last),
+            folds: false,
         };
         if self.filter.is_none() && self.lines.is_none() {
             let (shown, masked) = excerpt(log, secrets, self.from..self.end, options);

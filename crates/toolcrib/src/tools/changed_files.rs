@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::Job;
 use toolcrib_fs::{Action, ChangedFile, NotKept};
 
-use crate::command_changes::{CommandChanges, NewChanges};
+use crate::command_changes::{CommandChanges, NewChanges, RepositoryNotes};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::metadata_field::MetadataField;
@@ -26,7 +26,7 @@ pub(super) struct Changes {
     /// Directories without changed files: the action and the path.
     directories: Vec<(&'static str, String)>,
     ids: Vec<u64>,
-    moved_heads: Vec<String>,
+    repositories: RepositoryNotes,
     warnings: Vec<String>,
     run_later: RunLater,
 }
@@ -86,7 +86,7 @@ struct Changed {
 impl Changes {
     /// The changes of a command since the last call of this function.
     pub(super) fn of(cx: &Cx<'_>, changes: &CommandChanges) -> Changes {
-        let NewChanges { files, made, removed, ids, moved_heads, warnings } = changes.take();
+        let NewChanges { files, made, removed, ids, repositories, warnings } = changes.take();
         let top = cx.session().directory();
         let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
         let directories = made.into_iter().map(|path| directory("created", path));
@@ -102,7 +102,7 @@ impl Changes {
             Changed { shown, file }
         };
         let files = files.into_iter().map(shown).collect();
-        Changes { files, directories, ids, moved_heads, warnings, run_later }
+        Changes { files, directories, ids, repositories, warnings, run_later }
     }
 
     /// The changes of a job, once all of its processes have exited.
@@ -113,6 +113,7 @@ impl Changes {
 
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        let RepositoryNotes { moved, lost } = &self.repositories;
         let kinds = [
             ("modified", Action::Modified),
             ("created", Action::Created),
@@ -138,20 +139,21 @@ impl Changes {
         }
         let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
         if ignored > 0 {
-            parts.push(format!("changed {}", counted(ignored, "ignored file")));
+            parts.push(format!("changed {}", counted(ignored, "ignored or generated file")));
         }
         if !parts.is_empty() {
             let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
             let undo = match ids.as_slice() {
                 [] => String::new(),
-                ids if self.moved_heads.is_empty() => {
+                ids if moved.is_empty() && lost.is_empty() => {
                     format!("; {UNDO} with id {} reverts it", ids.join(", "))
                 }
                 ids => format!("; {UNDO} with id {} restores these files only", ids.join(", ")),
             };
             notes.push(format!("{}{undo}", parts.join("; ")));
-            notes.extend(self.moved_heads.iter().cloned());
+            notes.extend(moved.iter().cloned());
         }
+        notes.extend(lost.iter().cloned());
         notes.extend(self.lost_note());
         notes.extend(self.warnings.iter().cloned());
         notes.extend(self.run_later.notes());

@@ -93,6 +93,7 @@ impl Tool for KillShell {
                 line_chars: cx.limits().line_chars,
                 head_lines: None,
                 tail_lines: Some(LAST_LINES),
+                folds: false,
             },
         );
         let ended = counted(now.killed, "process");

@@ -1,5 +1,6 @@
 //! Undo: reverts changes.
 
+mod ignored_directories;
 mod report;
 
 use schemars::JsonSchema;

@@ -56,6 +56,10 @@ fn catastrophic_backtracking_leaves_only_its_line_undecided() {
     assert!(text.contains("undecided: 1 line in 1 file (a.txt:2)"), "{text}");
     assert_eq!(reply.metadata()["undecided_lines"], 1);
     assert_eq!(reply.metadata()["complete"], false);
+    let reply =
+        bounded.call("Grep", json!({"pattern": format!("{EXPONENTIAL}|(?=none)none")})).unwrap();
+    let text = reply.output();
+    assert!(text.contains("in the decided lines of 2 files.\n"), "{text}");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn command_is_confined_without_approval() {
         here.assert_denied(command);
     }
     let seen = here.bash("ls -A T/state && ls -A T/home/.ssh").unwrap();
-    assert_eq!(seen.output(), "[no output]\n");
+    assert!(seen.output().starts_with("[no output]\n"), "{}", seen.output());
     for file in ["out/canary", "ro/f", "ws/.git/config", "ws/.vscode/tasks.json"] {
         assert_eq!(here.read(file), "canary");
     }

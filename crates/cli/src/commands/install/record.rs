@@ -9,8 +9,10 @@ use crate::config;
 /// A record is far smaller.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What was written for a client; nothing, if there is no record.
+/// What was written for a client; nothing, if there is no record. Fails if a newer program has written the state.
 pub(super) fn read(client: &str) -> Result<Vec<Written>, String> {
+    let checked = config::state_directory().map_or(Ok(()), toolcrib::check_state_version);
+    checked.map_err(|error| error.to_string())?;
     let Some(file) = file(client) else { return Ok(Vec::new()) };
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     match std::fs::metadata(&file) {

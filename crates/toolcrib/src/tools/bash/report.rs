@@ -1,7 +1,8 @@
 //! The reply about a command: its output, its exit status, and its side effects.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
@@ -9,13 +10,15 @@ use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
 use super::exit_status::{command_exit_one_is_result, script_exit_one_is_result};
 use super::pipe::failed_parts;
+use super::refused_contents;
+use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
-use crate::sandbox::{Danger, refusals};
+use crate::sandbox::refusals;
 use crate::shell::Variables;
 use crate::tools::changed_files::Changes;
 use crate::tools::command_messages::{exit_text, unix_seconds};
@@ -128,32 +131,30 @@ impl Report {
         self.notes.push(format!("ended with this call: {names}. {KEEP_RUNNING_HINT}"));
     }
 
-    /// Adds notes about files that kept their old content because the new one can make programs run code, one for
-    /// each reason.
+    /// Adds notes about contents that were not written because they can make programs run code.
     pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
         let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
         let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
-        let mut unknown = Vec::new();
-        for (path, danger) in &refused {
-            let Danger::Variables(variables) = danger else {
-                unknown.push(cx.show_real(path));
-                continue;
-            };
-            let hint = git_variable_hint(variables).unwrap_or_default();
-            let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
-            self.review_notes.push(format!(
-                "{} was not changed, because this can make programs run code: {variables}{hint}",
-                cx.show_real(path)
-            ));
-        }
-        if let Some(first) = unknown.first() {
-            self.review_notes.push(format!(
-                "not written, because programs run its content and no commit older than this session has it: {}. The old content stays. The user can write it outside: git checkout -- {first}",
-                first_of(&unknown, NAMED, String::clone)
-            ));
-        }
-        self.review_notes.truncate(refusals::MAX_LINES);
+        self.review_notes = refused_contents::notes(&refused, |path| cx.show_real(path));
         self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
+    }
+
+    /// Adds notes about hidden paths that the command named, and about failed tracing.
+    pub(super) fn note_sandbox_hints(&mut self, cx: &Cx<'_>) {
+        if self.started.guarded.is_none() {
+            return;
+        }
+        let home = self.started.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.map(|(_, home)| Path::new(home));
+        let job = &self.started.job;
+        let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
+        let named = named_paths(&script, &output, job.directory(), home);
+        let hidden = cx.runtime().hidden();
+        let secrets: BTreeSet<&Path> =
+            named.iter().filter_map(|path| hidden.secret_containing(path)).collect();
+        let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
+        self.notes.extend(hidden_note(&secrets, home));
+        self.notes.extend(tracing_note(&output).map(str::to_owned));
     }
 
     pub(super) fn note(&mut self, note: String) {
@@ -278,11 +279,11 @@ impl Report {
     fn note_refusals(&mut self) {
         let job = &self.started.job;
         let is_new = |refusal: &Refusal| match refusal {
-            Refusal::Write(path, _) => !self.reviewed.contains(path),
-            _ => true,
+            Refusal::Write(path, _) if self.reviewed.contains(path) => false,
+            refusal => !refusals::is_unneeded_cache(refusal),
         };
         let new_refusals: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
-        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len());
+        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len()).max(1);
         let notes = refusals::notes(&new_refusals, &self.shown.text, job.directory(), lines);
         self.notes.append(&mut self.review_notes);
         self.notes.extend(notes);
@@ -408,15 +409,6 @@ pub(super) fn background(started: StartedCommand) -> Reply {
 /// Advice for the command line, whose sessions end with each call.
 pub(super) const KEEP_RUNNING_HINT: &str =
     "Use `toolcrib run` or `toolcrib serve` to keep commands running";
-
-/// Advice for setting a git variable for one command, if this is a git variable.
-fn git_variable_hint(variables: &[String]) -> Option<String> {
-    let name = variables.first()?.split(" (line ").next()?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    let is_variable = name.contains('.') && name.chars().all(is_name);
-    is_variable
-        .then(|| format!(". For one command, use git -c {name}=VALUE …. The user can set it"))
-}
 
 /// Restores the value that a variable had before a call that set it for its command only.
 fn restore(variables: &mut Variables, (name, value): &(String, String), before: &Variables) {

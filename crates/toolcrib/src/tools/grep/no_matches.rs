@@ -26,6 +26,10 @@ pub(super) fn reply(search: &Search<'_>, searched: &Searched) -> Reply {
     let mut text = search.header();
     text += &match (searched.searched, query.scope.is_file()) {
         (0, true) => format!("Not searched for `{pattern}`.\n"),
+        (files, _) if searched.undecided > 0 => format!(
+            "No match for `{pattern}` in the decided lines of {}.\n",
+            counted(files, "file")
+        ),
         (files, _) => format!("No match for `{pattern}` in {}.\n", counted(files, "file")),
     };
     let mut notes = skipped(search, searched);

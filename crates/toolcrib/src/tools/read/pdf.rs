@@ -15,6 +15,9 @@ use crate::tools::invisible_notes::InvisibleCharacters;
 /// Number of pages to read by default.
 const DEFAULT_PAGES: u32 = 20;
 
+/// Hint about a PDF that cannot be read.
+const DAMAGED: &str = "It is damaged, or it is not a PDF.";
+
 /// Reads pages of a PDF.
 pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<Reply, Error> {
     let (first, last) = match pages {
@@ -28,6 +31,10 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<
     let chars = cx.limits().reply_chars.saturating_sub(FOOTER_CHARS);
     let text =
         pdf_text(cx, &bytes, (first, last), chars)?.map_err(|error| unreadable(file, &error))?;
+    if text.page_count == 0 {
+        let message = format!("{}: the PDF has no pages that could be found", file.shown());
+        return Err(Error::new(ErrorKind::Unsupported, message).hint(DAMAGED));
+    }
     if text.pages.is_empty() {
         let message = format!(
             "{} has {}; there is no page {first}",
@@ -98,7 +105,7 @@ fn no_range(pages: &str) -> Error {
 fn unreadable(file: &OpenFile, error: &PdfError) -> Error {
     let hint = match error {
         PdfError::Encrypted => "Passwords are not supported. Make a copy without one.",
-        PdfError::NotPdf | PdfError::Broken { .. } => "It is damaged, or it is not a PDF.",
+        PdfError::NotPdf | PdfError::Broken { .. } => DAMAGED,
     };
     Error::new(ErrorKind::Unsupported, format!("{}: {error}", file.shown())).hint(hint)
 }

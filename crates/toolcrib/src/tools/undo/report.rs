@@ -5,15 +5,19 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{Content, NewMode};
 use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
+use super::ignored_directories;
 use crate::author::is_by_session;
 use crate::cx::{Cx, FileEdit};
-use crate::history::ChangeLog;
+use crate::history::{ChangeLog, MAX_COUNTED_BYTES};
 use crate::phrases::{counted, first_of};
 use crate::undo::{Plan, Selection};
 
 /// Limits of lines about changes, and about files and directories.
-const MAX_CHANGES: usize = 10;
-const MAX_FILES: usize = 40;
+const MAX_CHANGES: usize = 5;
+const MAX_FILES: usize = 10;
+
+/// Limit of lines about ignored directories.
+const MAX_IGNORED: usize = 2;
 
 /// Number of files named in a line.
 const NAMED: usize = 10;
@@ -25,7 +29,13 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
-        let did = if cx.dry_run() { "Dry run, nothing written. Would undo" } else { "Undid" };
+        let is_redo = chosen.changes.iter().all(|change| change.is_undo);
+        let did = match (cx.dry_run(), is_redo) {
+            (true, true) => "Dry run, nothing written. Would redo the undone changes",
+            (true, false) => "Dry run, nothing written. Would undo",
+            (false, true) => "Redid the undone changes",
+            (false, false) => "Undid",
+        };
         let mut lines = vec![match &chosen.only {
             Some(only) => format!("{did}, only at {}", cx.show_real(only)),
             None => did.to_owned(),
@@ -62,12 +72,21 @@ impl Report {
                 "The files already have their previous content; nothing was written.".to_owned(),
             );
         }
-        let files = plan.edits.iter().map(|edit| line(cx, edit));
+        let (ignored, files) = ignored_directories::split(cx, &plan.edits);
+        let total = files.len() + restored.len() + removed.len();
+        let files = files.into_iter().map(|edit| line(cx, edit));
         let made = restored.iter().map(|path| format!("restored directory {}", cx.show_real(path)));
         let gone = removed.iter().map(|path| format!("removed directory {}", cx.show_real(path)));
         self.lines.extend(files.chain(made).chain(gone).take(MAX_FILES));
         if total > MAX_FILES {
             self.lines.push(format!("and {} more", total - MAX_FILES));
+        }
+        self.lines.extend(ignored.iter().take(MAX_IGNORED).map(|directory| {
+            directory.only_file().map_or_else(|| directory.line(cx), |edit| line(cx, edit))
+        }));
+        if ignored.len() > MAX_IGNORED {
+            let more = (ignored.len() - MAX_IGNORED) as u64;
+            self.lines.push(format!("and files in {}", counted(more, "more ignored directory")));
         }
     }
 
@@ -92,7 +111,8 @@ impl Report {
         }
         if !chosen.skipped_ignored.is_empty() {
             let ids = first_of(&chosen.skipped_ignored, NAMED, u64::to_string);
-            self.lines.push(format!("[skipped, because only ignored files changed: {ids}]"));
+            self.lines
+                .push(format!("[skipped, because only ignored or generated files changed: {ids}]"));
         }
     }
 }
@@ -122,7 +142,10 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     }
     let file = |content: &Option<Content>| content.clone().filter(|content| !content.is_link());
     let (was, now) = (file(&edit.was), file(&edit.now));
-    match was.iter().chain(&now).any(|content| TextProperties::of(content).looks_binary()) {
+    let is_uncounted = |content: &Content| {
+        content.len() as u64 > MAX_COUNTED_BYTES || TextProperties::of(content).looks_binary()
+    };
+    match was.iter().chain(&now).any(is_uncounted) {
         true => facts.extend(now.map(|now| counted(now.len() as u64, "byte"))),
         false => {
             let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX);
