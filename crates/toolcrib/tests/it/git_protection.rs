@@ -247,7 +247,7 @@ fn unfinished_operations_are_reported() {
     let began = commands.here.run_outside("git rev-parse theirs", &repository).1;
     let text =
         commands.output("echo both > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue");
-    let back = format!("`git reset --keep {}` takes the rebase back", &began[..9]);
+    let back = format!("`git reset --keep {}` reverts the rebase", &began[..9]);
     assert!(text.contains(&back), "{text}");
 }
 
