@@ -168,7 +168,7 @@ fn remedy(why: Unwritable) -> &'static str {
             "protected: it can make programs run code, or a rule protects it; allow_protected in config.toml, or the rule, can allow it"
         }
         Unwritable::Repository => {
-            "part of a repository that is older than this session, which only the user can remove or rename; allow_protected in config.toml can allow it"
+            "part of a repository that is older than this session: nothing of it was removed or renamed, only the user can do that; allow_protected in config.toml can allow it"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::ParentOfProtected => {

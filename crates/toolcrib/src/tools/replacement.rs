@@ -265,7 +265,7 @@ pub(super) fn changed_elsewhere(
     }
     let at = seen.changed_lines(&now).map_or(String::new(), |at| format!(": {at}"));
     let by = author(cx, path, now.hash).map_or(String::new(), |by| format!(" by {by}"));
-    Some(format!("The file was changed since this session last saw it{by}{at}."))
+    Some(format!("Since this session last saw it, the file was changed{by}{at}."))
 }
 
 /// Fails for a file that is not text: replacing text in it would silently corrupt it.

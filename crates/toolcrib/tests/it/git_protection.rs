@@ -329,7 +329,7 @@ fn removed_entries_of_the_reflog_are_counted() {
 fn refused_settings_are_counted_and_the_others_are_written() {
     let commands = Commands::after("");
     let text = commands.output("git config user.name Me && git config core.editor vim");
-    assert!(text.contains("a write to repo/.git/config was refused, since"), "{text}");
+    assert!(text.contains("a write to repo/.git/config was refused, because"), "{text}");
     assert!(!text.contains("not changed"), "{text}");
     assert!(commands.read("repo/.git/config").unwrap().contains("name = Me"));
     let text = commands.output(
