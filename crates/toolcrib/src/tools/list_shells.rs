@@ -93,7 +93,7 @@ impl Tool for ListShells {
             }));
         }
         if listed.is_empty() {
-            text.push_str("This session has no jobs.\n");
+            text.push_str("No jobs.\n");
         } else {
             text.push_str(&format!("[{}]\n", counted(listed.len() as u64, "command")));
         }

@@ -88,7 +88,7 @@ fn removed_or_outside_directory_is_reported_and_left() {
     std::fs::remove_dir_all(shells.directory.path().join("ws/a")).unwrap();
     let reply = shells.call("Bash", json!({"command": "echo hi"})).unwrap();
     assert!(
-        reply.output().starts_with("hi\n[note: a/b is gone: this ran in .]\n"),
+        reply.output().starts_with("hi\n[note: a/b no longer exists: this ran in .]\n"),
         "{}",
         reply.output()
     );
@@ -240,9 +240,9 @@ fn output_is_read_in_parts_and_filtered_without_loss() {
     assert_eq!(read(json!({"cursor": 7})), "line 2\nline 3\n");
     assert_eq!(read(json!({"cursor": 99})), "");
     let wrong = |args: Value| shells.call("BashOutput", args).unwrap_err().message().to_owned();
-    assert!(wrong(json!({"bash_id": id, "filter": "("})).contains("is no regular expression"));
-    assert!(wrong(json!({"bash_id": id, "lines": "x"})).contains("names no lines"));
-    assert!(wrong(json!({"bash_id": id, "wait_for": "regex"})).contains("there is no `filter`"));
+    assert!(wrong(json!({"bash_id": id, "filter": "("})).contains("is not a regular expression"));
+    assert!(wrong(json!({"bash_id": id, "lines": "x"})).contains("is not a range of lines"));
+    assert!(wrong(json!({"bash_id": id, "wait_for": "regex"})).contains("`filter` is missing"));
 }
 
 #[test]
@@ -263,7 +263,11 @@ s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); time.sleep(600)\"";
     assert!(reply.output().contains("[listens on port "), "{}", reply.output());
     let id = shells.background("true");
     let reply = shells.output(json!({"bash_id": id, "wait_for": "port"}));
-    assert!(reply.output().contains("[it ended, and it listens on no port]"), "{}", reply.output());
+    assert!(
+        reply.output().contains("[it ended, and it does not listen on any port]"),
+        "{}",
+        reply.output()
+    );
 }
 
 #[test]
@@ -471,7 +475,7 @@ fn repeated_lines_are_folded_and_stay_readable() {
     let command = "echo first; yes 'error: bad thing' | head -20000; echo last";
     let reply = shells.call("Bash", json!({"command": command})).unwrap();
     let same = "error: bad thing\n".repeat(3);
-    let folded = format!("first\n{same}[19997 equal lines left out]\nlast\n[20002 lines in all;");
+    let folded = format!("first\n{same}[19997 equal lines left out]\nlast\n[20002 lines in total;");
     assert!(reply.output().starts_with(&folded), "{}", reply.output());
     let reply = shells.call("BashOutput", json!({"bash_id": "sh_1", "lines": "20000-"})).unwrap();
     let rest = "error: bad thing\nerror: bad thing\nlast\n";
@@ -587,11 +591,11 @@ time.sleep(600)'";
     let text = shells.output(json!({"bash_id": id, "wait_for": "output", "timeout": 60_000}));
     let port = text.output().lines().next().unwrap().to_owned();
     let reply = shells.output(json!({"bash_id": id, "wait_for": "port", "filter": port}));
-    let expected = format!("[listens on port {port}: programs of this machine reach it]");
+    let expected = format!("[listens on port {port}: programs on this machine can reach it]");
     assert!(reply.output().contains(&expected), "{}", reply.output());
     let error =
         shells.call("BashOutput", json!({"bash_id": id, "wait_for": "port", "filter": "x"}));
-    assert!(error.unwrap_err().to_string().contains("is no port"));
+    assert!(error.unwrap_err().to_string().contains("is not a port"));
 }
 
 /// A session for one call keeps no command running and does not mention later calls.
@@ -605,7 +609,7 @@ fn one_call_session_does_not_mention_later_calls() {
     let error = call(json!({"command": "touch ran; sleep 600", "run_in_background": true}));
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.hint_text().contains("Nothing was run. `toolcrib run`"), "{error}");
+    assert!(error.hint_text().contains("Nothing was run. Use `toolcrib run`"), "{error}");
     assert!(!shells.directory.path().join("ws/ran").exists());
 
     let error = call(json!({"command": "echo begun; sleep 600", "timeout": 1000})).unwrap_err();
