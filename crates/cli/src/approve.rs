@@ -18,9 +18,9 @@ pub(crate) struct TerminalApprover {
 impl Approver for TerminalApprover {
     fn ask(&self, question: &Question<'_>) -> Answer {
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-            return Answer::NobodyThere;
+            return Answer::NoApprover;
         }
-        self.ask_on(question, &mut io::stdin().lock()).unwrap_or(Answer::NobodyThere)
+        self.ask_on(question, &mut io::stdin().lock()).unwrap_or(Answer::NoApprover)
     }
 
     fn name(&self) -> &'static str {

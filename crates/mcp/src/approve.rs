@@ -58,7 +58,7 @@ pub(crate) struct Page {
 impl Approver for ApprovalChannel {
     fn ask(&self, question: &Question<'_>) -> Answer {
         match self {
-            ApprovalChannel::Unavailable => Answer::NobodyThere,
+            ApprovalChannel::Unavailable => Answer::NoApprover,
             ApprovalChannel::Elicitation { context, runtime } => {
                 let parts = question.parts();
                 for part in 0..parts.len() {
@@ -75,7 +75,7 @@ impl Approver for ApprovalChannel {
                         Some(Choice::More) => {}
                     }
                 }
-                Answer::NobodyThere
+                Answer::NoApprover
             }
             ApprovalChannel::InputRequired(answered) => answered.answer(question),
         }
@@ -103,7 +103,7 @@ impl InputRequiredApproval {
         let page = Page::new(question, &parts, part);
         let open = (QuestionPart { question: digest, part }, page);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
-        Answer::NobodyThere
+        Answer::NoApprover
     }
 
     /// The question to send, if there is one.

@@ -14,7 +14,7 @@ use crate::history::{age, journal_error};
 use crate::runtime::Runtime;
 use crate::session::Session;
 
-/// Limits of what is logged of one call: characters of each access, and number of accesses.
+/// Limits of the log entry of a call: characters of each access, and number of accesses.
 const MAX_CHARS: usize = 500;
 const MAX_ACCESSES: usize = 20;
 

@@ -110,7 +110,7 @@ mod tool_table;
 mod tools;
 mod undo;
 
-pub use approve::{Answer, Answered, Approver, Nobody, Question};
+pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question};
 pub use call::{Call, Options};
 pub use call_record::{Outcome, Record, Recorder};
 pub use cancel::{Cancel, Progress};

@@ -11,7 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolcrib::{Approver, Dialect, Error, ErrorKind, Nobody, Options, Runtime, Session, to_json};
+use toolcrib::{
+    Approver, Dialect, Error, ErrorKind, NoApprover, Options, Runtime, Session, to_json,
+};
 
 use self::approvals::{Approvals, LineApprover};
 use self::pool::{MAX_PENDING, MAX_PENDING_BYTES, Pool, WhenFull};
@@ -143,7 +145,7 @@ impl LineServer<'_> {
         });
         let approver: &dyn Approver = match &approver {
             Some(approver) => approver,
-            None => &Nobody,
+            None => &NoApprover,
         };
         let options = Options {
             dry_run: self.dry_run || request.dry_run,

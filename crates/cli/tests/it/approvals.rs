@@ -239,7 +239,10 @@ fn without_approvals_a_call_that_needs_one_is_denied() {
     let mut run = LineClient::start(top.path(), &["--profile", "cautious"]);
     run.write(1, "a.txt");
     let reply = run.receive();
-    assert!(reply["error"]["message"].as_str().unwrap().contains("nobody here to ask"), "{reply}");
+    assert!(
+        reply["error"]["message"].as_str().unwrap().contains("no approver is available"),
+        "{reply}"
+    );
     run.send(json!({"approve": "a1", "answer": "yes"}));
     let reply = run.receive();
     assert_eq!(reply["error"]["kind"], "invalid");

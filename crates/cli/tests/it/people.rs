@@ -208,7 +208,7 @@ fn doctor_reports_its_escape_attempts() {
     );
     assert_eq!(output.status.code(), Some(0));
     let missing = checkup["missing"].to_string();
-    assert!(!missing.contains("not told in replies"), "{missing}");
+    assert!(!missing.contains("Replies do not report"), "{missing}");
     assert!(missing.contains("memory"), "{missing}");
     assert_eq!(checkup["held"], true);
     assert!(checkup["environment_left_out"].is_array());

@@ -67,7 +67,7 @@ fn a_denied_path_is_denied_to_every_tool_and_in_every_spelling() {
     let (code, text) =
         place.run(&["call", "Grep", r#"{"pattern": "K=", "output_mode": "content"}"#]);
     assert!(code == 0 && text.contains("plain") && !text.contains("secret"), "{text}");
-    assert!(text.contains("1 file kept back by the user's rules"), "{text}");
+    assert!(text.contains("1 file skipped because of the user's rules"), "{text}");
     let (code, _) = place.run(&["call", "Read", r#"{"file_path": "a.txt"}"#]);
     assert_eq!(code, 0);
     let (_, text) = place.run(&["policy", "test", "--json", "cp .env x; cat x"]);

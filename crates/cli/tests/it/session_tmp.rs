@@ -28,9 +28,10 @@ fn leftover_files_are_reported_once_at_the_end() {
         json!({"tool": "Grep", "args": {"pattern": "important", "path": "/tmp"}}),
     ]);
     assert!(said.contains("in /"), "{said}");
-    let notes: Vec<&str> = told.lines().filter(|line| line.contains("in its own /tmp")).collect();
+    let notes: Vec<&str> =
+        told.lines().filter(|line| line.contains("in its private /tmp")).collect();
     assert_eq!(notes.len(), 1, "{told}");
-    assert!(notes[0].contains("1 file (10 bytes)") && notes[0].contains("removed"), "{told}");
+    assert!(notes[0].contains("1 file (10 bytes)") && notes[0].contains("deleted"), "{told}");
     let (_, told) = run(&[json!({"tool": "Bash", "args": {"command": "true"}})]);
     assert!(!told.contains("/tmp"), "{told}");
 }

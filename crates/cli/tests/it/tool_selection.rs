@@ -33,10 +33,10 @@ fn the_selection_is_the_same_for_tools_call_and_run() {
     let called = toolcrib(top.path(), &[&["call", "Write", write][..], &flags].concat(), b"");
     let reply: Value = serde_json::from_slice(&called.stdout).unwrap();
     assert_eq!(reply["error"]["kind"], "denied", "{reply}");
-    assert!(reply["output"].as_str().unwrap().contains("the operator left this tool out"));
+    assert!(reply["output"].as_str().unwrap().contains("the operator disabled this tool"));
     let line = format!("{{\"id\": 1, \"tool\": \"Write\", \"args\": {write}}}\n");
     let run = toolcrib(top.path(), &[&["run"][..], &flags].concat(), line.as_bytes());
-    assert!(text(&run.stdout).contains("the operator left this tool out"));
+    assert!(text(&run.stdout).contains("the operator disabled this tool"));
     assert!(!top.path().join("a.txt").exists());
 }
 

@@ -12,8 +12,7 @@ use crate::sandbox::git_directory::{self, COMMON};
 use crate::sandbox::git_refs::{self, Head, ObjectId};
 
 /// The note about new stash entries.
-const STASHED: &str =
-    "the stash has changed, and an undo does not change it back: see `git stash list`";
+const STASHED: &str = "the stash was changed; an undo does not restore it: see `git stash list`";
 
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
@@ -122,10 +121,10 @@ impl Heads {
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
             match (*existed, exists) {
                 (false, true) => {
-                    moved.push(format!("{shown} was made, and an undo does not remove it"));
+                    moved.push(format!("{shown} was created; an undo does not remove it"));
                 }
                 (true, false) => {
-                    lost.push(format!("{shown} was removed, and an undo does not bring it back"));
+                    lost.push(format!("{shown} was removed; an undo does not restore it"));
                 }
                 _ => {}
             }
@@ -175,7 +174,7 @@ fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<
         // The rebase was aborted.
         (None, Some(began), None) if began == new => String::new(),
         (None, Some(began), None) => {
-            format!(": `git reset --keep {}` takes the rebase back", began.short())
+            format!(": `git reset --keep {}` reverts the rebase", began.short())
         }
         (None, _, Some(_)) if was.branch == is.branch => {
             format!(": `git reset {}` does", old.short())
@@ -184,7 +183,7 @@ fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<
         (None, None, None) => format!(": `git checkout {}` does", old.short()),
     };
     Some(format!(
-        "HEAD moved from {} ({}) to {} ({}), and an undo does not move it{back}",
+        "HEAD moved from {} ({}) to {} ({}); an undo does not move it back{back}",
         old.short(),
         shown(was),
         new.short(),
@@ -196,5 +195,5 @@ fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<
 fn operation_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {
     let command = after.abort.filter(|_| after.abort != before.abort)?;
     let operation = command.split(' ').nth(1)?;
-    Some(format!("a {operation} is not finished, and an undo does not end it: `{command}` does"))
+    Some(format!("a {operation} is not finished; an undo does not end it: `{command}` does"))
 }

@@ -177,7 +177,7 @@ fn reflog_sentence(removed: &[&LogEntry]) -> Option<String> {
     let commits: Vec<ObjectId> = commits.filter(|commit| known.insert(*commit)).collect();
     (!commits.is_empty()).then(|| {
         format!(
-            "the reflog of HEAD lost {}, and an undo does not restore them; their commits: {}",
+            "the reflog of HEAD lost {}; an undo does not restore them; their commits: {}",
             counted(removed.len() as u64, "entry"),
             first_of(&commits, NAMED, ObjectId::short)
         )

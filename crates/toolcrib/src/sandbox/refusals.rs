@@ -122,10 +122,8 @@ struct Kind {
 }
 
 const BY_SANDBOX: &str = "refused by the sandbox";
-const NO_NETWORK: Kind = Kind {
-    refused: "network is off, by network = \"none\"",
-    remedy: "network = \"all\" in config.toml allows it",
-};
+const NO_NETWORK: Kind =
+    Kind { refused: "network is off", remedy: "network = \"all\" in config.toml allows it" };
 
 fn kind(refusal: &Refusal) -> Kind {
     match refusal {
@@ -134,7 +132,7 @@ fn kind(refusal: &Refusal) -> Kind {
         }
         Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => NO_NETWORK,
         Refusal::Socket(_) => {
-            let remedy = "sockets of programs outside are hidden from commands";
+            let remedy = "sockets of other programs are hidden from commands";
             Kind { refused: BY_SANDBOX, remedy }
         }
     }
@@ -147,7 +145,7 @@ fn description(refusal: &Refusal) -> String {
         Refusal::Change(deed, path, _) => format!("{} {}", verb(*deed), shown(path)),
         Refusal::Connect(address) => format!("connect {address}"),
         Refusal::LookUp(server) => format!("look up a name at {server}"),
-        Refusal::AnySocket => "make a socket".to_owned(),
+        Refusal::AnySocket => "create a socket".to_owned(),
         Refusal::Socket(path) => format!("connect {}", shown(path)),
     }
 }
@@ -163,20 +161,18 @@ fn path(refusal: &Refusal) -> Option<&Path> {
 fn remedy(why: Unwritable) -> &'static str {
     match why {
         Unwritable::Outside => {
-            "outside the roots; --root DIR adds one, caches in config.toml those of build tools"
+            "outside the roots; --root DIR adds one, caches in config.toml adds build caches"
         }
-        Unwritable::ReadOnly => {
-            "may be read only; a root given as DIR:ro is written when given as DIR"
-        }
+        Unwritable::ReadOnly => "read-only; a root given as DIR:ro is writable if given as DIR",
         Unwritable::Protected => {
-            "protected: it can make programs run code, or a rule says so; allow_protected in config.toml, or the rule"
+            "protected: it can make programs run code, or a rule protects it; allow_protected in config.toml, or the rule, can allow it"
         }
         Unwritable::Repository => {
-            "a repository that was there before this session: nothing of it was removed or renamed, and only the user can do that; allow_protected in config.toml"
+            "part of a repository that is older than this session: nothing of it was removed or renamed, only the user can do that; allow_protected in config.toml can allow it"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::ParentOfProtected => {
-            "holds something protected, and stays where it is; allow_protected in config.toml, or the rule"
+            "contains a protected path and cannot be moved or removed; allow_protected in config.toml, or the rule, can allow it"
         }
     }
 }
@@ -237,8 +233,8 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off, by network = \"none\": look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
-                "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml those of build tools)",
+                "network is off: look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
+                "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml adds build caches)",
             ]
         );
         assert_eq!(notes(&[], "", Path::new("/w"), MAX_LINES), Vec::<String>::new());

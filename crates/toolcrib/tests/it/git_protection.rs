@@ -157,7 +157,7 @@ fn rejected_write_is_reported_and_keeps_the_old_content() {
     let before = commands.read("repo/.envrc");
     let text = commands.output("git merge -q --no-edit b2");
     assert_eq!(commands.read("repo/.envrc"), before, "{text}");
-    assert!(text.contains("[not written, since programs run what it says"), "{text}");
+    assert!(text.contains("[not written, because programs run its content"), "{text}");
     assert!(text.contains("git checkout -- repo/.envrc"), "{text}");
     assert!(!text.contains("refused by the sandbox"), "{text}");
 }
@@ -188,11 +188,11 @@ fn moved_head_is_reported() {
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
     assert!(text.contains("`git checkout main` does]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
-    assert!(text.contains("(detached) to") && text.contains("(main), and an undo"), "{text}");
+    assert!(text.contains("(detached) to") && text.contains("(main); an undo"), "{text}");
     let text = commands.output("echo x >> a.txt && git commit -qam x");
     assert!(text.contains("`git reset "), "{text}");
     let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
-    assert!(text.contains("takes it back]") && !text.contains("HEAD moved"), "{text}");
+    assert!(text.contains("reverts it]") && !text.contains("HEAD moved"), "{text}");
     let text = commands.output("git commit -qam y");
     assert!(!text.contains("HEAD moved"), "{text}");
 }
@@ -216,13 +216,13 @@ fn undo_reports_unreverted_repository_changes() {
     let commands = Commands::after("");
     let text = commands.output("git clone -q . made");
     assert!(text.contains("restores these files only"), "{text}");
-    assert!(text.contains("made/.git was made, and an undo does not remove it"), "{text}");
+    assert!(text.contains("made/.git was created; an undo does not remove it"), "{text}");
     let text = commands.output("rm -rf made");
-    assert!(text.contains("made/.git was removed, and an undo does not bring it back"), "{text}");
+    assert!(text.contains("made/.git was removed; an undo does not restore it"), "{text}");
     let text = commands.output("git worktree add -q wt first");
-    assert!(text.contains("wt/.git was made"), "{text}");
+    assert!(text.contains("wt/.git was created"), "{text}");
     let text = commands.output("echo more >> a.txt; git stash -q");
-    assert!(text.contains("the stash has changed") || !text.contains("Undo with id"), "{text}");
+    assert!(text.contains("the stash was changed") || !text.contains("Undo with id"), "{text}");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn unfinished_operations_are_reported() {
     ] {
         let text = commands.output(begin);
         assert!(text.contains("restores these files only]"), "{text}");
-        let note = format!("is not finished, and an undo does not end it: `{end}` does");
+        let note = format!("is not finished; an undo does not end it: `{end}` does");
         assert!(text.contains(&note), "{text}");
         commands.output(end);
     }
@@ -247,7 +247,7 @@ fn unfinished_operations_are_reported() {
     let began = commands.here.run_outside("git rev-parse theirs", &repository).1;
     let text =
         commands.output("echo both > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue");
-    let back = format!("`git reset --keep {}` takes the rebase back", &began[..9]);
+    let back = format!("`git reset --keep {}` reverts the rebase", &began[..9]);
     assert!(text.contains(&back), "{text}");
 }
 
@@ -329,7 +329,7 @@ fn removed_entries_of_the_reflog_are_counted() {
 fn refused_settings_are_counted_and_the_others_are_written() {
     let commands = Commands::after("");
     let text = commands.output("git config user.name Me && git config core.editor vim");
-    assert!(text.contains("a write to repo/.git/config was refused, since"), "{text}");
+    assert!(text.contains("a write to repo/.git/config was refused, because"), "{text}");
     assert!(!text.contains("not changed"), "{text}");
     assert!(commands.read("repo/.git/config").unwrap().contains("name = Me"));
     let text = commands.output(

@@ -200,7 +200,7 @@ impl Approver for LineApprover<'_> {
         fields.extend(answers);
         if !(self.write)(&json!({ "approval": fields })) {
             self.approvals.lock().questions.remove(&id);
-            return Answer::NobodyThere;
+            return Answer::NoApprover;
         }
         self.approvals.wait(&id, self.cancel)
     }

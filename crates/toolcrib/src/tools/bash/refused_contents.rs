@@ -57,14 +57,14 @@ fn settings_note(path: &Path, shown: &str, variables: &[&String]) -> String {
     let hint = hint.unwrap_or_default();
     let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
     format!(
-        "a write to {shown} was refused, since this can make programs run code: {variables}{hint}"
+        "a write to {shown} was refused, because this can make programs run code: {variables}{hint}"
     )
 }
 
 fn unknown_note(unknown: &[String]) -> Option<String> {
     let first = unknown.first()?;
     Some(format!(
-        "not written, since programs run what it says and no commit from before this session says that: {}. \
+        "not written, because programs run its content and no commit older than this session has it: {}. \
          The old content stays. The user can write it outside: git checkout -- {first}",
         first_of(unknown, NAMED, String::clone)
     ))
@@ -80,7 +80,8 @@ fn for_one_command(variables: &[&String]) -> Option<String> {
     let name = variables.first()?.split(" (line ").next()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let is_variable = name.contains('.') && name.chars().all(is_name);
-    is_variable.then(|| format!(". For one command: git -c {name}=VALUE …; the user can set it"))
+    is_variable
+        .then(|| format!(". For one command, use git -c {name}=VALUE …. The user can set it"))
 }
 
 #[cfg(test)]
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(
             shown(&refused),
             [
-                "a write to .git/config was refused, since this can make programs run code: core.editor, core.pager. For one command: git -c core.editor=VALUE …; the user can set it"
+                "a write to .git/config was refused, because this can make programs run code: core.editor, core.pager. For one command, use git -c core.editor=VALUE …. The user can set it"
             ]
         );
     }
