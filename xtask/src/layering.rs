@@ -50,6 +50,11 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "a leaf: the only one that starts processes",
     },
     CrateRule {
+        name: "toolcrib-net",
+        may_use: &[],
+        reason: "a leaf: the only one that connects to hosts",
+    },
+    CrateRule {
         name: "toolcrib",
         may_use: &[
             "toolcrib-text",
@@ -58,6 +63,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-fs",
             "toolcrib-search",
             "toolcrib-exec",
+            "toolcrib-net",
         ],
         reason: "the core crate: depends on the leaves, not on a front end",
     },
@@ -83,6 +89,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-fs",
             "toolcrib-mcp",
             "toolcrib-media",
+            "toolcrib-net",
             "toolcrib-policy",
             "toolcrib-search",
             "toolcrib-text",
