@@ -84,7 +84,7 @@ impl Runtime {
                 Access::Write(path) => writes.push(self.show_path(session.directory(), path)),
                 Access::Read(path) => reads.push(self.show_path(session.directory(), path)),
                 Access::WriteAny => writes.push("files that only the call finds out".to_owned()),
-                Access::Reach(_) | Access::Command(_) => {}
+                Access::Reach(_) | Access::Connect(..) | Access::Command(_) => {}
             }
         }
         let shown = |file: &RedirectedFile| file.word.shown().to_owned();

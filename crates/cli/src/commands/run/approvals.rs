@@ -236,6 +236,7 @@ fn facts(question: &Question<'_>) -> Map<String, Value> {
                 paths.push(json!({"access": kind, "path": path}));
             }
             Access::WriteAny => paths.push(json!({"access": kind, "path": null})),
+            Access::Connect(..) => reaches.push(access.to_string()),
             Access::Reach(what) => reaches.push(text("reaches", what, MAX_SENTENCE_CHARS)),
             Access::Command(script) => {
                 put("command", text("command", script, MAX_TEXT_CHARS));
