@@ -1,6 +1,7 @@
 //! Asking through the client: in whichever way it can be asked.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -59,25 +60,16 @@ impl Approver for Way {
     fn ask(&self, question: &Question<'_>) -> Answer {
         match self {
             Way::Nobody => Answer::NobodyThere,
-            Way::Request { context, runtime } => {
-                let parts = question.parts();
-                for part in 0..parts.len() {
-                    let Some(form) = form(&Page::new(question, &parts, part)) else { break };
-                    let asked = async {
-                        tokio::select! {
-                            asked = context.peer.create_elicitation(form) => asked.ok(),
-                            () = context.ct.cancelled() => None,
-                        }
-                    };
-                    match runtime.block_on(asked).map(|result| chosen(&result)) {
-                        None => break,
-                        Some(Chosen::Answer(answer)) => return answer,
-                        Some(Chosen::More) => {}
-                    }
-                }
-                Answer::NobodyThere
-            }
+            Way::Request { .. } => self.request(question, None),
             Way::Answered(answered) => answered.answer(question),
+        }
+    }
+
+    /// A client that makes the call again with the answer would run the command twice, so it is not asked.
+    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
+        match self {
+            Way::Nobody | Way::Answered(_) => Answer::NobodyThere,
+            Way::Request { .. } => self.request(question, Some(limit)),
         }
     }
 
@@ -86,6 +78,39 @@ impl Approver for Way {
     }
 }
 
+impl Way {
+    /// Asks by requests of ours, one for each part of the question.
+    fn request(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
+        let Way::Request { context, runtime } = self else { return Answer::NobodyThere };
+        let until = limit.map(|limit| Instant::now() + limit);
+        let parts = question.parts();
+        for part in 0..parts.len() {
+            let Some(form) = form(&Page::new(question, &parts, part)) else { break };
+            let asked = async {
+                let late = async {
+                    match until {
+                        Some(until) => tokio::time::sleep_until(until.into()).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    asked = context.peer.create_elicitation(form) => Ok(asked.ok()),
+                    () = context.ct.cancelled() => Ok(None),
+                    () = late => Err(Answer::Unanswered("the time is over".to_owned())),
+                }
+            };
+            match runtime.block_on(asked) {
+                Err(late) => return late,
+                Ok(None) => break,
+                Ok(Some(result)) => match chosen(&result) {
+                    Chosen::Answer(answer) => return answer,
+                    Chosen::More => {}
+                },
+            }
+        }
+        Answer::NobodyThere
+    }
+}
 impl Answered {
     /// The answer to this very question, if it came. Otherwise what is to be asked is kept, and what the call
     /// says meanwhile does not matter.

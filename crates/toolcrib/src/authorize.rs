@@ -217,6 +217,7 @@ impl Asking<'_> {
             Answer::Allow => {
                 // Writing a file outside the workspace opens its directory; the question says so.
                 self.session.remember(opened.clone());
+                self.session.allow_hosts_once(&verdict.asks);
                 Ok(())
             }
             Answer::AllowForSession => {

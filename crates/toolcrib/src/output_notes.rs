@@ -36,6 +36,7 @@ const OPENINGS: &[&str] = &[
     "login environment not loaded yet",
     "modified ",
     "network is off",
+    "network: ",
     "no new output]",
     "no output]",
     "not kept, ",

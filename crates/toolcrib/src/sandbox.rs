@@ -60,8 +60,13 @@ pub(crate) enum Confined {
 }
 
 impl Confined {
-    pub(crate) fn within(enforced: &SandboxSupport, network: Network) -> Confined {
-        Confined::Within { level: enforced.level, network, missing: enforced.missing.clone() }
+    pub(crate) fn within(enforced: &SandboxSupport, settings: &SandboxSettings) -> Confined {
+        let network = effective_network(settings, enforced);
+        let mut missing = enforced.missing.clone();
+        if network != settings.network {
+            missing.push(LIST_NEEDS_NAMESPACES.to_owned());
+        }
+        Confined::Within { level: enforced.level, network, missing }
     }
 
     /// The note for the caller. `None` at the highest level.
@@ -108,7 +113,7 @@ pub(crate) const SANDBOX: &[MetadataField] = &[
         "network",
         "string",
         "the command was confined",
-        "Network access of the command: `none` or `all`.",
+        "Network access of the command: `none`, `list` or `all`.",
     ),
 ];
 
@@ -135,8 +140,23 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
         hidden,
         tmp: tmp.to_owned(),
         supervise_reads: runtime.path_rules().deny_reading(),
-        network: settings.network,
+        network: match runtime.shell_host() {
+            Some(host) => effective_network(settings, host.enforced()),
+            None => Network::None,
+        },
         limits: toolcrib_exec::Limits::DEFAULT,
+    }
+}
+
+/// The sentence about `network = "list"` without namespaces.
+pub(crate) const LIST_NEEDS_NAMESPACES: &str =
+    "network = \"list\" needs sandbox level 3: the network is off.";
+
+/// Network access that this system can enforce: without namespaces, listed hosts cannot be told from others.
+pub(crate) fn effective_network(settings: &SandboxSettings, enforced: &SandboxSupport) -> Network {
+    match settings.network {
+        Network::List if !enforced.level.has_namespaces() => Network::None,
+        network => network,
     }
 }
 
@@ -168,6 +188,7 @@ pub(crate) fn insufficient_level_error(enforced: &SandboxSupport) -> Error {
 fn network_name(network: Network) -> &'static str {
     match network {
         Network::None => "none",
+        Network::List => "list",
         Network::All => "all",
     }
 }

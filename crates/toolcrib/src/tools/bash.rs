@@ -22,6 +22,7 @@ use crate::cx::{Cx, StartedCommand, ToStart, job_error};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_field::MetadataField;
 use crate::names::{EDIT, Name, RUN_IN_BACKGROUND, WRITE};
+use crate::network::notes::HOSTS;
 use crate::reply::Reply;
 use crate::sandbox::SANDBOX;
 use crate::sandbox::refusals::REFUSED;
@@ -185,7 +186,7 @@ impl Tool for Bash {
         ("background", "run_in_background"),
     ];
     const METADATA: &'static [&'static [MetadataField]] =
-        &[METADATA, SANDBOX, REFUSED, CHANGED_FILES];
+        &[METADATA, SANDBOX, REFUSED, HOSTS, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         let directory = self.cwd.iter().map(|cwd| Access::Read(cwd.into()));
@@ -225,6 +226,7 @@ impl Tool for Bash {
             let facts = confined.facts().into_iter();
             return Ok(facts.fold(Reply::new(text), |reply, (key, value)| reply.with(key, value)));
         }
+        let asker = if in_background { None } else { cx.host_asker() };
         let mut started = cx.start(&ToStart {
             script: &self.script(),
             directory: self.cwd.as_deref(),
@@ -236,7 +238,11 @@ impl Tool for Bash {
         if in_background {
             return Ok(report::background(started));
         }
-        let (waited, no_keys) = wait(cx, &started.job, timeout)?;
+        let (waited, no_keys) = std::thread::scope(|scope| {
+            wait(cx, &started.job, timeout, &|| {
+                asker.iter().for_each(|asker| asker.ask_waiting(scope));
+            })
+        })?;
         started.notes.extend(no_keys);
         match waited {
             Waited::Ended => self.ended(cx, started),
@@ -267,6 +273,7 @@ impl Bash {
             report.end_with_the_session();
         }
         report.note_reviews(cx);
+        report.note_hosts(cx);
         report.look_for_changes(cx);
         report.keep_or_forget(cx)?;
         report.answer()
@@ -295,10 +302,12 @@ impl Bash {
                 report.end_with_the_session();
                 report.note(format!("it cannot go on behind this call; {KEEPS_RUNNING}"));
             }
+            report.note_hosts(cx);
             report.look_for_changes(cx);
             return Err(report.error(ErrorKind::Timeout, message));
         }
-        let report = Report::new(started, job.snapshot(), self.excerpt(cx));
+        let mut report = Report::new(started, job.snapshot(), self.excerpt(cx));
+        report.note_hosts(cx);
         report.moved_to_background(cx, seconds)
     }
 
@@ -324,7 +333,12 @@ enum Waited {
 
 /// Until the shell has ended and its output has come, or the time is up. A wish to cancel ends it all. A program
 /// that waits for keys is ended, and that is said.
-fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<String>), Error> {
+fn wait(
+    cx: &Cx<'_>,
+    job: &Job,
+    timeout: Duration,
+    ask_waiting: &dyn Fn(),
+) -> Result<(Waited, Option<String>), Error> {
     let began = Instant::now();
     let mut told = began;
     let (mut suspects, mut no_keys) = (Vec::new(), None);
@@ -334,6 +348,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<Str
         if !now.status.is_running() {
             return Ok((Waited::Ended, no_keys));
         }
+        ask_waiting();
         if let Err(cancelled) = cx.check_cancelled() {
             job.end(Ending::Prompt, Status::Killed);
             job.wait(DYING, |now| now.all_exited);

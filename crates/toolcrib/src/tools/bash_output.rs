@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::helper::MatchingProcesses;
 use crate::metadata_field::MetadataField;
 use crate::names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
+use crate::network::notes::{self, HOSTS};
 use crate::output_notes::{bracketed, escape_note};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
@@ -144,7 +145,8 @@ impl Tool for BashOutput {
     const HINTS: Hints = Hints::READS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("shell_id", "bash_id"), ("id", "bash_id"), ("wait", "wait_for")];
-    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, REFUSED, CHANGED_FILES];
+    const METADATA: &'static [&'static [MetadataField]] =
+        &[METADATA, REFUSED, HOSTS, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         Vec::new()
@@ -196,9 +198,12 @@ impl Tool for BashOutput {
         }
         let changes = changes(cx, &job, &now)?;
         let (network, changes_text) = (cx.network(), changes.text());
+        let hosts = if cx.dry_run() { Vec::new() } else { cx.take_host_notes(&job) };
+        output.notes.extend(notes::lines(&hosts));
         let ending = Ending { waited, wait_for, port, network, changes: changes_text };
         let reply = answer(&job, &now, output, end, ending);
-        Ok(reply.with_all(changes.facts()))
+        let hosts = notes::facts(&hosts).map(|hosts| ("hosts", hosts)).into_iter().collect();
+        Ok(reply.with_all(changes.facts()).with_all(hosts))
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn code_words(code: i32) -> String {
 pub(super) fn listens_on(ports: &[u16], network: Option<Network>) -> String {
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
     let reach = match network {
-        Some(Network::None) => {
+        Some(Network::None | Network::List) => {
             "only commands of this session reach it; network = \"all\" in config.toml opens it to this machine"
         }
         Some(Network::All) | None => "programs of this machine reach it",

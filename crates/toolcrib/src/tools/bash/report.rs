@@ -12,6 +12,7 @@ use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
+use crate::network::notes::{self, HostNote};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
@@ -52,6 +53,8 @@ pub(super) struct Report {
     pipe_codes: Vec<i32>,
     /// The session ends with this call, and everything that it has started.
     last_call: bool,
+    /// The hosts that it tried to reach.
+    hosts: Vec<HostNote>,
     /// Contents that were refused, in words, and the paths of their files.
     review_notes: Vec<String>,
     reviewed: Vec<PathBuf>,
@@ -110,6 +113,7 @@ impl Report {
             changes: Changes::default(),
             pipe_codes,
             last_call: false,
+            hosts: Vec::new(),
             review_notes: Vec::new(),
             reviewed: Vec::new(),
         }
@@ -159,6 +163,12 @@ impl Report {
         }
         self.review_notes.truncate(refusals::MAX_LINES);
         self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
+    }
+
+    /// Says which hosts it tried to reach, and which rule decided.
+    pub(super) fn note_hosts(&mut self, cx: &Cx<'_>) {
+        self.hosts = cx.take_host_notes(&self.started.job);
+        self.notes.extend(notes::lines(&self.hosts));
     }
 
     /// Says something else.
@@ -351,6 +361,9 @@ impl Report {
         }
         if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
             facts.push(("refused", refused));
+        }
+        if let Some(hosts) = notes::facts(&self.hosts) {
+            facts.push(("hosts", hosts));
         }
         if self.kept && !self.last_call {
             facts.push(("bash_id", self.started.job.id().into()));
