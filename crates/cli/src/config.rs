@@ -54,6 +54,9 @@ pub(crate) struct Config {
     /// Package managers whose hosts commands reach with `network = "list"`: `npm`, `pip`, `uv`, `cargo`, `go`, `maven`, `apt`.
     #[serde(default)]
     pub(crate) network_presets: Vec<String>,
+    /// Ports on which a server of a command is reachable at this machine's loopback, with `network = "list"`.
+    #[serde(default)]
+    expose: Vec<u16>,
     /// Build tools whose caches commands may write: `cargo`, `rustup`, `npm`, `pnpm`, `yarn`, `pip`, `uv`, `go`, `maven`, `gradle`.
     #[serde(default)]
     caches: Vec<String>,
@@ -214,7 +217,11 @@ impl Config {
             NetworkWord::List => Network::List,
             NetworkWord::All => Network::All,
         };
-        Ok(SandboxSettings { network, caches, hidden: hidden_paths::places(&self.allow_hidden)? })
+        if !self.expose.is_empty() && network != Network::List {
+            return Err("expose needs network = \"list\"".to_owned());
+        }
+        let (expose, hidden) = (self.expose.clone(), hidden_paths::places(&self.allow_hidden)?);
+        Ok(SandboxSettings { network, expose, caches, hidden })
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {
@@ -313,6 +320,7 @@ mod tests {
             ("hard_links = \"keep\"", "unknown variant `keep`"),
             ("allow_hidden = [\"src\"]", "src is not hidden"),
             ("network = \"some\"", "unknown variant `some`"),
+            ("expose = [8000]", "expose needs network"),
             ("network_presets = [\"nix\"]", "no hosts are known for \"nix\""),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {

@@ -20,8 +20,8 @@ pub trait NetworkExit: Send + Sync + fmt::Debug {
     /// connect to in its place. `job` is the id of the job in its session.
     fn before_connect(&self, job: &str, peer: SocketAddr) -> Result<SocketAddr, NoRoute>;
 
-    /// A command is about to bind a socket to this port of all addresses.
-    fn before_bind(&self, port: u16);
+    /// A command is about to bind a socket to this address.
+    fn before_bind(&self, address: SocketAddr);
 }
 
 /// Why there is no way to an address.

@@ -205,7 +205,8 @@ impl Confinement {
         privileges::set_nproc_limit(self.sandbox.limits.processes)?;
         inside.verify()?;
         let network = if self.sandbox.network == Network::List {
-            context("make sockets for hosts", network_namespace::make_sockets())?
+            let made = network_namespace::make_sockets(network_namespace::COMMAND_SOCKETS);
+            context("make sockets for hosts", made)?
         } else {
             Vec::new()
         };

@@ -32,7 +32,7 @@ use self::shell::Shell;
 use crate::command::Command;
 use crate::fd_passing;
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::sandbox::network_namespace::make_tcp_sockets;
+use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
 use crate::setup_error::{SetupError, context};
 use crate::wire::{self, Ending, Request, ShimMessage};
 
@@ -106,7 +106,7 @@ fn make_more_sockets(control: &UnixStream, namespaces: Vec<OwnedFd>) -> ExitCode
         let missing = io::Error::from_raw_os_error(libc::EBADF);
         let namespaces = SessionNamespaces::from_descriptors(namespaces).ok_or(missing);
         context("find the session's namespaces", namespaces)?.join_for_sockets()?;
-        context("make sockets for hosts", make_tcp_sockets())
+        context("make sockets for hosts", make_tcp_sockets(SESSION_SOCKETS))
     };
     match make() {
         Ok(sockets) => {

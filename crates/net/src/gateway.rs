@@ -1,12 +1,15 @@
 //! The way out of one network namespace.
 
-use std::collections::HashMap;
+mod expose;
+
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -32,6 +35,9 @@ const MAX_LISTENERS: usize = 512;
 
 /// The stack of a thread that serves one connection. It holds a few buffers.
 const STACK_BYTES: usize = 256 << 10;
+
+/// The pause after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Events per `epoll_wait`.
 const MAX_EVENTS: usize = 64;
@@ -70,7 +76,6 @@ pub enum ConnectError {
 #[derive(Debug)]
 pub struct NamespaceGateway {
     shared: Arc<Shared>,
-    sockets: Mutex<UnboundSockets>,
 }
 
 struct UnboundSockets {
@@ -93,6 +98,7 @@ type MakeSockets = Box<dyn Fn() -> io::Result<Vec<OwnedFd>> + Send + Sync>;
 struct Shared {
     policy: Arc<dyn ConnectionPolicy>,
     resolver: Arc<dyn Resolver>,
+    sockets: Mutex<UnboundSockets>,
     state: Mutex<State>,
     /// Notified when a connection has ended.
     ended: Condvar,
@@ -108,6 +114,8 @@ struct State {
     numbers: HashMap<(Ipv4Addr, u16), u64>,
     last_number: u64,
     connections: usize,
+    /// Ports that are reachable from outside.
+    exposed: HashSet<u16>,
 }
 
 #[derive(Debug)]
@@ -130,7 +138,9 @@ impl NamespaceGateway {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(STOP), EventFlags::IN)?;
         let (state, ended, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
-        let shared = Arc::new(Shared { policy, resolver, state, ended, epoll, wake, stop });
+        let sockets = Mutex::new(UnboundSockets { unbound, more });
+        let shared =
+            Arc::new(Shared { policy, resolver, sockets, state, ended, epoll, wake, stop });
         let dns = UdpSocket::from(dns);
         dns.set_nonblocking(true)?;
         spawn("toolcrib-dns", {
@@ -141,7 +151,7 @@ impl NamespaceGateway {
             let shared = shared.clone();
             move || shared.accept_connections()
         })?;
-        Ok(NamespaceGateway { shared, sockets: Mutex::new(UnboundSockets { unbound, more }) })
+        Ok(NamespaceGateway { shared })
     }
 
     /// Prepares a connection of a command to an address. Returns the address to connect to: the same one, or
@@ -168,6 +178,19 @@ impl NamespaceGateway {
             SocketAddr::V6(_) => IpAddr::V6(address.to_ipv6_mapped()),
         };
         Ok(SocketAddr::new(stand_in, peer.port()))
+    }
+
+    /// Makes a port of the namespace's loopback reachable at the same port of this machine's loopback. Fails if
+    /// another program has that port.
+    pub fn expose(&self, port: u16) -> io::Result<()> {
+        if !self.shared.lock().exposed.insert(port) {
+            return Ok(());
+        }
+        let exposed = expose::start(&self.shared, port);
+        if exposed.is_err() {
+            self.shared.lock().exposed.remove(&port);
+        }
+        exposed
     }
 
     /// Stops to listen on a port that a command is about to bind for all addresses.
@@ -213,18 +236,11 @@ impl NamespaceGateway {
 
     /// A listening socket of the namespace.
     fn bound_socket(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
-        let UnboundSockets { unbound, more } = &mut *sockets;
-        if unbound.is_empty()
-            && let Some(more) = more
-        {
-            unbound.extend(more()?);
-        }
-        let socket = unbound.pop().ok_or(io::ErrorKind::OutOfMemory)?;
+        let socket = self.shared.take_socket()?;
         set_socket_reuseaddr(&socket, true)?;
         // A socket whose `bind` failed can be bound again.
         if let Err(error) = bind(&socket, &address) {
-            unbound.push(socket);
+            self.shared.lock_sockets().unbound.push(socket);
             return Err(error.into());
         }
         listen(&socket, BACKLOG)?;
@@ -246,6 +262,22 @@ impl Drop for NamespaceGateway {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_sockets(&self) -> MutexGuard<'_, UnboundSockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A socket of the namespace that is not bound.
+    fn take_socket(&self) -> io::Result<OwnedFd> {
+        let mut sockets = self.lock_sockets();
+        if sockets.unbound.is_empty()
+            && let Some(more) = &sockets.more
+        {
+            let made = more()?;
+            sockets.unbound.extend(made);
+        }
+        sockets.unbound.pop().ok_or(io::ErrorKind::OutOfMemory.into())
     }
 
     fn is_stopped(&self) -> bool {
@@ -302,7 +334,17 @@ impl Shared {
     fn accept(self: &Arc<Shared>, number: u64) {
         let mut state = self.lock();
         let Some(listener) = state.listeners.get(&number) else { return };
-        let Ok((client, _)) = listener.socket.accept() else { return };
+        let client = match listener.socket.accept() {
+            Ok((client, _)) => client,
+            Err(error) => {
+                drop(state);
+                // Out of descriptors, mostly: the connection still waits.
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    std::thread::sleep(ACCEPT_PAUSE);
+                }
+                return;
+            }
+        };
         let Some(host) = state.addresses.host_at(listener.address).cloned() else { return };
         let attempt = Attempt { requester: listener.requester.clone(), host, port: listener.port };
         state.connections += 1;

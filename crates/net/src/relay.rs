@@ -62,16 +62,17 @@ pub(crate) fn relay(
     let mut downward = Direction::new()?;
     let mut last_traffic = Instant::now();
     loop {
-        let mut interests =
-            [PollFd::new(client, PollFlags::empty()), PollFd::new(server, PollFlags::empty())];
         let wants = |read: &Direction, write: &Direction| {
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::IN, read.wants_input());
             flags.set(PollFlags::OUT, write.has_output());
             flags
         };
-        interests[0] = PollFd::new(client, wants(&upward, &downward));
-        interests[1] = PollFd::new(server, wants(&downward, &upward));
+        // A side that nothing is wanted of would report its end again and again.
+        let sides = [(client, wants(&upward, &downward)), (server, wants(&downward, &upward))];
+        let wanted = sides.iter().filter(|(_, flags)| !flags.is_empty());
+        let mut interests: Vec<PollFd<'_>> =
+            wanted.map(|(side, flags)| PollFd::new(*side, *flags)).collect();
         retry_on_intr(|| poll(&mut interests, Some(&STOP_INTERVAL)))?;
         let before = upward.moved + downward.moved;
         if first.is_open() && upward.wants_input() {
@@ -195,7 +196,8 @@ impl Direction {
 /// The first message of a client, which is checked before it is forwarded.
 struct FirstMessage {
     bytes: Option<Vec<u8>>,
-    began: Instant,
+    /// When its first bytes arrived.
+    began: Option<Instant>,
 }
 
 enum FirstRead {
@@ -207,7 +209,7 @@ enum FirstRead {
 
 impl FirstMessage {
     fn new() -> FirstMessage {
-        FirstMessage { bytes: Some(Vec::new()), began: Instant::now() }
+        FirstMessage { bytes: Some(Vec::new()), began: None }
     }
 
     fn is_open(&self) -> bool {
@@ -224,7 +226,7 @@ impl FirstMessage {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let is_late = self.began.elapsed() > FIRST_MESSAGE_TIMEOUT;
+        let is_late = self.began.get_or_insert_with(Instant::now).elapsed() > FIRST_MESSAGE_TIMEOUT;
         match first_bytes::check(bytes, host) {
             FirstBytes::Incomplete if is_late => {
                 let reason = format!("the first message to {host} was not completed in time");

@@ -34,6 +34,8 @@ const MIN_LEVEL: Level = Level::Landlock;
 pub struct SandboxSettings {
     /// Network access of commands. Defaults to none.
     pub network: Network,
+    /// Ports on which servers of commands are reachable at this machine's loopback, with [`Network::List`].
+    pub expose: Vec<u16>,
     /// Files and directories besides the roots that commands may write, such as caches of build tools. Each
     /// path is resolved when the runtime is built. Missing paths are ignored and not created.
     pub caches: Vec<PathBuf>,
@@ -43,7 +45,12 @@ pub struct SandboxSettings {
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        SandboxSettings { network: Network::None, caches: Vec::new(), hidden: Vec::new() }
+        SandboxSettings {
+            network: Network::None,
+            expose: Vec::new(),
+            caches: Vec::new(),
+            hidden: Vec::new(),
+        }
     }
 }
 

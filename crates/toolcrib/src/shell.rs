@@ -139,10 +139,10 @@ impl ShellHost {
     }
 
     pub(crate) fn session(&self) -> SessionShell {
-        let is_listed =
-            self.sandbox.as_ref().is_some_and(|settings| settings.network == Network::List);
-        let (network, gateway) =
-            is_listed.then(|| SessionNetwork::new(self.resolver.clone())).unzip();
+        let listed = self.sandbox.as_ref().filter(|settings| settings.network == Network::List);
+        let (network, gateway) = listed
+            .map(|settings| SessionNetwork::new(self.resolver.clone(), settings.expose.clone()))
+            .unzip();
         SessionShell {
             jobs: self.shells.session_with_gateway(MAX_JOBS, gateway),
             network,

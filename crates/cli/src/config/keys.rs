@@ -44,7 +44,7 @@ fn default(key: &str) -> String {
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),
         "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches"
-        | "network_presets" => {
+        | "network_presets" | "expose" => {
             return "[]".to_owned();
         }
         _ => return String::new(),

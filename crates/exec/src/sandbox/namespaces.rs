@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{getegid, geteuid};
 
 use super::Network;
-use super::network_namespace::{make_sockets, start_loopback};
+use super::network_namespace::{SESSION_SOCKETS, make_sockets, start_loopback};
 use crate::setup_error::{SetupError, context, path_context};
 
 /// The namespaces of a session.
@@ -45,7 +45,7 @@ impl SessionNamespaces {
             path_context("hold", Path::new(path), open(path, read, Mode::empty()))
         };
         let sockets = if with_gateway {
-            context("make sockets for hosts", make_sockets())?
+            context("make sockets for hosts", make_sockets(SESSION_SOCKETS))?
         } else {
             Vec::new()
         };

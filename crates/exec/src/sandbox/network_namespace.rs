@@ -5,7 +5,7 @@
 //! outside: the kernel gives the owner of a user namespace all rights over its network.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 
 use rustix::net::netlink::SocketAddrNetlink;
@@ -22,8 +22,11 @@ const BLOCK_BITS: u8 = 15;
 /// The address of the DNS server in `resolv.conf`.
 const DNS_SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 53);
 
-/// TCP sockets that are made at a time. A command rarely talks to more hosts and ports.
-const TCP_SOCKETS: usize = 32;
+/// TCP sockets that are made at a time for a session, which can have more later.
+pub(crate) const SESSION_SOCKETS: usize = 32;
+
+/// TCP sockets for a command with its own network namespace, which cannot have more.
+pub(super) const COMMAND_SOCKETS: usize = 128;
 
 /// Request flags: `NLM_F_REQUEST | NLM_F_ACK`, and with `NLM_F_CREATE`.
 const REQUEST: u16 = 1 | 4;
@@ -66,18 +69,23 @@ fn add_local_block(netlink: &OwnedFd) -> io::Result<()> {
     request(netlink, NEW_ROUTE, CREATE, &body)
 }
 
+/// Whether an address stands for a host.
+pub(crate) fn is_stand_in(address: IpAddr) -> bool {
+    matches!(address.to_canonical(), IpAddr::V4(address) if matches!(address.octets(), [198, 18 | 19, ..]))
+}
+
 /// Makes the sockets for a gateway in the network namespace of this process.
-pub(crate) fn make_sockets() -> io::Result<Vec<OwnedFd>> {
+pub(super) fn make_sockets(count: usize) -> io::Result<Vec<OwnedFd>> {
     let dns = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mut sockets = vec![netlink_socket()?, dns];
-    sockets.extend(make_tcp_sockets()?);
+    sockets.extend(make_tcp_sockets(count)?);
     Ok(sockets)
 }
 
 /// Makes TCP sockets that are not bound.
-pub(crate) fn make_tcp_sockets() -> io::Result<Vec<OwnedFd>> {
+pub(crate) fn make_tcp_sockets(count: usize) -> io::Result<Vec<OwnedFd>> {
     let new = || socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
-    Ok((0..TCP_SOCKETS).map(|_| new()).collect::<rustix::io::Result<_>>()?)
+    Ok((0..count).map(|_| new()).collect::<rustix::io::Result<_>>()?)
 }
 
 /// Configures the network namespace of sockets that [`make_sockets`] made. `None` if there are none.

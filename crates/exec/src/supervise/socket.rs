@@ -21,6 +21,7 @@ use super::{Call, Response};
 use crate::gateway::NoRoute;
 use crate::guard::{FileAction, NodeKind};
 use crate::refusal::Refusal;
+use crate::sandbox::network_namespace::is_stand_in;
 use crate::sandbox::{bind, connect};
 
 /// Whether the parent of a path is the same directory for this process.
@@ -119,8 +120,8 @@ impl Call<'_> {
     pub(super) fn bind(&self, descriptor: i32, address: &[u8]) -> rustix::io::Result<Response> {
         let path = match (address::parse(address), &self.supervised.exit) {
             (Some(Peer::Path(path)), _) => path,
-            (Some(Peer::Network(own)), Some(exit)) if own.ip().to_canonical().is_unspecified() => {
-                exit.before_bind(own.port());
+            (Some(Peer::Network(own)), Some(exit)) => {
+                exit.before_bind(own);
                 return Ok(Response::Continue);
             }
             _ => return Ok(Response::Continue),
@@ -174,7 +175,8 @@ impl Call<'_> {
     }
 
     fn report_unreachable(&self, peer: SocketAddr) {
-        let is_answered = self.supervised.exit.is_some() && peer.ip().to_canonical().is_loopback();
+        let is_local = peer.ip().to_canonical().is_loopback() || is_stand_in(peer.ip());
+        let is_answered = self.supervised.exit.is_some() && is_local;
         if self.supervised.has_private_network()
             && !is_answered
             && let Some(refusal) = address::refusal(peer)

@@ -266,6 +266,11 @@ impl<'a> Cx<'a> {
         network.map(|network| network.take_notes(job.id())).unwrap_or_default()
     }
 
+    /// Whether a port of a command is reachable on this machine. `None` if that was not wanted.
+    pub(crate) fn exposed(&self, port: u16) -> Option<Result<(), String>> {
+        self.session.shell()?.network()?.exposed(port)
+    }
+
     /// The network setting of the sandbox. `None` without a sandbox.
     pub(crate) fn network(&self) -> Option<Network> {
         Some(self.runtime.shell_host()?.sandbox()?.network)

@@ -31,6 +31,8 @@ const MAX_QUESTIONS: usize = 20;
 
 /// The network of one session.
 pub(crate) struct SessionNetwork {
+    /// Ports of commands that are reachable on this machine's loopback.
+    expose: Vec<u16>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -49,6 +51,7 @@ struct State {
     /// Answers that hold for one command.
     answers: HashMap<(Arc<str>, HostQuestion), HostAnswer>,
     notes: HashMap<Arc<str>, Vec<HostNote>>,
+    exposed: HashMap<u16, Result<(), String>>,
 }
 
 /// The rules and the answers of a session, and where connections are recorded.
@@ -103,9 +106,13 @@ impl fmt::Debug for SessionNetwork {
 
 impl SessionNetwork {
     /// The network of a new session, and its gateway for commands.
-    pub(crate) fn new(resolver: Arc<dyn Resolver>) -> (Arc<SessionNetwork>, Arc<dyn Gateway>) {
-        let network = Arc::new(SessionNetwork { state: Mutex::default(), changed: Condvar::new() });
-        let gateway = SessionGateway { policy: network.clone(), resolver };
+    pub(crate) fn new(
+        resolver: Arc<dyn Resolver>,
+        expose: Vec<u16>,
+    ) -> (Arc<SessionNetwork>, Arc<dyn Gateway>) {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let network = Arc::new(SessionNetwork { expose, state, changed });
+        let gateway = SessionGateway { network: network.clone(), resolver };
         (network, Arc::new(gateway))
     }
 
@@ -121,6 +128,21 @@ impl SessionNetwork {
         };
         self.lock().rules = Some(rules);
         self.changed.notify_all();
+    }
+
+    /// Whether a port is to be reachable on this machine's loopback.
+    pub(super) fn exposes(&self, port: u16) -> bool {
+        self.expose.contains(&port)
+    }
+
+    /// A port is reachable now, or cannot be, for this reason.
+    pub(super) fn set_exposed(&self, port: u16, outcome: Result<(), String>) {
+        self.lock().exposed.insert(port, outcome);
+    }
+
+    /// Whether a port is reachable on this machine's loopback. `None` if that was not wanted.
+    pub(crate) fn exposed(&self, port: u16) -> Option<Result<(), String>> {
+        self.lock().exposed.get(&port).cloned()
     }
 
     /// Allows hosts to the command that is started next.

@@ -104,7 +104,7 @@ struct Kind {
 const BY_SANDBOX: &str = "refused by the sandbox";
 const NO_NETWORK: Kind = Kind {
     refused: "network is off, by network = \"none\"",
-    remedy: "network = \"all\" in config.toml allows it",
+    remedy: "network = \"list\" with rules for hosts, or \"all\", in config.toml allows it",
 };
 
 const UNLISTED: Kind = Kind {
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off, by network = \"none\": look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
+                "network is off, by network = \"none\": look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml those of build tools)",
             ]
         );

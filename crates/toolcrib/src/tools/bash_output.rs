@@ -200,7 +200,11 @@ impl Tool for BashOutput {
         let (network, changes_text) = (cx.network(), changes.text());
         let hosts = if cx.dry_run() { Vec::new() } else { cx.take_host_notes(&job) };
         output.notes.extend(notes::lines(&hosts));
-        let ending = Ending { waited, wait_for, port, network, changes: changes_text };
+        let exposed = match &waited {
+            Waited::Ports(ports) => ports.first().and_then(|port| cx.exposed(*port)),
+            _ => None,
+        };
+        let ending = Ending { waited, wait_for, port, network, exposed, changes: changes_text };
         let reply = answer(&job, &now, output, end, ending);
         let hosts = notes::facts(&hosts).map(|hosts| ("hosts", hosts)).into_iter().collect();
         Ok(reply.with_all(changes.facts()).with_all(hosts))
@@ -399,6 +403,8 @@ struct Ending {
     port: Option<u16>,
     /// That of the sandbox, if there is one.
     network: Option<Network>,
+    /// The outcome of making the first port reachable from outside.
+    exposed: Option<Result<(), String>>,
     changes: String,
 }
 
@@ -407,7 +413,7 @@ fn answer(
     now: &Snapshot,
     Output { shown, notes, left }: Output,
     cursor: u64,
-    Ending { waited, wait_for, port, network, changes }: Ending,
+    Ending { waited, wait_for, port, network, exposed, changes }: Ending,
 ) -> Reply {
     let mut text = shown.text;
     if text.is_empty() && notes.is_empty() {
@@ -434,7 +440,7 @@ fn answer(
     match &waited {
         Waited::Done => {}
         Waited::Ports(ports) => {
-            text.push_str(&bracketed(listens_on(ports, network)));
+            text.push_str(&bracketed(listens_on(ports, network, exposed)));
         }
         Waited::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
         Waited::TimedOut => text.push_str(&bracketed(format!("the time is up, and {what}"))),

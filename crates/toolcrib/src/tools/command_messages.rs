@@ -57,16 +57,37 @@ pub(super) fn code_words(code: i32) -> String {
     }
 }
 
-/// The ports that a job listens on, and who can reach them. `network` is that of its sandbox, if it has one.
-pub(super) fn listens_on(ports: &[u16], network: Option<Network>) -> String {
+/// The ports that a job listens on, and who can reach them. `network` is that of its sandbox, if it has one, and
+/// `exposed` the outcome of making the first port reachable, if that was wanted.
+pub(super) fn listens_on(
+    ports: &[u16],
+    network: Option<Network>,
+    exposed: Option<Result<(), String>>,
+) -> String {
+    let first = ports.first().copied().unwrap_or_default();
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let ports = ports.join(", ");
+    match exposed {
+        Some(Ok(())) => {
+            return format!(
+                "listens on port {ports}: http://127.0.0.1:{first} on this machine leads to it"
+            );
+        }
+        Some(Err(why)) => {
+            return format!("listens on port {ports}: not reachable from this machine: {why}");
+        }
+        None => {}
+    }
     let reach = match network {
-        Some(Network::None | Network::List) => {
+        Some(Network::List) => {
+            "only commands of this session reach it; expose in config.toml opens a port to this machine"
+        }
+        Some(Network::None) => {
             "only commands of this session reach it; network = \"all\" in config.toml opens it to this machine"
         }
         Some(Network::All) | None => "programs of this machine reach it",
     };
-    format!("listens on port {}: {reach}", ports.join(", "))
+    format!("listens on port {ports}: {reach}")
 }
 
 /// A time in seconds since 1970, as metadata has it.
@@ -138,11 +159,11 @@ mod tests {
 
     #[test]
     fn a_port_is_told_with_who_reaches_it() {
-        let closed = listens_on(&[8125], Some(Network::None));
+        let closed = listens_on(&[8125], Some(Network::None), None);
         assert!(closed.starts_with("listens on port 8125: only commands of this session"));
         assert!(closed.contains("network = \"all\""));
         assert_eq!(
-            listens_on(&[1, 2], None),
+            listens_on(&[1, 2], None, None),
             "listens on port 1, 2: programs of this machine reach it"
         );
     }

@@ -117,13 +117,22 @@ fn rules(server: &Server) -> String {
 
 impl Listed {
     fn new() -> Listed {
+        Listed::exposing(&[])
+    }
+
+    /// With ports that are reachable from outside.
+    fn exposing(expose: &[u16]) -> Listed {
         let server = Server::start();
         let top = crate::command_directory();
         for directory in ["ws", "home"] {
             std::fs::create_dir_all(top.path().join(directory)).unwrap();
         }
         let ports = HashMap::from([(80, server.http), (443, server.https)]);
-        let settings = SandboxSettings { network: Network::List, ..SandboxSettings::default() };
+        let settings = SandboxSettings {
+            network: Network::List,
+            expose: expose.to_vec(),
+            ..SandboxSettings::default()
+        };
         let path = std::env::var_os("PATH").unwrap();
         let home = top.path().join("ws/home");
         std::fs::create_dir_all(&home).unwrap();
@@ -250,4 +259,36 @@ fn sessions_do_not_share_their_hosts() {
     let error = listed.runtime.call(&other, call, Options::default()).unwrap_err();
     assert!(error.text().to_string().contains("Network is unreachable"), "{error}");
     assert!(listed.top.path().join("ws").is_dir());
+}
+
+/// A server of a command is reachable from outside on the ports that the operator opens, and on no others.
+#[test]
+fn exposed_ports_are_reachable_from_outside() {
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (open, closed) = (free(), free());
+    let listed = Listed::exposing(&[open]);
+    let serve = |port: u16| {
+        let script = format!(
+            "mkdir -p site; echo served > site/x; exec {PYTHON} -m http.server -d site {port}"
+        );
+        let call = json!({"command": script, "run_in_background": true});
+        let started = listed.call("Bash", call, &toolcrib::Nobody).unwrap();
+        let id = started.metadata()["bash_id"].clone();
+        let call = json!({"bash_id": id, "wait_for": "port", "filter": port.to_string()});
+        listed.call("BashOutput", call, &toolcrib::Nobody).unwrap().output().to_owned()
+    };
+    let get = |port: u16| {
+        let url = format!("http://127.0.0.1:{port}/x");
+        let got = Command::new("curl").args(["-s", "--max-time", "20", &url]).output().unwrap();
+        String::from_utf8_lossy(&got.stdout).into_owned()
+    };
+    let reply = serve(open);
+    let expected =
+        format!("[listens on port {open}: http://127.0.0.1:{open} on this machine leads to it]");
+    assert!(reply.contains(&expected), "{reply}");
+    assert_eq!(get(open), "served\n");
+    assert!(
+        serve(closed).contains("only commands of this session reach it; expose in config.toml")
+    );
+    assert_eq!(get(closed), "");
 }
