@@ -188,6 +188,9 @@ pub(crate) enum Command {
         /// List permission decisions instead of changes
         #[arg(long)]
         decisions: bool,
+        /// List connections of commands instead of changes
+        #[arg(long, conflicts_with = "decisions")]
+        network: bool,
     },
     /// Show a change with its diff
     Show {
@@ -338,6 +341,12 @@ pub(crate) enum PolicyCommand {
     Test {
         /// The shell command (quote it)
         command: String,
+    },
+    /// Show the decision on a host that a command connects to
+    Host {
+        /// The host and the port, such as example.com:443
+        #[arg(value_name = "HOST:PORT")]
+        target: String,
     },
 }
 

@@ -2,6 +2,7 @@
 
 mod call;
 mod completions;
+mod connections;
 mod decisions;
 mod doctor;
 mod history;
@@ -52,12 +53,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Uninstall { client } => install::uninstall(common, *client),
         Command::Doctor => doctor::doctor(common),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
-        Command::Log { limit, decisions: false } => {
-            history::log(common, &operator_runtime(common)?, *limit)
-        }
-        Command::Log { limit, decisions: true } => {
+        Command::Log { limit, decisions: true, .. } => {
             decisions::log(common, &operator_runtime(common)?, *limit)
         }
+        Command::Log { limit, network: true, .. } => {
+            connections::log(common, &operator_runtime(common)?, *limit)
+        }
+        Command::Log { limit, .. } => history::log(common, &operator_runtime(common)?, *limit),
         Command::Show { id } => history::show(common, &operator_runtime(common)?, *id),
         Command::Diff { since } => history::diff(&operator_runtime(common)?, *since),
         Command::Undo { id, since, path, yes } => {
@@ -72,6 +74,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         }
         Command::Policy { command: PolicyCommand::Test { command } } => {
             policy::test(common, &runtime(common)?, command)
+        }
+        Command::Policy { command: PolicyCommand::Host { target } } => {
+            policy::host(common, &runtime(common)?, target)
         }
         Command::Index { command } => index::index(common, &runtime(common)?, command),
         Command::Jobs => jobs::jobs(common),

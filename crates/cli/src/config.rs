@@ -14,7 +14,7 @@ use toolcrib::{
 };
 
 use crate::args::Common;
-use crate::{build_caches, hidden_paths};
+use crate::{build_caches, hidden_paths, network_presets};
 
 /// The keys of `config.toml`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -48,9 +48,15 @@ pub(crate) struct Config {
     allow_hidden: Vec<String>,
     /// A file of [rules](rules.md) that may only add restrictions: an absolute path.
     pub(crate) project_rules: Option<PathBuf>,
-    /// Network access of commands: `none` (loopback within the session only) or `all`.
+    /// Network access of commands: `none` (loopback within the session only), `list` ([listed hosts](network.md)) or `all`.
     #[serde(default)]
     network: NetworkWord,
+    /// Package managers whose hosts commands reach with `network = "list"`: `npm`, `pip`, `uv`, `cargo`, `go`, `maven`, `apt`.
+    #[serde(default)]
+    pub(crate) network_presets: Vec<String>,
+    /// Ports on which a server of a command is reachable at this machine's loopback, with `network = "list"`.
+    #[serde(default)]
+    expose: Vec<u16>,
     /// Build tools whose caches commands may write: `cargo`, `rustup`, `npm`, `pnpm`, `yarn`, `pip`, `uv`, `go`, `maven`, `gradle`.
     #[serde(default)]
     caches: Vec<String>,
@@ -99,6 +105,7 @@ enum HardLinksWord {
 enum NetworkWord {
     #[default]
     None,
+    List,
     All,
 }
 
@@ -208,13 +215,14 @@ impl Config {
         }
         let network = match self.network {
             NetworkWord::None => Network::None,
+            NetworkWord::List => Network::List,
             NetworkWord::All => Network::All,
         };
-        Ok(SandboxSettings {
-            network,
-            caches,
-            hidden: hidden_paths::hidden_paths(&self.allow_hidden)?,
-        })
+        if !self.expose.is_empty() && network != Network::List {
+            return Err("expose needs network = \"list\"".to_owned());
+        }
+        let hidden = hidden_paths::hidden_paths(&self.allow_hidden)?;
+        Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden })
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {
@@ -240,6 +248,7 @@ impl Config {
             return Err(at("project_rules is a relative path; write an absolute path".to_owned()));
         }
         config.sandbox().map_err(at)?;
+        network_presets::check(&config.network_presets).map_err(at)?;
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
         at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
         Ok(config)
@@ -311,6 +320,9 @@ mod tests {
             ("protect = [\"a//b\"]", "is not a pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),
             ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
+            ("network = \"some\"", "unknown variant `some`"),
+            ("expose = [8000]", "expose needs network"),
+            ("network_presets = [\"nix\"]", "no hosts are known for \"nix\""),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {
             let error = parse(text).unwrap_err();

@@ -16,6 +16,7 @@ mod build_caches;
 mod commands;
 mod config;
 mod hidden_paths;
+mod network_presets;
 mod output;
 mod rules;
 mod wide_roots;

@@ -10,6 +10,7 @@ use toolcrib::{Rules, check_tools_of_rules};
 
 use crate::args::Common;
 use crate::config::{self, Config};
+use crate::network_presets;
 pub(crate) use append::add;
 
 /// Larger than any handwritten rules file.
@@ -30,6 +31,7 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
         },
         None => Rules::default(),
     };
+    rules = rules.merged_with(network_presets::rules(common, &config.network_presets)?);
     if let Some(path) = &config.project_rules {
         let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let narrowing = Rules::parse_restricting(&text)

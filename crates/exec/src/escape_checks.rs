@@ -10,7 +10,7 @@ use crate::error::JobError;
 use crate::guard::AllowAll;
 use crate::job::Status;
 use crate::jobs::Jobs;
-use crate::sandbox::{Network, Sandbox};
+use crate::sandbox::Sandbox;
 use crate::wire::Ending;
 
 /// The time limit of one attempt.
@@ -77,7 +77,7 @@ pub fn try_to_escape(
     // A server outside the sandbox.
     let server = TcpListener::bind("127.0.0.1:0").ok();
     let port = server.as_ref().and_then(|server| server.local_addr().ok());
-    if let Some(address) = port.filter(|_| sandbox.network == Network::None) {
+    if let Some(address) = port.filter(|_| sandbox.network.is_private()) {
         let script = format!("exec 3<> /dev/tcp/127.0.0.1/{}", address.port());
         attempts.push(attempt(
             jobs,

@@ -12,7 +12,7 @@ use rustix::net::{
 };
 
 /// The largest number of descriptors in one message.
-const MAX_DESCRIPTORS: usize = 2;
+const MAX_DESCRIPTORS: usize = 140;
 
 /// Sends bytes. The descriptors go with the first of them.
 pub(crate) fn send(

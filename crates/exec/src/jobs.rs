@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::command::Command;
 use crate::error::JobError;
+use crate::gateway::{Gateway, NetworkExit, NetworkSockets};
 use crate::guard::Guard;
 use crate::job::{Job, JobIds, Status};
 use crate::launch::Launcher;
@@ -16,7 +17,8 @@ use crate::output_buffer::{OutputBuffer, OutputLimits, OutputSpace};
 use crate::poller::{Poller, Supervision};
 use crate::sandbox::level::{Level, SandboxSupport};
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::sandbox::{Confinement, Sandbox};
+use crate::sandbox::network_namespace::configure;
+use crate::sandbox::{Confinement, Network, Sandbox};
 use crate::sandbox_probe;
 use crate::session_tmp::SessionTmp;
 use crate::shim_pool::ShimPool;
@@ -70,8 +72,18 @@ impl JobRunner {
 
     /// Creates a session that remembers at most `max` jobs.
     pub fn session(self: &Arc<JobRunner>, max: usize) -> Jobs {
+        self.session_with_gateway(max, None)
+    }
+
+    /// Creates a session whose commands with [`crate::Network::List`] use a gateway.
+    pub fn session_with_gateway(
+        self: &Arc<JobRunner>,
+        max: usize,
+        gateway: Option<Arc<dyn Gateway>>,
+    ) -> Jobs {
         let (namespaces, tmp, by_number) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Jobs { runner: self.clone(), max, namespaces, tmp, started: AtomicU64::new(0), by_number }
+        let (runner, started) = (self.clone(), AtomicU64::new(0));
+        Jobs { runner, max, gateway, namespaces, tmp, started, by_number }
     }
 
     /// The level of confinement that this system supports. The first call finds out by running commands.
@@ -91,14 +103,23 @@ impl JobRunner {
 pub struct Jobs {
     runner: Arc<JobRunner>,
     max: usize,
+    /// The way of its commands to other machines.
+    gateway: Option<Arc<dyn Gateway>>,
     /// The namespaces that its sandboxed commands share. Made for the first of them.
-    namespaces: Mutex<Option<Arc<SessionNamespaces>>>,
+    namespaces: Mutex<Option<SharedNamespaces>>,
     /// The directory that its commands see as `/tmp`. Made on the first call of [`Jobs::tmp`].
     tmp: Mutex<Option<SessionTmp>>,
     /// The number of started jobs. No number is used twice.
     started: AtomicU64,
     /// The jobs by their number, so in the order of their start.
     by_number: Mutex<BTreeMap<u64, Arc<Job>>>,
+}
+
+/// The namespaces of a session, and the way out of its network namespace.
+#[derive(Debug, Clone)]
+struct SharedNamespaces {
+    namespaces: Arc<SessionNamespaces>,
+    exit: Option<Arc<dyn NetworkExit>>,
 }
 
 impl Jobs {
@@ -148,8 +169,15 @@ impl Jobs {
             }
             _ => None,
         };
-        let confined =
-            within.as_ref().map(|(confinement, _)| (*confinement, namespaces.as_deref()));
+        if let Some((confinement, _)) = &within
+            && confinement.sandbox.network == Network::List
+            && self.gateway.is_none()
+        {
+            return Err(JobError::NotConfinable);
+        }
+        let confined = within.as_ref().map(|(confinement, _)| {
+            (*confinement, namespaces.as_ref().map(|shared| &*shared.namespaces))
+        });
         let launched = self.runner.shims.launch(command, confined).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
         let buffer = || OutputBuffer::new(self.runner.output_space.clone());
@@ -165,6 +193,8 @@ impl Jobs {
             confinement: confinement.clone(),
             guard,
             poller: self.runner.supervisor.clone(),
+            gateway: self.gateway.clone(),
+            exit: namespaces.and_then(|shared| shared.exit),
         });
         let outputs = (launched.output, launched.errors);
         let watched = self.runner.poller.watch_job(&job, outputs, control, supervision);
@@ -203,13 +233,30 @@ impl Jobs {
     }
 
     /// The namespaces of this session. The first call makes them.
-    fn namespaces(&self) -> Result<Arc<SessionNamespaces>, JobError> {
+    fn namespaces(&self) -> Result<SharedNamespaces, JobError> {
         let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = &*namespaces {
             return Ok(made.clone());
         }
-        let made = Arc::new(self.runner.shims.make_namespaces()?);
-        Ok(namespaces.insert(made).clone())
+        let (made, sockets) = self.runner.shims.make_namespaces(self.gateway.is_some())?;
+        let made = Arc::new(made);
+        let sockets = configure(sockets).map_err(|error| JobError::not_launched(&error))?;
+        let exit = match (&self.gateway, sockets) {
+            (Some(gateway), Some(sockets)) => {
+                // The runner owns threads that may be the last to drop this.
+                let (runner, inside) = (Arc::downgrade(&self.runner), made.clone());
+                let more = move || {
+                    let runner = runner.upgrade().ok_or(io::ErrorKind::NotConnected)?;
+                    let made = runner.shims.make_sockets(&inside);
+                    made.map_err(|error| io::Error::other(error.to_string()))
+                };
+                let sockets = NetworkSockets { more: Some(Box::new(more)), ..sockets };
+                let opened = gateway.open(sockets);
+                Some(opened.map_err(|error| JobError::not_launched(&error))?)
+            }
+            _ => None,
+        };
+        Ok(namespaces.insert(SharedNamespaces { namespaces: made, exit }).clone())
     }
 
     /// The job with this id. `None` if this session has none.

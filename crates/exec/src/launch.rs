@@ -65,11 +65,34 @@ pub(crate) struct Launched {
 }
 
 impl Launcher {
-    /// Makes the namespaces of a session in a new shim.
-    pub(crate) fn make_namespaces(&self) -> Result<SessionNamespaces, JobError> {
+    /// Makes the namespaces of a session in a new shim, and the sockets for a gateway if `with_gateway`.
+    pub(crate) fn make_namespaces(
+        &self,
+        with_gateway: bool,
+    ) -> Result<(SessionNamespaces, Vec<OwnedFd>), JobError> {
+        let mut descriptors = self.request(&wire::encode_make_namespaces(with_gateway), &[])?;
+        let sockets = descriptors.split_off(descriptors.len().min(2));
+        let namespaces = SessionNamespaces::from_descriptors(descriptors);
+        Ok((namespaces.ok_or(JobError::ShimUnresponsive)?, sockets))
+    }
+
+    /// Makes unbound sockets in the namespaces of a session.
+    pub(crate) fn make_sockets(
+        &self,
+        namespaces: &SessionNamespaces,
+    ) -> Result<Vec<OwnedFd>, JobError> {
+        self.request(&wire::encode_make_sockets(), &namespaces.descriptors())
+    }
+
+    /// Sends a request to a new shim that only makes something. Returns the descriptors of the reply.
+    fn request(
+        &self,
+        request: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Vec<OwnedFd>, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
         let shim = self.start(false).map_err(failed)?;
-        let launched = shim.send_request(&wire::encode_make_namespaces(), &[]).map_err(failed)?;
+        let launched = shim.send_request(request, descriptors).map_err(failed)?;
         let Launched { mut shim, control, .. } = launched;
         let reply = read_reply(&control);
         // It has replied, or never will.
@@ -79,9 +102,7 @@ impl Launcher {
             (ShimMessage::NotStarted { step, what, errno }, _) => {
                 Err(JobError::NotPrepared { step, what, errno })
             }
-            (_, descriptors) => {
-                SessionNamespaces::from_descriptors(descriptors).ok_or(JobError::ShimUnresponsive)
-            }
+            (_, descriptors) => Ok(descriptors),
         }
     }
 

@@ -24,6 +24,7 @@ mod error;
 mod escape_checks;
 mod fd_passing;
 mod find_bash;
+mod gateway;
 mod guard;
 mod job;
 mod jobs;
@@ -53,6 +54,7 @@ pub use environment::{Environment, is_secret};
 pub use error::JobError;
 pub use escape_checks::{EscapeAttempt, reports_denials, try_to_escape};
 pub use find_bash::find_bash;
+pub use gateway::{Gateway, MakeSockets, NetworkExit, NetworkSockets, NoRoute};
 pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };

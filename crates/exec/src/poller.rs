@@ -14,9 +14,11 @@ use rustix::io::{Errno, read, write};
 
 use crate::command::Stream;
 use crate::fd_passing;
+use crate::gateway::{Gateway, NetworkExit};
 use crate::guard::Guard;
 use crate::job::Job;
-use crate::sandbox::Confinement;
+use crate::sandbox::network_namespace::configure;
+use crate::sandbox::{Confinement, Network};
 use crate::supervise::SupervisedCommand;
 use crate::supervise::review::Staging;
 use crate::wire::{ShimMessage, take_message};
@@ -49,6 +51,10 @@ pub(crate) struct Supervision {
     pub(crate) confinement: Confinement,
     pub(crate) guard: Arc<dyn Guard>,
     pub(crate) poller: Arc<Poller>,
+    /// The way to other machines, if the command may use it.
+    pub(crate) gateway: Option<Arc<dyn Gateway>>,
+    /// The way out of the session's network namespace, if the command is in it.
+    pub(crate) exit: Option<Arc<dyn NetworkExit>>,
 }
 
 #[derive(Debug)]
@@ -313,12 +319,20 @@ impl ShimChannel {
 
 /// Starts supervision. If that fails, the supervised calls of the command fail.
 fn start_supervision(descriptors: Vec<OwnedFd>, job: &Arc<Job>, supervision: &Supervision) {
-    let Supervision { confinement, guard, poller } = supervision;
+    let Supervision { confinement, guard, poller, gateway, exit } = supervision;
     let mut descriptors = descriptors.into_iter();
     let calls = descriptors.next().ok_or(io::ErrorKind::UnexpectedEof.into());
     let started = calls.and_then(|calls| {
         let (job, guard, staging) = (job.clone(), guard.clone(), poller.staging()?);
-        Ok(SupervisedCommand::new(calls, job, confinement, guard, descriptors.next(), staging))
+        let socket_table = descriptors.next();
+        // Where it cannot be configured, the network stays off.
+        let own = gateway.as_ref().zip(configure(descriptors).ok().flatten());
+        let own = own.map(|(gateway, sockets)| gateway.open(sockets)).transpose()?;
+        let is_listed = confinement.sandbox.network == Network::List;
+        let exit = own.or_else(|| exit.clone()).filter(|_| is_listed);
+        let supervised =
+            SupervisedCommand::new(calls, job, confinement, guard, socket_table, staging);
+        Ok(supervised.with_exit(exit))
     });
     if let Err(error) = started.and_then(|supervised| poller.supervise(supervised)) {
         guard.supervision_failed(&error);

@@ -15,6 +15,8 @@ pub enum Refusal {
     Change(DeniedAction, PathBuf, Unwritable),
     /// Connecting to an address on the network, which is off.
     Connect(SocketAddr),
+    /// Connecting or sending to an address that no rule allows, while only listed hosts are reached.
+    Unlisted(SocketAddr),
     /// A DNS query to this server.
     LookUp(SocketAddr),
     /// Connecting to the Unix socket of a program outside.

@@ -23,6 +23,7 @@ mod landlock;
 pub(crate) mod level;
 mod mounts;
 pub(crate) mod namespaces;
+pub(crate) mod network_namespace;
 mod privileges;
 mod seccomp;
 mod syscalls;
@@ -106,8 +107,17 @@ impl PinnedPath {
 pub enum Network {
     /// Only commands of the same session, on a loopback of their own.
     None,
+    /// Besides these, hosts outside that the [`crate::Gateway`] of the session allows.
+    List,
     /// Everything that the user can reach.
     All,
+}
+
+impl Network {
+    /// Whether commands share no network with programs outside.
+    pub fn is_private(self) -> bool {
+        self != Network::All
+    }
 }
 
 /// The resource limits of a command.
@@ -170,6 +180,8 @@ pub(crate) struct Confined {
     pub(crate) listener: OwnedFd,
     /// A `sock_diag` socket of the command's network namespace, if it could be opened.
     pub(crate) sockets: Option<OwnedFd>,
+    /// Sockets for the gateway, if the network namespace is the command's own.
+    pub(crate) network: Vec<OwnedFd>,
 }
 
 impl Prepared {
@@ -192,7 +204,13 @@ impl Confinement {
         privileges::raise_oom_score();
         privileges::set_nproc_limit(self.sandbox.limits.processes)?;
         inside.verify()?;
-        self.restrict_process()
+        let network = if self.sandbox.network == Network::List {
+            let made = network_namespace::make_sockets(network_namespace::COMMAND_SOCKETS);
+            context("make sockets for hosts", made)?
+        } else {
+            Vec::new()
+        };
+        Ok(Confined { network, ..self.restrict_process()? })
     }
 
     /// The steps that are the same with and without namespaces. They are irreversible.
@@ -203,6 +221,6 @@ impl Confinement {
             landlock::restrict(self)?;
         }
         let listener = seccomp::confine(self)?;
-        Ok(Confined { listener, sockets })
+        Ok(Confined { listener, sockets, network: Vec::new() })
     }
 }

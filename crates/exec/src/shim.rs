@@ -16,7 +16,7 @@ mod sandboxed;
 mod shell;
 
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,8 @@ use self::shell::Shell;
 use crate::command::Command;
 use crate::fd_passing;
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::setup_error::SetupError;
+use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
+use crate::setup_error::{SetupError, context};
 use crate::wire::{self, Ending, Request, ShimMessage};
 
 /// How long processes have to end after SIGTERM when the runtime is gone. None should be alive five seconds
@@ -53,7 +54,8 @@ pub fn run_shim() -> ExitCode {
     let control = UnixStream::from(control);
     let Ok((request, descriptors)) = wire::read_request(&control) else { return no_socket };
     match request {
-        Request::MakeNamespaces => make_namespaces(&control),
+        Request::MakeNamespaces { with_gateway } => make_namespaces(&control, with_gateway),
+        Request::MakeSockets => make_more_sockets(&control, descriptors),
         Request::Run(command, None) => run_unsandboxed(&control, &command, script),
         Request::Run(command, Some(confinement)) => {
             let namespaces = SessionNamespaces::from_descriptors(descriptors);
@@ -88,13 +90,36 @@ fn run_unsandboxed(
 }
 
 /// Makes the namespaces of a session, and sends their descriptors.
-fn make_namespaces(control: &UnixStream) -> ExitCode {
-    let namespaces = match SessionNamespaces::make() {
-        Ok(namespaces) => namespaces,
+fn make_namespaces(control: &UnixStream, with_gateway: bool) -> ExitCode {
+    let (namespaces, sockets) = match SessionNamespaces::make(with_gateway) {
+        Ok(made) => made,
         Err(failure) => return report_failure(control, failure),
     };
+    let sockets = sockets.iter().map(OwnedFd::as_fd);
+    let all: Vec<BorrowedFd<'_>> = namespaces.descriptors().into_iter().chain(sockets).collect();
+    send_descriptors(control, &all)
+}
+
+/// Makes unbound sockets in the namespaces of a session, and sends their descriptors.
+fn make_more_sockets(control: &UnixStream, namespaces: Vec<OwnedFd>) -> ExitCode {
+    let make = || -> Result<Vec<OwnedFd>, SetupError> {
+        let missing = io::Error::from_raw_os_error(libc::EBADF);
+        let namespaces = SessionNamespaces::from_descriptors(namespaces).ok_or(missing);
+        context("find the session's namespaces", namespaces)?.join_for_sockets()?;
+        context("make sockets for hosts", make_tcp_sockets(SESSION_SOCKETS))
+    };
+    match make() {
+        Ok(sockets) => {
+            let all: Vec<BorrowedFd<'_>> = sockets.iter().map(OwnedFd::as_fd).collect();
+            send_descriptors(control, &all)
+        }
+        Err(failure) => report_failure(control, failure),
+    }
+}
+
+fn send_descriptors(control: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> ExitCode {
     let made = wire::encode_message(&ShimMessage::Started { intermediate: Vec::new() });
-    match fd_passing::send(control, &made, &namespaces.descriptors()) {
+    match fd_passing::send(control, &made, descriptors) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

@@ -6,6 +6,7 @@
 //! while is dropped.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -105,9 +106,20 @@ impl ShimPool {
         EndSignal(self.shared.clone())
     }
 
-    /// Makes the namespaces of a session in a new shim.
-    pub(crate) fn make_namespaces(&self) -> Result<SessionNamespaces, JobError> {
-        self.shared.launcher.make_namespaces()
+    /// Makes the namespaces of a session in a new shim, and the sockets for a gateway if `with_gateway`.
+    pub(crate) fn make_namespaces(
+        &self,
+        with_gateway: bool,
+    ) -> Result<(SessionNamespaces, Vec<OwnedFd>), JobError> {
+        self.shared.launcher.make_namespaces(with_gateway)
+    }
+
+    /// Makes unbound sockets in the namespaces of a session.
+    pub(crate) fn make_sockets(
+        &self,
+        namespaces: &SessionNamespaces,
+    ) -> Result<Vec<OwnedFd>, JobError> {
+        self.shared.launcher.make_sockets(namespaces)
     }
 
     /// Starts the thread. If that fails, no spare is started, which only costs time.

@@ -45,6 +45,7 @@ use self::operation::Operation;
 use self::resolve::{Resolved, Resolver};
 use self::review::Staging;
 use self::sock_diag::SocketTable;
+use crate::gateway::NetworkExit;
 use crate::guard::{FileAccess, FileAction, Guard, GuardVerdict};
 use crate::job::Job;
 use crate::refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
@@ -77,6 +78,8 @@ pub(crate) struct SupervisedCommand {
     blocking: BlockingCalls,
     staging: Arc<Staging>,
     reported: Mutex<HashSet<Refusal>>,
+    /// The way out of its network namespace, if it has one.
+    exit: Option<Arc<dyn NetworkExit>>,
 }
 
 /// One call that waits for a response.
@@ -131,7 +134,13 @@ impl SupervisedCommand {
             blocking: BlockingCalls::default(),
             staging,
             reported: Mutex::default(),
+            exit: None,
         }
+    }
+
+    /// Sets the way out of its network namespace.
+    pub(crate) fn with_exit(self, exit: Option<Arc<dyn NetworkExit>>) -> SupervisedCommand {
+        SupervisedCommand { exit, ..self }
     }
 
     /// Handles the calls that wait now. Returns whether there may be more.
@@ -211,8 +220,8 @@ impl SupervisedCommand {
         self.shared.iter().any(|top| path.starts_with(top))
     }
 
-    fn has_no_network(&self) -> bool {
-        self.sandbox.network == Network::None
+    fn has_private_network(&self) -> bool {
+        self.sandbox.network.is_private()
     }
 
     /// Reports a denied action to the job, once.

@@ -59,8 +59,11 @@ impl Ending {
 pub(crate) enum Request {
     /// Run a command, with or without a sandbox. The descriptors of the session's namespaces come with it.
     Run(Command, Option<Confinement>),
-    /// Make the namespaces of a session, and reply with their descriptors.
-    MakeNamespaces,
+    /// Make the namespaces of a session, and reply with their descriptors, and with those of the sockets for a
+    /// gateway if `with_gateway`.
+    MakeNamespaces { with_gateway: bool },
+    /// Make unbound sockets in the namespaces whose descriptors come with it, and reply with them.
+    MakeSockets,
     /// Be the first process inside bubblewrap, and run the command there.
     RunInBubblewrap(Command, Confinement, BwrapChecks),
 }
@@ -69,7 +72,8 @@ pub(crate) enum Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ShimMessage {
     /// The seccomp listener of the command comes with it as the first descriptor, and a `sock_diag` socket of
-    /// its network namespace as the second, if there is one.
+    /// its network namespace as the second, if there is one. Then come the sockets for a gateway, if the network
+    /// namespace is the command's own.
     SupervisionReady,
     /// The shell runs. `intermediate` are our own processes between the shim and the shell.
     Started { intermediate: Vec<Pid> },
@@ -121,9 +125,17 @@ fn encode_command(command: &Command, frame: &mut FrameWriter) {
 }
 
 /// Encodes [`Request::MakeNamespaces`].
-pub(crate) fn encode_make_namespaces() -> Vec<u8> {
+pub(crate) fn encode_make_namespaces(with_gateway: bool) -> Vec<u8> {
     let mut frame = FrameWriter::default();
     frame.number(MAKE_NAMESPACES);
+    frame.number(u64::from(with_gateway));
+    frame.finish()
+}
+
+/// Encodes [`Request::MakeSockets`].
+pub(crate) fn encode_make_sockets() -> Vec<u8> {
+    let mut frame = FrameWriter::default();
+    frame.number(MAKE_SOCKETS);
     frame.finish()
 }
 
@@ -143,6 +155,7 @@ pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<Ow
 const RUN: u64 = 0;
 const MAKE_NAMESPACES: u64 = 1;
 const RUN_IN_BUBBLEWRAP: u64 = 2;
+const MAKE_SOCKETS: u64 = 3;
 
 /// Encodes a message.
 pub(crate) fn encode_message(message: &ShimMessage) -> Vec<u8> {
@@ -211,7 +224,8 @@ fn parse_request(payload: &[u8]) -> Option<Request> {
             };
             Some(Request::Run(command, confinement))
         }
-        MAKE_NAMESPACES => Some(Request::MakeNamespaces),
+        MAKE_NAMESPACES => Some(Request::MakeNamespaces { with_gateway: rest.number()? != 0 }),
+        MAKE_SOCKETS => Some(Request::MakeSockets),
         RUN_IN_BUBBLEWRAP => {
             let command = parse_command(&mut rest)?;
             let confinement = Confinement::parse(&mut rest)?;
@@ -359,7 +373,8 @@ mod tests {
                 ),
             ),
             (encode_run(&command, Some(&confinement)), Request::Run(command, Some(confinement))),
-            (encode_make_namespaces(), Request::MakeNamespaces),
+            (encode_make_namespaces(true), Request::MakeNamespaces { with_gateway: true }),
+            (encode_make_sockets(), Request::MakeSockets),
         ] {
             assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
         }

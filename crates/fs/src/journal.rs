@@ -5,8 +5,9 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `last`, the highest number of a change; `version`, the format of all of it
-//! (`state_version.rs`); and two lock files. No other user can access it (`private_directory.rs`).
+//! the decisions about calls; `connections`, the connections of commands; `last`, the highest number of a
+//! change; `version`, the format of all of it (`state_version.rs`); and two lock files. No other user can
+//! access it (`private_directory.rs`).
 //!
 //! Before a change modifies anything, all old and new contents are stored, and then a file in `pending/` is
 //! written that describes the change; all of that is on disk before the first file is replaced. The process
@@ -24,11 +25,13 @@
 //! (`collect.rs`).
 
 mod collect;
+mod connections;
 mod decisions;
 mod entry;
 mod log;
 mod open_captures;
 mod pending;
+mod record_log;
 mod recover;
 mod store;
 
@@ -39,6 +42,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, OFlags};
 
 pub use self::collect::Caps;
+pub use self::connections::ConnectionRecord;
 pub use self::decisions::DecisionRecord;
 pub(crate) use self::entry::Effects;
 pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
@@ -46,9 +50,9 @@ pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;
 pub use self::recover::{Outcome, Recovered};
 
-use self::decisions::Decisions;
 use self::log::Log;
 use self::pending::Pending;
+use self::record_log::RecordLog;
 use self::store::Store;
 use crate::content::Content;
 use crate::error::FsError;
@@ -71,7 +75,8 @@ pub struct Journal {
     directory: PrivateDirectory,
     log: Log,
     store: Store,
-    decisions: Decisions,
+    decisions: RecordLog,
+    connections: RecordLog,
     caps: Caps,
 }
 
@@ -87,8 +92,9 @@ impl Journal {
             Err(PrivateDirectoryError::Errno(..)) => {}
         }
         let (log, store) = (Log::new(directory.clone()), Store::new(directory.clone()));
-        let decisions = Decisions::new(directory.clone());
-        Ok(Journal { directory, log, store, decisions, caps })
+        let decisions = RecordLog::new(directory.clone(), "decisions");
+        let connections = RecordLog::new(directory.clone(), "connections");
+        Ok(Journal { directory, log, store, decisions, connections, caps })
     }
 
     /// The directory.

@@ -62,8 +62,8 @@ pub use file::{FileKind, ReadFile, read_entry};
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Changes, Damage, DamagedChanges, DecisionRecord, Entry, FileChange, Journal,
-    KeptDirectory, KeptPath, Outcome as RecoveryOutcome, Recovered, Version,
+    About, Caps, Changes, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry,
+    FileChange, Journal, KeptDirectory, KeptPath, Outcome as RecoveryOutcome, Recovered, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

@@ -1,6 +1,7 @@
 //! Asks for approval through the client.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -59,30 +60,57 @@ impl Approver for ApprovalChannel {
     fn ask(&self, question: &Question<'_>) -> Answer {
         match self {
             ApprovalChannel::Unavailable => Answer::NoApprover,
-            ApprovalChannel::Elicitation { context, runtime } => {
-                let parts = question.parts();
-                for part in 0..parts.len() {
-                    let Some(form) = form(&Page::new(question, &parts, part)) else { break };
-                    let asked = async {
-                        tokio::select! {
-                            asked = context.peer.create_elicitation(form) => asked.ok(),
-                            () = context.ct.cancelled() => None,
-                        }
-                    };
-                    match runtime.block_on(asked).map(|result| choice(&result)) {
-                        None => break,
-                        Some(Choice::Answer(answer)) => return answer,
-                        Some(Choice::More) => {}
-                    }
-                }
-                Answer::NoApprover
-            }
+            ApprovalChannel::Elicitation { .. } => self.request(question, None),
             ApprovalChannel::InputRequired(answered) => answered.answer(question),
+        }
+    }
+
+    /// A client that makes the call again with the answer would run the command twice, so it is not asked.
+    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
+        match self {
+            ApprovalChannel::Unavailable | ApprovalChannel::InputRequired(_) => Answer::NoApprover,
+            ApprovalChannel::Elicitation { .. } => self.request(question, Some(limit)),
         }
     }
 
     fn name(&self) -> &'static str {
         "client"
+    }
+}
+
+impl ApprovalChannel {
+    /// Asks with elicitation requests, one for each part of the question.
+    fn request(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
+        let ApprovalChannel::Elicitation { context, runtime } = self else {
+            return Answer::NoApprover;
+        };
+        let until = limit.map(|limit| Instant::now() + limit);
+        let parts = question.parts();
+        for part in 0..parts.len() {
+            let Some(form) = form(&Page::new(question, &parts, part)) else { break };
+            let asked = async {
+                let timeout = async {
+                    match until {
+                        Some(until) => tokio::time::sleep_until(until.into()).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    asked = context.peer.create_elicitation(form) => Ok(asked.ok()),
+                    () = context.ct.cancelled() => Ok(None),
+                    () = timeout => Err(Answer::Unanswered("timeout".to_owned())),
+                }
+            };
+            match runtime.block_on(asked) {
+                Err(timeout) => return timeout,
+                Ok(None) => break,
+                Ok(Some(result)) => match choice(&result) {
+                    Choice::Answer(answer) => return answer,
+                    Choice::More => {}
+                },
+            }
+        }
+        Answer::NoApprover
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::contacted_hosts::target;
+
 /// An access that a call declares before it runs.
 ///
 /// A tool declares requested paths. The core crate resolves them, so a policy sees real paths.
@@ -16,6 +18,8 @@ pub enum Access {
     WriteAny,
     /// Runs this script in a shell. Without a sandbox it can do whatever the user can.
     Command(String),
+    /// Connects to a port of a host, as a command does while it runs.
+    Connect(String, u16),
     /// Acts on something other than workspace files: a service, a machine, a person. The text is shown to
     /// the approver.
     Reach(String),
@@ -40,7 +44,7 @@ impl Access {
         match self {
             Access::Read(_) => Effect::Read,
             Access::Write(_) | Access::WriteAny => Effect::Write,
-            Access::Reach(_) => Effect::Reach,
+            Access::Reach(_) | Access::Connect(..) => Effect::Reach,
             Access::Command(_) => Effect::Command,
         }
     }
@@ -49,7 +53,7 @@ impl Access {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Access::Read(path) | Access::Write(path) => Some(path),
-            Access::WriteAny | Access::Reach(_) | Access::Command(_) => None,
+            Access::WriteAny | Access::Reach(_) | Access::Connect(..) | Access::Command(_) => None,
         }
     }
 
@@ -59,7 +63,9 @@ impl Access {
         match self {
             Access::Read(_) => Access::Read(path),
             Access::Write(_) => Access::Write(path),
-            Access::WriteAny | Access::Reach(_) | Access::Command(_) => self.clone(),
+            Access::WriteAny | Access::Reach(_) | Access::Connect(..) | Access::Command(_) => {
+                self.clone()
+            }
         }
     }
 }
@@ -82,6 +88,7 @@ impl std::fmt::Display for Access {
             Access::Read(path) => write!(f, "read {}", path.display()),
             Access::Write(path) => write!(f, "write {}", path.display()),
             Access::WriteAny => write!(f, "write files of the workspace"),
+            Access::Connect(host, port) => write!(f, "connect to {}", target(host, Some(*port))),
             Access::Reach(what) => write!(f, "{what}"),
             Access::Command(script) => write!(f, "run {script}"),
         }

@@ -23,7 +23,7 @@ pub enum ApprovalScope {
     Command(Vec<String>),
     /// A file that a redirection writes.
     Redirection(PathBuf),
-    /// A host.
+    /// A host with its port, such as `example.com:443`, or without if that is not known.
     Host(String),
     /// A script with exactly this text. An unparsed script is equal only to itself.
     Script(String),

@@ -2,15 +2,17 @@
 
 mod script;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
 use crate::approval_scope::{ApprovalScope, SessionApprovals};
 use crate::command::{CommandAnalysis, ShellContext, analyze_command};
+use crate::contacted_hosts::{hosts_in, target};
 use crate::outside_access::{Outside, write_approval_scope};
 use crate::profile::Profile;
 use crate::protected_names::Protection;
-use crate::rule::{Kind, Rule, Rules, hosts_in};
+use crate::rule::{Kind, Rule, Rules};
 use crate::rule_proposal::Proposal;
 
 /// A decision. The strictest of several wins: deny over ask over allow.
@@ -75,6 +77,8 @@ pub struct Policy {
     protection: Protection,
     confined: bool,
     outside: Option<Outside>,
+    /// Whether commands connect only to hosts that rules allow.
+    network_by_name: bool,
     /// The directories that are not outside. If empty, no path is outside.
     inside: Vec<PathBuf>,
 }
@@ -148,6 +152,19 @@ impl Policy {
     #[must_use]
     pub fn confined(self, confined: bool) -> Self {
         Policy { confined, ..self }
+    }
+
+    /// Sets whether commands connect only to hosts that rules allow. Then hosts that a command names are
+    /// decided on before it starts.
+    #[must_use]
+    pub fn network_by_name(self, by_name: bool) -> Self {
+        Policy { network_by_name: by_name, ..self }
+    }
+
+    /// The decision on connecting to an address, if a rule names it as an address. Patterns of names, such as `*`,
+    /// do not count.
+    pub fn decide_address(&self, address: IpAddr, port: u16) -> Option<Decision> {
+        self.rules.for_address(&address.to_canonical().to_string(), port)
     }
 
     /// Decides on a call by its accesses. `remembered` has the approvals of the session; they turn an ask
@@ -294,10 +311,12 @@ impl Policy {
             Access::WriteAny => self.profile_part(Effect::Write),
             Access::Reach(words) => {
                 let hosts = hosts_in([words.as_str()].into_iter());
-                let rule = hosts.iter().filter_map(|host| self.rules.for_host(host));
+                let rule =
+                    hosts.iter().filter_map(|host| self.rules.for_host(&host.name, host.port));
                 let rule = rule.max_by_key(|rule| rule.decision);
                 self.rule_or_profile_part(rule, Effect::Reach, None)
             }
+            Access::Connect(host, port) => self.host_part(host, Some(*port)),
             Access::Command(text) => return script::parts(self, text, context),
         };
         vec![part]
@@ -324,6 +343,24 @@ impl Policy {
             }
             _ => outside,
         }
+    }
+
+    /// The decision on a host that a command connects to.
+    fn host_part(&self, host: &str, port: Option<u16>) -> Part {
+        let target = target(host, port);
+        let scope = ApprovalScope::Host(target.clone());
+        if let Some(rule) = self.rules.for_host(host, port) {
+            return Part::from_rule(rule, scope);
+        }
+        let decision = self.profile.decision(Effect::Reach);
+        let why = format!("no rule allows {target}");
+        let remedy = match decision {
+            Decision::Allow => String::new(),
+            _ => format!(
+                "add this to rules.toml: decision = \"allow\", kind = \"network\", hosts = [{target:?}]"
+            ),
+        };
+        Part::new(decision, "network:list", &why, &remedy).with_scope(scope)
     }
 
     /// Whether a path is inside the workspace or another allowed directory.

@@ -6,6 +6,7 @@
 mod access;
 mod approval_scope;
 mod command;
+mod contacted_hosts;
 mod decide;
 mod destructive_commands;
 pub mod git_config;

@@ -15,7 +15,6 @@ use crate::decide::Decision;
 use argv::ArgvPattern;
 pub use file::RuleError;
 use host::HostPattern;
-pub(crate) use host::hosts_in;
 pub(crate) use path::PathPattern;
 
 /// The subject of a rule.
@@ -123,9 +122,16 @@ impl Rules {
         self.strictest(Kind::Command, |rule| rule.matches_command(command))
     }
 
-    /// The strictest rule that matches a host.
-    pub(crate) fn for_host(&self, host: &str) -> Option<&Rule> {
-        self.strictest(Kind::Network, |rule| rule.hosts.iter().any(|pattern| pattern.matches(host)))
+    /// The strictest rule that matches a host. The port is `None` if it is not known.
+    pub(crate) fn for_host(&self, host: &str, port: Option<u16>) -> Option<&Rule> {
+        self.strictest(Kind::Network, |rule| rule.matches_host(host, port))
+    }
+
+    /// The decision on an address, if a rule names it as an address. A `*` names no address.
+    pub(crate) fn for_address(&self, address: &str, port: u16) -> Option<Decision> {
+        let named = |rule: &Rule| rule.kind == Kind::Network && rule.names_address(address, port);
+        self.rules.iter().find(|rule| named(rule))?;
+        self.for_host(address, Some(port)).map(|rule| rule.decision)
     }
 
     fn strictest(&self, kind: Kind, matches: impl Fn(&Rule) -> bool) -> Option<&Rule> {
@@ -141,10 +147,23 @@ impl Rule {
         self.paths.iter().filter(|pattern| pattern.is_absolute())
     }
 
+    /// Whether a pattern that is written as an address, and not as a name, matches this one.
+    fn names_address(&self, address: &str, port: u16) -> bool {
+        let mut addresses = self.hosts.iter().filter(|pattern| pattern.is_address());
+        addresses.any(|pattern| pattern.allows(address, Some(port)))
+    }
+
     fn matches_path(&self, path: &Path, context: &ShellContext) -> bool {
         // A restriction applies to every spelling that some file system treats as the same name.
         let normalizes = self.decision != Decision::Allow;
         self.paths.iter().any(|pattern| pattern.matches(path, context, normalizes))
+    }
+
+    fn matches_host(&self, host: &str, port: Option<u16>) -> bool {
+        self.hosts.iter().any(|pattern| match self.decision {
+            Decision::Allow => pattern.allows(host, port),
+            Decision::Ask | Decision::Deny => pattern.restricts(host, port),
+        })
     }
 
     fn matches_command(&self, command: &Command) -> bool {

@@ -135,7 +135,7 @@ impl ProposedRule {
                 ("command", "commands", pattern, covers)
             }
             ApprovalScope::Host(host) => {
-                let covers = format!("commands that name {host}, {everywhere}");
+                let covers = format!("connections of commands to {host}, {everywhere}");
                 ("network", "hosts", host.clone(), covers)
             }
             ApprovalScope::Effect(_) | ApprovalScope::Script(_) => return None,

@@ -1,6 +1,7 @@
 //! Approval requests: the question, its answer, and the approver.
 
 use std::path::Path;
+use std::time::Duration;
 
 use toolcrib_policy::{Access, Proposal};
 use toolcrib_text::{truncate_line, visible_lines, visible_name};
@@ -31,6 +32,14 @@ const MAX_SENTENCE_CHARS: usize = 500;
 pub trait Approver: Sync {
     /// Asks the question and blocks until it is answered.
     fn ask(&self, question: &Question<'_>) -> Answer;
+
+    /// Asks a question that comes while a command runs, such as about a host that it connects to. The command
+    /// waits only for `limit`, so an approver that can should stop waiting then, with [`Answer::Unanswered`]. Returns
+    /// [`Answer::NoApprover`] if such a question cannot be asked. Defaults to [`Approver::ask`].
+    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
+        let _ = limit;
+        self.ask(question)
+    }
 
     /// Name of the approver in records. Defaults to `host`.
     fn name(&self) -> &'static str {

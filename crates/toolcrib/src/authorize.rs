@@ -258,7 +258,10 @@ impl ApprovalRequest<'_> {
         };
         match answer {
             // Writing a file outside the workspace opens its directory; the question says so.
-            Answer::Allow => self.session.remember(opened.clone()),
+            Answer::Allow => {
+                self.session.remember(opened.clone());
+                self.session.allow_hosts_once(&verdict.asks);
+            }
             Answer::AllowForSession => self.session.remember(verdict.asks.clone()),
             Answer::AllowAlways => always_allow(proposals.always),
             Answer::AllowDirectoryAlways => always_allow(proposals.always_directory),

@@ -53,6 +53,12 @@ impl Runtime {
         self.explain_accesses(session, SHELL_TOOL, accesses, Vec::new())
     }
 
+    /// Decides on a connection of a command to a host, without making it.
+    pub fn explain_host(&self, session: &Session, host: &str, port: u16) -> Explanation {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        self.explain_accesses(session, SHELL_TOOL, vec![Access::Connect(host, port)], Vec::new())
+    }
+
     fn explain_accesses(
         &self,
         session: &Session,
@@ -86,7 +92,7 @@ impl Runtime {
                 Access::WriteAny => {
                     writes.push("files that are known only when the call runs".to_owned());
                 }
-                Access::Reach(_) | Access::Command(_) => {}
+                Access::Reach(_) | Access::Connect(..) | Access::Command(_) => {}
             }
         }
         let shown = |file: &RedirectedFile| file.word.shown().to_owned();

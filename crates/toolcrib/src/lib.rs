@@ -80,6 +80,7 @@ mod json;
 mod limits;
 mod metadata_field;
 mod names;
+mod network;
 mod open_file;
 mod output_notes;
 mod outside_access;
@@ -126,6 +127,7 @@ pub use indexing::RootIndex;
 pub use json::parse_json;
 pub use limits::Limits;
 pub use metadata_field::{COMMON as COMMON_METADATA, MetadataField};
+pub use network::ConnectionEntry;
 pub use open_file::{Chunks, OpenFile};
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
@@ -142,6 +144,7 @@ pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
     RecoveryOutcome, Registry, check_state_version, random_bytes,
 };
+pub use toolcrib_net::{Resolver, SystemResolver};
 pub use toolcrib_policy::{
     Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, Decision, Effect,
     Outside, PartDecision, Profile, Proposal, Protection, RedirectedFile, Role, RuleError, Rules,

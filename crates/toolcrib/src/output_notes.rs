@@ -37,6 +37,7 @@ const OPENINGS: &[&str] = &[
     "login environment not loaded yet",
     "modified ",
     "network is off",
+    "network: ",
     "no new output]",
     "no output]",
     "no sandbox",

@@ -34,6 +34,8 @@ const MIN_LEVEL: Level = Level::Landlock;
 pub struct SandboxSettings {
     /// Network access of commands. Defaults to none.
     pub network: Network,
+    /// Ports on which servers of commands are reachable at this machine's loopback, with [`Network::List`].
+    pub expose: Vec<u16>,
     /// Files and directories besides the roots that commands may write, such as caches of build tools. Each
     /// path is resolved when the runtime is built. Missing paths are ignored and not created.
     pub caches: Vec<PathBuf>,
@@ -43,7 +45,12 @@ pub struct SandboxSettings {
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        SandboxSettings { network: Network::None, caches: Vec::new(), hidden: Vec::new() }
+        SandboxSettings {
+            network: Network::None,
+            expose: Vec::new(),
+            caches: Vec::new(),
+            hidden: Vec::new(),
+        }
     }
 }
 
@@ -60,8 +67,13 @@ pub(crate) enum Confined {
 }
 
 impl Confined {
-    pub(crate) fn within(enforced: &SandboxSupport, network: Network) -> Confined {
-        Confined::Within { level: enforced.level, network, missing: enforced.missing.clone() }
+    pub(crate) fn within(enforced: &SandboxSupport, settings: &SandboxSettings) -> Confined {
+        let network = effective_network(settings, enforced);
+        let mut missing = enforced.missing.clone();
+        if network != settings.network {
+            missing.push(LIST_NEEDS_NAMESPACES.to_owned());
+        }
+        Confined::Within { level: enforced.level, network, missing }
     }
 
     /// For a session that has already been told what the level leaves open.
@@ -119,7 +131,7 @@ pub(crate) const SANDBOX: &[MetadataField] = &[
         "network",
         "string",
         "the command was confined",
-        "Network access of the command: `none` or `all`.",
+        "Network access of the command: `none`, `list` or `all`.",
     ),
 ];
 
@@ -146,8 +158,23 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
         hidden,
         tmp: tmp.to_owned(),
         supervise_reads: runtime.path_rules().deny_reading(),
-        network: settings.network,
+        network: match runtime.shell_host() {
+            Some(host) => effective_network(settings, host.enforced()),
+            None => Network::None,
+        },
         limits: toolcrib_exec::Limits::DEFAULT,
+    }
+}
+
+/// The sentence about `network = "list"` without namespaces.
+pub(crate) const LIST_NEEDS_NAMESPACES: &str =
+    "network = \"list\" needs sandbox level 3: the network is off.";
+
+/// Network access that this system can enforce: without namespaces, listed hosts cannot be told from others.
+pub(crate) fn effective_network(settings: &SandboxSettings, enforced: &SandboxSupport) -> Network {
+    match settings.network {
+        Network::List if !enforced.level.has_namespaces() => Network::None,
+        network => network,
     }
 }
 
@@ -179,6 +206,7 @@ pub(crate) fn insufficient_level_error(enforced: &SandboxSupport) -> Error {
 fn network_name(network: Network) -> &'static str {
     match network {
         Network::None => "none",
+        Network::List => "list",
         Network::All => "all",
     }
 }

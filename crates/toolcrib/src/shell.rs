@@ -15,6 +15,7 @@ use toolcrib_exec::{
     AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OutputLimits, Sandbox,
     SandboxSupport, find_bash, is_secret,
 };
+use toolcrib_net::Resolver;
 use toolcrib_text::Secrets;
 
 pub use self::login::login_files;
@@ -23,6 +24,7 @@ pub(crate) use self::offline::add_offline_variables;
 use self::syntax::{read_syntax_check, syntax_check};
 use crate::command_changes::CommandChanges;
 use crate::helper::SHIM_ARGUMENTS;
+use crate::network::SessionNetwork;
 use crate::sandbox::{SandboxSettings, is_sufficient};
 
 /// Jobs of one session, running and finished.
@@ -56,6 +58,8 @@ pub(crate) struct ShellSettings {
     pub(crate) login_shell: Option<PathBuf>,
     /// `None` runs commands without a sandbox.
     pub(crate) sandbox: Option<SandboxSettings>,
+    /// Finds the addresses of hosts that commands connect to.
+    pub(crate) resolver: Arc<dyn Resolver>,
 }
 
 /// State shared by all commands of a runtime.
@@ -64,6 +68,7 @@ pub(crate) struct ShellHost {
     source: Option<EnvironmentSource>,
     login: Option<Login>,
     sandbox: Option<SandboxSettings>,
+    resolver: Arc<dyn Resolver>,
     tmp: PathBuf,
     environment: OnceLock<Arc<Environment>>,
     /// The environment that the host passed in.
@@ -74,7 +79,8 @@ pub(crate) struct ShellHost {
 impl ShellHost {
     /// `program` is the host's program, which runs the shim.
     pub(crate) fn new(program: &Path, settings: ShellSettings) -> ShellHost {
-        let ShellSettings { directory, workspace, environment, login_shell, sandbox } = settings;
+        let ShellSettings { directory, workspace, environment, login_shell, sandbox, resolver } =
+            settings;
         let tmp = directory.clone().unwrap_or_else(|| PathBuf::from(TMP));
         let state = directory.clone();
         let launcher = Launcher {
@@ -88,6 +94,7 @@ impl ShellHost {
             source: environment,
             login: None,
             sandbox,
+            resolver,
             tmp,
             environment: OnceLock::new(),
             own: OnceLock::new(),
@@ -133,8 +140,13 @@ impl ShellHost {
     }
 
     pub(crate) fn session(&self) -> SessionShell {
+        let listed = self.sandbox.as_ref().filter(|settings| settings.network == Network::List);
+        let (network, gateway) = listed
+            .map(|settings| SessionNetwork::new(self.resolver.clone(), settings.expose.clone()))
+            .unzip();
         SessionShell {
-            jobs: self.shells.session(MAX_JOBS),
+            jobs: self.shells.session_with_gateway(MAX_JOBS, gateway),
+            network,
             carried: Mutex::default(),
             cursors: Mutex::default(),
             changes_by_job: Mutex::default(),
@@ -211,6 +223,8 @@ fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sand
 #[derive(Debug)]
 pub(crate) struct SessionShell {
     jobs: Jobs,
+    /// Hosts by name, if commands reach listed hosts only.
+    network: Option<Arc<SessionNetwork>>,
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
     changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
@@ -249,6 +263,11 @@ impl SessionShell {
     /// Returns `true` once: for the command whose reply explains the sandbox of the session.
     pub(crate) fn claim_sandbox_explanation(&self) -> bool {
         !self.explained_sandbox.swap(true, Ordering::Relaxed)
+    }
+
+    /// Hosts by name, if commands reach listed hosts only.
+    pub(crate) fn network(&self) -> Option<&Arc<SessionNetwork>> {
+        self.network.as_ref()
     }
 
     pub(crate) fn carried(&self) -> Carried {

@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use toolcrib::{Checkup, Runtime, login_files};
+use toolcrib::{Checkup, Network, Runtime, login_files};
 
 use super::{index, install};
 use crate::args::Common;
 use crate::config::{self, Config};
-use crate::{output, rules, wide_roots};
+use crate::{network_presets, output, rules, wide_roots};
 
 type Finding = (&'static str, Result<String, String>);
 type Clients = Result<Vec<String>, String>;
@@ -23,12 +23,13 @@ type Clients = Result<Vec<String>, String>;
 /// or if an escape attempt succeeded at any level.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
-    let findings: [Finding; 9] = [
+    let findings: [Finding; 10] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
         ("outside", outside(common)),
         ("rules", rules(common)),
+        ("network", network(common)),
         (
             "journal",
             runtime.as_ref().map_err(String::clone).and_then(|runtime| journal(common, runtime)),
@@ -178,6 +179,18 @@ fn rules(common: &Common) -> Result<String, String> {
     Ok(match there.as_slice() {
         [] => "none".to_owned(),
         there => format!("{count} in {}", there.join(", ")),
+    })
+}
+
+/// Network access of commands, and the hosts of the presets.
+fn network(common: &Common) -> Result<String, String> {
+    let config = Config::read(common.config.as_deref())?;
+    let hosts = network_presets::hosts(common, &config.network_presets)?;
+    Ok(match config.sandbox()?.network {
+        Network::None => "none: commands reach each other on loopback only".to_owned(),
+        Network::All => "all: commands reach every host that you can reach".to_owned(),
+        Network::List if hosts.is_empty() => "list: the hosts that rules allow".to_owned(),
+        Network::List => format!("list: the hosts that rules allow, and {}", hosts.join(", ")),
     })
 }
 

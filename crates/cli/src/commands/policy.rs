@@ -60,6 +60,15 @@ pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<
     show(common, &runtime.explain_command(&runtime.session(), command))
 }
 
+/// `policy host HOST:PORT`
+pub(crate) fn host(common: &Common, runtime: &Runtime, target: &str) -> Result<ExitCode, String> {
+    let (host, port) = target
+        .rsplit_once(':')
+        .and_then(|(host, port)| Some((host, port.parse().ok()?)))
+        .ok_or_else(|| format!("{target} has no port; write it as in example.com:443"))?;
+    show(common, &runtime.explain_host(&runtime.session(), host, port))
+}
+
 fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {
     let text = if output::for_people(common) {
         for_people(explanation)

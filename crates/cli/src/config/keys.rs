@@ -43,7 +43,8 @@ fn default(key: &str) -> String {
         "absolute_paths" => return "false".to_owned(),
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),
-        "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches" => {
+        "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches"
+        | "network_presets" | "expose" => {
             return "[]".to_owned();
         }
         _ => return String::new(),

@@ -21,9 +21,9 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, open, seek};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::mounts::layout::{LayerKind, MountPlan, Source};
+use super::mounts::layout::{LayerKind, MountPlan, RESOLVER_CONTENT, Source};
 use super::mounts::protect::{InnerMount, check_covered};
-use super::{Network, PinnedPath, Sandbox};
+use super::{PinnedPath, Sandbox};
 use crate::setup_error::{SetupError, context, path_context};
 use crate::wire::{FrameReader, FrameWriter};
 
@@ -94,7 +94,7 @@ impl BwrapCommand {
         let mut wrapped = BwrapCommand { program, args: Vec::new(), inherited: Vec::new(), checks };
         wrapped.add_args(&BASE_ARGS);
         wrapped.add_args(&["/"]);
-        if sandbox.network == Network::None {
+        if sandbox.network.is_private() {
             wrapped.add_args(&["--unshare-net"]);
         }
         wrapped.add_plan(&plan)?;
@@ -136,6 +136,12 @@ impl BwrapCommand {
                     empty_directories.push(path);
                 }
                 LayerKind::UnreadableFile => self.add_unreadable_file(path),
+                LayerKind::ResolverFile => {
+                    let content =
+                        context("hold the DNS configuration", memfd_with(RESOLVER_CONTENT))?;
+                    let number = self.inherit(content)?;
+                    self.add_args_and_path(&["--ro-bind-data", &number], path);
+                }
             }
         }
         for inner_mount in &plan.inner_mounts {

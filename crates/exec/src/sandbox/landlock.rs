@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
+use super::Confinement;
 use super::syscalls::{
     LandlockRulesetAttr, landlock_add_rule, landlock_create_ruleset, landlock_restrict_self,
     landlock_version,
 };
-use super::{Confinement, Network};
 use crate::setup_error::{SetupError, context, path_context};
 
 const EXECUTE: u64 = 1;
@@ -70,7 +70,7 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
     }
     // The commands of a session may talk to each other if they share their network with nothing else.
     let has_private_network =
-        confinement.level.has_namespaces() && confinement.sandbox.network == Network::None;
+        confinement.level.has_namespaces() && confinement.sandbox.network.is_private();
     let scoped = if has_private_network { 0 } else { SCOPED };
     let rules = context("create Landlock rules", LandlockRules::new(version, scoped))?;
     if confinement.level.has_namespaces() {

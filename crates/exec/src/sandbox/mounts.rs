@@ -20,7 +20,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use self::layout::{Layer, LayerKind, MountPlan};
 use self::mount::{DetachedMount, Placeholders, Tmpfs};
-use super::Sandbox;
+use super::{Network, Sandbox};
 use crate::setup_error::{SetupError, context, path_context};
 
 /// Makes the mount namespace of this process.
@@ -34,12 +34,13 @@ pub(super) fn build(sandbox: &Sandbox) -> Result<(), SetupError> {
     context("make all mounts read-only", mount::make_all_read_only())?;
 
     // On a path that is covered again at the end: only a mounted tree can be cloned more than once.
-    let placeholders = Placeholders::make(Path::new("/proc"))?;
+    let placeholders = Placeholders::make(Path::new("/proc"), sandbox.network == Network::List)?;
     for (layer, clones) in plan.layers.iter().zip(clones) {
         let tree = match (clones, &layer.kind) {
             (Some(clones), _) => clones,
             (None, LayerKind::EmptyDirectory) => placeholders.directory()?,
             (None, LayerKind::UnreadableFile) => placeholders.file()?,
+            (None, LayerKind::ResolverFile) => placeholders.resolver()?,
             (None, LayerKind::Symlink(target)) => {
                 path_context("create the symlink", &layer.path, symlink(target, &layer.path))?;
                 continue;

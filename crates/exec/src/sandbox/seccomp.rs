@@ -15,8 +15,8 @@ use seccompiler::{
 };
 
 use self::program::SyscallRules;
+use super::Confinement;
 use super::syscalls::install_filter;
-use super::{Confinement, Network};
 use crate::setup_error::{SetupError, context};
 use crate::supervise::operation::{FILE_CALLS, OPEN_CALLS};
 
@@ -169,7 +169,7 @@ fn supervised_rules(confinement: &Confinement) -> Result<SyscallRules, BackendEr
         return Ok(rules);
     }
     rules.extend(unconditional(&[libc::SYS_connect, libc::SYS_bind]));
-    if confinement.sandbox.network == Network::None {
+    if confinement.sandbox.network.is_private() {
         // With an address, and not to a peer that is already connected.
         let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         rules.push((libc::SYS_sendto, vec![SeccompRule::new(vec![address])?]));
@@ -179,7 +179,7 @@ fn supervised_rules(confinement: &Confinement) -> Result<SyscallRules, BackendEr
 
 /// Whether the supervisor denies all sockets. A denial by the filter would not be reported.
 fn supervises_all_sockets(confinement: &Confinement) -> bool {
-    confinement.sandbox.network == Network::None && !confinement.level.has_namespaces()
+    confinement.sandbox.network.is_private() && !confinement.level.has_namespaces()
 }
 
 /// Rules for opening a file with flags that may change or create it.
@@ -268,8 +268,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::sandbox::Sandbox;
     use crate::sandbox::level::Level;
+    use crate::sandbox::{Network, Sandbox};
 
     /// With one action per call, the order of the lists does not matter.
     #[test]

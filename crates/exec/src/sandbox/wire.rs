@@ -17,6 +17,7 @@ impl Confinement {
         frame.number(match sandbox.network {
             Network::None => 0,
             Network::All => 1,
+            Network::List => 2,
         });
         frame.number(u64::from(sandbox.limits.processes));
         PinnedPath::encode_all(&sandbox.writable, frame);
@@ -32,6 +33,7 @@ impl Confinement {
         let network = match rest.number()? {
             0 => Network::None,
             1 => Network::All,
+            2 => Network::List,
             _ => return None,
         };
         let limits = Limits { processes: u32::try_from(rest.number()?).ok()? };

@@ -94,10 +94,15 @@ fn run_first_process(
         // The shim has a single thread, which lives as long as the shim.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
         context("set the parent death signal", dies)?;
-        let Confined { listener, sockets } = enter()?;
+        let Confined { listener, sockets, network } = enter()?;
         // From here on the supervisor must respond before this process can open anything.
-        let descriptors: Vec<BorrowedFd<'_>> =
-            [Some(&listener), sockets.as_ref()].into_iter().flatten().map(OwnedFd::as_fd).collect();
+        if !network.is_empty() {
+            // The sockets for a gateway are recognized by their position.
+            let missing = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+            context("list sockets", sockets.as_ref().ok_or(missing))?;
+        }
+        let all = [Some(&listener), sockets.as_ref()].into_iter().flatten().chain(&network);
+        let descriptors: Vec<BorrowedFd<'_>> = all.map(OwnedFd::as_fd).collect();
         let message = wire::encode_message(&ShimMessage::SupervisionReady);
         context(
             "send the descriptors to the supervisor",

@@ -54,6 +54,28 @@ pub(super) fn unix_address(path: &Path) -> Vec<u8> {
     address
 }
 
+/// The raw form of an internet address.
+pub(super) fn network_address(address: SocketAddr) -> Vec<u8> {
+    let (family, port) = match address {
+        SocketAddr::V4(_) => (libc::AF_INET, address.port()),
+        SocketAddr::V6(_) => (libc::AF_INET6, address.port()),
+    };
+    let mut raw = (family as u16).to_ne_bytes().to_vec();
+    raw.extend(port.to_be_bytes());
+    match address {
+        SocketAddr::V4(address) => {
+            raw.extend(address.ip().octets());
+            raw.extend([0; 8]);
+        }
+        SocketAddr::V6(address) => {
+            raw.extend(address.flowinfo().to_be_bytes());
+            raw.extend(address.ip().octets());
+            raw.extend(address.scope_id().to_ne_bytes());
+        }
+    }
+    raw
+}
+
 /// Parses a raw address. `None` if it has another family.
 pub(super) fn parse(address: &[u8]) -> Option<Peer> {
     let family = u16::from_ne_bytes(address.get(..2)?.try_into().ok()?);
@@ -124,6 +146,10 @@ mod tests {
         assert_eq!(socket(b""), None);
         assert_eq!(parse(&unix_address(Path::new("/x"))), path("/x"));
         assert!(is_optional_service(Path::new("/run/nscd/socket")));
+        for text in ["198.18.0.1:443", "[::ffff:198.18.0.1]:443"] {
+            let address = text.parse().unwrap();
+            assert_eq!(parse(&network_address(address)), Some(Peer::Network(address)));
+        }
         assert!(parse(&four[..3]).is_none() && parse(&[]).is_none());
     }
 }

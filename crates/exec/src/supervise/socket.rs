@@ -1,13 +1,15 @@
 //! Connects sockets for a command. A Unix socket is connected only if a command of the session listens on it:
 //! a program outside may do anything for its clients.
 
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, openat2};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
+use rustix::net::SocketType;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout, socket_type};
 use rustix::process::{chdir, fchdir};
 
 use super::address::{self, Peer};
@@ -16,8 +18,10 @@ use super::perform::access;
 use super::resolve::{FinalSymlink, GivenPath};
 use super::sock_diag::SocketName;
 use super::{Call, Response};
+use crate::gateway::NoRoute;
 use crate::guard::{FileAction, NodeKind};
 use crate::refusal::Refusal;
+use crate::sandbox::network_namespace::is_stand_in;
 use crate::sandbox::{bind, connect};
 
 /// Whether the parent of a path is the same directory for this process.
@@ -69,10 +73,7 @@ impl Call<'_> {
                 self.check_session_socket(&SocketName::Abstract(name))?;
                 (address, None)
             }
-            Some(Peer::Network(peer)) => {
-                self.report_unreachable(peer);
-                (address, None)
-            }
+            Some(Peer::Network(peer)) => (self.route(&socket, peer)?.unwrap_or(address), None),
             None => (address, None),
         };
         // The status flags are shared with the caller's descriptor.
@@ -117,8 +118,13 @@ impl Call<'_> {
     /// Binds a Unix socket. In directories of the session, which no other program uses, the kernel continues
     /// the call. In the workspace, where Landlock denies that, the guard decides about the path.
     pub(super) fn bind(&self, descriptor: i32, address: &[u8]) -> rustix::io::Result<Response> {
-        let Some(Peer::Path(path)) = address::parse(address) else {
-            return Ok(Response::Continue);
+        let path = match (address::parse(address), &self.supervised.exit) {
+            (Some(Peer::Path(path)), _) => path,
+            (Some(Peer::Network(own)), Some(exit)) => {
+                exit.before_bind(own);
+                return Ok(Response::Continue);
+            }
+            _ => return Ok(Response::Continue),
         };
         let given = GivenPath { base: Base::WorkingDirectory, path };
         let found = self.resolver.resolve(&given, FinalSymlink::Name)?;
@@ -168,11 +174,36 @@ impl Call<'_> {
         Response::Continue
     }
 
-    fn report_unreachable(&self, peer: std::net::SocketAddr) {
-        if self.supervised.has_no_network()
+    fn report_unreachable(&self, peer: SocketAddr) {
+        let is_local = peer.ip().to_canonical().is_loopback() || is_stand_in(peer.ip());
+        let is_answered = self.supervised.exit.is_some() && is_local;
+        if self.supervised.has_private_network()
+            && !is_answered
             && let Some(refusal) = address::refusal(peer)
         {
-            self.supervised.report(refusal);
+            let is_listed = self.supervised.exit.is_some();
+            self.supervised.report(if is_listed { Refusal::Unlisted(peer) } else { refusal });
+        }
+    }
+
+    /// The raw address to connect to in place of `peer`, if it is another one. Fails if there is no way to it.
+    fn route(&self, socket: &OwnedFd, peer: SocketAddr) -> rustix::io::Result<Option<Vec<u8>>> {
+        let is_stream = || socket_type(socket).is_ok_and(|kind| kind == SocketType::STREAM);
+        let Some(exit) = self.supervised.exit.as_ref().filter(|_| is_stream()) else {
+            self.report_unreachable(peer);
+            return Ok(None);
+        };
+        if address::refusal(peer).is_none() {
+            return Ok(None);
+        }
+        match exit.before_connect(self.supervised.job.id(), peer) {
+            Ok(same) if same == peer => Ok(None),
+            Ok(other) => Ok(Some(address::network_address(other))),
+            Err(NoRoute::Refused) => {
+                self.supervised.report(Refusal::Unlisted(peer));
+                Err(Errno::NETUNREACH)
+            }
+            Err(NoRoute::NoSocket) => Err(Errno::CONNREFUSED),
         }
     }
 

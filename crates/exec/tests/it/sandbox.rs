@@ -9,6 +9,7 @@ mod bubblewrap;
 mod files;
 mod levels;
 mod network;
+mod network_by_name;
 mod processes;
 mod projects;
 mod refusals;

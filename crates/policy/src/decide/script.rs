@@ -9,12 +9,13 @@ use crate::command::{
     Assignment, Command, PIPE_PREFIX, RedirectedFile, Role, ShellContext, Unparsed, UnparsedKind,
     Word, analyze_command, normalize_lexically,
 };
+use crate::contacted_hosts::{NamedHost, contacted_hosts, hosts_in};
 use crate::destructive_commands::find_danger;
 use crate::profile::Profile;
 use crate::read_only_commands::{
     files_if_read_only, is_neutral_in_environment, is_neutral_in_shell,
 };
-use crate::rule::{Kind, hosts_in};
+use crate::rule::Kind;
 
 /// The subject of a decision on the whole script.
 const WHOLE_COMMAND: &str = "the command as a whole";
@@ -147,15 +148,23 @@ impl Script<'_> {
         parts
     }
 
-    /// Hosts that rules deny or ask about.
+    /// Hosts that rules deny or ask about, and hosts that no rule allows if only such hosts are reached.
     fn restricted_host_parts(&self, command: &Command) -> Vec<Part> {
         let found = hosts_in(command.words.iter().map(Word::shown));
-        let rule = |host: String| {
-            let rule = self.policy.rules.for_host(&host)?;
+        let rule = |host: NamedHost| {
+            let rule = self.policy.rules.for_host(&host.name, host.port)?;
             (rule.decision != Decision::Allow)
-                .then(|| Part::from_rule(rule, ApprovalScope::Host(host)))
+                .then(|| Part::from_rule(rule, ApprovalScope::Host(host.shown())))
         };
-        found.into_iter().filter_map(rule).collect()
+        let mut parts: Vec<Part> = found.into_iter().filter_map(rule).collect();
+        if self.policy.network_by_name {
+            let is_unlisted = |host: &NamedHost| {
+                host.port.is_some() && self.policy.rules.for_host(&host.name, host.port).is_none()
+            };
+            let unlisted = contacted_hosts(command).into_iter().filter(is_unlisted);
+            parts.extend(unlisted.map(|host| self.policy.host_part(&host.name, host.port)));
+        }
+        parts
     }
 
     /// A variable that can change the behaviour of programs.

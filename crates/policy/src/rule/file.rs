@@ -8,10 +8,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::argv::ArgvPattern;
-use super::host::{HostPattern, hosts_in};
+use super::host::HostPattern;
 use super::path::PathPattern;
 use super::{Kind, Rule, Rules};
 use crate::command::{ShellContext, analyze_command, normalize_lexically};
+use crate::contacted_hosts::hosts_in;
 use crate::decide::Decision;
 
 /// More rules than a person can oversee. Each is compared with every command.
@@ -195,12 +196,10 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
             .iter()
             .any(|command| rule.matches_command(command)),
         Kind::Network => {
-            let hosts = if example.contains("://") {
-                hosts_in([example].into_iter())
-            } else {
-                vec![example.to_ascii_lowercase()]
-            };
-            hosts.iter().any(|host| rule.hosts.iter().any(|pattern| pattern.matches(host)))
+            // Without a scheme, the example is the host and the port of a URL.
+            let url = if example.contains("://") { "" } else { "host://" };
+            let hosts = hosts_in([format!("{url}{example}").as_str()].into_iter());
+            hosts.iter().any(|host| rule.matches_host(&host.name, host.port))
         }
         Kind::Read | Kind::Edit | Kind::External => {
             let path = match example.strip_prefix("~/") {

@@ -353,3 +353,106 @@ fn proposes_a_rule_only_if_it_would_decide() {
         }
     }
 }
+
+#[test]
+fn hosts_are_decided_on_by_name_and_port() {
+    use Decision::{Allow, Ask, Deny};
+    let rules = r#"
+        [[rule]]
+        decision = "allow"
+        kind = "network"
+        hosts = ["*.example.com:443", "example.com", "10.0.0.5:5432", "10.1.0.0/16"]
+
+        [[rule]]
+        name = "no-uploads"
+        decision = "deny"
+        kind = "network"
+        hosts = ["upload.example.com", "10.1.2.3"]
+
+        [[rule]]
+        decision = "ask"
+        kind = "network"
+        hosts = ["asked.test"]
+    "#;
+    let policy = policy(Profile::Workspace, rules).network_by_name(true).confined(true);
+    let decide = |access: &Access, remembered: &SessionApprovals| {
+        policy.decide(std::slice::from_ref(access), remembered)
+    };
+    for (host, port, expected) in [
+        ("a.example.com", 443, Allow),
+        ("a.example.com", 80, Ask),
+        ("example.com", 80, Allow),
+        ("upload.example.com", 443, Deny),
+        ("evilexample.com", 443, Ask),
+        ("10.0.0.5", 5432, Allow),
+        ("asked.test", 443, Ask),
+    ] {
+        let access = Access::Connect(host.to_owned(), port);
+        let verdict = decide(&access, &SessionApprovals::new());
+        assert_eq!(verdict.decision, expected, "{access} {verdict:?}");
+    }
+    let access = Access::Connect("new.test".to_owned(), 443);
+    let verdict = decide(&access, &SessionApprovals::new());
+    assert_eq!(verdict.rule, "network:list");
+    assert!(verdict.remedy.contains(r#"hosts = ["new.test:443"]"#), "{}", verdict.remedy);
+    assert_eq!(decide(&access, &verdict.asks).decision, Allow);
+    let other_port = Access::Connect("new.test".to_owned(), 80);
+    assert_eq!(decide(&other_port, &verdict.asks).decision, Ask);
+    let all = std::slice::from_ref(&access);
+    let always = policy.proposal(Path::new("/w/ws"), all, &verdict, Allow).unwrap();
+    assert_eq!(always.line(), r#"decision = "allow", kind = "network", hosts = ["new.test:443"]"#);
+    let asked = Access::Connect("asked.test".to_owned(), 443);
+    let verdict = decide(&asked, &SessionApprovals::new());
+    let all = std::slice::from_ref(&asked);
+    assert!(policy.proposal(Path::new("/w/ws"), all, &verdict, Allow).is_none(), "a rule asks");
+
+    for (address, port, expected) in [
+        ("10.0.0.5", 5432, Some(Allow)),
+        ("10.0.0.5", 22, None),
+        ("10.1.9.9", 22, Some(Allow)),
+        ("10.1.2.3", 22, Some(Deny)),
+        ("::ffff:10.1.2.3", 22, Some(Deny)),
+        ("169.254.169.254", 80, None),
+    ] {
+        assert_eq!(policy.decide_address(address.parse().unwrap(), port), expected, "{address}");
+    }
+    let any = self::policy(
+        Profile::Workspace,
+        "[[rule]]\ndecision = \"allow\"\nkind = \"network\"\nhosts = [\"*\", \"10.0.0.5\"]",
+    );
+    assert_eq!(any.decide_address("169.254.169.254".parse().unwrap(), 80), None);
+}
+
+/// Hosts in the words of a client are decided on before the command starts; other programs only mention them.
+#[test]
+fn hosts_in_the_words_of_clients_are_asked_about_before() {
+    use Decision::{Allow, Ask, Deny};
+    let rules = r#"
+        [[rule]]
+        decision = "allow"
+        kind = "network"
+        hosts = ["listed.test:443"]
+
+        [[rule]]
+        decision = "deny"
+        kind = "network"
+        hosts = ["denied.test"]
+    "#;
+    let listed = policy(Profile::Workspace, rules).network_by_name(true).confined(true);
+    for (script, expected) in [
+        ("curl https://listed.test/x", Allow),
+        ("curl http://listed.test/x", Ask),
+        ("curl https://other.test/x | head", Ask),
+        ("git clone git@other.test:a/b", Ask),
+        ("echo https://other.test/x", Allow),
+        ("curl https://denied.test/x", Deny),
+        ("npm install", Allow),
+    ] {
+        let access = [Access::Command(script.to_owned())];
+        let verdict = listed.decide(&access, &SessionApprovals::new());
+        assert_eq!(verdict.decision, expected, "{script} {verdict:?}");
+    }
+    let off = policy(Profile::Workspace, rules).confined(true);
+    let access = [Access::Command("curl https://other.test/x".to_owned())];
+    assert_eq!(off.decide(&access, &SessionApprovals::new()).decision, Allow);
+}

@@ -12,10 +12,12 @@ use super::Cx;
 use crate::command_changes::CommandChanges;
 use crate::error::{Error, ErrorKind};
 use crate::names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
+use crate::network::asking::HostAsker;
+use crate::network::notes::HostNote;
 use crate::phrases::one_line;
 use crate::sandbox::{
-    CommandGuard, Confined, SandboxSettings, insufficient_level_error, is_sufficient, sandbox,
-    visible_tmp,
+    CommandGuard, Confined, SandboxSettings, effective_network, insufficient_level_error,
+    is_sufficient, sandbox, visible_tmp,
 };
 use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
 
@@ -138,7 +140,7 @@ impl<'a> Cx<'a> {
             Some(_) if !is_sufficient(host.enforced()) => {
                 return Err(insufficient_level_error(host.enforced()));
             }
-            Some(settings) => Confined::within(host.enforced(), settings.network),
+            Some(settings) => Confined::within(host.enforced(), settings),
         };
         let moved = self.runtime.workspace().roots().find(|root| !root.is_in_place());
         match moved.filter(|_| matches!(confined, Confined::Within { .. })) {
@@ -205,8 +207,12 @@ impl<'a> Cx<'a> {
         let tmp = jobs.tmp(host.tmp()).map_err(|error| job_error(&error))?;
         let seen = visible_tmp(host.enforced().level, &tmp);
         command.environment.push(("TMPDIR".into(), seen.into()));
-        if settings.network == Network::None {
+        if effective_network(settings, host.enforced()) == Network::None {
             add_offline_variables(&mut command.environment);
+        }
+        if let Some(network) = shell.network() {
+            network.update(self.runtime, self.session);
+            network.allow_next(self.session.take_hosts_once());
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
@@ -215,6 +221,9 @@ impl<'a> Cx<'a> {
         let guard = Arc::new(CommandGuard::new(rules, changes.clone(), &tmp, &command.directory));
         let job = jobs.start_sandboxed(&sandbox, command, guard.clone());
         let job = job.map_err(|error| job_error(&error))?;
+        if let Some(network) = shell.network() {
+            network.bind_next(job.id());
+        }
         changes.set_job_id(job.id());
         shell.add_changes(job.id(), changes.clone());
         Ok((job, (guard, changes)))
@@ -244,6 +253,23 @@ impl<'a> Cx<'a> {
     /// The commands of this session.
     pub(crate) fn shell(&self) -> Result<&'a SessionShell, Error> {
         self.session.shell().ok_or_else(no_helper)
+    }
+
+    /// Lets this call ask about hosts until the result is dropped. `None` if commands do not reach listed hosts only.
+    pub(crate) fn host_asker(&self) -> Option<HostAsker<'a>> {
+        let network = self.session.shell()?.network()?.clone();
+        Some(HostAsker::new(network, self.runtime, self.session, self.options))
+    }
+
+    /// The hosts that a job tried to reach, since the last reply about it.
+    pub(crate) fn take_host_notes(&self, job: &Job) -> Vec<HostNote> {
+        let network = self.session.shell().and_then(SessionShell::network);
+        network.map(|network| network.take_notes(job.id())).unwrap_or_default()
+    }
+
+    /// Whether a port of a command is reachable on this machine. `None` if that was not wanted.
+    pub(crate) fn exposed(&self, port: u16) -> Option<Result<(), String>> {
+        self.session.shell()?.network()?.exposed(port)
     }
 
     /// The network setting of the sandbox. `None` without a sandbox.

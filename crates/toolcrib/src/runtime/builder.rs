@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use toolcrib_exec::PinnedPath;
+use toolcrib_exec::{Network, PinnedPath};
 use toolcrib_fs::{Caps, HardLinks, Journal, Registry, Root, RootMode, Workspace, real_path};
+use toolcrib_net::{Resolver, SystemResolver};
 use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
@@ -68,6 +69,7 @@ pub struct RuntimeBuilder {
     outside: Option<Outside>,
     notice: Option<NoticeSink>,
     tools: ToolSelection,
+    resolver: Option<Arc<dyn Resolver>>,
 }
 
 impl RuntimeBuilder {
@@ -201,6 +203,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how the names of hosts are resolved that commands connect to with [`Network::List`]. Defaults to the
+    /// resolver of the system.
+    pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
+        self.resolver = Some(Arc::new(resolver));
+        self
+    }
+
     /// Sets which trees get a search index, and its maximum size.
     pub fn index(mut self, settings: IndexSettings) -> Self {
         self.index = settings;
@@ -256,12 +265,14 @@ impl RuntimeBuilder {
         let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
         let registry = self.registry.map(Registry::new);
         let hidden = Arc::new(Hidden::new(own, &self.sandbox.hidden, registry, &workspace));
+        let is_listed = self.sandbox.network == Network::List;
         let settings = ShellSettings {
             directory: journal.as_ref().map(|journal| journal.directory().to_owned()),
             workspace: workspace.roots().next().map(|root| root.path().to_owned()),
             environment: self.environment,
             login_shell: self.login_shell,
             sandbox: (self.profile != Profile::Open).then_some(self.sandbox),
+            resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
         };
         let shell_host = self.helper.as_ref().map(|program| ShellHost::new(program, settings));
         let indexes = journal.as_ref().map(|journal| journal.directory().join("index"));
@@ -274,6 +285,7 @@ impl RuntimeBuilder {
             .rules(rules)
             .locations(roots, self.home.clone())
             .inside(workspace.roots().flat_map(Root::spellings))
+            .network_by_name(is_listed && self.profile != Profile::Open)
             .protection(self.protection.clone());
         if let Some(outside) = self.outside {
             policy = policy.outside(outside);

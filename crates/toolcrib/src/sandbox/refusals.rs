@@ -39,7 +39,7 @@ pub(crate) fn notes(
             None => kinds.push((kind, vec![refusal])),
         }
     }
-    kinds.sort_by_key(|(kind, _)| *kind != NO_NETWORK);
+    kinds.sort_by_key(|(kind, _)| *kind != NO_NETWORK && *kind != UNLISTED);
     let is_shown =
         |refusal: &&Refusal| path(refusal).is_some_and(|path| shows(output, path, directory));
     let line = |(kind, refused): &(Kind, Vec<&Refusal>)| {
@@ -122,8 +122,15 @@ struct Kind {
 }
 
 const BY_SANDBOX: &str = "refused by the sandbox";
-const NO_NETWORK: Kind =
-    Kind { refused: "network is off", remedy: "network = \"all\" in config.toml allows it" };
+const NO_NETWORK: Kind = Kind {
+    refused: "network is off",
+    remedy: "network = \"list\" with rules for hosts, or \"all\", in config.toml allows it",
+};
+
+const UNLISTED: Kind = Kind {
+    refused: "network: not reached",
+    remedy: "commands reach hosts by name, with TCP; hosts = [\"ADDRESS:PORT\"] in a rule of kind network in rules.toml allows an address",
+};
 
 fn kind(refusal: &Refusal) -> Kind {
     match refusal {
@@ -131,6 +138,7 @@ fn kind(refusal: &Refusal) -> Kind {
             Kind { refused: BY_SANDBOX, remedy: remedy(*why) }
         }
         Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => NO_NETWORK,
+        Refusal::Unlisted(_) => UNLISTED,
         Refusal::Socket(_) => {
             let remedy = "sockets of other programs are hidden from commands";
             Kind { refused: BY_SANDBOX, remedy }
@@ -143,7 +151,7 @@ fn description(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Write(path, _) => format!("write {}", shown(path)),
         Refusal::Change(deed, path, _) => format!("{} {}", verb(*deed), shown(path)),
-        Refusal::Connect(address) => format!("connect {address}"),
+        Refusal::Connect(address) | Refusal::Unlisted(address) => format!("connect {address}"),
         Refusal::LookUp(server) => format!("look up a name at {server}"),
         Refusal::AnySocket => "create a socket".to_owned(),
         Refusal::Socket(path) => format!("connect {}", shown(path)),
@@ -153,7 +161,9 @@ fn description(refusal: &Refusal) -> String {
 fn path(refusal: &Refusal) -> Option<&Path> {
     match refusal {
         Refusal::Write(path, _) | Refusal::Change(_, path, _) | Refusal::Socket(path) => Some(path),
-        Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => None,
+        Refusal::Connect(_) | Refusal::Unlisted(_) | Refusal::LookUp(_) | Refusal::AnySocket => {
+            None
+        }
     }
 }
 
@@ -195,7 +205,9 @@ fn fact(refusal: &Refusal) -> Value {
         Refusal::Change(deed, path, why) => {
             json!({"what": verb(*deed), "path": shown(path), "why": reason(*why)})
         }
-        Refusal::Connect(address) => json!({"what": "connect", "address": address.to_string()}),
+        Refusal::Connect(address) | Refusal::Unlisted(address) => {
+            json!({"what": "connect", "address": address.to_string()})
+        }
         Refusal::LookUp(server) => json!({"what": "look_up", "address": server.to_string()}),
         Refusal::AnySocket => json!({"what": "socket"}),
         Refusal::Socket(path) => json!({"what": "connect", "path": shown(path)}),
@@ -233,7 +245,7 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off: look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
+                "network is off: look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml adds build caches)",
             ]
         );

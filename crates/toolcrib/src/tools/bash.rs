@@ -24,6 +24,7 @@ use crate::cx::{Cx, StartedCommand, ToStart, job_error};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_field::MetadataField;
 use crate::names::{EDIT, Name, RUN_IN_BACKGROUND, WRITE};
+use crate::network::notes::HOSTS;
 use crate::reply::Reply;
 use crate::sandbox::SANDBOX;
 use crate::sandbox::refusals::REFUSED;
@@ -186,7 +187,7 @@ impl Tool for Bash {
         ("background", "run_in_background"),
     ];
     const METADATA: &'static [&'static [MetadataField]] =
-        &[METADATA, SANDBOX, REFUSED, CHANGED_FILES];
+        &[METADATA, SANDBOX, REFUSED, HOSTS, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         let directory = self.cwd.iter().map(|cwd| Access::Read(cwd.into()));
@@ -228,6 +229,7 @@ impl Tool for Bash {
             let facts = confined.facts().into_iter();
             return Ok(facts.fold(Reply::new(text), |reply, (key, value)| reply.with(key, value)));
         }
+        let asker = if in_background { None } else { cx.host_asker() };
         let mut started = cx.start(&ToStart {
             script: &self.script(),
             directory: self.cwd.as_deref(),
@@ -239,7 +241,11 @@ impl Tool for Bash {
         if in_background {
             return Ok(report::background(started));
         }
-        let (waited, killed_program_note) = wait(cx, &started.job, timeout)?;
+        let (waited, killed_program_note) = std::thread::scope(|scope| {
+            wait(cx, &started.job, timeout, &|| {
+                asker.iter().for_each(|asker| asker.ask_waiting(scope));
+            })
+        })?;
         started.notes.extend(killed_program_note);
         match waited {
             WaitResult::Ended => self.ended(cx, started),
@@ -271,6 +277,7 @@ impl Bash {
         }
         report.note_reviews(cx);
         report.note_sandbox_hints(cx);
+        report.note_hosts(cx);
         report.note_changes(cx);
         report.keep_or_forget(cx)?;
         report.finish()
@@ -299,10 +306,12 @@ impl Bash {
                 report.end_with_session();
                 report.note(format!("it cannot continue after this call. {KEEP_RUNNING_HINT}"));
             }
+            report.note_hosts(cx);
             report.note_changes(cx);
             return Err(report.error(ErrorKind::Timeout, message));
         }
-        let report = Report::new(started, job.snapshot(), self.excerpt(cx));
+        let mut report = Report::new(started, job.snapshot(), self.excerpt(cx));
+        report.note_hosts(cx);
         report.moved_to_background(cx, seconds)
     }
 
@@ -328,8 +337,13 @@ enum WaitResult {
 }
 
 /// Waits until the shell has ended or the timeout is over. Cancellation ends the command. A program that waits for
-/// the keyboard is killed, and a note says so.
-fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(WaitResult, Option<String>), Error> {
+/// the keyboard is killed, and a note says so. `ask_waiting` asks about the hosts that the command waits for.
+fn wait(
+    cx: &Cx<'_>,
+    job: &Job,
+    timeout: Duration,
+    ask_waiting: &dyn Fn(),
+) -> Result<(WaitResult, Option<String>), Error> {
     let began = Instant::now();
     let mut last_progress = began;
     let (mut suspects, mut killed_program_note) = (Vec::new(), None);
@@ -339,6 +353,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(WaitResult, Option
         if !now.status.is_running() {
             return Ok((WaitResult::Ended, killed_program_note));
         }
+        ask_waiting();
         if let Err(cancelled) = cx.check_cancelled() {
             job.end(Ending::Prompt, Status::Killed);
             job.wait(KILL_TIMEOUT, |now| now.all_exited);

@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::helper::MatchingProcesses;
 use crate::metadata_field::MetadataField;
 use crate::names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
+use crate::network::notes::{self, HOSTS};
 use crate::output_notes::{bracketed, escape_note};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
@@ -138,7 +139,8 @@ impl Tool for BashOutput {
     const HINTS: Hints = Hints::READS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("shell_id", "bash_id"), ("id", "bash_id"), ("wait", "wait_for")];
-    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, REFUSED, CHANGED_FILES];
+    const METADATA: &'static [&'static [MetadataField]] =
+        &[METADATA, REFUSED, HOSTS, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         Vec::new()
@@ -192,9 +194,16 @@ impl Tool for BashOutput {
         }
         let changes = changes(cx, &job, &now)?;
         let (network, changes_text) = (cx.network(), changes.text());
-        let ending = Ending { waited, wait_for, port, network, changes: changes_text };
+        let hosts = if cx.dry_run() { Vec::new() } else { cx.take_host_notes(&job) };
+        output.notes.extend(notes::lines(&hosts));
+        let exposed = match &waited {
+            WaitResult::Ports(ports) => ports.first().and_then(|port| cx.exposed(*port)),
+            _ => None,
+        };
+        let ending = Ending { waited, wait_for, port, network, exposed, changes: changes_text };
         let reply = build_reply(&job, &now, output, end, ending);
-        Ok(reply.with_all(changes.facts()))
+        let hosts = notes::facts(&hosts).map(|hosts| ("hosts", hosts)).into_iter().collect();
+        Ok(reply.with_all(changes.facts()).with_all(hosts))
     }
 }
 
@@ -391,6 +400,8 @@ struct Ending {
     port: Option<u16>,
     /// Network of the sandbox, if there is one.
     network: Option<Network>,
+    /// The outcome of making the first port reachable from outside.
+    exposed: Option<Result<(), String>>,
     changes: String,
 }
 
@@ -399,7 +410,7 @@ fn build_reply(
     now: &Snapshot,
     Output { shown, notes, undecided }: Output,
     cursor: u64,
-    Ending { waited, wait_for, port, network, changes }: Ending,
+    Ending { waited, wait_for, port, network, exposed, changes }: Ending,
 ) -> Reply {
     let mut text = shown.text;
     if text.is_empty() && notes.is_empty() {
@@ -426,7 +437,7 @@ fn build_reply(
     match &waited {
         WaitResult::Done => {}
         WaitResult::Ports(ports) => {
-            text.push_str(&bracketed(ports_note(ports, network)));
+            text.push_str(&bracketed(ports_note(ports, network, exposed)));
         }
         WaitResult::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
         WaitResult::TimedOut => text.push_str(&bracketed(format!("timed out: {what}"))),

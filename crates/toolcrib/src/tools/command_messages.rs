@@ -56,16 +56,36 @@ pub(super) fn exit_code_text(code: i32) -> String {
 }
 
 /// The ports that a job listens on, and which programs can reach them. `network` is that of its sandbox, if it has
-/// one.
-pub(super) fn ports_note(ports: &[u16], network: Option<Network>) -> String {
+/// one. `exposed` is the outcome of making the first port reachable, if that was requested.
+pub(super) fn ports_note(
+    ports: &[u16],
+    network: Option<Network>,
+    exposed: Option<Result<(), String>>,
+) -> String {
+    let first = ports.first().copied().unwrap_or_default();
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let ports = ports.join(", ");
+    match exposed {
+        Some(Ok(())) => {
+            return format!(
+                "listens on port {ports}: http://127.0.0.1:{first} on this machine leads to it"
+            );
+        }
+        Some(Err(why)) => {
+            return format!("listens on port {ports}: not reachable from this machine: {why}");
+        }
+        None => {}
+    }
     let reach = match network {
+        Some(Network::List) => {
+            "only commands of this session reach it; expose in config.toml opens a port to this machine"
+        }
         Some(Network::None) => {
             "only commands of this session can reach it; network = \"all\" in config.toml opens it to this machine"
         }
         Some(Network::All) | None => "programs on this machine can reach it",
     };
-    format!("listens on port {}: {reach}", ports.join(", "))
+    format!("listens on port {ports}: {reach}")
 }
 
 /// A time in seconds since 1970.
@@ -137,11 +157,11 @@ mod tests {
 
     #[test]
     fn ports_are_reported_with_their_reach() {
-        let closed = ports_note(&[8125], Some(Network::None));
+        let closed = ports_note(&[8125], Some(Network::None), None);
         assert!(closed.starts_with("listens on port 8125: only commands of this session"));
         assert!(closed.contains("network = \"all\""));
         assert_eq!(
-            ports_note(&[1, 2], None),
+            ports_note(&[1, 2], None, None),
             "listens on port 1, 2: programs on this machine can reach it"
         );
     }

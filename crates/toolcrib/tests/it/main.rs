@@ -21,6 +21,7 @@ mod large_files;
 mod large_patches;
 mod long_commands;
 mod machine_scripts;
+mod network;
 mod one_tmp;
 mod outside;
 mod own_tools;
@@ -54,6 +55,15 @@ fn workspace_runtime(top: &Path) -> toolcrib::Runtime {
         .helper(helper())
         .build()
         .unwrap()
+}
+
+/// Waits until a condition holds.
+fn eventually(holds: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !holds() {
+        assert!(std::time::Instant::now() < until, "it did not happen in time");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 /// Path of a helper program.

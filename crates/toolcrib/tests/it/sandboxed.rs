@@ -238,8 +238,7 @@ fn denied_accesses_are_reported_with_the_remedy() {
     let note = "[refused by the sandbox: the path shown above (outside the roots; --root";
     assert!(text.contains(note), "{text}");
     let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
-    let expected =
-        "network is off: connect 192.0.2.1:443 (network = \"all\" in config.toml allows it)";
+    let expected = "network is off: connect 192.0.2.1:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)";
     assert!(error.text().contains(expected), "{error}");
     let reply = here.bash("echo x > T/out/new; true").unwrap();
     assert_eq!(reply.metadata()["refused"][0]["why"], "outside", "{}", reply.output());

@@ -141,8 +141,8 @@ impl Approvals {
     }
 
     /// Waits for the answer to a question.
-    fn wait(&self, id: &str, cancel: &Cancel) -> Answer {
-        let end = Instant::now().checked_add(self.deadline);
+    fn wait(&self, id: &str, cancel: &Cancel, limit: Duration) -> Answer {
+        let end = Instant::now().checked_add(limit);
         let mut open = self.lock();
         loop {
             let answer = open.questions.get_mut(id).and_then(|question| question.answer.take());
@@ -154,7 +154,7 @@ impl Approvals {
                     Answer::Unanswered("the call was cancelled".to_owned())
                 }
                 None if left.is_some_and(|left| left.is_zero()) => {
-                    let seconds = self.deadline.as_secs();
+                    let seconds = limit.as_secs();
                     Answer::Unanswered(format!("timeout after {seconds} s"))
                 }
                 None => {
@@ -192,6 +192,10 @@ pub(super) struct LineApprover<'a> {
 
 impl Approver for LineApprover<'_> {
     fn ask(&self, question: &Question<'_>) -> Answer {
+        self.ask_within(question, self.approvals.deadline)
+    }
+
+    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
         let (id, answers) = self.approvals.open(question);
         let mut fields = Map::new();
         fields.insert("id".to_owned(), id.clone().into());
@@ -202,7 +206,7 @@ impl Approver for LineApprover<'_> {
             self.approvals.lock().questions.remove(&id);
             return Answer::NoApprover;
         }
-        self.approvals.wait(&id, self.cancel)
+        self.approvals.wait(&id, self.cancel, limit.min(self.approvals.deadline))
     }
 
     fn name(&self) -> &'static str {
@@ -236,6 +240,9 @@ fn facts(question: &Question<'_>) -> Map<String, Value> {
                 paths.push(json!({"access": kind, "path": path}));
             }
             Access::WriteAny => paths.push(json!({"access": kind, "path": null})),
+            Access::Connect(..) => {
+                reaches.push(text("reaches", &access.to_string(), MAX_SENTENCE_CHARS));
+            }
             Access::Reach(what) => reaches.push(text("reaches", what, MAX_SENTENCE_CHARS)),
             Access::Command(script) => {
                 put("command", text("command", script, MAX_TEXT_CHARS));

@@ -53,7 +53,12 @@ pub(crate) enum LayerKind {
     EmptyDirectory,
     /// An unreadable file in place of a hidden one.
     UnreadableFile,
+    /// The DNS configuration of commands that connect to hosts by name.
+    ResolverFile,
 }
+
+/// The DNS configuration of commands that connect to hosts by name. The [gateway](crate::Gateway) answers.
+pub(crate) const RESOLVER_CONTENT: &[u8] = b"nameserver 127.0.0.1\n";
 
 /// The source of a bind mount.
 pub(crate) struct Source {
@@ -110,6 +115,10 @@ impl MountPlan {
         let programs = fs::read_link(PROGRAMS_IN_RUN).ok().map(LayerKind::Symlink);
         layers.extend(programs.map(|kind| Layer { path: PROGRAMS_IN_RUN.into(), kind }));
         layers.push(Layer { path: DEV.into(), kind: LayerKind::Devices });
+        // Without this file, programs ask the same server.
+        let resolver = fs::canonicalize(RESOLVER).ok();
+        let resolver = resolver.filter(|_| sandbox.network == Network::List);
+        layers.extend(resolver.map(|path| Layer { path, kind: LayerKind::ResolverFile }));
         layers.extend(outside.map(|path| {
             let kind = placeholder_for(&path, &sources);
             Layer { path, kind }

@@ -5,12 +5,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, mkdirat, openat};
+use rustix::io::write;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use super::layout::Source;
+use super::layout::{RESOLVER_CONTENT, Source};
 use crate::sandbox::syscalls::{MountAttr, mount_setattr};
 use crate::setup_error::{SetupError, context, path_context};
 
@@ -152,19 +153,23 @@ fn new_file_system(
     })
 }
 
-/// An empty directory and an unreadable file, for covering hidden paths.
+/// An empty directory and an unreadable file, for covering hidden paths, and the DNS configuration.
 pub(super) struct Placeholders {
     mount_point: PathBuf,
 }
 
 impl Placeholders {
     /// Mounts both on a path, from which they are cloned.
-    pub(super) fn make(place: &Path) -> Result<Placeholders, SetupError> {
+    pub(super) fn make(place: &Path, with_resolver: bool) -> Result<Placeholders, SetupError> {
         let tree = Tmpfs::small().make()?;
         let fill = || -> io::Result<()> {
             mkdirat(&tree.root, "directory", Mode::from_raw_mode(0o555))?;
             let new = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
             openat(&tree.root, "file", new, Mode::empty())?;
+            if with_resolver {
+                let resolver = openat(&tree.root, "resolver", new, Mode::from_raw_mode(0o444))?;
+                write(&resolver, RESOLVER_CONTENT)?;
+            }
             Ok(())
         };
         context("create placeholders for hidden paths", fill())?;
@@ -178,6 +183,11 @@ impl Placeholders {
 
     pub(super) fn file(&self) -> Result<DetachedMount, SetupError> {
         self.clone_entry("file")
+    }
+
+    /// The DNS configuration of commands that connect to hosts by name.
+    pub(super) fn resolver(&self) -> Result<DetachedMount, SetupError> {
+        self.clone_entry("resolver")
     }
 
     fn clone_entry(&self, name: &str) -> Result<DetachedMount, SetupError> {

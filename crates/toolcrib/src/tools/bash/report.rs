@@ -15,6 +15,7 @@ use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
+use crate::network::notes::{self, HostNote};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
@@ -55,6 +56,8 @@ pub(super) struct Report {
     pipe_codes: Vec<i32>,
     /// The session ends with this call, and so do its processes.
     last_call: bool,
+    /// The hosts that the command tried to reach.
+    hosts: Vec<HostNote>,
     /// Notes about refused file contents, and the paths of these files.
     review_notes: Vec<String>,
     reviewed: Vec<PathBuf>,
@@ -112,6 +115,7 @@ impl Report {
             changes: Changes::default(),
             pipe_codes,
             last_call: false,
+            hosts: Vec::new(),
             review_notes: Vec::new(),
             reviewed: Vec::new(),
         }
@@ -155,6 +159,12 @@ impl Report {
         let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
         self.notes.extend(hidden_note(&secrets, home));
         self.notes.extend(tracing_note(&output).map(str::to_owned));
+    }
+
+    /// Adds notes about the hosts that the command tried to reach, and the rules that decided.
+    pub(super) fn note_hosts(&mut self, cx: &Cx<'_>) {
+        self.hosts = cx.take_host_notes(&self.started.job);
+        self.notes.extend(notes::lines(&self.hosts));
     }
 
     pub(super) fn note(&mut self, note: String) {
@@ -348,6 +358,9 @@ impl Report {
         }
         if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
             facts.push(("refused", refused));
+        }
+        if let Some(hosts) = notes::facts(&self.hosts) {
+            facts.push(("hosts", hosts));
         }
         if self.kept && !self.last_call {
             facts.push(("bash_id", self.started.job.id().into()));

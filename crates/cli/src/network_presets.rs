@@ -1,0 +1,73 @@
+//! The hosts of package managers, for `network = "list"`. They come from the configuration of the tools on this
+//! machine, so that mirrors work. Configuration in a workspace does not count: an agent could write it.
+
+mod machine;
+mod tools;
+
+use toolcrib::Rules;
+
+use crate::args::Common;
+
+use self::machine::Machine;
+use self::tools::PRESETS;
+
+/// Fails if a preset does not exist.
+pub(crate) fn check(names: &[String]) -> Result<(), String> {
+    names.iter().try_for_each(|name| tools::find(name).map(drop))
+}
+
+/// The hosts of some presets, with their ports.
+pub(crate) fn hosts(common: &Common, names: &[String]) -> Result<Vec<String>, String> {
+    let machine = Machine::this(common);
+    let mut all = Vec::new();
+    for name in names {
+        all.extend(tools::find(name)?.hosts(&machine));
+    }
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+/// One rule for each preset, which allows its hosts.
+pub(crate) fn rules(common: &Common, names: &[String]) -> Result<Rules, String> {
+    let machine = Machine::this(common);
+    rules_on(&machine, names)
+}
+
+fn rules_on(machine: &Machine, names: &[String]) -> Result<Rules, String> {
+    let mut text = String::new();
+    for name in names {
+        let hosts = tools::find(name)?.hosts(machine);
+        if !hosts.is_empty() {
+            text += &format!(
+                "[[rule]]\nname = \"preset-{name}\"\ndecision = \"allow\"\nkind = \"network\"\nhosts = {hosts:?}\n"
+            );
+        }
+    }
+    Rules::parse(&text).map_err(|error| format!("network_presets: {error}"))
+}
+
+/// The names of all presets.
+fn names() -> String {
+    PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_preset_is_a_valid_rule() {
+        let machine = Machine {
+            root: "/nonexistent".into(),
+            home: None,
+            variable: Box::new(|_| None),
+            workspace: Vec::new(),
+        };
+        for preset in PRESETS {
+            assert!(rules_on(&machine, &[preset.name.to_owned()]).is_ok(), "{}", preset.name);
+        }
+        assert!(check(&["nix".to_owned()]).unwrap_err().contains("npm, pip, uv"));
+        assert_eq!(rules_on(&machine, &[]).unwrap().count(), 0);
+    }
+}

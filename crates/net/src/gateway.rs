@@ -1,0 +1,381 @@
+//! The way out of one network namespace.
+
+mod expose;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{bind, listen};
+
+use crate::connection::serve;
+use crate::dns_server::{answer, answer_one};
+use crate::host::Host;
+use crate::policy::{Attempt, ConnectionPolicy};
+use crate::resolve::Resolver;
+use crate::synthetic_addresses::{SyntheticAddresses, synthetic};
+
+/// Connections at a time. More wait in the queues of the listeners.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Connections that wait to be accepted, per host and port.
+const BACKLOG: i32 = 128;
+
+/// Hosts and ports that are listened on. Beyond that, the oldest one is closed; it is opened again on demand.
+const MAX_LISTENERS: usize = 512;
+
+/// The stack of a thread that serves one connection. It holds a few buffers.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The pause after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Events per `epoll_wait`.
+const MAX_EVENTS: usize = 64;
+
+/// The event of the stop request. No listener has this number.
+const STOP: u64 = 0;
+
+/// Sockets that were made inside a network namespace, in which the block of synthetic addresses is local.
+pub struct NamespaceSockets {
+    /// A UDP socket that is bound to the address of the DNS server.
+    pub dns: OwnedFd,
+    /// TCP sockets that are not bound yet.
+    pub unbound: Vec<OwnedFd>,
+    /// Makes more of them. `None` if that is not possible.
+    pub more: Option<MakeSockets>,
+}
+
+impl fmt::Debug for NamespaceSockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamespaceSockets")
+            .field("unbound", &self.unbound.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a command cannot connect to an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectError {
+    /// It stands for no host, and no rule names it.
+    Unreachable,
+    /// There is no socket for it: a command listens on this port of all addresses, or there are too many.
+    NoSocket,
+}
+
+/// The way out of one network namespace. Dropping it ends its connections.
+#[derive(Debug)]
+pub struct NamespaceGateway {
+    shared: Arc<Shared>,
+}
+
+struct UnboundSockets {
+    unbound: Vec<OwnedFd>,
+    more: Option<MakeSockets>,
+}
+
+impl fmt::Debug for UnboundSockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnboundSockets")
+            .field("unbound", &self.unbound.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes sockets in a namespace.
+type MakeSockets = Box<dyn Fn() -> io::Result<Vec<OwnedFd>> + Send + Sync>;
+
+#[derive(Debug)]
+struct Shared {
+    policy: Arc<dyn ConnectionPolicy>,
+    resolver: Arc<dyn Resolver>,
+    sockets: Mutex<UnboundSockets>,
+    state: Mutex<State>,
+    /// Notified when a connection has ended.
+    ended: Condvar,
+    epoll: OwnedFd,
+    wake: OwnedFd,
+    stop: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    addresses: SyntheticAddresses,
+    listeners: HashMap<u64, Listener>,
+    numbers: HashMap<(Ipv4Addr, u16), u64>,
+    last_number: u64,
+    connections: usize,
+    /// Ports that are reachable from outside.
+    exposed: HashSet<u16>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    socket: Arc<TcpListener>,
+    address: Ipv4Addr,
+    port: u16,
+    /// The command that connected last.
+    requester: Arc<str>,
+}
+
+impl NamespaceGateway {
+    /// Starts to serve a namespace.
+    pub fn start(
+        NamespaceSockets { dns, unbound, more }: NamespaceSockets,
+        policy: Arc<dyn ConnectionPolicy>,
+        resolver: Arc<dyn Resolver>,
+    ) -> io::Result<NamespaceGateway> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(STOP), EventFlags::IN)?;
+        let (state, ended, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
+        let sockets = Mutex::new(UnboundSockets { unbound, more });
+        let shared =
+            Arc::new(Shared { policy, resolver, sockets, state, ended, epoll, wake, stop });
+        let dns = UdpSocket::from(dns);
+        dns.set_nonblocking(true)?;
+        spawn("toolcrib-dns", {
+            let shared = shared.clone();
+            move || shared.answer_queries(&dns)
+        })?;
+        spawn("toolcrib-accept", {
+            let shared = shared.clone();
+            move || shared.accept_connections()
+        })?;
+        Ok(NamespaceGateway { shared })
+    }
+
+    /// Prepares a connection of a command to an address. Returns the address to connect to: the same one, or
+    /// the one that stands for it here.
+    pub fn prepare(&self, requester: &str, peer: SocketAddr) -> Result<SocketAddr, ConnectError> {
+        let ip = peer.ip().to_canonical();
+        if ip.is_loopback() || ip.is_unspecified() {
+            return Ok(peer);
+        }
+        if let Some((address, port)) = synthetic(peer) {
+            self.listen_on(address, port, requester)?;
+            return Ok(peer);
+        }
+        let canonical = SocketAddr::new(ip, peer.port());
+        if !self.shared.policy.names_address(canonical) {
+            return Err(ConnectError::Unreachable);
+        }
+        let address = self.shared.lock().addresses.address_of(&Host::Address(ip));
+        let address = address.ok_or(ConnectError::NoSocket)?;
+        self.listen_on(address, peer.port(), requester)?;
+        let stand_in = match peer {
+            SocketAddr::V4(_) => IpAddr::V4(address),
+            // For sockets of IPv6.
+            SocketAddr::V6(_) => IpAddr::V6(address.to_ipv6_mapped()),
+        };
+        Ok(SocketAddr::new(stand_in, peer.port()))
+    }
+
+    /// Makes a port of the namespace's loopback reachable at the same port of this machine's loopback. Fails if
+    /// another program has that port.
+    pub fn expose(&self, port: u16) -> io::Result<()> {
+        if !self.shared.lock().exposed.insert(port) {
+            return Ok(());
+        }
+        let exposed = expose::start(&self.shared, port);
+        if exposed.is_err() {
+            self.shared.lock().exposed.remove(&port);
+        }
+        exposed
+    }
+
+    /// Stops to listen on a port that a command is about to bind for all addresses.
+    pub fn release_port(&self, port: u16) {
+        let mut state = self.shared.lock();
+        let numbers: Vec<u64> = state
+            .numbers
+            .iter()
+            .filter(|((_, other), _)| *other == port)
+            .map(|(_, number)| *number)
+            .collect();
+        for number in numbers {
+            self.shared.close(&mut state, number);
+        }
+    }
+
+    /// Listens on an address that stands for a host.
+    fn listen_on(&self, address: Ipv4Addr, port: u16, requester: &str) -> Result<(), ConnectError> {
+        let mut state = self.shared.lock();
+        state.addresses.host_at(address).ok_or(ConnectError::Unreachable)?;
+        let number = state.numbers.get(&(address, port)).copied();
+        if let Some(listener) = number.and_then(|number| state.listeners.get_mut(&number)) {
+            listener.requester = requester.into();
+            return Ok(());
+        }
+        if state.listeners.len() >= MAX_LISTENERS
+            && let Some(oldest) = state.listeners.keys().min().copied()
+        {
+            self.shared.close(&mut state, oldest);
+        }
+        let socket = self.bound_socket(SocketAddr::new(address.into(), port));
+        let socket = Arc::new(socket.map_err(|_| ConnectError::NoSocket)?);
+        state.last_number += 1;
+        let number = state.last_number;
+        let data = EventData::new_u64(number);
+        epoll::add(&self.shared.epoll, &socket, data, EventFlags::IN)
+            .map_err(|_| ConnectError::NoSocket)?;
+        let requester = requester.into();
+        state.listeners.insert(number, Listener { socket, address, port, requester });
+        state.numbers.insert((address, port), number);
+        Ok(())
+    }
+
+    /// A listening socket of the namespace.
+    fn bound_socket(&self, address: SocketAddr) -> io::Result<TcpListener> {
+        let socket = self.shared.take_socket()?;
+        set_socket_reuseaddr(&socket, true)?;
+        // A socket whose `bind` failed can be bound again.
+        if let Err(error) = bind(&socket, &address) {
+            self.shared.lock_sockets().unbound.push(socket);
+            return Err(error.into());
+        }
+        listen(&socket, BACKLOG)?;
+        let listener = TcpListener::from(socket);
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    }
+}
+
+impl Drop for NamespaceGateway {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // Readable for both threads, since nobody reads it.
+        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+        self.shared.ended.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_sockets(&self) -> MutexGuard<'_, UnboundSockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A socket of the namespace that is not bound.
+    fn take_socket(&self) -> io::Result<OwnedFd> {
+        let mut sockets = self.lock_sockets();
+        if sockets.unbound.is_empty()
+            && let Some(more) = &sockets.more
+        {
+            let made = more()?;
+            sockets.unbound.extend(made);
+        }
+        sockets.unbound.pop().ok_or(io::ErrorKind::OutOfMemory.into())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn close(&self, state: &mut State, number: u64) {
+        if let Some(listener) = state.listeners.remove(&number) {
+            let _ = epoll::delete(&self.epoll, &listener.socket);
+            state.numbers.remove(&(listener.address, listener.port));
+        }
+    }
+
+    fn answer_queries(&self, dns: &UdpSocket) {
+        while !self.is_stopped() {
+            let mut both =
+                [PollFd::new(dns, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+            match poll(&mut both, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            answer_one(dns, |query| answer(query, &mut self.lock().addresses));
+        }
+    }
+
+    fn accept_connections(self: &Arc<Shared>) {
+        let mut events = Vec::with_capacity(MAX_EVENTS);
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            for event in &events {
+                let event: &Event = event;
+                if !self.wait_for_slot() {
+                    return;
+                }
+                self.accept(event.data.u64());
+            }
+        }
+    }
+
+    /// Waits until another connection can be served. Returns false if the namespace is closed.
+    fn wait_for_slot(&self) -> bool {
+        let mut state = self.lock();
+        while state.connections >= MAX_CONNECTIONS && !self.is_stopped() {
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !self.is_stopped()
+    }
+
+    /// Accepts a connection, and serves it on a thread of its own.
+    fn accept(self: &Arc<Shared>, number: u64) {
+        let mut state = self.lock();
+        let Some(listener) = state.listeners.get(&number) else { return };
+        let client = match listener.socket.accept() {
+            Ok((client, _)) => client,
+            Err(error) => {
+                drop(state);
+                // Out of descriptors, mostly: the connection still waits.
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    std::thread::sleep(ACCEPT_PAUSE);
+                }
+                return;
+            }
+        };
+        let Some(host) = state.addresses.host_at(listener.address).cloned() else { return };
+        let attempt = Attempt { requester: listener.requester.clone(), host, port: listener.port };
+        state.connections += 1;
+        drop(state);
+        let slot = Slot(self.clone());
+        let shared = self.clone();
+        // Without a thread, the connection is closed.
+        let _ = spawn("toolcrib-net", move || {
+            let _slot = slot;
+            shared.serve(client, attempt);
+        });
+    }
+
+    fn serve(&self, client: TcpStream, attempt: Attempt) {
+        if client.set_nonblocking(false).is_ok() {
+            serve(client, attempt, &*self.policy, &*self.resolver, &self.stop);
+        }
+    }
+}
+
+/// Counts as one connection until it is dropped.
+struct Slot(Arc<Shared>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.lock().connections -= 1;
+        self.0.ended.notify_all();
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    thread.spawn(run).map(drop)
+}

@@ -1,0 +1,44 @@
+//! Connects commands to hosts by name, as far as a policy allows.
+//!
+//! # Theory of operation
+//!
+//! Commands run in a network namespace in which one block of addresses is local ([`SyntheticBlock`]). A
+//! [`NamespaceGateway`] answers DNS queries there: each name gets an address of the block, and nothing is
+//! forwarded. Before a command connects to such an address, the gateway listens on it with a socket that was
+//! made inside the namespace, so that the kernel completes the connection. The gateway accepts it and knows
+//! the name and the port. It asks the [`ConnectionPolicy`], resolves the name outside, checks the address,
+//! connects to exactly that address, compares the server name of TLS or the host of HTTP with the name, and
+//! copies bytes. A refusal is sent so that programs print it.
+//!
+//! The parsers are pure: bytes in, values out. They read what an untrusted program sends, so each of them
+//! bounds what it accepts: [`dns`] reads DNS queries and writes replies, [`client_hello`] finds the server
+//! name of a TLS handshake, and [`http_request`] the host of an HTTP request. [`AddressClass`] tells public
+//! addresses from others.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "the lints send code that uses the network to this crate"
+)]
+
+mod address_class;
+pub mod client_hello;
+mod connection;
+mod dial;
+pub mod dns;
+mod dns_server;
+mod first_bytes;
+mod gateway;
+mod host;
+pub mod http_request;
+mod policy;
+mod refusal_reply;
+mod relay;
+mod resolve;
+mod synthetic_addresses;
+
+pub use address_class::AddressClass;
+pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets};
+pub use host::Host;
+pub use policy::{Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
+pub use resolve::{Resolver, SystemResolver};
+pub use synthetic_addresses::SyntheticBlock;

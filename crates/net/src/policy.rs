@@ -1,0 +1,91 @@
+//! The interface that decides on connections and hears of them.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::host::Host;
+
+/// A connection that a command tries to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The command that asked last for a connection to this host and port.
+    pub requester: Arc<str>,
+    /// The host.
+    pub host: Host,
+    /// The port.
+    pub port: u16,
+}
+
+impl Attempt {
+    /// `host:port`.
+    pub fn target(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
+/// A decision on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling {
+    /// It is allowed.
+    Allow {
+        /// The rule that decided.
+        rule: String,
+    },
+    /// It is refused.
+    Deny {
+        /// The rule that decided.
+        rule: String,
+        /// The reason, as a sentence for the program.
+        reason: String,
+    },
+}
+
+/// Decides on connections. Each connection has its own thread, so a method may block.
+pub trait ConnectionPolicy: Send + Sync + fmt::Debug {
+    /// Decides on a connection.
+    fn decide(&self, attempt: &Attempt) -> Ruling;
+
+    /// Whether a rule names this address, so that a command may connect to it without a name.
+    fn names_address(&self, address: SocketAddr) -> bool;
+
+    /// Whether a rule allows this address, which is not public.
+    fn allows_address(&self, address: SocketAddr) -> bool;
+
+    /// A connection was refused or failed after it had been allowed. Called before the program learns of it.
+    fn refused(&self, attempt: &Attempt, reason: &str);
+
+    /// A connection has ended.
+    fn ended(&self, record: &ConnectionRecord);
+}
+
+/// A connection that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionRecord {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The rule that decided.
+    pub rule: String,
+    /// The address that was connected to.
+    pub address: Option<SocketAddr>,
+    /// Bytes from the command to the host.
+    pub sent: u64,
+    /// Bytes from the host to the command.
+    pub received: u64,
+    /// How long it lasted.
+    pub duration: Duration,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was connected.
+    Connected,
+    /// It was refused, for this reason.
+    Refused(String),
+    /// It was allowed and failed, for this reason.
+    Failed(String),
+}

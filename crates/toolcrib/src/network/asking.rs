@@ -1,0 +1,118 @@
+//! Asks the approver of a call about hosts, while connections of its command wait.
+
+use std::sync::Arc;
+use std::thread::Scope;
+
+use toolcrib_policy::{Decision, Verdict};
+
+use super::session_network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionNetwork};
+use crate::approve::{Answer, Question};
+use crate::call::Options;
+use crate::names::Spelling;
+use crate::runtime::Runtime;
+use crate::session::Session;
+use crate::tool_selection::SHELL_TOOL;
+
+/// A call that can ask about hosts as long as this exists.
+pub(crate) struct HostAsker<'a> {
+    network: Arc<SessionNetwork>,
+    runtime: &'a Runtime,
+    session: &'a Session,
+    options: Options<'a>,
+}
+
+impl<'a> HostAsker<'a> {
+    pub(crate) fn new(
+        network: Arc<SessionNetwork>,
+        runtime: &'a Runtime,
+        session: &'a Session,
+        options: Options<'a>,
+    ) -> HostAsker<'a> {
+        network.update(runtime, session);
+        network.add_asker();
+        HostAsker { network, runtime, session, options }
+    }
+
+    /// Starts to ask the questions that wait, on threads of their own. Most commands have none.
+    pub(crate) fn ask_waiting<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        while let Some(question) = self.network.take_question() {
+            scope.spawn(move || self.ask(&question));
+        }
+    }
+
+    fn ask(&self, question: &HostQuestion) {
+        let _names = Spelling::of(self.options.dialect);
+        let answer = match self.session.asking(self.options.cancel) {
+            // The answer to another question may have settled it.
+            Ok(_turn) => match self.decide(question) {
+                Some(verdict) => self.put(question, &verdict),
+                None => HostAnswer::ByRules,
+            },
+            Err(_) => HostAnswer::Unanswered,
+        };
+        self.network.update(self.runtime, self.session);
+        self.network.answer(question, answer);
+    }
+
+    /// The decision, if it is still to ask.
+    fn decide(&self, question: &HostQuestion) -> Option<Verdict> {
+        let policy = self.session.policy(&self.runtime.policy_of(SHELL_TOOL));
+        let verdict = policy.decide(&[question.access()], &self.session.remembered());
+        let is_open = verdict.decision == Decision::Ask && !self.session.has_refused(&verdict.asks);
+        is_open.then_some(verdict)
+    }
+
+    /// Puts the question to the approver, and remembers the answer as far as it goes.
+    fn put(&self, question: &HostQuestion, verdict: &Verdict) -> HostAnswer {
+        let policy = self.runtime.policy_of(SHELL_TOOL);
+        let accesses = [question.access()];
+        let directory = self.session.directory().path();
+        let propose = |decision| policy.proposal(&directory, &accesses, verdict, decision);
+        let (always, never) = (propose(Decision::Allow), propose(Decision::Deny));
+        let asked = Question {
+            session: self.session.id(),
+            tool: SHELL_TOOL,
+            description: None,
+            accesses: &accesses,
+            directory: &directory,
+            rule: &verdict.rule,
+            why: &verdict.why,
+            remedy: &verdict.remedy,
+            always: always.as_ref(),
+            always_directory: None,
+            never: never.as_ref(),
+            preview: None,
+        };
+        match self.options.approver.ask_within(&asked, ANSWER_TIMEOUT) {
+            Answer::Allow => HostAnswer::Allowed,
+            Answer::AllowForSession => {
+                self.session.remember(verdict.asks.clone());
+                HostAnswer::ByRules
+            }
+            Answer::AllowAlways | Answer::AllowDirectoryAlways => {
+                match always {
+                    Some(rules) => self.session.agree(rules),
+                    None => self.session.remember(verdict.asks.clone()),
+                }
+                HostAnswer::ByRules
+            }
+            Answer::Deny(_) => HostAnswer::Refused,
+            Answer::DenyAlways(_) => {
+                match never {
+                    Some(rules) => self.session.agree(rules),
+                    None => self.session.refuse(verdict.asks.clone()),
+                }
+                HostAnswer::ByRules
+            }
+            // There was no approver, so the reply names the rule.
+            Answer::NoApprover => HostAnswer::ByRules,
+            Answer::Unanswered(_) => HostAnswer::Unanswered,
+        }
+    }
+}
+
+impl Drop for HostAsker<'_> {
+    fn drop(&mut self) {
+        self.network.remove_asker();
+    }
+}

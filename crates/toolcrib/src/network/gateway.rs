@@ -1,0 +1,54 @@
+//! Connects the sandbox of commands to the crate that serves their connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use toolcrib_exec::{Gateway, NetworkExit, NetworkSockets, NoRoute};
+use toolcrib_net::{ConnectError, NamespaceGateway, NamespaceSockets, Resolver};
+
+use super::session_network::SessionNetwork;
+
+/// The gateway of a session.
+#[derive(Debug)]
+pub(crate) struct SessionGateway {
+    pub(crate) network: Arc<SessionNetwork>,
+    pub(crate) resolver: Arc<dyn Resolver>,
+}
+
+impl Gateway for SessionGateway {
+    fn open(&self, sockets: NetworkSockets) -> io::Result<Arc<dyn NetworkExit>> {
+        let NetworkSockets { dns, unbound, more } = sockets;
+        let sockets = NamespaceSockets { dns, unbound, more };
+        let (network, resolver) = (self.network.clone(), self.resolver.clone());
+        let gateway = NamespaceGateway::start(sockets, network.clone(), resolver)?;
+        Ok(Arc::new(NamespaceExit { gateway, network }))
+    }
+}
+
+/// The way out of one network namespace.
+#[derive(Debug)]
+struct NamespaceExit {
+    gateway: NamespaceGateway,
+    network: Arc<SessionNetwork>,
+}
+
+impl NetworkExit for NamespaceExit {
+    fn before_connect(&self, job: &str, peer: SocketAddr) -> Result<SocketAddr, NoRoute> {
+        self.gateway.prepare(job, peer).map_err(|error| match error {
+            ConnectError::Unreachable => NoRoute::Refused,
+            ConnectError::NoSocket => NoRoute::NoSocket,
+        })
+    }
+
+    fn before_bind(&self, address: SocketAddr) {
+        let (ip, port) = (address.ip().to_canonical(), address.port());
+        if ip.is_unspecified() {
+            self.gateway.release_port(port);
+        }
+        if (ip.is_unspecified() || ip.is_loopback()) && self.network.exposes(port) {
+            let exposed = self.gateway.expose(port);
+            self.network.set_exposed(port, exposed.map_err(|error| error.to_string()));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The log of connections, for the operator.
+
+use toolcrib_fs::ConnectionRecord;
+
+use crate::error::Error;
+use crate::history::{age, journal_error};
+use crate::runtime::Runtime;
+
+/// A logged connection of a command in this workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionEntry {
+    /// The time of its end, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The session, and the job in it.
+    pub session: u64,
+    /// The job, such as `sh_1`.
+    pub job: String,
+    /// The host: a name, or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The address that was connected to.
+    pub address: Option<String>,
+    /// `allowed`, `refused` or `failed`.
+    pub decision: String,
+    /// The rule that decided.
+    pub rule: String,
+    /// Why it was refused or failed.
+    pub why: Option<String>,
+    /// Bytes from the command to the host.
+    pub sent: u64,
+    /// Bytes from the host to the command.
+    pub received: u64,
+    /// How long it lasted, in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl ConnectionEntry {
+    /// Age of its end, in words.
+    pub fn age(&self) -> String {
+        age(self.time_ms)
+    }
+}
+
+impl Runtime {
+    /// Returns the logged connections of commands in this workspace, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the log cannot be read.
+    pub fn connections(&self) -> Result<Vec<ConnectionEntry>, Error> {
+        let all = self.require_journal()?.connections().map_err(|error| journal_error(&error))?;
+        let here = self.workspace().top().path().display().to_string();
+        let entry = |made: ConnectionRecord| ConnectionEntry {
+            time_ms: made.time_ms,
+            session: made.session,
+            job: made.job,
+            host: made.host,
+            port: made.port,
+            address: made.address,
+            decision: made.decision,
+            rule: made.rule,
+            why: made.why,
+            sent: made.sent,
+            received: made.received,
+            duration_ms: made.duration_ms,
+        };
+        Ok(all.into_iter().filter(|made| made.workspace == here).map(entry).collect())
+    }
+}

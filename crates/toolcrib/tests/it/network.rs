@@ -1,0 +1,294 @@
+//! Hosts by name, through the library: rules, questions, replies, the log, and real clients.
+
+mod attacks;
+mod clients;
+mod questions;
+
+use std::collections::HashMap;
+use std::io::{self, BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use toolcrib::{
+    Approver, Call, Caps, Error, Network, Options, Profile, Reply, Resolver, Rules, Runtime,
+    SandboxSettings, Session,
+};
+
+/// Serves HTTP and HTTPS with content for package managers, and prints its ports.
+const SERVER: &str = include_str!("network/server.py");
+
+/// Programs of the tests that are on every machine.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// A server outside, which ends with the test.
+struct Server {
+    child: Child,
+    http: u16,
+    https: u16,
+    _content: tempfile::TempDir,
+    certificate: String,
+}
+
+impl Server {
+    fn start() -> Server {
+        let content = crate::command_directory();
+        let mut child = Command::new(PYTHON)
+            .args(["-c", SERVER])
+            .current_dir(content.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ports: Vec<u16> = line.split_whitespace().map(|port| port.parse().unwrap()).collect();
+        let [http, https] = ports.as_slice() else { panic!("{line}") };
+        let certificate = content.path().join("cert.pem").display().to_string();
+        Server { http: *http, https: *https, child, _content: content, certificate }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Every name of `test` is the server, on the ports of HTTP and HTTPS. Some names are elsewhere.
+#[derive(Debug)]
+struct TestResolver {
+    ports: HashMap<u16, u16>,
+}
+
+impl Resolver for TestResolver {
+    fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let address = |ip: [u8; 4]| Ok(vec![SocketAddr::from((ip, port))]);
+        match name {
+            "private.test" => address([10, 0, 0, 1]),
+            "metadata.test" => address([169, 254, 169, 254]),
+            "loopback6.test" => {
+                Ok(vec![SocketAddr::from(([0, 0, 0, 0, 0, 0xffff, 0x7f00, 1], port))])
+            }
+            "missing.test" => Err(io::Error::other("no such host")),
+            _ => {
+                let port = self.ports.get(&port).copied().unwrap_or(port);
+                Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))])
+            }
+        }
+    }
+}
+
+/// A runtime that reaches listed hosts.
+struct Listed {
+    top: tempfile::TempDir,
+    runtime: Runtime,
+    session: Session,
+    server: Server,
+}
+
+/// The rules of the tests: hosts of `ok.test`, and the address of the server on its two ports.
+fn rules(server: &Server) -> String {
+    format!(
+        r#"
+        [[rule]]
+        name = "tests"
+        decision = "allow"
+        kind = "network"
+        hosts = ["*.ok.test", "private.test", "metadata.test", "loopback6.test", "missing.test"]
+
+        [[rule]]
+        name = "server"
+        decision = "allow"
+        kind = "network"
+        hosts = ["127.0.0.1:{}", "127.0.0.1:{}"]
+
+        [[rule]]
+        name = "never"
+        decision = "deny"
+        kind = "network"
+        hosts = ["no.ok.test"]
+        why = "it is not for agents"
+        "#,
+        server.http, server.https
+    )
+}
+
+impl Listed {
+    fn new() -> Listed {
+        Listed::exposing(&[])
+    }
+
+    /// With ports that are reachable from outside.
+    fn exposing(expose: &[u16]) -> Listed {
+        let server = Server::start();
+        let top = crate::command_directory();
+        for directory in ["ws", "home"] {
+            std::fs::create_dir_all(top.path().join(directory)).unwrap();
+        }
+        let ports = HashMap::from([(80, server.http), (443, server.https)]);
+        let settings = SandboxSettings {
+            network: Network::List,
+            expose: expose.to_vec(),
+            ..SandboxSettings::default()
+        };
+        let path = std::env::var_os("PATH").unwrap();
+        let home = top.path().join("ws/home");
+        std::fs::create_dir_all(&home).unwrap();
+        let environment = vec![("PATH".into(), path), ("HOME".into(), home.into_os_string())];
+        let runtime = Runtime::builder()
+            .root(top.path().join("ws"))
+            .journal(top.path().join("state"), Caps::default())
+            .profile(Profile::Workspace)
+            .rules(Rules::parse(&rules(&server)).unwrap())
+            .sandbox(settings)
+            .resolver(TestResolver { ports })
+            .environment(move || environment.clone())
+            .helper(crate::helper())
+            .build()
+            .unwrap();
+        let session = runtime.session();
+        Listed { top, runtime, session, server }
+    }
+
+    fn call(&self, tool: &str, args: Value, approver: &dyn Approver) -> Result<Reply, Error> {
+        let options = Options { approver, ..Options::default() };
+        self.runtime.call(&self.session, Call::new(tool, args), options)
+    }
+
+    /// The text of the reply, or of the error.
+    fn bash_asking(&self, command: &str, approver: &dyn Approver) -> String {
+        let command = command.replace("@CA@", &self.server.certificate);
+        match self.call("Bash", json!({"command": command}), approver) {
+            Ok(reply) => reply.output().to_owned(),
+            Err(error) => error.text().to_string(),
+        }
+    }
+
+    fn bash(&self, command: &str) -> String {
+        self.bash_asking(command, &toolcrib::NoApprover)
+    }
+
+    /// The logged connections to a host, once there are some.
+    fn connections(&self, host: &str) -> Vec<toolcrib::ConnectionEntry> {
+        let found = || -> Vec<toolcrib::ConnectionEntry> {
+            let all = self.runtime.connections().unwrap().into_iter();
+            all.filter(|entry| entry.host == host).collect()
+        };
+        crate::eventually(|| !found().is_empty());
+        found()
+    }
+}
+
+#[test]
+fn a_reply_has_one_line_per_host_and_the_log_every_connection() {
+    let listed = Listed::new();
+    let reply = listed.bash(
+        "curl -s http://a.ok.test/hello; curl -s http://a.ok.test/hello; /bin/echo; curl -s http://no.ok.test/x",
+    );
+    // The rule denies the command before it starts.
+    assert!(reply.contains("it is not for agents"), "{reply}");
+    let script = "h=$(echo ok.test); curl -s http://a.$h/hello; curl -s http://a.$h/hello; curl -s http://no.$h/; curl -s http://missing.test/; true";
+    let reply = listed.bash(script);
+    assert_eq!(reply.matches("hello\n").count(), 2, "{reply}");
+    assert!(reply.contains("refused the connection to no.ok.test:80"), "{reply}");
+    assert_eq!(
+        reply.matches("[network: a.ok.test:80 allowed by rule:tests]").count(),
+        1,
+        "{reply}"
+    );
+    let refused = "[network: no.ok.test:80 refused: it is not for agents (rule:never); to allow it, change rule:never in rules.toml]";
+    assert!(reply.contains(refused), "{reply}");
+    assert!(
+        reply.contains("[network: missing.test:80 cannot be resolved: no such host]"),
+        "{reply}"
+    );
+    let allowed = listed.connections("a.ok.test");
+    crate::eventually(|| listed.connections("a.ok.test").len() == 2);
+    assert_eq!((allowed[0].decision.as_str(), allowed[0].rule.as_str()), ("allowed", "rule:tests"));
+    assert!(allowed[0].received > 6 && allowed[0].sent > 10, "{allowed:?}");
+    assert!(allowed[0].address.as_ref().unwrap().starts_with("127.0.0.1:"));
+    let refused = listed.connections("no.ok.test");
+    assert_eq!(refused[0].decision, "refused");
+    assert_eq!(listed.connections("missing.test")[0].decision, "failed");
+}
+
+#[test]
+fn metadata_names_hosts_and_decisions() {
+    let listed = Listed::new();
+    let call = json!({"command": "h=$(echo other.test); curl -s http://$h/; curl -s http://a.ok.test/hello"});
+    let reply = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
+    let hosts = &reply.metadata()["hosts"];
+    assert_eq!(hosts[0]["host"], "other.test:80");
+    assert_eq!(hosts[0]["decision"], "refused");
+    assert_eq!(hosts[0]["rule"], "network:list");
+    assert_eq!(hosts[1]["decision"], "allowed");
+    assert_eq!(reply.metadata()["network"], "list");
+}
+
+#[test]
+fn a_refusal_says_what_would_allow_it() {
+    let listed = Listed::new();
+    let reply = listed.bash("h=$(echo other.test); curl -s https://$h/");
+    let line = "[network: other.test:443 refused: no rule allows other.test:443 (network:list); to allow it, add this to rules.toml: decision = \"allow\", kind = \"network\", hosts = [\"other.test:443\"]]";
+    assert!(reply.contains(line), "{reply}");
+    let reply = listed.bash("curl -sS https://other.test/");
+    assert!(reply.contains("was not allowed: no rule allows other.test:443"), "{reply}");
+    assert!(reply.contains("hosts = [\"other.test:443\"]"), "{reply}");
+}
+
+#[test]
+fn a_job_in_the_background_is_told_about_with_its_output() {
+    let listed = Listed::new();
+    let call = json!({"command": "curl -s http://a.ok.test/hello", "run_in_background": true});
+    let started = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
+    let id = started.metadata()["bash_id"].as_str().unwrap().to_owned();
+    let call = json!({"bash_id": id, "wait_for": "exit"});
+    let reply = listed.call("BashOutput", call, &toolcrib::NoApprover).unwrap();
+    assert!(reply.output().contains("hello"), "{}", reply.output());
+    assert!(reply.output().contains("[network: a.ok.test:80 allowed by rule:tests]"));
+}
+
+#[test]
+fn sessions_do_not_share_their_hosts() {
+    let listed = Listed::new();
+    let other = listed.runtime.session();
+    listed.bash("curl -s http://a.ok.test/hello");
+    let call = Call::new("Bash", json!({"command": "exec 3<> /dev/tcp/198.18.0.1/80"}));
+    let error = listed.runtime.call(&other, call, Options::default()).unwrap_err();
+    assert!(error.text().to_string().contains("Network is unreachable"), "{error}");
+    assert!(listed.top.path().join("ws").is_dir());
+}
+
+/// A server of a command is reachable from outside on the ports that the operator opens, and on no others.
+#[test]
+fn exposed_ports_are_reachable_from_outside() {
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (open, closed) = (free(), free());
+    let listed = Listed::exposing(&[open]);
+    let serve = |port: u16| {
+        let script = format!(
+            "mkdir -p site; echo served > site/x; exec {PYTHON} -m http.server -d site {port}"
+        );
+        let call = json!({"command": script, "run_in_background": true});
+        let started = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
+        let id = started.metadata()["bash_id"].clone();
+        let call = json!({"bash_id": id, "wait_for": "port", "filter": port.to_string()});
+        listed.call("BashOutput", call, &toolcrib::NoApprover).unwrap().output().to_owned()
+    };
+    let get = |port: u16| {
+        let url = format!("http://127.0.0.1:{port}/x");
+        let got = Command::new("curl").args(["-s", "--max-time", "20", &url]).output().unwrap();
+        String::from_utf8_lossy(&got.stdout).into_owned()
+    };
+    let reply = serve(open);
+    let expected =
+        format!("[listens on port {open}: http://127.0.0.1:{open} on this machine leads to it]");
+    assert!(reply.contains(&expected), "{reply}");
+    assert_eq!(get(open), "served\n");
+    assert!(
+        serve(closed).contains("only commands of this session reach it; expose in config.toml")
+    );
+    assert_eq!(get(closed), "");
+}
