@@ -2,11 +2,10 @@
 
 use std::process::Command;
 
-use crate::error::{Result, no_arguments};
-use crate::{peers, process, workspace};
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{peers, process, workspace};
 
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("book", arguments)?;
+pub(crate) fn run() -> Result<()> {
     build()?;
     println!("target/book/index.html");
     Ok(())

@@ -1,18 +1,14 @@
 //! `cargo xtask clients`: tests `toolcrib serve` with third-party MCP clients, including real coding agents,
-//! and with the protocol's conformance suite. The scripts are in xtask/oracles.
+//! and with the protocol's conformance suite. The scripts are in crates/devtools/oracles.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::error::{Result, no_arguments};
-use crate::node::{self, Packages};
-use crate::{oracle, process, product, python};
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{inspector, node, oracle, process, product, python};
 
 const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
-const INSPECTOR: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("clients", arguments)?;
+pub(crate) fn run() -> Result<()> {
     check()?;
     let packages = node::install("agents.json")?;
     let script = python::oracles().join("agents.py");
@@ -34,36 +30,5 @@ pub(crate) fn check() -> Result<()> {
     std::fs::create_dir(&workspace)?;
     let mut server = Command::new(binary);
     server.arg("serve").arg("--root").arg(&workspace).arg("--state").arg(top.path().join("state"));
-    inspect(&packages, &server, &workspace)
-}
-
-/// The Inspector starts the server with its words and variables. It finds nothing in our schemas that another client could
-/// stumble over, and gets answers in both eras, also many at once.
-pub(crate) fn inspect(packages: &Packages, server: &Command, workspace: &Path) -> Result<()> {
-    std::fs::write(workspace.join("a.txt"), "one\n")?;
-    let inspect = |words: &[&str]| {
-        let mut command = packages.run(&packages.file(INSPECTOR));
-        command.args(["--cli", "-q"]).arg(server.get_program()).args(server.get_args()).args(words);
-        for (name, value) in server.get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        process::capture(&mut command)
-    };
-    let listed = inspect(&["--method", "tools/list", "--strict", "--format", "json"])?;
-    if !listed.contains("\"Read\"") {
-        return Err(format!("the Inspector does not see Read: {listed}").into());
-    }
-    let call = ["--method", "tools/call", "--tool-name", "Read"];
-    let file = ["--tool-args-json", r#"{"file_path": "a.txt"}"#];
-    for era in ["legacy", "modern"] {
-        let words = [&["--protocol-era", era][..], &call, &file, &["--format", "json"]].concat();
-        let answer = inspect(&words)?;
-        if !answer.contains(r"1\tone") {
-            return Err(format!("the Inspector, {era}, does not get the file: {answer}").into());
-        }
-    }
-    let many = ["--load", "--load-requests", "500", "--load-concurrency", "16"];
-    inspect(&[&call[..], &file, &many].concat())?;
-    println!("the Inspector: fine");
-    Ok(())
+    inspector::inspect(&packages, &server, &workspace)
 }

@@ -3,9 +3,10 @@
 use std::io::{Write as _, stdout};
 use std::time::Instant;
 
-use crate::error::{Result, no_arguments};
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{product, workspace};
+
 use crate::stage::Stage;
-use crate::{product, workspace};
 
 /// A command of the session.
 struct Scene {
@@ -57,8 +58,7 @@ const SCENES: &[Scene] = &[
 ];
 
 /// The task.
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("demo", arguments)?;
+pub(crate) fn run() -> Result<()> {
     println!(
         "This builds Toolcrib without optimization: up to four minutes on two cores, seconds the next time. Then it plays\n\
          the session of an agent in a temporary directory. Nothing else on this machine is changed.\n"

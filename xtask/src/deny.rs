@@ -11,18 +11,11 @@ mod licence;
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::error::{Result, Usage};
-use crate::{metadata, process, workspace};
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{metadata, process, workspace};
+
 use config::Config;
 use graph::{Graph, Package};
-
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    match arguments {
-        [] => check(),
-        [flag] if flag == "--advisories" => advisories(),
-        [word, ..] => Err(Usage(format!("`deny` takes --advisories only, not `{word}`")).into()),
-    }
-}
 
 /// Checks everything except the advisories.
 pub(crate) fn check() -> Result<()> {
@@ -43,7 +36,7 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
-fn advisories() -> Result<()> {
+pub(crate) fn advisories() -> Result<()> {
     if process::probe(&mut process::cargo(&["deny", "--version"])).is_some() {
         process::run(&mut process::cargo(&["deny", "--all-features", "check", "advisories"]))
     } else {

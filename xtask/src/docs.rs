@@ -5,8 +5,8 @@ mod examples;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::error::{Result, no_arguments};
-use crate::{process, workspace};
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{process, workspace};
 
 /// Each generated page, and the arguments that make `toolcrib` print it.
 const PAGES: &[(&str, &[&str])] = &[
@@ -18,8 +18,7 @@ const PAGES: &[(&str, &[&str])] = &[
 ];
 
 /// Writes the pages.
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("docs", arguments)?;
+pub(crate) fn run() -> Result<()> {
     for (page, words) in PAGES {
         fs::write(path(page), generate(page, words)?)?;
         println!("wrote docs/{page}");

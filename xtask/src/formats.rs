@@ -1,13 +1,8 @@
 //! `cargo xtask formats`: checks the output of `toolcrib tools --format …` with the Python libraries of the
-//! APIs, by xtask/oracles/tool_formats.py.
+//! APIs, by crates/devtools/oracles/tool_formats.py.
 
-use crate::error::{Result, no_arguments};
-use crate::oracle;
-
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("formats", arguments)?;
-    check()
-}
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::oracle;
 
 /// Fails at the first format that its library rejects.
 pub(crate) fn check() -> Result<()> {

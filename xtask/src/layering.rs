@@ -7,9 +7,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-
-use crate::error::{Result, no_arguments};
-use crate::metadata;
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::metadata;
 
 /// The dependencies of one of our crates on others, outside tests.
 struct CrateRule {
@@ -86,6 +85,7 @@ const CRATE_RULES: &[CrateRule] = &[
         name: "toolcrib-fuzz",
         may_use: &[
             "toolcrib",
+            "toolcrib-devtools",
             "toolcrib-fs",
             "toolcrib-mcp",
             "toolcrib-media",
@@ -97,9 +97,29 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "fuzzes the crates that parse untrusted input, and the core crate; no crate uses it",
     },
     CrateRule {
-        name: "xtask",
+        name: "toolcrib-devtools",
         may_use: &[],
         reason: "runs the product as a process, like any user, and links none of it",
+    },
+    CrateRule {
+        name: "toolcrib-torture",
+        may_use: &["toolcrib-devtools"],
+        reason: "stress-tests the product as a process, and links none of it",
+    },
+    CrateRule {
+        name: "toolcrib-bench",
+        may_use: &["toolcrib-devtools"],
+        reason: "measures the product as a process, and links none of it",
+    },
+    CrateRule {
+        name: "toolcrib-dist",
+        may_use: &["toolcrib-devtools"],
+        reason: "ships the product as a process, and links none of it",
+    },
+    CrateRule {
+        name: "xtask",
+        may_use: &["toolcrib-devtools"],
+        reason: "checks the product as a process, and links none of it",
     },
 ];
 
@@ -126,13 +146,28 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
     },
     RestrictedCrates {
         crates: &["rustix", "libc"],
-        only_in: &["toolcrib-fs", "toolcrib-exec", "toolcrib-net", "toolcrib-search", "xtask"],
+        only_in: &[
+            "toolcrib-fs",
+            "toolcrib-exec",
+            "toolcrib-net",
+            "toolcrib-search",
+            "toolcrib-devtools",
+            "toolcrib-torture",
+            "toolcrib-bench",
+        ],
         reason: "only the leaves that access the machine make system calls, and their stress tests",
     },
     RestrictedCrates {
         crates: &["clap"],
-        only_in: &["toolcrib-cli"],
-        reason: "only the command line parses a command line",
+        only_in: &[
+            "toolcrib-cli",
+            "toolcrib-bench",
+            "toolcrib-dist",
+            "toolcrib-fuzz",
+            "toolcrib-torture",
+            "xtask",
+        ],
+        reason: "only programs parse a command line",
     },
 ];
 
@@ -145,11 +180,6 @@ struct Member {
 struct Dependency {
     name: String,
     only_in_tests: bool,
-}
-
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("layering", arguments)?;
-    check()
 }
 
 /// Fails if a crate has a forbidden dependency, and prints each one.

@@ -5,9 +5,10 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::error::{Result, no_arguments};
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{product, workspace};
+
 use crate::stage::Stage;
-use crate::{product, workspace};
 
 /// Each command of the session, as it is shown and as it is run.
 const SESSION: &[(&str, &[&str])] = &[
@@ -25,8 +26,7 @@ const LINE_HEIGHT: usize = 20;
 const MARGIN: usize = 16;
 const WIDTH: usize = 760;
 
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("picture", arguments)?;
+pub(crate) fn run() -> Result<()> {
     let stage = Stage::new(product::build_debug()?, &workspace::cache_directory()?)?;
     let mut lines = Vec::new();
     for (shown, words) in SESSION {

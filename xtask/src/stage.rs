@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-
-use crate::error::Result;
-use crate::process;
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::process;
 
 /// The files of the project.
 const FILES: &[(&str, &str)] = &[

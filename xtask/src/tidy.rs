@@ -9,8 +9,8 @@ mod rules;
 
 use std::fs;
 
-use crate::error::{Result, no_arguments};
-use crate::{process, workspace};
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{process, workspace};
 
 /// A file of the repository.
 struct File {
@@ -30,11 +30,6 @@ impl File {
     fn extension(&self) -> &str {
         self.path.rsplit_once('.').map_or("", |(_, extension)| extension)
     }
-}
-
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    no_arguments("tidy", arguments)?;
-    check()
 }
 
 /// Prints long functions and files. Fails if a rule is broken.

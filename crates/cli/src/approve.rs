@@ -1,4 +1,4 @@
-//! Asking the person at the terminal.
+//! Asks for approval on the terminal.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -8,19 +8,19 @@ use toolcrib::{Answer, Approver, Proposal, Question};
 
 use crate::{output, rules};
 
-/// The person at the terminal, if there is one: somebody must be able to read the question and to
-/// type an answer.
-pub(crate) struct Terminal {
-    /// Where "always" and "never" are written; nothing, where there is no such place.
+/// Asks the user at the terminal. It needs a terminal on both stdin and stderr: one to type the answer, one to show
+/// the question.
+pub(crate) struct TerminalApprover {
+    /// The file to which "always" and "never" add rules. `None` if no file is suitable.
     pub(crate) rules: Option<PathBuf>,
 }
 
-impl Approver for Terminal {
+impl Approver for TerminalApprover {
     fn ask(&self, question: &Question<'_>) -> Answer {
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-            return Answer::NobodyThere;
+            return Answer::NoApprover;
         }
-        self.ask_on(question, &mut io::stdin().lock()).unwrap_or(Answer::NobodyThere)
+        self.ask_on(question, &mut io::stdin().lock()).unwrap_or(Answer::NoApprover)
     }
 
     fn name(&self) -> &'static str {
@@ -28,21 +28,21 @@ impl Approver for Terminal {
     }
 }
 
-impl Terminal {
+impl TerminalApprover {
     fn ask_on(&self, question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
         let mut parts = Parts::new(question);
-        say(&format!("{}{}", parts.next(), question.because()))?;
-        let can_keep = self.rules.is_some();
-        let always = question.always.filter(|_| can_keep);
-        let directory = question.always_directory.filter(|_| can_keep);
-        let never = question.never.filter(|_| can_keep);
+        print(&format!("{}{}", parts.next(), question.because()))?;
+        let can_add_rules = self.rules.is_some();
+        let always = question.always.filter(|_| can_add_rules);
+        let directory = question.always_directory.filter(|_| can_add_rules);
+        let never = question.never.filter(|_| can_add_rules);
         let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
         let d = directory.map_or("", |_| "always in this [d]irectory, ");
         loop {
             let m = if parts.is_over() { "" } else { "[m]ore, " };
             let line = prompt(
                 &format!(
-                    "Allow? {m}[y]es, for this [s]ession, {a}{d}[n]o, {v}or no with a word to the agent (n …): "
+                    "Allow? {m}[y]es, for this [s]ession, {a}{d}[n]o, {v}or no with a message to the agent (n …): "
                 ),
                 input,
             )?;
@@ -56,17 +56,17 @@ impl Terminal {
                 _ => None,
             };
             match (word.to_lowercase().as_str(), rules) {
-                ("m" | "more", ..) if !parts.is_over() => say(&parts.next())?,
+                ("m" | "more", ..) if !parts.is_over() => print(&parts.next())?,
                 ("y" | "yes", ..) => return Ok(Answer::Allow),
                 ("s" | "session", ..) => return Ok(Answer::AllowForSession),
                 ("n" | "no", ..) => return Ok(Answer::Deny(rest)),
-                ("a" | "always", Some(rules)) if self.keep(rules, input)? => {
+                ("a" | "always", Some(rules)) if self.confirm_and_add(rules, input)? => {
                     return Ok(Answer::AllowAlways);
                 }
-                ("d" | "directory", Some(rules)) if self.keep(rules, input)? => {
+                ("d" | "directory", Some(rules)) if self.confirm_and_add(rules, input)? => {
                     return Ok(Answer::AllowDirectoryAlways);
                 }
-                ("v" | "never", Some(rules)) if self.keep(rules, input)? => {
+                ("v" | "never", Some(rules)) if self.confirm_and_add(rules, input)? => {
                     return Ok(Answer::DenyAlways(rest));
                 }
                 _ => {}
@@ -74,23 +74,24 @@ impl Terminal {
         }
     }
 
-    /// Shows what would be written and all that it is about, and writes it if that is meant.
-    fn keep(&self, proposal: &Proposal, input: &mut impl BufRead) -> io::Result<bool> {
+    /// Shows the rules and what they cover, and adds them after confirmation. Returns whether they were added.
+    fn confirm_and_add(&self, proposal: &Proposal, input: &mut impl BufRead) -> io::Result<bool> {
         let Some(file) = &self.rules else { return Ok(false) };
         let shown = output::plain(&file.display().to_string());
         let mut text =
-            format!("\nTo be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));
-        text += "It is about:\n";
+            format!("\nThis would be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));
+        text += "It applies to:\n";
         for covers in proposal.covers() {
             text += &format!("  {}\n", output::plain(covers));
         }
-        say(&text)?;
-        let meant = prompt("Add it? [y]es, or anything else to answer anew: ", input)?;
-        if !meant.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")) {
+        print(&text)?;
+        let confirmed =
+            prompt("Add it? [y]es, or anything else to choose another answer: ", input)?;
+        if !confirmed.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")) {
             return Ok(false);
         }
         match rules::add(file, &proposal.text()) {
-            Ok(()) => say(&format!("Added to {shown}.\n"))?,
+            Ok(()) => print(&format!("Added to {shown}.\n"))?,
             Err(problem) => {
                 output::usage_error(&problem);
                 return Ok(false);
@@ -100,7 +101,7 @@ impl Terminal {
     }
 }
 
-/// What a call would do, shown part by part.
+/// The description of a call, shown in parts.
 struct Parts {
     left: VecDeque<String>,
     colours: output::DiffColours,
@@ -111,13 +112,13 @@ impl Parts {
         Parts { left: question.parts().into(), colours: output::DiffColours::default() }
     }
 
-    /// The next part, with how much follows.
+    /// The next part, followed by the number of remaining lines.
     fn next(&mut self) -> String {
         let part = self.left.pop_front().unwrap_or_default();
         let mut text = self.colours.paint(&part);
         if !self.is_over() {
             let lines: usize = self.left.iter().map(|part| part.lines().count()).sum();
-            text += &format!("[{lines} more lines are not shown; m shows the next]\n");
+            text += &format!("[{lines} more lines are not shown; m shows the next part]\n");
         }
         text
     }
@@ -127,13 +128,13 @@ impl Parts {
     }
 }
 
-/// Asks yes or no; anything but yes is no.
+/// Asks a yes-or-no question. Any answer other than yes means no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
     let answer = prompt(&format!("{question} [y/N] "), &mut io::stdin().lock())?;
     Ok(answer.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")))
 }
 
-/// A line that somebody types; nothing, if there will be no more.
+/// Prints a question and reads a line. `None` at the end of the input.
 fn prompt(question: &str, input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut stderr = io::stderr();
     write!(stderr, "{question}")?;
@@ -143,7 +144,7 @@ fn prompt(question: &str, input: &mut impl BufRead) -> io::Result<Option<String>
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 
-fn say(text: &str) -> io::Result<()> {
+fn print(text: &str) -> io::Result<()> {
     anstream::stderr().write_all(text.as_bytes())
 }
 
@@ -181,7 +182,7 @@ mod tests {
         for number in 0..1_000 {
             assert!(all.contains(&format!("  write /w/{number}\n")), "{number}");
         }
-        let terminal = Terminal { rules: None };
+        let terminal = TerminalApprover { rules: None };
         let answered = |typed: &str| terminal.ask_on(&question, &mut typed.as_bytes()).unwrap();
         assert_eq!(answered("m\nm\ny\n"), Answer::Allow);
         assert_eq!(answered("m\nn no\n"), Answer::Deny("no".to_owned()));

@@ -20,7 +20,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Parses the command line. The help of a subcommand leaves out the global options, which `toolcrib --help` lists.
+    /// Parses the command line. The help of a subcommand omits the global options, which `toolcrib --help` lists.
     pub(crate) fn parse_command_line() -> Self {
         let mut command = Args::command();
         command.build();
@@ -68,7 +68,7 @@ Examples:
   toolcrib tools --format anthropic
   toolcrib log; toolcrib show 7; toolcrib undo 7
 
-Exit codes: 0 success, 1 the call failed (the reply says why), 2 the command line was wrong.";
+Exit codes: 0 success, 1 the call failed (the reply says why), 2 the command line was invalid.";
 
 /// Options of every command.
 #[derive(Debug, ClapArgs)]
@@ -82,7 +82,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) profile: Option<Profile>,
 
-    /// What file tools may do outside the roots: read, ask or deny [default: read in workspace and open, ask in
+    /// Access of file tools to paths outside the roots: read, ask or deny [default: read in workspace and open, ask in
     /// cautious, deny in read-only]
     #[arg(long, value_name = "WORD", global = true)]
     pub(crate) outside: Option<Outside>,
@@ -99,15 +99,15 @@ pub(crate) struct Common {
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state: Option<PathBuf>,
 
-    /// Only these tools, separated by commas [default: all that the profile can allow]
+    /// Tools to offer, separated by commas [default: all that the profile can allow]
     #[arg(long, value_name = "NAMES", global = true, value_delimiter = ',')]
     pub(crate) tools: Option<Vec<String>>,
 
-    /// Without these tools, separated by commas
+    /// Tools to exclude, separated by commas
     #[arg(long, value_name = "NAMES", global = true, value_delimiter = ',')]
     pub(crate) no_tools: Option<Vec<String>>,
 
-    /// Rehearse: decide on the call, check it and show its diff, but ask nothing and change nothing
+    /// Check the call and show its diff and the decision on it, but ask nothing and change nothing
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
 
@@ -121,7 +121,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// The directories that the tools may see: those that were named, else the current one.
+    /// The roots from the command line. The current directory if there are none.
     pub(crate) fn roots(&self) -> Vec<RootArg> {
         match self.named_roots.as_slice() {
             [] => vec![RootArg::from(".")],
@@ -129,7 +129,7 @@ impl Common {
         }
     }
 
-    /// The directories that were named.
+    /// The roots from the command line.
     pub(crate) fn named_roots(&self) -> &[RootArg] {
         &self.named_roots
     }
@@ -151,7 +151,7 @@ pub(crate) enum Command {
     /// Serve calls as JSON lines on stdin and stdout
     #[command(long_about = RUN)]
     Run {
-        /// Write questions as lines and read their answers
+        /// Write approval questions as lines, and read the answers as lines
         #[arg(long)]
         approvals: bool,
         /// Preset of tool and field names in the replies: toolcrib, codex or camel
@@ -204,12 +204,12 @@ pub(crate) enum Command {
     },
     /// Undo a change; later edits are kept
     Undo {
-        /// Id of the change [default: the last one that is not of ignored files alone]
+        /// Id of the change [default: the last one that changed a file that is not ignored]
         id: Option<u64>,
-        /// Take back all changes from this one on, itself included: all or nothing
+        /// Undo this change and all later ones: all or nothing
         #[arg(long, value_name = "ID", conflicts_with_all = ["id", "path"])]
         since: Option<u64>,
-        /// Take back only what is at this path: its last change, or change ID of it
+        /// Undo only at this path: its last change, or its part of change ID
         #[arg(long, value_name = "PATH")]
         path: Option<String>,
         /// Do not ask
@@ -238,7 +238,7 @@ pub(crate) enum Command {
     Kill {
         /// Id of the command, from `toolcrib jobs`
         id: String,
-        /// Do not ask, though it belongs to another workspace
+        /// Do not ask, even if it belongs to another workspace
         #[arg(long, short)]
         yes: bool,
     },
@@ -260,7 +260,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether the command supports `--dry-run`: it changes nothing, or it can report the change without making it.
-    pub(crate) fn can_be_rehearsed(&self) -> bool {
+    pub(crate) fn supports_dry_run(&self) -> bool {
         !matches!(
             self,
             Command::Kill { .. }
@@ -356,7 +356,7 @@ Serve MCP over stdio until stdin ends.
 MCP clients start this command; `toolcrib install CLIENT` registers it. Pass `--root DIR` for each directory that
 the agent may change.
 
-With --http it serves HTTP to programs of this machine. Each request needs `Authorization: Bearer TOKEN`. The
+With --http it serves HTTP to programs on this machine. Each request needs `Authorization: Bearer TOKEN`. The
 server prints the path of the token file at the start, and creates the file if it does not exist.
 
 Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header
@@ -364,13 +364,13 @@ Over HTTP each client has its own session, with its working directory and jobs. 
 ";
 
 const INSTALL: &str = "\
-Register Toolcrib with an MCP client: write an entry into the client's user configuration, which keeps everything
-else. The server is started once first, as the client would; if it does not answer, nothing is written.
+Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else
+in it. The server is started once first, as the client would start it; if it does not answer, nothing is written.
 
 --root, --profile, --outside, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
 
-`toolcrib uninstall CLIENT` removes what was written.";
+`toolcrib uninstall CLIENT` reverts this.";
 
 const RUN: &str = "\
 Serve calls as JSON lines on stdin and stdout until stdin ends. All calls share one session.

@@ -1,23 +1,23 @@
-//! Input that nobody vouches for, in bounded pieces.
+//! Reads untrusted input in bounded pieces.
 
 use std::io::{self, BufRead, Read};
 
 use toolcrib::{Error, ErrorKind};
 
-/// The longest call that is taken. A file that is written whole fits; what is larger is a mistake or
-/// worse, and would be held in memory several times over.
+/// The longest accepted call. A whole file fits into it. A longer call is a mistake or an attack, and would be held
+/// in memory several times.
 pub(crate) const MAX_CALL_BYTES: usize = 32 << 20;
 
 /// A line of input.
 pub(crate) enum Line {
     /// Its bytes, without the newline.
     Whole(Vec<u8>),
-    /// More bytes than are taken; they are gone.
+    /// The length of a line that was too long. Its bytes were discarded.
     TooLong(u64),
 }
 
 impl Line {
-    /// How much memory it takes.
+    /// The memory that it holds.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Line::Whole(bytes) => bytes.len(),
@@ -26,8 +26,8 @@ impl Line {
     }
 }
 
-/// Reads the next line, the last one also without its newline; nothing at the end of the input. Of a
-/// line that is too long no more is held than of one that is not.
+/// Reads the next line. The last line needs no newline. `None` at the end of the input. Holds at most
+/// [`MAX_CALL_BYTES`] of a line that is too long.
 pub(crate) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
     let read = input.by_ref().take(MAX_CALL_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
@@ -45,21 +45,24 @@ pub(crate) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     Ok(Some(Line::TooLong(read as u64 + skip_line(input)?)))
 }
 
-/// Reads all of the input, if that is no more than a call may have.
+/// Reads the whole input. Fails if it is longer than a call may be.
 pub(crate) fn read_all(input: impl Read) -> io::Result<Result<Vec<u8>, Error>> {
     let mut bytes = Vec::new();
     input.take(MAX_CALL_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(if bytes.len() > MAX_CALL_BYTES { Err(too_long("more")) } else { Ok(bytes) })
+    Ok(if bytes.len() > MAX_CALL_BYTES { Err(too_long(None)) } else { Ok(bytes) })
 }
 
-/// The error for a call of so many bytes.
-pub(crate) fn too_long(bytes: impl std::fmt::Display) -> Error {
-    let message = format!("the call has {bytes} bytes; at most {MAX_CALL_BYTES} are taken");
+/// The error for a call that is too long. `bytes` is its length, if known.
+pub(crate) fn too_long(bytes: Option<u64>) -> Error {
+    let message = match bytes {
+        Some(bytes) => format!("the call has {bytes} bytes; the limit is {MAX_CALL_BYTES}"),
+        None => format!("the call has more than {MAX_CALL_BYTES} bytes"),
+    };
     Error::new(ErrorKind::Limit, message)
-        .hint("Nothing was done. Make the change in smaller parts, with Edit for instance.")
+        .hint("Nothing was done. Make the change in smaller parts,for example with Edit.")
 }
 
-/// Reads on to the end of the line; answers how many bytes that were.
+/// Skips the rest of the line. Returns the number of skipped bytes.
 fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
     let mut skipped = 0;
     loop {

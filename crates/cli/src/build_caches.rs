@@ -1,8 +1,8 @@
-//! The caches of build tools, which commands may write if the operator says so.
+//! Caches of build tools. Commands may write those that the operator enables.
 
-/// The caches of each build tool, beneath the home.
+/// The caches of each build tool, relative to the home directory.
 const CACHES: &[(&str, &[&str])] = &[
-    // With the locks by which one cargo waits for another.
+    // Includes the lock files of cargo.
     (
         "cargo",
         &[".cargo/registry", ".cargo/git", ".cargo/.package-cache", ".cargo/.package-cache-mutate"],
@@ -18,12 +18,12 @@ const CACHES: &[(&str, &[&str])] = &[
     ("gradle", &[".gradle/caches", ".gradle/daemon", ".gradle/native", ".gradle/wrapper"]),
 ];
 
-/// The caches of a tool.
+/// The caches of a tool. Fails if the tool is unknown.
 pub(crate) fn cache(tool: &str) -> Result<&'static [&'static str], String> {
     let found = CACHES.iter().find(|(name, _)| *name == tool);
     found.map(|(_, paths)| *paths).ok_or_else(|| {
         let names: Vec<&str> = CACHES.iter().map(|(name, _)| *name).collect();
-        format!("no caches are known for {tool:?}; there are: {}", names.join(", "))
+        format!("no caches are known for {tool:?}; known tools: {}", names.join(", "))
     })
 }
 
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cache_lies_in_what_is_hidden_nor_holds_it() {
+    fn no_cache_overlaps_a_hidden_path() {
         let caches = CACHES.iter().flat_map(|(_, paths)| *paths);
         for cache in caches {
             let cache = std::path::Path::new(cache);

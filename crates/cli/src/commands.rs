@@ -1,4 +1,4 @@
-//! One file a command.
+//! One module per command.
 
 mod call;
 mod completions;
@@ -31,13 +31,13 @@ use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
 use crate::{output, rules, wide_roots};
 
-/// This very program, as it was when it was started, even if another has taken its name since.
-const OURSELVES: &str = "/proc/self/exe";
+/// The executable of this process, even if the file at its path was replaced since.
+const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
-/// Does what the command line says. An error is one of usage or surroundings: nothing was done.
+/// Runs the command. An error is one of usage or environment: nothing was done.
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
-    if common.dry_run && !args.command.can_be_rehearsed() {
+    if common.dry_run && !args.command.supports_dry_run() {
         return Err("this command has no dry run; nothing was done".to_owned());
     }
     match &args.command {
@@ -54,19 +54,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Doctor => doctor::doctor(common),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
         Command::Log { limit, decisions: true, .. } => {
-            decisions::log(common, &operators(common)?, *limit)
+            decisions::log(common, &operator_runtime(common)?, *limit)
         }
         Command::Log { limit, network: true, .. } => {
-            connections::log(common, &operators(common)?, *limit)
+            connections::log(common, &operator_runtime(common)?, *limit)
         }
-        Command::Log { limit, .. } => history::log(common, &operators(common)?, *limit),
-        Command::Show { id } => history::show(common, &operators(common)?, *id),
-        Command::Diff { since } => history::diff(&operators(common)?, *since),
+        Command::Log { limit, .. } => history::log(common, &operator_runtime(common)?, *limit),
+        Command::Show { id } => history::show(common, &operator_runtime(common)?, *id),
+        Command::Diff { since } => history::diff(&operator_runtime(common)?, *since),
         Command::Undo { id, since, path, yes } => {
-            let wanted = history::Wanted { id: *id, since: *since, path: path.as_deref() };
-            history::undo(common, &operators(common)?, wanted, *yes)
+            let selection =
+                history::UndoSelection { id: *id, since: *since, path: path.as_deref() };
+            history::undo(common, &operator_runtime(common)?, selection, *yes)
         }
-        Command::Redo { yes } => history::redo(common, &operators(common)?, *yes),
+        Command::Redo { yes } => history::redo(common, &operator_runtime(common)?, *yes),
         Command::Policy { command: PolicyCommand::Check { file } } => policy::check(common, file),
         Command::Policy { command: PolicyCommand::Explain { tool, args } } => {
             policy::explain(common, &runtime(common)?, tool, args)
@@ -85,13 +86,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     }
 }
 
-/// A runtime as an agent gets it.
+/// A runtime with the settings of an agent.
 fn runtime(common: &Common) -> Result<Runtime, String> {
     runtime_with(common, &[], None)
 }
 
-/// The same, for a program that may have been started without the environment that its user has in a
-/// terminal. `own` is what no tool touches, besides our configuration and our state.
+/// A runtime with the settings of an agent, for a process that may lack the user's login environment. `own` lists
+/// further paths that no tool may access, besides our configuration and state.
 fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
     for warning in wide_roots::warnings(&common.roots()) {
         output::warning(&warning);
@@ -99,7 +100,7 @@ fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, Stri
     runtime_with(common, own, login_shell())
 }
 
-/// How long a program has to answer a question.
+/// The time limit for answering a question.
 fn answer_deadline(common: &Common) -> Result<Duration, String> {
     Ok(Config::read(common.config.as_deref())?.answer_deadline())
 }
@@ -127,8 +128,8 @@ fn runtime_with(
     build(builder, common, &config, (profile, rules, sandbox), own, login_shell)
 }
 
-/// With the tools that the operator has chosen. A list in a flag takes the place of the one in the configuration; what
-/// either leaves out is left out.
+/// Applies the operator's selection of tools. A list in a flag replaces the one in the configuration; exclusions
+/// add up.
 fn with_tools(mut builder: RuntimeBuilder, common: &Common, config: &Config) -> RuntimeBuilder {
     if let Some(only) = common.tools.as_ref().or(config.tools.as_ref()) {
         builder = builder.only_tools(only);
@@ -137,8 +138,8 @@ fn with_tools(mut builder: RuntimeBuilder, common: &Common, config: &Config) -> 
     removed.fold(builder, RuntimeBuilder::remove_tool)
 }
 
-/// Makes the default configuration directory if it is missing inside a root. It is protected there, but only
-/// if it exists: a command could make a missing one, or a directory or symlink above it, with rules of its own.
+/// Creates the default configuration directory if it is missing inside a root. It is protected there, but only if
+/// it exists: otherwise a command could create it, or a directory or symlink above it, with its own rules.
 fn make_configuration_directory(common: &Common) {
     let Some(directory) = config::directory() else { return };
     let above = directory.ancestors().find_map(|above| above.canonicalize().ok());
@@ -147,14 +148,14 @@ fn make_configuration_directory(common: &Common) {
         root.zip(above.as_ref()).is_some_and(|(root, above)| above.starts_with(root))
     };
     if !directory.exists() && common.roots().iter().any(is_inside) {
-        // Where this fails, a command of the same user fails too.
+        // If this fails, it fails for a command of the same user too.
         let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
     }
 }
 
-/// A runtime for the operator's own commands: who typed them has answered every question, and sees what is
+/// A runtime for the operator's own commands: typing a command approves it, and the operator sees paths that are
 /// hidden from agents.
-fn operators(common: &Common) -> Result<Runtime, String> {
+fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
     let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
     build(Runtime::builder(), common, &config, held_to, &[], None)
@@ -179,16 +180,17 @@ fn build(
         .hard_links(config.hard_links())
         .protection(config.protection()?)
         .sandbox(sandbox)
-        .helper(OURSELVES)
+        .helper(OWN_EXECUTABLE)
         .environment(|| std::env::vars_os().collect());
     if let Some(shell) = login_shell {
         builder = builder.login_shell(shell);
     }
     for root in common.roots() {
-        let directory = as_spelled(&root.directory);
-        builder = match root.read_only {
-            true => builder.read_only_root(directory),
-            false => builder.root(directory),
+        let directory = as_spelled_by_shell(&root.directory);
+        builder = if root.read_only {
+            builder.read_only_root(directory)
+        } else {
+            builder.root(directory)
         };
     }
     for path in own_paths(common, config)?.iter().chain(own) {
@@ -208,15 +210,15 @@ fn build(
     Ok(runtime)
 }
 
-/// What is this program's own and touched by no tool, wherever it lies: what configures it, and its state, the
-/// usual places among them though others are named.
+/// The paths that no tool may access: the configuration and the state of this program, including the default paths
+/// if others are given.
 fn own_paths(common: &Common, config: &Config) -> Result<Vec<PathBuf>, String> {
     let usual = config::directory().into_iter().chain(config::state_directory());
     let named = common.config.clone().into_iter().chain(state(common)?);
     Ok(usual.chain(named).chain(rules::files(common, config)).collect())
 }
 
-/// Where the journal and all other state is.
+/// The state directory, with the journal.
 fn state(common: &Common) -> Result<Option<PathBuf>, String> {
     let state = common.state.clone().or_else(config::state_directory);
     let absolute = |state: PathBuf| {
@@ -225,8 +227,8 @@ fn state(common: &Common) -> Result<Option<PathBuf>, String> {
     state.map(absolute).transpose()
 }
 
-/// A relative directory as the shell spells it: whoever came here through a link knows it by that.
-fn as_spelled(directory: &Path) -> PathBuf {
+/// A relative directory as the shell spells it. After `cd` through a symlink, this is the path that the user knows.
+fn as_spelled_by_shell(directory: &Path) -> PathBuf {
     let logical = std::env::var_os("PWD").map(PathBuf::from).filter(|pwd| pwd.is_absolute());
     let (Ok(here), Some(logical)) = (std::env::current_dir(), logical) else {
         return directory.to_owned();

@@ -1,5 +1,5 @@
-//! The operator's configuration. A file that does not parse, or says something that we do not know,
-//! stops the start: to run on with fewer rules than were written would be worse.
+//! The operator's configuration. An invalid file or an unknown key is an error at startup: continuing with fewer
+//! restrictions than were written would be unsafe.
 
 mod keys;
 
@@ -16,7 +16,7 @@ use toolcrib::{
 use crate::args::Common;
 use crate::{build_caches, hidden_paths, network_presets};
 
-/// What `config.toml` may say.
+/// The keys of `config.toml`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
@@ -25,16 +25,16 @@ pub(crate) struct Config {
     /// What file tools may do outside the roots: `read`, `ask` or `deny`. The default depends on the
     /// [profile](profiles.md). Writing there [asks](design/paths-outside-the-workspace.md). `--outside` overrides it.
     outside: Option<String>,
-    /// The [tools](profiles.md#choosing-tools) that there are; others are neither listed nor callable. `--tools` overrides it.
+    /// The available [tools](profiles.md#choosing-tools); others are neither listed nor callable. `--tools` overrides it.
     pub(crate) tools: Option<Vec<String>>,
-    /// Tools that are left out. `--no-tools` adds to it.
+    /// Tools to exclude. `--no-tools` adds to it.
     #[serde(default)]
     pub(crate) no_tools: Vec<String>,
     /// Calls must give absolute paths, and replies show absolute paths.
     #[serde(default)]
     pub(crate) absolute_paths: bool,
-    /// Hard links of a changed file: `break` gives the changed name a new file, `write_through` writes in place, through
-    /// names elsewhere too.
+    /// Hard links of a changed file: `break` gives the changed name a new file, `write_through` writes in place, so
+    /// that all names have the new content.
     #[serde(default)]
     hard_links: HardLinksWord,
     /// More [protected files](protected-and-hidden.md): path patterns; `*` matches within one component.
@@ -88,7 +88,7 @@ pub(crate) struct Config {
     index_files: Option<u64>,
     /// Size limit of an index in MB. 0 turns indexing off.
     index_megabytes: Option<u64>,
-    /// Directories watched for changes. The default is half of the user's inotify limit.
+    /// Maximum number of directories watched for changes. The default is half of the user's inotify limit.
     index_watches: Option<usize>,
 }
 
@@ -109,14 +109,14 @@ enum NetworkWord {
     All,
 }
 
-/// Below this a reply has no room for what it must say.
+/// The minimum for the notes that a reply must contain.
 const LEAST_REPLY_CHARS: usize = 2_000;
 const LEAST_LINE_CHARS: usize = 80;
-/// A person may be away for some minutes.
+/// The user may be away for some minutes.
 const APPROVAL_SECONDS: u64 = 600;
 
 impl Config {
-    /// Reads the file that was named, or the usual one if it is there.
+    /// Reads the given file, or the default one if it exists.
     pub(crate) fn read(named: Option<&Path>) -> Result<Config, String> {
         match named {
             Some(path) => {
@@ -124,7 +124,7 @@ impl Config {
                     .map_err(|error| format!("{}: {error}", path.display()))?;
                 Config::parse(path, &text)
             }
-            None => match usual_place().map(|path| (std::fs::read_to_string(&path), path)) {
+            None => match default_path().map(|path| (std::fs::read_to_string(&path), path)) {
                 Some((Ok(text), path)) => Config::parse(&path, &text),
                 Some((Err(error), path)) if error.kind() != std::io::ErrorKind::NotFound => {
                     Err(format!("{}: {error}", path.display()))
@@ -134,7 +134,7 @@ impl Config {
         }
     }
 
-    /// The profile that is in force: a flag beats the file.
+    /// The effective profile: a flag overrides the file.
     pub(crate) fn profile(&self, common: &Common) -> Result<Profile, String> {
         match (common.profile, &self.profile) {
             (Some(profile), _) => Ok(profile),
@@ -143,7 +143,8 @@ impl Config {
         }
     }
 
-    /// What file tools may do outside the roots: a flag beats the file, and the file the profile.
+    /// The access of file tools outside the roots: a flag overrides the file, which overrides the profile's
+    /// default.
     pub(crate) fn outside(&self, common: &Common, profile: Profile) -> Result<Outside, String> {
         match (common.outside, &self.outside) {
             (Some(outside), _) => Ok(outside),
@@ -152,7 +153,7 @@ impl Config {
         }
     }
 
-    /// How long a program has to answer a question.
+    /// The time limit for answering a question.
     pub(crate) fn answer_deadline(&self) -> Duration {
         Duration::from_secs(self.approval_seconds.unwrap_or(APPROVAL_SECONDS))
     }
@@ -201,7 +202,7 @@ impl Config {
         self.allow_protected.iter().try_fold(protection, |all, one| all.allow(one))
     }
 
-    /// What commands are held to, besides the roots.
+    /// The settings of the sandbox, besides the roots.
     pub(crate) fn sandbox(&self) -> Result<SandboxSettings, String> {
         let home = etcetera::home_dir().ok();
         let of_home = |paths: &[&str]| -> Vec<PathBuf> {
@@ -220,7 +221,8 @@ impl Config {
         if !self.expose.is_empty() && network != Network::List {
             return Err("expose needs network = \"list\"".to_owned());
         }
-        let (expose, hidden) = (self.expose.clone(), hidden_paths::places(&self.allow_hidden)?);
+        let (expose, hidden) =
+            (self.expose.clone(), hidden_paths::hidden_paths(&self.allow_hidden)?);
         Ok(SandboxSettings { network, expose, caches, hidden })
     }
 
@@ -244,7 +246,7 @@ impl Config {
         }
         config.protection().map_err(at)?;
         if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
-            return Err(at("project_rules is a relative path; write where it begins".to_owned()));
+            return Err(at("project_rules is a relative path; write an absolute path".to_owned()));
         }
         config.sandbox().map_err(at)?;
         network_presets::check(&config.network_presets).map_err(at)?;
@@ -257,22 +259,22 @@ impl Config {
 fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String> {
     match value {
         Some(value) if value < least => {
-            Err(format!("{name} = {value} is too little; at least {least}"))
+            Err(format!("{name} = {value} is too small; use at least {least}"))
         }
         _ => Ok(()),
     }
 }
 
-fn usual_place() -> Option<PathBuf> {
+fn default_path() -> Option<PathBuf> {
     directory().map(|directory| directory.join("config.toml"))
 }
 
-/// Where the operator's configuration is.
+/// The operator's configuration directory.
 pub(crate) fn directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.config_dir().join("toolcrib"))
 }
 
-/// Where our own state is, if nobody says otherwise.
+/// The default state directory.
 pub(crate) fn state_directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
 }
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_taken() {
+    fn keys_are_parsed() {
         let config =
             parse("profile = \"cautious\"\nabsolute_paths = true\nreply_chars = 5000").unwrap();
         assert!(config.absolute_paths);
@@ -308,17 +310,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_stops_the_start_with_its_line() {
+    fn invalid_keys_and_values_are_errors() {
         for (text, expected) in [
             ("profil = \"open\"", "unknown field `profil`"),
             ("\n\nprofile = open", "line 3"),
-            ("profile = \"openn\"", "no profile `openn`; there are: read-only"),
-            ("outside = \"write\"", "outside is read, ask or deny, not `write`"),
+            ("profile = \"openn\"", "unknown profile `openn`; available: read-only"),
+            ("outside = \"write\"", "`outside` must be read, ask or deny, not `write`"),
             ("reply_chars = 10", "at least 2000"),
             ("reply_chars = -1", "invalid value"),
-            ("protect = [\"a//b\"]", "is no pattern"),
+            ("protect = [\"a//b\"]", "is not a pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),
-            ("allow_hidden = [\"src\"]", "src is not hidden"),
+            ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
             ("network = \"some\"", "unknown variant `some`"),
             ("expose = [8000]", "expose needs network"),
             ("network_presets = [\"nix\"]", "no hosts are known for \"nix\""),

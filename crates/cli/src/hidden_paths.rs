@@ -1,7 +1,7 @@
-//! Where the users of a machine keep secrets: places that neither commands nor file tools see.
+//! Hidden paths: files with secrets, which neither commands nor file tools see.
 //!
-//! The list is data, in `hidden/table.rs`. It holds for the home of the user, for every other home that can
-//! be entered, and for the places that variables of the environment name instead.
+//! The list is in `hidden_paths/table.rs`. It applies to the user's home directory, to every other accessible home
+//! directory, and to the paths that environment variables name instead.
 
 mod homes;
 mod table;
@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) use self::homes::homes;
 use self::table::{IN_HOME, OF_SYSTEM, RELOCATED};
 
-/// Base directories that a variable may move, beneath a home.
+/// Base directories that a variable may relocate, relative to the home directory.
 const BASES: [(&str, &str); 4] = [
     ("XDG_CONFIG_HOME", ".config"),
     ("XDG_DATA_HOME", ".local/share"),
@@ -20,16 +20,19 @@ const BASES: [(&str, &str); 4] = [
     ("XDG_CACHE_HOME", ".cache"),
 ];
 
-/// The hidden places of this machine, but for those that the operator opens. Paths in `opened` are absolute
-/// or begin at the home.
-pub(crate) fn places(opened: &[String]) -> Result<Vec<PathBuf>, String> {
+/// The hidden paths of this machine, except those that the operator opens. Paths in `opened` are absolute or
+/// relative to the home directory.
+pub(crate) fn hidden_paths(opened: &[String]) -> Result<Vec<PathBuf>, String> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let home = crate::config::home();
     let mut places = all(&homes(home.as_deref()), home.as_deref(), variable);
     for word in opened {
         let path = opened_path(word, home.as_deref());
         if !places.remove(&path) {
-            return Err(format!("allow_hidden: {} is not hidden by itself", path.display()));
+            return Err(format!(
+                "allow_hidden: {} is not in the list of hidden paths",
+                path.display()
+            ));
         }
     }
     Ok(places.into_iter().collect())
@@ -57,7 +60,8 @@ fn all(
     in_homes.chain(named).chain(OF_SYSTEM.iter().map(PathBuf::from)).collect()
 }
 
-/// Whether a path that a variable names is one to hide: a place of its own, and not one that holds the home.
+/// Whether to hide a path that a variable names. Relative paths, top-level directories, paths beneath `/dev` and
+/// `/proc`, and parents of the home directory are not hidden.
 fn may_be_hidden(path: &Path, home: Option<&Path>) -> bool {
     let plain = path.components().skip(1).all(|part| matches!(part, Component::Normal(_)));
     path.is_absolute()
@@ -81,7 +85,7 @@ pub(crate) fn by_kind() -> &'static [(&'static str, &'static [&'static str])] {
     IN_HOME
 }
 
-/// The hidden paths that are in no home.
+/// The hidden paths outside home directories.
 pub(crate) fn of_system() -> &'static [&'static str] {
     OF_SYSTEM
 }
@@ -91,7 +95,7 @@ pub(crate) fn by_variable() -> impl Iterator<Item = (&'static str, &'static str)
     RELOCATED.iter().copied()
 }
 
-/// The places of one home, for the check that no cache is among them.
+/// The hidden paths of one home directory, to check that no cache is among them.
 #[cfg(test)]
 pub(crate) fn in_home() -> impl Iterator<Item = &'static str> {
     IN_HOME.iter().flat_map(|(_, paths)| paths.iter().copied())
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_named_once_and_by_a_plain_path() {
+    fn every_path_is_listed_once_and_is_plain() {
         let mut seen = BTreeSet::new();
         for path in in_home() {
             let plain =
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_and_what_variables_name_are_hidden() {
+    fn paths_in_homes_and_paths_of_variables_are_hidden() {
         let variable = |name: &str| match name {
             "XDG_CONFIG_HOME" => Some(PathBuf::from("/elsewhere/config")),
             "KUBECONFIG" => Some(PathBuf::from("/a/one:/b/two")),
@@ -143,11 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_opened_by_the_name_that_hides_it() {
+    fn a_path_is_opened_by_its_name_in_the_list() {
         let home = Some(Path::new("/home/me"));
         for word in [".npmrc", "~/.npmrc", "/home/me/.npmrc"] {
             assert_eq!(opened_path(word, home), Path::new("/home/me/.npmrc"));
         }
-        assert!(places(&["src".to_owned()]).unwrap_err().contains("is not hidden"));
+        assert!(hidden_paths(&["src".to_owned()]).unwrap_err().contains("is not in the list"));
     }
 }

@@ -1,12 +1,12 @@
-//! The command line of toolcrib: a door for people and for programs.
+//! The command line of Toolcrib, for people and for programs.
 //!
-//! It reads arguments, environment and terminal, tells the library, and prints what it answers. What
-//! a tool does is not decided here.
+//! It reads arguments, environment and terminal, calls the library and prints the replies. It does not decide what
+//! a tool does.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "a door reads its arguments, its environment and its input, and tells the library"
+    reason = "the command line reads its arguments, environment and input, and passes them to the library"
 )]
 
 mod approve;

@@ -1,4 +1,4 @@
-//! What is shown to people.
+//! Output for people.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -29,7 +29,7 @@ pub(crate) fn call_for_people(common: &Common) -> bool {
     common.text || (!common.json && io::stdout().is_terminal())
 }
 
-/// A reply, its diff in colour.
+/// Prints a reply, with its diff in colour.
 pub(crate) fn reply(reply: &Reply) -> io::Result<()> {
     let mut text = visible_content(reply.output().trim_end());
     text.push('\n');
@@ -37,7 +37,7 @@ pub(crate) fn reply(reply: &Reply) -> io::Result<()> {
     anstream::stdout().write_all(text.as_bytes())
 }
 
-/// A reply that a person is about to decide on: every invisible character is shown.
+/// Prints a reply that the user is about to decide on. Every invisible character is escaped.
 pub(crate) fn preview(reply: &Reply) -> io::Result<()> {
     let mut text = plain(reply.output().trim_end());
     text.push('\n');
@@ -45,7 +45,7 @@ pub(crate) fn preview(reply: &Reply) -> io::Result<()> {
     anstream::stdout().write_all(text.as_bytes())
 }
 
-/// An error with its hint, on standard error.
+/// Prints an error with its hint to stderr.
 pub(crate) fn error(error: &Error) -> io::Result<()> {
     let mut text = format!("{ERROR}error[{}]{ERROR:#}: ", error.kind().name());
     let hint = error.hint_text();
@@ -58,29 +58,29 @@ pub(crate) fn error(error: &Error) -> io::Result<()> {
     anstream::stderr().write_all(text.as_bytes())
 }
 
-/// What is wrong with the command line or its surroundings.
+/// Prints an error of usage or environment to stderr.
 pub(crate) fn usage_error(message: &str) {
     let text = format!("{ERROR}error{ERROR:#}: {}\n", plain(message));
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// What a command answers, on standard output.
+/// Prints the result of a command to stdout.
 pub(crate) fn answer(message: &str) {
     let _ = anstream::stdout().write_all(format!("{}\n", plain(message)).as_bytes());
 }
 
-/// Something that is good to know, on standard error.
+/// Prints a note to stderr.
 pub(crate) fn note(message: &str) {
     let _ = anstream::stderr().write_all(format!("{}\n", plain(message)).as_bytes());
 }
 
-/// Something that the operator should change, on standard error.
+/// Prints a warning to stderr.
 pub(crate) fn warning(message: &str) {
     let text = format!("{WARNING}warning{WARNING:#}: {}\n", plain(message));
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// One line of what was looked at, and how it is.
+/// Prints one line of `doctor`.
 pub(crate) fn finding(what: &str, found: &Result<String, String>) -> io::Result<()> {
     let text = match found {
         Ok(is) => format!("{NAME}{what:<14}{NAME:#}{}\n", plain(is)),
@@ -89,13 +89,13 @@ pub(crate) fn finding(what: &str, found: &Result<String, String>) -> io::Result<
     anstream::stdout().write_all(text.as_bytes())
 }
 
-/// What became of changes that a crash had interrupted.
+/// Reports changes that a crash had interrupted.
 pub(crate) fn recovered(recovered: &[Recovered]) {
     for change in recovered {
         let did = match &change.outcome {
             RecoveryOutcome::Finished => "was finished".to_owned(),
-            RecoveryOutcome::Reverted => "was taken back".to_owned(),
-            RecoveryOutcome::Failed(error) => format!("is still to be settled: {error}"),
+            RecoveryOutcome::Reverted => "was reverted".to_owned(),
+            RecoveryOutcome::Failed(error) => format!("could not be finished or reverted: {error}"),
         };
         let mut text = format!(
             "{WARNING}note{WARNING:#}: a change by {} that a crash had interrupted {}\n",
@@ -104,7 +104,7 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
         );
         for path in &change.left_alone {
             let path = visible_name(path.as_os_str().as_encoded_bytes());
-            let _ = writeln!(text, "  {path} was changed since, and left as it is");
+            let _ = writeln!(text, "  {path} was changed since and was not touched");
         }
         let _ = anstream::stderr().write_all(text.as_bytes());
     }
@@ -115,17 +115,16 @@ pub(crate) fn diff(diff: &str) -> String {
     DiffColours::default().paint_with(diff, visible_content)
 }
 
-/// Colours for a diff that comes in parts.
+/// Colours a diff that comes in parts.
 #[derive(Default)]
 pub(crate) struct DiffColours {
-    /// Lines of a hunk that are still to come; outside a hunk, lines are headers.
+    /// Remaining lines of the current hunk. Outside a hunk, lines are headers.
     old: u64,
     new: u64,
 }
 
 impl DiffColours {
-    /// The next part of a diff that a person is about to decide on, in colour: every invisible character is
-    /// shown.
+    /// Colours the next part of a diff that the user is about to decide on. Every invisible character is escaped.
     pub(crate) fn paint(&mut self, part: &str) -> String {
         self.paint_with(part, plain)
     }
@@ -176,12 +175,12 @@ fn hunk_lengths(header: &str) -> (u64, u64) {
     }
 }
 
-/// Text in which nothing acts on the terminal and nothing hides, line by line.
+/// Escapes control characters and invisible characters, line by line.
 pub(crate) fn plain(text: &str) -> String {
     visible_lines(text)
 }
 
-/// Shows a text through `less`, where there is one; answers whether that was done.
+/// Shows a text in `less`. Returns whether that was possible.
 pub(crate) fn through_pager(text: &str) -> bool {
     let pager = std::process::Command::new("less")
         .args(["-R", "-F", "-X"])
@@ -197,7 +196,7 @@ pub(crate) fn through_pager(text: &str) -> bool {
         _ => text,
     };
     if let Some(mut input) = pager.stdin.take() {
-        // Who has read enough closes it.
+        // The user may quit before the end.
         let _ = input.write_all(text.as_bytes());
     }
     pager.wait().is_ok()

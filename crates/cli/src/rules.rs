@@ -1,4 +1,4 @@
-//! The user's rules, and those of a project that the operator names. A file that is wrong stops the start.
+//! The user's rules, and the rules of a project that the operator names. An invalid file is an error at startup.
 
 mod append;
 
@@ -13,15 +13,15 @@ use crate::config::{self, Config};
 use crate::network_presets;
 pub(crate) use append::add;
 
-/// A file of rules that somebody wrote is far smaller.
+/// Larger than any handwritten rules file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// All rules that are in force.
+/// All effective rules.
 pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
-    let mut rules = match own_file(common) {
+    let mut rules = match user_file(common) {
         Some((path, named)) => match text(&path) {
             Ok(text) => {
-                out_of_reach(common, &path)?;
+                check_outside_workspace(common, &path)?;
                 Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?
             }
             Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => {
@@ -41,7 +41,7 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// Reads one file of rules, wherever it lies.
+/// Reads one rules file.
 pub(crate) fn check(path: &Path) -> Result<Rules, String> {
     let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let rules = Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -49,20 +49,24 @@ pub(crate) fn check(path: &Path) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// The files that rules come from: no tool touches them.
+/// The rules files, which no tool may access.
 pub(crate) fn files(common: &Common, config: &Config) -> Vec<PathBuf> {
-    own_file(common).map(|(path, _)| path).into_iter().chain(config.project_rules.clone()).collect()
+    user_file(common)
+        .map(|(path, _)| path)
+        .into_iter()
+        .chain(config.project_rules.clone())
+        .collect()
 }
 
-/// Where rules of the user's own are added; nothing, where an agent could write them too.
-pub(crate) fn to_add_to(common: &Common) -> Option<PathBuf> {
-    let (path, _) = own_file(common)?;
+/// The file to which the user's rules are added. `None` if an agent could write it.
+pub(crate) fn file_for_additions(common: &Common) -> Option<PathBuf> {
+    let (path, _) = user_file(common)?;
     let there = path.ancestors().find(|above| above.exists()).unwrap_or(&path);
-    out_of_reach(common, there).is_ok().then_some(path)
+    check_outside_workspace(common, there).is_ok().then_some(path)
 }
 
-/// The user's own file, and whether it was named.
-fn own_file(common: &Common) -> Option<(PathBuf, bool)> {
+/// The user's rules file, and whether it was named on the command line.
+fn user_file(common: &Common) -> Option<(PathBuf, bool)> {
     match &common.rules {
         Some(path) => Some((path.clone(), true)),
         None => config::directory().map(|directory| (directory.join("rules.toml"), false)),
@@ -73,15 +77,13 @@ fn text(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let read = File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if read as u64 > MAX_BYTES {
-        return Err(std::io::Error::other(format!(
-            "a file of rules has at most {MAX_BYTES} bytes"
-        )));
+        return Err(std::io::Error::other(format!("a rules file has at most {MAX_BYTES} bytes")));
     }
     Ok(text)
 }
 
-/// Rules that an agent could write would not restrict it.
-fn out_of_reach(common: &Common, path: &Path) -> Result<(), String> {
+/// Fails if the file is inside the workspace: rules that an agent can write do not restrict it.
+fn check_outside_workspace(common: &Common, path: &Path) -> Result<(), String> {
     let real = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
     for root in common.roots() {
         let Ok(root) = root.directory.canonicalize() else { continue };
@@ -96,8 +98,8 @@ fn out_of_reach(common: &Common, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a real path is in the default configuration directory, which no tool or command writes. Behind a
-/// symlink in the root it is not: a command could put another directory in the place of the symlink.
+/// Whether a real path is in the default configuration directory, which no tool or command writes. Not if it is
+/// behind a symlink in the root: a command could replace the symlink.
 fn is_protected(real: &Path, root: &Path) -> bool {
     let Some(directory) = config::directory() else { return false };
     let spelled = directory.ancestors().find_map(|above| {

@@ -1,14 +1,14 @@
-//! Roots that open more than a project: the machine, a home, a directory of the system.
+//! Warns about roots that are wider than a project: the whole file system, a home directory, a system directory.
 
 use std::path::{Path, PathBuf};
 
 use crate::args::RootArg;
 use crate::{config, hidden_paths};
 
-/// Directories of the system that are no project, nor is anything in them.
+/// System directories without projects in them, at any depth.
 const SYSTEM: [&str; 7] = ["/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/lost+found"];
 
-/// The same, but projects may lie in them.
+/// System directories that may have projects in them.
 const SYSTEM_TOPS: [&str; 15] = [
     "/bin",
     "/home",
@@ -27,7 +27,7 @@ const SYSTEM_TOPS: [&str; 15] = [
     "/var",
 ];
 
-/// What the operator should know of the roots, a sentence for each that is too wide.
+/// Warnings for the operator, one sentence for each root that is too wide.
 pub(crate) fn warnings(roots: &[RootArg]) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let homes: Vec<PathBuf> =
@@ -40,26 +40,24 @@ fn warning(root: &Path, read_only: bool, homes: &[PathBuf]) -> Option<String> {
     let is_system = SYSTEM.iter().any(|top| root.starts_with(top))
         || SYSTEM_TOPS.iter().any(|top| root == Path::new(top));
     let what = if root.parent().is_none() {
-        "is the whole machine".to_owned()
+        "is the whole file system".to_owned()
     } else if homes.iter().any(|home| home == root) {
         "is a home directory".to_owned()
     } else if let Some(home) = homes.iter().find(|home| home.starts_with(root)) {
-        format!("holds the home directory {}", home.display())
+        format!("contains the home directory {}", home.display())
     } else if is_system {
-        "is a directory of the system".to_owned()
+        "is a system directory".to_owned()
     } else {
         return None;
     };
-    let means = match read_only {
-        true => "read everything in it but the known places of keys, private files too",
-        false => {
-            "read and change everything in it but the known places of keys: shell profiles and settings \
-             that run code too"
-        }
+    let means = if read_only {
+        "read everything in it except known key files, also private files"
+    } else {
+        "read and change everything in it except known key files, also shell profiles and settings that run code"
     };
     let root = root.display();
     Some(format!(
-        "the root {root} {what}. Tools and commands may {means}. Choose the directory of the project: --root DIR"
+        "the root {root} {what}. Tools and commands may {means}. Choose a project directory with --root DIR"
     ))
 }
 
@@ -68,15 +66,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_is_no_reason_for_a_warning_and_a_home_is() {
+    fn a_home_directory_causes_a_warning_and_a_project_does_not() {
         let homes = [PathBuf::from("/home/me"), PathBuf::from("/root")];
         let warned = |root: &str| warning(Path::new(root), false, &homes);
         for (root, what) in [
-            ("/", "is the whole machine"),
+            ("/", "is the whole file system"),
             ("/home/me", "is a home directory"),
-            ("/home", "holds the home directory /home/me"),
-            ("/etc/nginx", "is a directory of the system"),
-            ("/usr", "is a directory of the system"),
+            ("/home", "contains the home directory /home/me"),
+            ("/etc/nginx", "is a system directory"),
+            ("/usr", "is a system directory"),
         ] {
             let warning = warned(root).unwrap();
             assert!(warning.contains(&format!("the root {root} {what}")), "{warning}");

@@ -105,7 +105,7 @@ const TERMINAL_AND_SHELL_NAMES: [&str; 9] = [
 /// it as the name of a program fail at once. The message is in a variable, since git repeats the command.
 const NO_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_EDITOR\" >&2; exit 1' editor";
 const NO_EDITOR_MESSAGE: &str =
-    "no editor: there is no terminal. Give the text in the command (git commit -m TEXT)";
+    "no editor: there is no terminal. Pass the text in the command (git commit -m TEXT)";
 
 /// The editor of git: it keeps an existing message (of a merge, an amended commit, a rebase) and fails if
 /// there is none.
@@ -113,7 +113,7 @@ const MESSAGE_EDITOR: &str = "sh -c 'grep -q \"^[^#]\" \"$1\" 2>/dev/null || { e
 
 /// The editor for the list of an interactive rebase: it always fails.
 const NO_LIST_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_LIST_EDITOR\" >&2; exit 1' editor";
-const NO_LIST_EDITOR_MESSAGE: &str = "no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to take it as it is";
+const NO_LIST_EDITOR_MESSAGE: &str = "no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to keep it unchanged";
 
 /// Variables that every command gets, whatever the user's values are.
 const FIXED: [(&str, &str); 21] = [

@@ -39,11 +39,11 @@ impl JobError {
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JobError::TooMany(count) => write!(f, "{count} commands are running already"),
+            JobError::TooMany(count) => write!(f, "{count} commands are already running"),
             JobError::NotLaunched { errno } => {
                 write!(
                     f,
-                    "the process that keeps a command could not be started: {}",
+                    "the shim process of the command could not be started: {}",
                     os_error(*errno)
                 )
             }
@@ -56,16 +56,16 @@ impl fmt::Display for JobError {
                 write!(f, "could not {step} {what}: {}", os_error(*errno))
             }
             JobError::NotConfinable => {
-                write!(f, "nothing on this system confines a command")
+                write!(f, "this system has no sandbox for commands")
             }
             JobError::ShimLost => {
                 write!(
                     f,
-                    "the process that kept the command was killed, and how the command ended is not known"
+                    "the shim process of the command was killed, so the exit status is unknown"
                 )
             }
             JobError::ShimUnresponsive => {
-                write!(f, "the process that keeps the command does not answer")
+                write!(f, "the shim process of the command does not respond")
             }
         }
     }

@@ -36,34 +36,31 @@ pub struct EscapeAttempt {
 /// Scripts that exit with 0 if they escaped, and undo their change. `$RUNTIME` is the pid of this process.
 const SCRIPTS: [(&str, &str); 20] = [
     (
-        "make a file in the home",
+        "create a file in the home directory",
         "touch \"$HOME/.toolcrib-doctor\" && rm \"$HOME/.toolcrib-doctor\"",
     ),
-    ("make a file in /etc", "touch /etc/.toolcrib-doctor && rm /etc/.toolcrib-doctor"),
-    ("change the mode of the home", "chmod --reference=\"$HOME\" \"$HOME\""),
-    ("look at keys in ~/.ssh", "ls -A \"$HOME/.ssh\" | grep -q ."),
-    ("see the process that serves tools", "readlink /proc/$RUNTIME/exe"),
-    ("read its memory", "head -c 1 /proc/$RUNTIME/mem"),
-    ("read its environment", "head -c 1 /proc/$RUNTIME/environ"),
-    ("send it a signal", "kill -0 $RUNTIME"),
-    ("write to a terminal", "echo > /dev/tty"),
-    ("mount something", "mount -t tmpfs none /mnt && umount /mnt"),
-    ("make everything writable again", "mount -o remount,rw /"),
-    ("make a device", "mknod \"$TMPDIR/device\" c 1 3 && rm \"$TMPDIR/device\""),
-    ("have another root", "chroot / true"),
-    ("make a namespace", "unshare -Ur true"),
+    ("create a file in /etc", "touch /etc/.toolcrib-doctor && rm /etc/.toolcrib-doctor"),
+    ("change the mode of the home directory", "chmod --reference=\"$HOME\" \"$HOME\""),
+    ("list ~/.ssh", "ls -A \"$HOME/.ssh\" | grep -q ."),
+    ("see the Toolcrib process", "readlink /proc/$RUNTIME/exe"),
+    ("read Toolcrib's memory", "head -c 1 /proc/$RUNTIME/mem"),
+    ("read Toolcrib's environment", "head -c 1 /proc/$RUNTIME/environ"),
+    ("send Toolcrib a signal", "kill -0 $RUNTIME"),
+    ("write to the terminal", "echo > /dev/tty"),
+    ("mount a file system", "mount -t tmpfs none /mnt && umount /mnt"),
+    ("remount / as writable", "mount -o remount,rw /"),
+    ("create a device file", "mknod \"$TMPDIR/device\" c 1 3 && rm \"$TMPDIR/device\""),
+    ("change the root directory", "chroot / true"),
+    ("create a user namespace", "unshare -Ur true"),
+    ("write a sysctl", "read -r v < /proc/sys/vm/swappiness && echo $v > /proc/sys/vm/swappiness"),
+    ("set the hostname", "hostname \"$(hostname)\""),
+    ("read the kernel log", "dmesg | grep -q ."),
     (
-        "set something of the kernel",
-        "read -r v < /proc/sys/vm/swappiness && echo $v > /proc/sys/vm/swappiness",
-    ),
-    ("name the machine", "hostname \"$(hostname)\""),
-    ("read the kernel's log", "dmesg | grep -q ."),
-    (
-        "read a disk or the memory",
+        "read a disk or physical memory",
         "head -c 1 /dev/mem || head -c 1 /dev/sda || head -c 1 /dev/nvme0n1 || head -c 1 /dev/vda",
     ),
-    ("have a right over the system", "! grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status"),
-    ("gain rights by a program", "! grep -q '^NoNewPrivs:[[:space:]]*1' /proc/self/status"),
+    ("hold a capability", "! grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status"),
+    ("gain privileges from a program", "! grep -q '^NoNewPrivs:[[:space:]]*1' /proc/self/status"),
 ];
 
 /// Makes all attempts. `command` provides the shell, the environment and the directory. Fails if a command
@@ -82,10 +79,16 @@ pub fn try_to_escape(
     let port = server.as_ref().and_then(|server| server.local_addr().ok());
     if let Some(address) = port.filter(|_| sandbox.network.is_private()) {
         let script = format!("exec 3<> /dev/tcp/127.0.0.1/{}", address.port());
-        attempts.push(attempt(jobs, sandbox, command, "reach a server of this machine", &script)?);
+        attempts.push(attempt(
+            jobs,
+            sandbox,
+            command,
+            "connect to a server on this machine",
+            &script,
+        )?);
         // Nothing is sent: a route is enough.
         let script = format!("exec 3<> /dev/udp/{UNUSED_ADDRESS}/9");
-        attempts.push(attempt(jobs, sandbox, command, "find a way to another machine", &script)?);
+        attempts.push(attempt(jobs, sandbox, command, "have a route to another machine", &script)?);
     }
     attempts.push(outlive_command(jobs, sandbox, command)?);
     Ok(attempts)
@@ -138,9 +141,12 @@ fn outlive_command(
     let all_exited = job.wait(ATTEMPT_TIMEOUT, |now| now.all_exited).all_exited;
     let lives = |pid: i32| Path::new("/proc").join(pid.to_string()).exists();
     let alive = left.iter().filter(|process| lives(process.pid)).count();
-    let output = format!("{} left behind, {alive} alive after its end", left.len());
+    let output = format!(
+        "{} background processes, {alive} still running after the command was killed",
+        left.len()
+    );
     Ok(EscapeAttempt {
-        description: "outlive the command",
+        description: "survive the command",
         blocked: all_exited && alive == 0,
         output,
     })

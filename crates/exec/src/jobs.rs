@@ -218,7 +218,7 @@ impl Jobs {
         if tmp.is_none() {
             let made = SessionTmp::make(parent);
             *tmp = Some(made.map_err(|error| JobError::NotPrepared {
-                step: "make a directory for the session in".to_owned(),
+                step: "create a directory for the session in".to_owned(),
                 what: parent.display().to_string(),
                 errno: error.raw_os_error().unwrap_or(0),
             })?);

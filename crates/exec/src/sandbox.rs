@@ -155,7 +155,7 @@ impl Confinement {
     ) -> Result<Prepared, SetupError> {
         if self.level == Level::Namespaces {
             let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
-            context("find the session's namespaces", namespaces.map_or(missing, Ok))?
+            context("open the session's namespaces", namespaces.map_or(missing, Ok))?
                 .join(self.sandbox.network)?;
         }
         Ok(Prepared { confinement: self })

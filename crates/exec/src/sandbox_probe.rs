@@ -38,7 +38,7 @@ pub(crate) fn probe_support(jobs: &Jobs, landlock: i64) -> SandboxSupport {
 fn attempt(jobs: &Jobs, level: Level) -> Result<(), String> {
     let command = Command {
         script: b"true".to_vec(),
-        shell: find_bash().ok_or("there is no bash")?,
+        shell: find_bash().ok_or("bash was not found")?,
         directory: PathBuf::from("/"),
         environment: Vec::new(),
         stdin: Vec::new(),
@@ -55,8 +55,8 @@ fn attempt(jobs: &Jobs, level: Level) -> Result<(), String> {
         Some(_) => {
             let (_, output) = job.read(0, MAX_OUTPUT);
             let output = String::from_utf8_lossy(&output);
-            Err(format!("a command that does nothing failed: {}", output.trim()))
+            Err(format!("a test command failed: {}", output.trim()))
         }
-        None => Err("a command that does nothing did not end".to_owned()),
+        None => Err("a test command did not end".to_owned()),
     }
 }

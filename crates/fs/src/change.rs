@@ -131,7 +131,7 @@ impl Change {
         let mut places = HashSet::new();
         for step in &self.steps {
             if !places.insert(step.place.path()) {
-                let detail = "is to be changed twice in one change";
+                let detail = "occurs twice in one change";
                 return Err(FsError::new(FsErrorKind::Stale, step.place.path(), detail));
             }
             if order.must_wait(step) {

@@ -34,6 +34,8 @@ pub enum FsErrorKind {
     Busy,
     /// A change failed in the middle and could not be reverted. The next start completes the revert.
     Unsettled,
+    /// Our own files have a format that this program does not support.
+    Unsupported,
     /// Any other error of the system.
     Io,
 }
@@ -58,7 +60,7 @@ impl FsError {
 
     /// The error for a forbidden file.
     pub(crate) fn forbidden(path: impl Into<PathBuf>) -> Self {
-        FsError::new(FsErrorKind::Forbidden, path, "is closed to these tools")
+        FsError::new(FsErrorKind::Forbidden, path, "is not accessible to these tools")
     }
 
     /// Marks the error as one that reveals something outside the workspace.

@@ -47,7 +47,7 @@ impl FromStr for ContentHash {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hash = blake3::Hash::from_hex(text).map_err(|_| format!("{text:?} is no hash"))?;
+        let hash = blake3::Hash::from_hex(text).map_err(|_| format!("{text:?} is not a hash"))?;
         Ok(ContentHash(*hash.as_bytes()))
     }
 }

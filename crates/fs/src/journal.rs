@@ -5,8 +5,8 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `connections`, the connections of commands; `last`, the highest number of a change; and two lock files. No other user can
-//! access it (`private_directory.rs`).
+//! the decisions about calls; `connections`, the connections of commands; `last`, the highest number of a change; `version`, the format of all of it
+//! (`state_version.rs`); and two lock files. No other user can access it (`private_directory.rs`).
 //!
 //! Before a change modifies anything, all old and new contents are stored, and then a file in `pending/` is
 //! written that describes the change; all of that is on disk before the first file is replaced. The process
@@ -58,6 +58,7 @@ use crate::error::FsError;
 use crate::lock::lock_with_timeout;
 use crate::private_directory::{PrivateDirectory, PrivateDirectoryError};
 use crate::random;
+use crate::state_version;
 
 /// Longer than any process holds the journal's locks.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -80,14 +81,14 @@ pub struct Journal {
 
 impl Journal {
     /// The journal in a directory, which is created on the first write. Fails if another user could access
-    /// it.
+    /// it, or if a newer program has written it.
     pub fn open(directory: impl AsRef<Path>, caps: Caps) -> Result<Journal, FsError> {
         let directory = PrivateDirectory::new(directory.as_ref());
-        // A missing or inaccessible directory is safe. Writes report that error.
-        if let Err(PrivateDirectoryError::Unsafe(error)) =
-            directory.check(&[BLOBS, PENDING, CAPTURES])
-        {
-            return Err(error);
+        match directory.check(&[BLOBS, PENDING, CAPTURES]) {
+            Ok(()) => drop(state_version::is_current(&directory)?),
+            Err(PrivateDirectoryError::Unsafe(error)) => return Err(error),
+            // A missing or inaccessible directory is safe. Writes report that error.
+            Err(PrivateDirectoryError::Errno(..)) => {}
         }
         let (log, store) = (Log::new(directory.clone()), Store::new(directory.clone()));
         let decisions = RecordLog::new(directory.clone(), "decisions");
@@ -107,6 +108,8 @@ impl Journal {
 
     /// The completed changes, and the numbers of damaged ones.
     pub fn changes(&self) -> Result<Changes, FsError> {
+        // A newer program may have been started since the journal was opened.
+        state_version::is_current(&self.directory)?;
         self.log.read()
     }
 
@@ -123,14 +126,27 @@ impl Journal {
         effects: Effects,
         contents: &[&Content],
     ) -> Result<PendingChange<'_>, FsError> {
-        self.directory.make(&[BLOBS, PENDING])?;
+        self.prepare(&[BLOBS, PENDING])?;
         let token = random::hex::<16>()
-            .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?;
+            .map_err(|errno| FsError::from_errno(self.directory(), "cannot be resolved", errno))?;
         let entry = Entry::new(token, about, effects);
         self.try_begin(entry.clone(), contents).or_else(|_| {
             self.collect()?;
             self.try_begin(entry, contents)
         })
+    }
+
+    /// Creates the journal with these subdirectories, and raises older state to the current format.
+    fn prepare(&self, subdirectories: &[&str]) -> Result<(), FsError> {
+        self.directory.make(&[])?;
+        let is_current = state_version::is_current(&self.directory)?;
+        self.directory.make(subdirectories)?;
+        if is_current {
+            return Ok(());
+        }
+        let _lock =
+            self.lock_file("lock", FlockOperation::NonBlockingLockExclusive, LOCK_TIMEOUT)?;
+        state_version::raise(&self.directory)
     }
 
     fn try_begin(&self, entry: Entry, contents: &[&Content]) -> Result<PendingChange<'_>, FsError> {

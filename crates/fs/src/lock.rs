@@ -110,7 +110,7 @@ fn hold(wanted: BTreeMap<FileId, (OwnedFd, &ResolvedPath)>) -> Result<Locks, FsE
         let exclusive = FlockOperation::NonBlockingLockExclusive;
         lock_with_timeout(directory, exclusive, LOCK_TIMEOUT).map_err(|errno| match errno {
             Errno::WOULDBLOCK => {
-                let detail = "is in a directory that another process has locked and keeps";
+                let detail = "is in a directory that another process has locked";
                 FsError::new(FsErrorKind::Busy, place.path(), detail)
             }
             errno => FsError::from_errno(place.path(), "cannot be locked", errno),

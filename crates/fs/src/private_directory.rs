@@ -265,15 +265,17 @@ fn require_private(path: &Path, stat: &Stat) -> Result<(), PrivateDirectoryError
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => {}
         FileType::Symlink => {
+            return refuse("is a symlink; give the directory that it points to".to_owned());
+        }
+        _ => {
             return refuse(
-                "is a symlink; for our own files, name the directory that it leads to".to_owned(),
+                "is not a directory, so Toolcrib cannot store its files in it".to_owned(),
             );
         }
-        _ => return refuse("is not a directory, so it cannot hold our own files".to_owned()),
     }
     if stat.st_uid != owner::current_user() {
         return refuse(format!(
-            "belongs to user {}, not to user {}, so it cannot hold our own files; name another directory",
+            "belongs to user {}, not to user {}, so Toolcrib does not store its files in it; give another directory",
             stat.st_uid,
             owner::current_user()
         ));
@@ -281,7 +283,7 @@ fn require_private(path: &Path, stat: &Stat) -> Result<(), PrivateDirectoryError
     let mode = open_beneath::permissions(stat).as_raw_mode();
     if mode & 0o077 != 0 {
         return refuse(format!(
-            "is open to other users (mode {:o}), so it cannot hold our own files; run `chmod 700 {shown}`, or name another directory",
+            "is open to other users (mode {:o}), so Toolcrib does not store its files in it; run `chmod 700 {shown}`, or give another directory",
             mode & 0o777
         ));
     }

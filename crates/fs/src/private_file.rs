@@ -62,7 +62,7 @@ impl PrivateFile {
         let opened = match openat(&self.directory, &self.name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::LOOP) => {
-                return Err(not_private("is a symbolic link; name the file itself"));
+                return Err(not_private("is a symlink; give the path of the file itself"));
             }
             Err(Errno::NXIO) => return Err(not_private(NO_FILE)),
             opened => opened?,
@@ -101,19 +101,19 @@ impl PrivateFile {
     }
 }
 
-const NO_FILE: &str = "is not a regular file; remove it, or name another";
+const NO_FILE: &str = "is not a regular file; remove it, or give another path";
 
 fn check_file(stat: &Stat) -> Result<(), PrivateFileError> {
     let problem = match () {
         () if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => NO_FILE,
         () if stat.st_uid != geteuid().as_raw() => {
-            "belongs to another user, who knows what is in it; remove it, or name another"
+            "belongs to another user, who knows its content; remove it, or give another path"
         }
         () if stat.st_mode & 0o077 != 0 => {
-            "can be read or written by others; `chmod 600` it if that was never used, or remove it for a new one"
+            "can be read or written by other users; run `chmod 600` on it if it was never used, or remove it to create a new one"
         }
         () if stat.st_nlink != 1 => {
-            "has another name (a hard link), under which others may reach it; remove it for a new one"
+            "has a second hard link, through which other users may reach it; remove it to create a new one"
         }
         () => return Ok(()),
     };
@@ -125,12 +125,13 @@ fn check_file(stat: &Stat) -> Result<(), PrivateFileError> {
 fn check_directory(stat: &Stat, path: &Path) -> Result<(), PrivateFileError> {
     let (owner, directory) = (stat.st_uid, path.display());
     if owner != geteuid().as_raw() && owner != 0 {
-        let problem = format!("is in {directory}, which belongs to another user; name another");
+        let problem =
+            format!("is in {directory}, which belongs to another user; give another path");
         return Err(PrivateFileError::NotPrivate(problem));
     }
     if stat.st_mode & 0o022 != 0 {
         let problem = format!(
-            "is in {directory}, which others can write; `chmod go-w` it, or name a file elsewhere"
+            "is in {directory}, which other users can write; run `chmod go-w` on it, or give a path elsewhere"
         );
         return Err(PrivateFileError::NotPrivate(problem));
     }
@@ -208,7 +209,7 @@ mod tests {
         set_mode(&path, 0o600);
         let link = top.path().join("link");
         symlink(&path, &link).unwrap();
-        assert!(refusal(&link).contains("symbolic link"));
+        assert!(refusal(&link).contains("is a symlink"));
         fs::hard_link(&path, top.path().join("other")).unwrap();
         assert!(refusal(&path).contains("hard link"));
         assert!(refusal(top.path().join("other").as_path()).contains("hard link"));
@@ -237,7 +238,7 @@ mod tests {
         PrivateFile::locate(&path).unwrap().create(b"one").unwrap();
         for mode in [0o777, 0o1777, 0o770, 0o707] {
             set_mode(&directory, mode);
-            assert!(refusal(&path).contains("others can write"), "{mode:o}");
+            assert!(refusal(&path).contains("other users can write"), "{mode:o}");
         }
         set_mode(&directory, 0o755);
         assert!(PrivateFile::locate(&path).unwrap().read(100).is_ok());

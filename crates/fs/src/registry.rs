@@ -105,7 +105,7 @@ mod tests {
         std::fs::create_dir(top.path().join("a")).unwrap();
         one.record(&[state.clone(), token.clone()]).unwrap();
         one.record(&[state.clone(), token.clone()]).unwrap();
-        assert_eq!(other.paths()[..], [state.clone(), token], "twice is once");
+        assert_eq!(other.paths()[..], [state.clone(), token], "recording is idempotent");
         let later = top.path().join("later\nname");
         other.record(std::slice::from_ref(&later)).unwrap();
         assert_eq!(one.paths().len(), 3, "a record that comes later is seen");

@@ -41,7 +41,7 @@ impl RequestedPath {
             .map(|name| OsStr::from_bytes(name).to_owned())
             .collect();
         if names.iter().any(|name| name.len() > MAX_NAME_BYTES) {
-            return invalid("a name in the path is longer than 255 bytes");
+            return invalid("a component of the path is longer than 255 bytes");
         }
         let names_directory = bytes.ends_with(b"/") || bytes.ends_with(b"/.");
         Ok(RequestedPath { absolute: bytes.first() == Some(&b'/'), names, names_directory })

@@ -123,7 +123,7 @@ impl Walk<'_> {
             let found = match open_beneath::open_entry(here.as_fd(), &name) {
                 Err(Errno::NOENT) => return self.missing(name, pending),
                 Err(Errno::NOTDIR) => return Err(self.not_a_directory()),
-                answer => answer.map_err(|errno| self.error("cannot be looked at", errno))?,
+                answer => answer.map_err(|errno| self.error("cannot be inspected", errno))?,
             };
             if self.root.forbidden().is_some_and(|forbidden| !forbidden.admits(found.as_fd())) {
                 let here = self.root.path().join(self.real.iter().collect::<PathBuf>());
@@ -194,7 +194,7 @@ impl Walk<'_> {
         self.links.push((self.root.clone(), path));
         self.last_link = self.real.iter().map(OsString::as_os_str).chain([name]).collect();
         let target = rustix::fs::readlinkat(link, "", Vec::new())
-            .map_err(|errno| self.error("leads through a link that cannot be read", errno))?;
+            .map_err(|errno| self.error("leads through a symlink that cannot be read", errno))?;
         let target = RequestedPath::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
         self.names_directory |= target.names_directory;
         if target.absolute {
@@ -236,11 +236,11 @@ impl Walk<'_> {
 
     fn open_here(&self) -> Result<OwnedFd, FsError> {
         let relative: PathBuf = self.real.iter().collect();
-        self.root.open_beneath(&relative, OFlags::PATH, "cannot be looked at")
+        self.root.open_beneath(&relative, OFlags::PATH, "cannot be inspected")
     }
 
     fn stat(&self, handle: &OwnedFd) -> Result<Stat, FsError> {
-        rustix::fs::fstat(handle).map_err(|errno| self.error("cannot be looked at", errno))
+        rustix::fs::fstat(handle).map_err(|errno| self.error("cannot be inspected", errno))
     }
 
     fn error(&self, doing: &str, errno: Errno) -> FsError {
@@ -265,7 +265,7 @@ impl Walk<'_> {
             return outside(self.path);
         }
         let link = self.last_link.display();
-        let detail = format!("leads outside the workspace through the link {link}");
+        let detail = format!("leads outside the workspace through the symlink {link}");
         FsError::new(FsErrorKind::Outside, self.path, detail)
     }
 }

@@ -48,7 +48,7 @@ impl ResolvedPath {
     /// The parent directory. `None` for a root.
     pub fn parent(&self) -> Option<ResolvedPath> {
         let (parent, _) = self.split()?;
-        let opened = self.root.open_beneath(parent, OFlags::PATH, "cannot be looked at").ok();
+        let opened = self.root.open_beneath(parent, OFlags::PATH, "cannot be inspected").ok();
         let stat = opened.and_then(|opened| rustix::fs::fstat(&opened).ok());
         Some(ResolvedPath {
             root: self.root.clone(),

@@ -31,8 +31,7 @@ impl Workspace {
         for (at, root) in roots.iter().enumerate() {
             let same = |other: &&Root| other.path() == root.path();
             if roots[..at].iter().find(same).is_some_and(|other| other.mode() != root.mode()) {
-                let detail =
-                    format!("{} is given twice, once for reading only", root.path().display());
+                let detail = format!("{} is given twice, once as read-only", root.path().display());
                 return Err(FsError::new(FsErrorKind::Invalid, root.path(), detail));
             }
         }

@@ -1,4 +1,4 @@
-//! Asking through the client: in whichever way it can be asked.
+//! Asks for approval through the client.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,62 +14,62 @@ use tokio::runtime::Handle;
 use toolcrib::{Answer, Approver, Question};
 
 /// How the client of a call can be asked.
-pub(crate) enum Way {
-    /// Not at all.
-    Nobody,
-    /// By a request of ours, while the call waits.
-    Request { context: Box<RequestContext<RoleServer>>, runtime: Handle },
-    /// By an answer that is a question: the client makes the call again, with what was answered.
-    Answered(Box<Answered>),
+pub(crate) enum ApprovalChannel {
+    /// The client cannot be asked.
+    Unavailable,
+    /// By an elicitation request, while the call waits.
+    Elicitation { context: Box<RequestContext<RoleServer>>, runtime: Handle },
+    /// By an `InputRequired` result: the client repeats the call with the answer.
+    InputRequired(Box<InputRequiredApproval>),
 }
 
-/// What a client has answered already, and what is still to be asked.
-pub(crate) struct Answered {
-    /// The question that was answered, and what was chosen.
-    pub(crate) before: Option<(Asked, Chosen)>,
-    /// What is to be asked: it has no answer yet.
-    pub(crate) open: Mutex<Option<(Asked, Page)>>,
+/// The earlier answer of a client, and the next question for it.
+pub(crate) struct InputRequiredApproval {
+    /// The part that was answered, and the choice.
+    pub(crate) answered_part: Option<(QuestionPart, Choice)>,
+    /// The question without an answer, to be sent to the client.
+    pub(crate) open: Mutex<Option<(QuestionPart, Page)>>,
 }
 
-/// What a client was asked, as it is known again when the answer comes.
+/// Identifies a part of a question, to match an answer with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
-    /// A digest of the whole question, with all that would change.
+pub(crate) struct QuestionPart {
+    /// A digest of the whole question, including all changes.
     pub(crate) question: String,
-    /// The part of it that was shown.
+    /// The number of the part that was shown.
     pub(crate) part: usize,
 }
 
-/// What a client chose.
+/// The choice of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum Choice {
     Answer(Answer),
-    /// To see the next part first.
+    /// Show the next part first.
     More,
 }
 
-/// One part of a question, as a client shows it.
+/// One part of a question, for display.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     text: String,
-    /// Whether it is the last.
+    /// Whether it is the last part.
     is_last: bool,
 }
 
-impl Approver for Way {
+impl Approver for ApprovalChannel {
     fn ask(&self, question: &Question<'_>) -> Answer {
         match self {
-            Way::Nobody => Answer::NobodyThere,
-            Way::Request { .. } => self.request(question, None),
-            Way::Answered(answered) => answered.answer(question),
+            ApprovalChannel::Unavailable => Answer::NoApprover,
+            ApprovalChannel::Elicitation { .. } => self.request(question, None),
+            ApprovalChannel::InputRequired(answered) => answered.answer(question),
         }
     }
 
     /// A client that makes the call again with the answer would run the command twice, so it is not asked.
     fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
         match self {
-            Way::Nobody | Way::Answered(_) => Answer::NobodyThere,
-            Way::Request { .. } => self.request(question, Some(limit)),
+            ApprovalChannel::Unavailable | ApprovalChannel::InputRequired(_) => Answer::NoApprover,
+            ApprovalChannel::Elicitation { .. } => self.request(question, Some(limit)),
         }
     }
 
@@ -78,10 +78,12 @@ impl Approver for Way {
     }
 }
 
-impl Way {
+impl ApprovalChannel {
     /// Asks by requests of ours, one for each part of the question.
     fn request(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
-        let Way::Request { context, runtime } = self else { return Answer::NobodyThere };
+        let ApprovalChannel::Elicitation { context, runtime } = self else {
+            return Answer::NoApprover;
+        };
         let until = limit.map(|limit| Instant::now() + limit);
         let parts = question.parts();
         for part in 0..parts.len() {
@@ -102,37 +104,38 @@ impl Way {
             match runtime.block_on(asked) {
                 Err(late) => return late,
                 Ok(None) => break,
-                Ok(Some(result)) => match chosen(&result) {
-                    Chosen::Answer(answer) => return answer,
-                    Chosen::More => {}
+                Ok(Some(result)) => match choice(&result) {
+                    Choice::Answer(answer) => return answer,
+                    Choice::More => {}
                 },
             }
         }
-        Answer::NobodyThere
+        Answer::NoApprover
     }
 }
-impl Answered {
-    /// The answer to this very question, if it came. Otherwise what is to be asked is kept, and what the call
-    /// says meanwhile does not matter.
+
+impl InputRequiredApproval {
+    /// The answer to this question, if the client gave it. Otherwise stores the question; the call's reply is then
+    /// not used.
     fn answer(&self, question: &Question<'_>) -> Answer {
         let parts = question.parts();
         let digest = digest(question, &parts);
-        let part = match &self.before {
-            Some((asked, Chosen::Answer(answer))) if asked.question == digest => {
+        let part = match &self.answered_part {
+            Some((asked, Choice::Answer(answer))) if asked.question == digest => {
                 return answer.clone();
             }
-            Some((asked, Chosen::More)) if asked.question == digest => asked.part + 1,
+            Some((asked, Choice::More)) if asked.question == digest => asked.part + 1,
             _ => 0,
         };
         let part = part.min(parts.len() - 1);
         let page = Page::new(question, &parts, part);
-        let open = (Asked { question: digest, part }, page);
+        let open = (QuestionPart { question: digest, part }, page);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
-        Answer::NobodyThere
+        Answer::NoApprover
     }
 
-    /// What is to be asked, if there is something.
-    pub(crate) fn open(&self) -> Option<(Asked, Page)> {
+    /// The question to send, if there is one.
+    pub(crate) fn open(&self) -> Option<(QuestionPart, Page)> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -149,7 +152,9 @@ impl Page {
             text += &match parts[part + 1..].iter().map(|part| part.lines().count()).sum() {
                 0_usize => "]\n".to_owned(),
                 lines => {
-                    format!("; {lines} more lines are not shown: answer `more` for the next]\n")
+                    format!(
+                        "; {lines} more lines are not shown: answer `more` for the next part]\n"
+                    )
                 }
             };
         }
@@ -157,7 +162,7 @@ impl Page {
     }
 }
 
-/// A question in a few bytes, by which it is known again.
+/// A digest that identifies a question.
 fn digest(question: &Question<'_>, parts: &[String]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -167,16 +172,16 @@ fn digest(question: &Question<'_>, parts: &[String]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The question as an input that a client is to fetch.
+/// The question as an input request.
 pub(crate) fn input_request(page: &Page) -> Option<InputRequest> {
     Some(InputRequest::Elicitation(ElicitRequest::new(form(page)?)))
 }
 
-/// What a client answered to it.
-pub(crate) fn input_answer(response: &Value) -> Chosen {
+/// The choice in a client's response.
+pub(crate) fn input_answer(response: &Value) -> Choice {
     match serde_json::from_value(response.clone()) {
-        Ok(result) => chosen(&result),
-        Err(_) => Chosen::Answer(Answer::Deny("The answer was not understood.".to_owned())),
+        Ok(result) => choice(&result),
+        Err(_) => Choice::Answer(Answer::Deny("The answer could not be parsed.".to_owned())),
     }
 }
 
@@ -207,12 +212,12 @@ fn form(page: &Page) -> Option<ElicitRequestParams> {
     serde_json::from_value(form).ok()
 }
 
-fn chosen(result: &ElicitResult) -> Chosen {
-    let chosen = result.content.as_ref().and_then(|content| content.get("answer")?.as_str());
-    match (&result.action, chosen) {
-        (ElicitationAction::Accept, Some("once")) => Chosen::Answer(Answer::Allow),
-        (ElicitationAction::Accept, Some("session")) => Chosen::Answer(Answer::AllowForSession),
-        (ElicitationAction::Accept, Some("more")) => Chosen::More,
-        _ => Chosen::Answer(Answer::Deny(String::new())),
+fn choice(result: &ElicitResult) -> Choice {
+    let choice = result.content.as_ref().and_then(|content| content.get("answer")?.as_str());
+    match (&result.action, choice) {
+        (ElicitationAction::Accept, Some("once")) => Choice::Answer(Answer::Allow),
+        (ElicitationAction::Accept, Some("session")) => Choice::Answer(Answer::AllowForSession),
+        (ElicitationAction::Accept, Some("more")) => Choice::More,
+        _ => Choice::Answer(Answer::Deny(String::new())),
     }
 }

@@ -1,5 +1,5 @@
-//! What the calls of one client have in common: its session, and so its working directory, exported variables,
-//! the files it has read and its background commands.
+//! The state that the calls of one client share: its session with working directory, exported variables, read files
+//! and background commands.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,17 +9,17 @@ use rmcp::service::RequestContext;
 use tokio::runtime::Handle;
 use toolcrib::{Runtime, Session};
 
-use crate::running_calls::Calls;
+use crate::running_calls::RunningCalls;
 
-/// One client. Its session begins with its first call, and ends when nothing refers to the client any more.
+/// One client. Its session starts with the first call, and ends when the last reference is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     session: OnceLock<Session>,
-    calls: Calls,
+    calls: RunningCalls,
 }
 
 impl Client {
-    /// The client that a request belongs to, as the HTTP transport has found it; nothing on other transports.
+    /// The client of a request, as found by the HTTP transport. `None` on other transports.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<Arc<Client>> {
         context.extensions.get::<Parts>()?.extensions.get::<Arc<Client>>().cloned()
     }
@@ -28,15 +28,15 @@ impl Client {
         self.session.get_or_init(|| runtime.session())
     }
 
-    /// Its calls that run.
-    pub(crate) fn calls(&self) -> &Calls {
+    /// Its running calls.
+    pub(crate) fn calls(&self) -> &RunningCalls {
         &self.calls
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // To end a session is to end its commands: that can take a moment, and messages must not wait for it.
+        // Ending a session ends its commands, which can take a moment. Messages must not wait for it.
         if let (Some(session), Ok(threads)) = (self.session.take(), Handle::try_current()) {
             threads.spawn_blocking(move || drop(session));
         }

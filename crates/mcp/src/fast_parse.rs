@@ -1,5 +1,5 @@
-//! A call, read straight from its line. The protocol's own types try one kind of message after the other, a dozen
-//! before they come to this one, which is nearly all that is ever sent.
+//! A fast path for parsing tool calls. The protocol's own types try a dozen kinds of messages before this one,
+//! which is nearly always the right one.
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientJsonRpcMessage,
@@ -7,22 +7,23 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 
-/// Clients name the method within so many bytes.
+/// Clients send the method within this number of bytes.
 const HEAD_BYTES: usize = 256;
 
-/// A call and nothing besides.
+/// A call without further fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallLine {
-    #[expect(dead_code, reason = "it must be there and right")]
+    #[expect(dead_code, reason = "it must be present and valid")]
     jsonrpc: JsonRpcVersion2_0,
     id: RequestId,
-    #[expect(dead_code, reason = "it must be there and right")]
+    #[expect(dead_code, reason = "it must be present and valid")]
     method: CallToolRequestMethod,
     params: CallToolRequestParams,
 }
 
-/// The call that a line is, as the protocol's own types have it. What is not plainly one is left to them.
+/// Parses a line as a call, with the same result as the protocol's own types. `None` if the line is anything else;
+/// the protocol's types then parse it.
 pub(crate) fn call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
     let head = &line[..line.len().min(HEAD_BYTES)];
     let name = b"\"tools/call\"";
@@ -42,8 +43,8 @@ pub(crate) fn call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
 mod tests {
     use super::*;
 
-    /// What both ways make of a line.
-    fn both(line: &str) -> (Option<String>, Option<String>) {
+    /// The results of parse_both_ways parsers.
+    fn parse_both_ways(line: &str) -> (Option<String>, Option<String>) {
         let theirs = serde_json::from_str::<ClientJsonRpcMessage>(line).ok();
         let shown = |message: ClientJsonRpcMessage| {
             format!("{message:?} {}", serde_json::to_string(&message).unwrap())
@@ -52,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_what_the_protocols_own_types_make_of_it() {
+    fn calls_parse_as_with_the_protocols_types() {
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Read"}}"#,
             r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"Read","arguments":{"file_path":"a.txt","offset":-3,"limit":1.5}}}"#,
@@ -61,14 +62,14 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"Edit","arguments":{"old_string":"\u00e4\n"},"inputResponses":{"permission":{"action":"accept"}},"requestState":"s"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Read","more":1}}"#,
         ] {
-            let (ours, theirs) = both(line);
+            let (ours, theirs) = parse_both_ways(line);
             assert!(ours.is_some(), "{line}");
             assert_eq!(ours, theirs, "{line}");
         }
     }
 
     #[test]
-    fn what_is_not_plainly_a_call_is_left_to_them() {
+    fn other_lines_are_left_to_the_protocols_types() {
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"Read"}}"#,
@@ -80,7 +81,7 @@ mod tests {
             "\"tools/call\"",
             "",
         ] {
-            assert_eq!(both(line).0, None, "{line}");
+            assert_eq!(parse_both_ways(line).0, None, "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of the server, and its answers.
+//! The MCP request handler.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,70 +17,71 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib::{Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo};
 
-use crate::approve::{Answered, Asked, Page, Way, input_answer, input_request};
+use crate::approve::{
+    ApprovalChannel, InputRequiredApproval, Page, QuestionPart, input_answer, input_request,
+};
 use crate::client_session::Client;
 use crate::instructions::instructions;
-use crate::leader_follower::{Job, Turns};
+use crate::leader_follower::{CallSubmitter, Job};
 use crate::progress::Reporter;
-use crate::protocol_types::{self, Manner};
-use crate::request_state::{Opened, Seal, bound_to};
+use crate::protocol_types::{self, Presentation};
+use crate::request_state::{OpenedState, StateSealer, associated_data_of};
 use crate::stdio::ServeError;
 use crate::tool_request::{Request, wants_dry_run};
 
-/// How a server is to be, besides its runtime.
+/// Options of a server, besides its runtime.
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
-    /// Only tell what would be done, in every call.
+    /// Makes every call a dry run.
     pub dry_run: bool,
     /// The name of the program and its version.
     pub program: (String, String),
-    /// The directories that it serves, as the model is told them.
+    /// The directories that it serves, as shown to the model.
     pub roots: Vec<String>,
-    /// The words of the tools.
+    /// The names of tools and fields.
     pub dialect: Dialect,
-    /// Results also as objects, with their schemas in the list. Several clients then show the model those
+    /// Also returns results as objects, with their schemas in the list. Several clients then show the model these
     /// instead of the text.
     pub structured: bool,
 }
 
 impl ServeOptions {
-    fn manner(&self) -> Manner {
+    fn presentation(&self) -> Presentation {
         let structured = self.structured || self.dialect.is_structured();
-        Manner { dialect: self.dialect, structured }
+        Presentation { dialect: self.dialect, structured }
     }
 }
 
-/// The one input that a call may need: the answer to a question.
+/// The only input that a call may require: an approval.
 const PERMISSION: &str = "permission";
 
-/// For so long a client may keep what we say of ourselves: it does not change while we run.
-const FRESH_MILLISECONDS: u64 = 60 * 60 * 1_000;
+/// The time for which a client may cache the server's description and tool list. They do not change while it runs.
+const CACHE_MILLISECONDS: u64 = 60 * 60 * 1_000;
 
-/// The first version of the protocol in which a server asks by answering.
-const ASKS_BY_ANSWERING: &str = "2026-07-28";
+/// The first protocol version with `InputRequired` results.
+const FIRST_VERSION_WITH_INPUT_REQUIRED: &str = "2026-07-28";
 
-/// What a client asks, answered by the tools of a runtime. Public for who wraps it in a handler that answers
-/// more.
+/// Answers requests with the tools of a runtime. It is public so that another handler can wrap it.
 pub struct Handler {
     runtime: Arc<Runtime>,
     tools: Vec<Tool>,
     options: ServeOptions,
-    seal: Seal,
-    /// The client of a transport that has one client only.
+    sealer: StateSealer,
+    /// The client of a transport with a single client.
     sole: Arc<Client>,
     running: Arc<Semaphore>,
-    /// Where short calls are made, if not where all others are.
-    turns: Option<Turns>,
+    /// Runs short calls on the message thread, if the transport supports it.
+    submitter: Option<CallSubmitter>,
 }
 
 impl Handler {
-    /// More calls than this at a time wait for their turn.
+    /// The maximum number of concurrent calls.
     const THREADS: usize = 64;
 
-    /// Threads that end the sessions of clients that are gone, however many calls run.
+    /// Threads for ending the sessions of disconnected clients, independent of the number of calls.
     const ENDING_THREADS: usize = 4;
 
-    /// What messages are read and written on, and the threads that calls run on.
+    /// The runtime for messages, with threads for calls.
     pub(crate) fn threads() -> std::io::Result<tokio::runtime::Runtime> {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -88,28 +89,36 @@ impl Handler {
             .build()
     }
 
-    /// A handler. Requests over HTTP belong to the session of their client; all others share one.
+    /// Creates a handler. HTTP requests use the session of their client; all others share one.
     pub fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, ServeError> {
-        let tools = protocol_types::tools(&runtime, options.manner())
+        let tools = protocol_types::tools(&runtime, options.presentation())
             .map_err(|error| ServeError::new(&error))?;
-        let seal = Seal::new().map_err(|error| ServeError::new(&error))?;
+        let sealer = StateSealer::new().map_err(|error| ServeError::new(&error))?;
         let runtime = Arc::new(runtime);
         let running = Arc::new(Semaphore::new(Self::THREADS));
-        Ok(Handler { runtime, tools, options, seal, sole: Arc::default(), running, turns: None })
+        Ok(Handler {
+            runtime,
+            tools,
+            options,
+            sealer,
+            sole: Arc::default(),
+            running,
+            submitter: None,
+        })
     }
 
-    /// The same, with short calls made in turns.
-    pub(crate) fn taking(self, turns: Turns) -> Self {
-        Handler { turns: Some(turns), ..self }
+    /// Runs short calls on the message thread.
+    pub(crate) fn with_submitter(self, submitter: CallSubmitter) -> Self {
+        Handler { submitter: Some(submitter), ..self }
     }
 
-    /// Has a call made: by the thread that moves the messages, if it only looks at files, which is short more often
-    /// than not; otherwise by one of its own.
+    /// Runs a call: on the message thread if the tool only reads files, which is usually short; otherwise on
+    /// another thread.
     fn begin(&self, tool: &str, job: Job) {
         let looks = |tool: &ToolInfo<'_>| tool.category == Category::File && tool.hints.read_only;
         let is_short = self.runtime.tool_named(tool).is_some_and(|tool| looks(&tool));
-        let left = match &self.turns {
-            Some(turns) if is_short => turns.hand_in(job),
+        let left = match &self.submitter {
+            Some(submitter) if is_short => submitter.submit(job),
             _ => Err(job),
         };
         if let Err(job) = left {
@@ -117,53 +126,57 @@ impl Handler {
         }
     }
 
-    /// The client of a transport that has one client only.
+    /// The client of a transport with a single client.
     pub(crate) fn sole_client(&self) -> Arc<Client> {
         self.sole.clone()
     }
 
-    /// How the client of this call can be asked.
-    fn way(
+    /// How the client of this call can be asked for approval.
+    fn approval_channel(
         &self,
         request: &Request,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Way, ErrorData> {
+    ) -> Result<ApprovalChannel, ErrorData> {
         let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
-        let modern =
-            context.protocol_version().is_some_and(|version| version.as_str() >= ASKS_BY_ANSWERING);
+        let modern = context
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= FIRST_VERSION_WITH_INPUT_REQUIRED);
         Ok(match (can, modern) {
-            (false, _) => Way::Nobody,
-            (true, false) => {
-                Way::Request { context: Box::new(context.clone()), runtime: Handle::current() }
-            }
+            (false, _) => ApprovalChannel::Unavailable,
+            (true, false) => ApprovalChannel::Elicitation {
+                context: Box::new(context.clone()),
+                runtime: Handle::current(),
+            },
             (true, true) => {
-                let call = bound_to(&request.tool, &request.arguments);
+                let call = associated_data_of(&request.tool, &request.arguments);
                 let state = request.state.as_ref();
-                let asked = match state.map(|state| self.seal.open(state, &call)) {
-                    None | Some(Opened::Void) => None,
-                    Some(Opened::Question(asked)) => Some(asked),
-                    Some(Opened::Forged) => {
-                        let message = "requestState is not what this server gave for this call";
+                let asked = match state.map(|state| self.sealer.open(state, &call)) {
+                    None | Some(OpenedState::Stale) => None,
+                    Some(OpenedState::Question(asked)) => Some(asked),
+                    Some(OpenedState::Forged) => {
+                        let message = "requestState was not issued by this server for this call";
                         return Err(ErrorData::invalid_params(message, None));
                     }
                 };
                 let response = request.responses.as_ref().and_then(|all| all.get(PERMISSION));
-                let before =
+                let answered_part =
                     asked.zip(response).map(|(asked, response)| (asked, input_answer(response)));
-                Way::Answered(Box::new(Answered { before, open: Mutex::new(None) }))
+                ApprovalChannel::InputRequired(Box::new(InputRequiredApproval {
+                    answered_part,
+                    open: Mutex::new(None),
+                }))
             }
         })
     }
 
-    /// One call, from what a client sent to what it gets. Every call of every transport is made here, so that
-    /// each has the same options.
+    /// Runs one call. Every transport uses this function, so that all calls have the same options.
     async fn call(
         &self,
         request: Request,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let dry_run = self.options.dry_run || wants_dry_run(&context.meta)?;
-        let way = Arc::new(self.way(&request, &context)?);
+        let channel = Arc::new(self.approval_channel(&request, &context)?);
         let Request { tool, arguments, .. } = request;
         let reporter =
             Arc::new(Reporter::new(context.peer.clone(), context.meta.get_progress_token()));
@@ -177,17 +190,17 @@ impl Handler {
             call: Call::new(tool.clone(), arguments.clone()),
             dry_run,
             dialect: self.options.dialect,
-            way: way.clone(),
+            channel: channel.clone(),
             reporter: reporter.clone(),
             cancel: Arc::default(),
         };
         let cancel = work.cancel.clone();
-        let (tell, mut running) = oneshot::channel();
+        let (report, mut running) = oneshot::channel();
         let job = move || {
             let outcome = work.run();
             drop(permit);
-            // Nobody may wait for it any more.
-            let _ = tell.send(outcome);
+            // The receiver may be gone.
+            let _ = report.send(outcome);
         };
         self.begin(&tool, Box::new(job));
         let outcome = loop {
@@ -199,8 +212,8 @@ impl Handler {
         };
         let outcome =
             outcome.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let question = match &*way {
-            Way::Answered(answered) => answered.open(),
+        let question = match &*channel {
+            ApprovalChannel::InputRequired(answered) => answered.open(),
             _ => None,
         };
         match question.and_then(|question| self.ask(&tool, &arguments, question)) {
@@ -211,17 +224,17 @@ impl Handler {
 
     fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
         let tool = self.runtime.tool_named(name).map(|tool| tool.name);
-        protocol_types::result(self.options.manner(), tool, outcome)
+        protocol_types::result(self.options.presentation(), tool, outcome)
     }
 
-    /// The answer that is a question.
+    /// The `InputRequired` result with a question.
     fn ask(
         &self,
         tool: &str,
         arguments: &Value,
-        (asked, page): (Asked, Page),
+        (asked, page): (QuestionPart, Page),
     ) -> Option<InputRequiredResult> {
-        let state = self.seal.seal(asked, &bound_to(tool, arguments))?;
+        let state = self.sealer.seal(asked, &associated_data_of(tool, arguments))?;
         let input = input_request(&page)?;
         let inputs = std::iter::once((PERMISSION.to_owned(), input)).collect();
         Some(InputRequiredResult::new(Some(inputs), Some(state)))
@@ -247,18 +260,18 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let mut list = ListToolsResult::with_all_items(self.tools.clone());
-        (list.ttl_ms, list.cache_scope) = (Some(FRESH_MILLISECONDS), Some(CacheScope::Public));
+        (list.ttl_ms, list.cache_scope) = (Some(CACHE_MILLISECONDS), Some(CacheScope::Public));
         Ok(list)
     }
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let versions = self.supported_protocol_versions().into_owned();
         Ok(DiscoverResult::from_server_info(versions, self.get_info())
-            .with_ttl_ms(FRESH_MILLISECONDS)
+            .with_ttl_ms(CACHE_MILLISECONDS)
             .with_cache_scope(CacheScope::Public))
     }
 
-    // There is nothing of these, and to answer with an empty list would say that there could be.
+    // The server has none of these. An empty list would suggest that it supports them.
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -295,7 +308,7 @@ impl ServerHandler for Handler {
         self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
-    // On the heap: the protocol's layers would move it along from one to the next.
+    // Boxed: the protocol's layers would move the large future several times.
     fn call_tool(
         &self,
         request: CallToolRequestParams,
@@ -304,7 +317,7 @@ impl ServerHandler for Handler {
         Box::pin(self.call(Request::typed(request), context))
     }
 
-    /// A call that is none to the protocol's types, most often because its arguments are not an object.
+    /// A call that the protocol's types reject, usually because its arguments are not an object.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -325,14 +338,14 @@ impl ServerHandler for Handler {
     }
 }
 
-/// One call, as a thread makes it.
+/// One call, to be run on a thread.
 struct Work {
     runtime: Arc<Runtime>,
     client: Arc<Client>,
     call: Call,
     dry_run: bool,
     dialect: Dialect,
-    way: Arc<Way>,
+    channel: Arc<ApprovalChannel>,
     reporter: Arc<Reporter>,
     cancel: Arc<Cancel>,
 }
@@ -344,15 +357,15 @@ impl Work {
         let options = Options {
             dry_run: self.dry_run,
             cancel: &self.cancel,
-            approver: &*self.way,
+            approver: &*self.channel,
             dialect: self.dialect,
-            progress: &|progress| reporter.tell(progress),
+            progress: &|progress| reporter.report(progress),
         };
         self.runtime.call(self.client.session(&self.runtime), self.call, options)
     }
 }
 
-/// The client does not want the answer any more; the protocol wants one all the same.
+/// The protocol requires a result, although the client ignores it.
 fn cancelled() -> CallToolResult {
     CallToolResult::error(vec![rmcp::model::ContentBlock::text(
         "the call was cancelled by its caller",

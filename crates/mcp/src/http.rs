@@ -1,4 +1,4 @@
-//! The server over HTTP: for programs of this machine, and only for those that hold the token.
+//! The HTTP transport, for programs on this machine that have the token.
 
 mod body;
 mod connections;
@@ -26,7 +26,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
 
-use self::body::Holding;
+use self::body::BodyWith;
 use self::connections::{Connection, Connections};
 pub use self::guard::{Guard, Refusal};
 use self::sessions::Sessions;
@@ -37,33 +37,33 @@ use crate::handler::{Handler, ServeOptions};
 use crate::ndjson::MAX_MESSAGE_BYTES;
 use crate::stdio::ServeError;
 
-/// Where to listen, and who may ask.
+/// Options of the HTTP transport.
 #[derive(Debug)]
 pub struct HttpOptions {
-    /// A socket that listens already.
+    /// A listening socket.
     pub listener: Listener,
-    /// What every request must bring.
+    /// The token that every request must have.
     pub token: Token,
-    /// Names, besides those of this machine itself, under which a proxy on it is reached: `NAME` for one at the
-    /// usual port of TLS, or `NAME:PORT`.
+    /// Host names of proxies on this machine, besides its own names: `NAME` for a proxy on the default TLS port, or
+    /// `NAME:PORT`.
     pub hosts: Vec<String>,
 }
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug)]
-#[allow(clippy::disallowed_types, reason = "a door listens")]
+#[allow(clippy::disallowed_types, reason = "the transport listens")]
 pub enum Listener {
-    /// On an address of this machine.
+    /// On a loopback address.
     Tcp(std::net::TcpListener),
     /// At a path.
     Unix(std::os::unix::net::UnixListener),
 }
 
-/// More than any honest head of a request.
+/// More than any legitimate request head.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// After a connection could not be taken, most likely because there are too many files open.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The pause after a failed accept, which is usually caused by too many open files.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Serves MCP over HTTP until the process is ended.
 pub fn serve_http(
@@ -74,8 +74,7 @@ pub fn serve_http(
     serve_handler(Handler::new(runtime, options)?, http)
 }
 
-/// The same for a handler of somebody else's, most likely one that wraps ours: what guards the door, and the
-/// door, stay.
+/// Serves MCP over HTTP with another handler, such as one that wraps [`Handler`].
 pub fn serve_handler(
     handler: impl ServerHandler,
     http: HttpOptions,
@@ -88,11 +87,11 @@ pub fn serve_handler(
     let sessions = Arc::new(Sessions::new());
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config());
-    let door = Arc::new(Door { guard, sessions, service });
-    threads.block_on(accept(http.listener, door)).map_err(|error| failed(&error))
+    let server = Arc::new(HttpServer { guard, sessions, service });
+    threads.block_on(accept(http.listener, server)).map_err(|error| failed(&error))
 }
 
-/// How the protocol's own layer is to be. The guard has compared `Host` and `Origin` before it is asked.
+/// The configuration of the protocol's HTTP layer. The guard has already checked `Host` and `Origin`.
 fn config() -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -102,34 +101,34 @@ fn config() -> StreamableHttpServerConfig {
 
 async fn accept<H: ServerHandler>(
     listener: Listener,
-    door: Arc<Door<H>>,
+    server: Arc<HttpServer<H>>,
 ) -> io::Result<Infallible> {
     let connections = Arc::new(Connections::default());
     let socket = Socket::of(listener)?;
-    let swept = door.clone();
+    let swept = server.clone();
     tokio::spawn(async move { swept.sessions.sweep().await });
     loop {
-        let door = door.clone();
+        let server = server.clone();
         let opened = match &socket {
             Socket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
-                // Answers are small, and somebody waits for each.
+                // Responses are small and should be sent at once.
                 let _ = stream.set_nodelay(true);
-                door.open(stream, connections.open());
+                server.open(stream, connections.open());
             }),
             Socket::Unix(unix) => {
-                unix.accept().await.map(|(stream, _)| door.open(stream, connections.open()))
+                unix.accept().await.map(|(stream, _)| server.open(stream, connections.open()))
             }
         };
         if opened.is_err() {
             connections.close_oldest_unauthenticated();
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
         }
-        // Many connections at once must not keep those that are open from being served.
+        // A burst of new connections must not starve the open ones.
         tokio::task::yield_now().await;
     }
 }
 
-/// A [`Listener`] that is waited for without a thread.
+/// A non-blocking [`Listener`].
 enum Socket {
     Tcp(tokio::net::TcpListener),
     Unix(tokio::net::UnixListener),
@@ -150,7 +149,7 @@ impl Socket {
     }
 }
 
-struct Door<H> {
+struct HttpServer<H> {
     guard: Guard,
     sessions: Arc<Sessions>,
     service: StreamableHttpService<Arc<H>, Sessions>,
@@ -158,8 +157,8 @@ struct Door<H> {
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-impl<H: ServerHandler> Door<H> {
-    /// Serves one connection, beside the others.
+impl<H: ServerHandler> HttpServer<H> {
+    /// Serves one connection in its own task.
     fn open(
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -169,10 +168,10 @@ impl<H: ServerHandler> Door<H> {
         let client = Arc::new(Client::default());
         let to_close = connection.clone();
         let service = service_fn(move |request| {
-            let (door, connection) = (self.clone(), connection.clone());
+            let (server, connection) = (self.clone(), connection.clone());
             let (client, next_head) = (client.clone(), next_head.clone());
             async move {
-                let answered = door.answer(request, &connection, &client, &next_head).await;
+                let answered = server.answer(request, &connection, &client, &next_head).await;
                 let refused = |refusal: Refusal| refusal.response().map(|body| body.boxed());
                 Ok::<_, Infallible>(answered.unwrap_or_else(refused))
             }
@@ -181,15 +180,15 @@ impl<H: ServerHandler> Door<H> {
             let served = http1::Builder::new()
                 .max_buf_size(MAX_HEADER_BYTES)
                 .serve_connection(TokioIo::new(stream), service);
-            // What goes wrong on a connection is told to who is at its other end, or nobody is there.
+            // Errors of a connection concern only its client.
             tokio::select! {
                 _ = served => {}
-                () = to_close.to_be_closed() => {}
+                () = to_close.wait_for_close() => {}
             }
         });
     }
 
-    /// Answers a request, if it may be asked at all.
+    /// Answers a request, or refuses it.
     async fn answer(
         &self,
         request: Request<Incoming>,
@@ -211,23 +210,24 @@ impl<H: ServerHandler> Door<H> {
         let body = body::read(body).await?;
         next_head.follows();
         let answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
-        Ok(answer.map(|body| Holding::new(body, (busy, client)).boxed()))
+        Ok(answer.map(|body| BodyWith::new(body, (busy, client)).boxed()))
     }
 }
 
 impl Listener {
-    /// Its port, if it has one. An address that others can reach is refused: what comes over a network in
-    /// the clear, token and files, anybody on the way can read.
+    /// Its port, if it has one. Fails for an address that other machines can reach: the token and files would be
+    /// sent in clear text.
     fn port(&self) -> io::Result<Option<u16>> {
         match self {
             Listener::Unix(_) => Ok(None),
             Listener::Tcp(tcp) => {
                 let address = tcp.local_addr()?;
-                match address.ip().is_loopback() {
-                    true => Ok(Some(address.port())),
-                    false => Err(io::Error::other(format!(
-                        "{address} can be reached from other machines, and nothing is encrypted"
-                    ))),
+                if address.ip().is_loopback() {
+                    Ok(Some(address.port()))
+                } else {
+                    Err(io::Error::other(format!(
+                        "{address} can be reached from other machines without encryption"
+                    )))
                 }
             }
         }

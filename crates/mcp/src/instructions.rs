@@ -1,9 +1,9 @@
-//! What the server says of itself to the model. Common clients cut it at 2,048 characters, so what
-//! matters stands first.
+//! The server's instructions for the model. Common clients truncate them at 2,048 characters, so the most important
+//! part is first.
 
 use toolcrib::{Dialect, Runtime};
 
-/// The text, for a workspace of these roots and the tools that are listed, with the names of the dialect.
+/// The instructions for these roots and the available tools, with the names of the dialect.
 pub(crate) fn instructions(roots: &[String], runtime: &Runtime, dialect: Dialect) -> String {
     let has = |tool: &str| runtime.tools().any(|listed| listed.name == tool);
     let changes = ["Write", "Edit", "MultiEdit", "ApplyPatch", "NotebookEdit"].into_iter().any(has);
@@ -25,18 +25,18 @@ pub(crate) fn instructions(roots: &[String], runtime: &Runtime, dialect: Dialect
     if changes {
         text += "Every change is atomic, ";
         if has("Undo") {
-            text += &format!("kept in a journal and can be undone with {undo}; ");
+            text += &format!("recorded in a journal and can be undone with {undo}; ");
         }
-        text += "bytes that were not meant to change do not. ";
+        text += "all other bytes stay unchanged. ";
     }
-    text += "Paths are relative to the first of these directories, or absolute; the file tools reach nothing outside \
-             them. A reply says what was omitted and which call gets it; an error says what to do next.";
+    text += "Paths are relative to the first of these directories, or absolute; files outside them are not changed \
+             without approval. A reply says what was omitted and which call gets it; an error says what to do next.";
     if edits {
         let old_string = dialect.field_name("Edit", "old_string");
         text += &format!(" {edit} needs no {read} first when {old_string} is exact and unique.");
     }
     if writes {
-        text += &format!(" {write} over a file needs all of it to have been read.");
+        text += &format!(" Before {write} overwrites a file, read all of it with {read}.");
     }
     text
 }

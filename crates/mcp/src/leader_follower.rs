@@ -1,10 +1,10 @@
-//! Who makes a call: the thread that read it, where the call is likely short. To wake another thread, and to be
-//! woken by it, takes longer than to read a small file.
+//! Runs short calls on the thread that read them. Waking another thread and being woken by it takes longer than
+//! reading a small file.
 //!
-//! One thread leads: it moves the messages. For a call it leaves them alone, and comes back with the answer. Another,
-//! the relief, looks at whether it does come back; if not soon, the relief leads from then on, with a relief of its
-//! own, and who was late ends when the call does. So no message waits for a slow call for longer than
-//! [`PATIENCE`].
+//! One thread is the leader: it processes messages. It runs a call itself, and then continues with messages. A
+//! follower thread watches it. If a call takes longer than [`TAKEOVER_TIMEOUT`], the follower becomes the leader and
+//! starts a new follower, and the previous leader exits after its call. So no message waits longer than that for a
+//! slow call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
@@ -14,33 +14,33 @@ use std::{io, thread};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Most files are read in a hundredth of this. Who waits for longer is a person, and does not notice.
-const PATIENCE: Duration = Duration::from_millis(2);
+/// Reading most files takes a hundredth of this. A person does not notice such a delay.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_millis(2);
 
-/// The relief looks on for so many times [`PATIENCE`] after a call, since others may follow: it need not be woken
-/// for them.
-const LOOKS: u32 = 25;
+/// After a call the follower keeps watching for this number of timeouts, because more calls may follow. Then it need
+/// not be woken for them.
+const MAX_IDLE_CHECKS: u32 = 25;
 
-/// A call to be made.
+/// A call to run.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Where calls are handed in.
-pub(crate) struct Turns {
-    /// Nothing, when all is over.
+/// Submits calls to the leader.
+pub(crate) struct CallSubmitter {
+    /// `None` ends the loop.
     jobs: UnboundedSender<Option<Job>>,
     watch: Arc<Watch>,
 }
 
-/// The threads that take turns, and what they share.
-pub(crate) struct Crew {
+/// The state that leader and follower share.
+pub(crate) struct MessageThreads {
     runtime: Runtime,
-    /// Locked by who leads.
+    /// Locked by the leader.
     jobs: Mutex<UnboundedReceiver<Option<Job>>>,
-    over: UnboundedSender<Option<Job>>,
+    shutdown: UnboundedSender<Option<Job>>,
     watch: Arc<Watch>,
 }
 
-/// Who leads, and what the relief is to look at.
+/// Shared by the leader and the follower that watches it.
 #[derive(Default)]
 struct Watch {
     state: Mutex<State>,
@@ -49,64 +49,69 @@ struct Watch {
 
 #[derive(Default)]
 struct State {
-    /// Counts those who have led: a leader is still one if this is its number.
+    /// The number of the current leader. A thread with another number leads no longer.
     leader: u64,
-    /// Counts calls.
+    /// The number of calls.
     calls: u64,
-    /// The call that the leader is away for.
-    away: Option<u64>,
-    /// Whether the relief is looking: then it need not be woken.
+    /// The call that the leader is running.
+    running_call: Option<u64>,
+    /// Whether the follower is watching, so that it need not be woken.
     is_watched: bool,
-    has_relief: bool,
-    is_over: bool,
+    has_follower: bool,
+    has_ended: bool,
 }
 
-impl Turns {
-    /// A crew for a runtime that moves messages on whichever thread drives it, and where to hand calls in.
-    pub(crate) fn new(runtime: Runtime) -> (Turns, Crew) {
+impl CallSubmitter {
+    /// Creates the threads' shared state, for a runtime that processes messages on the thread that drives it.
+    pub(crate) fn new(runtime: Runtime) -> (CallSubmitter, MessageThreads) {
         let (sender, jobs) = unbounded_channel();
         let watch = Arc::new(Watch::default());
-        let crew =
-            Crew { runtime, jobs: Mutex::new(jobs), over: sender.clone(), watch: watch.clone() };
-        (Turns { jobs: sender, watch }, crew)
+        let threads = MessageThreads {
+            runtime,
+            jobs: Mutex::new(jobs),
+            shutdown: sender.clone(),
+            watch: watch.clone(),
+        };
+        (CallSubmitter { jobs: sender, watch }, threads)
     }
 
-    /// Has a call made by who leads; or gives it back, if nobody would read on meanwhile.
-    pub(crate) fn hand_in(&self, job: Job) -> Result<(), Job> {
-        match self.watch.lock().has_relief {
-            true => self.jobs.send(Some(job)).map_err(|unsent| unsent.0.unwrap_or(Box::new(|| {}))),
-            false => Err(job),
+    /// Submits a call to the leader. Returns it if no follower could take over.
+    pub(crate) fn submit(&self, job: Job) -> Result<(), Job> {
+        if self.watch.lock().has_follower {
+            self.jobs.send(Some(job)).map_err(|unsent| unsent.0.unwrap_or(Box::new(|| {})))
+        } else {
+            Err(job)
         }
     }
 }
 
-impl Crew {
-    /// Moves messages until `served` is over, and says how it ended. Calls may go on behind it.
+impl MessageThreads {
+    /// Processes messages until `served` completes, and returns its result. Calls may continue after that.
     pub(crate) fn serve<T: Send + 'static>(
         self,
         served: impl Future<Output = T> + Send + 'static,
     ) -> io::Result<T> {
-        let crew = Arc::new(self);
-        let (tell, told) = mpsc::channel();
-        let over = crew.over.clone();
-        crew.runtime.spawn(async move {
-            // Nobody waits for it only if there is nobody any more.
-            let _ = tell.send(served.await);
-            let _ = over.send(None);
+        let threads = Arc::new(self);
+        let (result_sender, result_receiver) = mpsc::channel();
+        let shutdown = threads.shutdown.clone();
+        threads.runtime.spawn(async move {
+            // The receiver is dropped only at the end.
+            let _ = result_sender.send(served.await);
+            let _ = shutdown.send(None);
         });
-        crew.clone().call_relief();
-        // Not by this thread: it is to get away whatever a call does.
-        thread::Builder::new().name("messages".to_owned()).spawn(move || crew.lead(0))?;
-        told.recv().map_err(io::Error::other)
+        threads.clone().start_follower();
+        // A separate thread, so that this one can return while a call still runs.
+        thread::Builder::new().name("messages".to_owned()).spawn(move || threads.lead(0))?;
+        result_receiver.recv().map_err(io::Error::other)
     }
 
-    /// Moves messages, and makes calls, until all is over or somebody else leads.
-    fn lead(self: Arc<Self>, own: u64) {
+    /// Processes messages and runs calls, until the end or until another thread leads.
+    fn lead(self: Arc<Self>, own_number: u64) {
         while let Some(job) = self.next_job() {
-            self.watch.leave();
-            // Calls answer for their panics; should one get here, its client is told by the end of its channel.
+            self.watch.begin_call();
+            // Calls catch their own panics. After any other panic, the closed channel tells the client.
             let _ = catch_unwind(AssertUnwindSafe(job));
-            if !self.watch.come_back(own) {
+            if !self.watch.end_call(own_number) {
                 return;
             }
         }
@@ -118,40 +123,40 @@ impl Crew {
         self.runtime.block_on(jobs.recv()).flatten()
     }
 
-    /// Calls that came behind a slow one may be slow too: each is made on a thread of its own, so that they do not wait
-    /// for each other.
-    fn spread(&self) {
+    /// Calls behind a slow one may be slow too. Each runs on its own thread, so that they do not wait for each
+    /// other.
+    fn run_queued_jobs(&self) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         while let Ok(job) = jobs.try_recv() {
             match job {
                 Some(job) => drop(self.runtime.spawn_blocking(job)),
-                // Whoever leads is to see it too.
-                None => return drop(self.over.send(None)),
+                // The leader must see it too.
+                None => return drop(self.shutdown.send(None)),
             }
         }
     }
 
-    /// Has somebody look at whether who leads comes back. Without it, calls are made elsewhere.
-    fn call_relief(self: Arc<Self>) {
+    /// Starts a follower. Without one, calls run on other threads.
+    fn start_follower(self: Arc<Self>) {
         let watch = self.watch.clone();
-        let relief = move || {
-            if let Some(own) = self.watch.until_late() {
-                self.clone().call_relief();
-                self.spread();
-                self.lead(own);
+        let follower = move || {
+            if let Some(own_number) = self.watch.wait_for_takeover() {
+                self.clone().start_follower();
+                self.run_queued_jobs();
+                self.lead(own_number);
             }
         };
-        let called = thread::Builder::new().name("relief".to_owned()).spawn(relief);
-        watch.lock().has_relief = called.is_ok();
+        let called = thread::Builder::new().name("follower".to_owned()).spawn(follower);
+        watch.lock().has_follower = called.is_ok();
     }
 }
 
 impl Watch {
-    /// The leader is away for a call.
-    fn leave(&self) {
+    /// The leader starts a call.
+    fn begin_call(&self) {
         let mut state = self.lock();
         state.calls += 1;
-        state.away = Some(state.calls);
+        state.running_call = Some(state.calls);
         let was_watched = std::mem::replace(&mut state.is_watched, true);
         drop(state);
         if !was_watched {
@@ -159,40 +164,43 @@ impl Watch {
         }
     }
 
-    /// The leader is back; whether it still leads.
-    fn come_back(&self, own: u64) -> bool {
+    /// The leader has finished a call. Returns whether it still leads.
+    fn end_call(&self, own_number: u64) -> bool {
         let mut state = self.lock();
-        let leads = state.leader == own;
+        let leads = state.leader == own_number;
         if leads {
-            state.away = None;
+            state.running_call = None;
         }
         leads
     }
 
-    /// Waits until a leader stays away. Then the caller leads, with this number; unless all is over before.
-    fn until_late(&self) -> Option<u64> {
-        let (mut state, mut looks) = (self.lock(), 0);
-        while !state.is_over {
+    /// Waits until a call takes too long. Returns the caller's number as the new leader, or `None` at the end.
+    fn wait_for_takeover(&self) -> Option<u64> {
+        let (mut state, mut idle_checks) = (self.lock(), 0);
+        while !state.has_ended {
             if !state.is_watched {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let (calls, away) = (state.calls, state.away);
-            let waited = self.changed.wait_timeout(state, PATIENCE);
+            let (calls, running_call) = (state.calls, state.running_call);
+            let waited = self.changed.wait_timeout(state, TAKEOVER_TIMEOUT);
             (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            looks = if state.calls == calls { looks + 1 } else { 0 };
-            if state.away.is_some() && state.away == away && !state.is_over {
+            idle_checks = if state.calls == calls { idle_checks + 1 } else { 0 };
+            if state.running_call.is_some()
+                && state.running_call == running_call
+                && !state.has_ended
+            {
                 state.leader += 1;
-                (state.away, state.is_watched, state.has_relief) = (None, false, false);
+                (state.running_call, state.is_watched, state.has_follower) = (None, false, false);
                 return Some(state.leader);
             }
-            state.is_watched = state.away.is_some() || looks < LOOKS;
+            state.is_watched = state.running_call.is_some() || idle_checks < MAX_IDLE_CHECKS;
         }
         None
     }
 
     fn end(&self) {
-        self.lock().is_over = true;
+        self.lock().has_ended = true;
         self.changed.notify_all();
     }
 
@@ -207,81 +215,83 @@ mod tests {
 
     use super::*;
 
-    fn crew() -> (Turns, Crew) {
-        Turns::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap())
+    fn threads() -> (CallSubmitter, MessageThreads) {
+        CallSubmitter::new(
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
+        )
     }
 
-    impl Turns {
-        /// Hands in a call, again if need be, and waits for what it answers.
-        async fn have<T: Send + 'static>(&self, call: impl FnOnce() -> T + Send + 'static) -> T {
-            let (tell, told) = oneshot::channel();
-            let mut job: Job = Box::new(move || drop(tell.send(call())));
-            while let Err(left) = self.hand_in(job) {
+    impl CallSubmitter {
+        /// Submits a call, retrying if needed, and waits for its result.
+        async fn run<T: Send + 'static>(&self, call: impl FnOnce() -> T + Send + 'static) -> T {
+            let (result_sender, result_receiver) = oneshot::channel();
+            let mut job: Job = Box::new(move || drop(result_sender.send(call())));
+            while let Err(left) = self.submit(job) {
                 job = left;
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(TAKEOVER_TIMEOUT).await;
             }
-            told.await.unwrap()
+            result_receiver.await.unwrap()
         }
     }
 
     #[test]
-    fn who_leads_makes_the_calls_itself() {
-        let (turns, crew) = crew();
-        let served = crew.serve(async move {
+    fn the_leader_runs_short_calls_itself() {
+        let (submitter, threads) = threads();
+        let served = threads.serve(async move {
             let leader = thread::current().id();
-            let mut own = 0;
+            let mut on_leader = 0;
             for _ in 0..200 {
-                own += u32::from(turns.have(|| thread::current().id()).await == leader);
+                on_leader += u32::from(submitter.run(|| thread::current().id()).await == leader);
             }
-            own
+            on_leader
         });
-        // All of them, but for those that a busy machine makes late.
+        // Usually all of them, but a busy machine may delay some.
         assert!(served.unwrap() > 0);
     }
 
     #[test]
-    fn messages_are_moved_while_calls_are_slow() {
-        let (turns, crew) = crew();
-        let served = crew.serve(async move {
-            let (mut slow, turns) = (Vec::new(), Arc::new(turns));
+    fn messages_are_processed_during_slow_calls() {
+        let (submitter, threads) = threads();
+        let served = threads.serve(async move {
+            let (mut slow, submitter) = (Vec::new(), Arc::new(submitter));
             for _ in 0..5 {
                 let (release, released) = mpsc::channel::<()>();
-                let turns = turns.clone();
-                let call = async move { turns.have(move || released.recv()).await };
+                let submitter = submitter.clone();
+                let call = async move { submitter.run(move || released.recv()).await };
                 slow.push((release, tokio::spawn(call)));
-                // Comes back only if somebody reads on.
-                tokio::time::sleep(PATIENCE).await;
+                // Completes only if another thread processes messages.
+                tokio::time::sleep(TAKEOVER_TIMEOUT).await;
             }
-            let quick = turns.have(|| 7).await;
+            let quick = submitter.run(|| 7).await;
             for (release, call) in slow {
                 release.send(()).unwrap();
                 call.await.unwrap().unwrap();
             }
-            quick + turns.have(|| 1).await
+            quick + submitter.run(|| 1).await
         });
         assert_eq!(served.unwrap(), 8);
     }
 
     #[test]
-    fn a_call_that_panics_takes_nobody_with_it() {
-        let (turns, crew) = crew();
-        let served = crew.serve(async move {
-            while turns.hand_in(Box::new(|| panic!("a call"))).is_err() {
-                tokio::time::sleep(PATIENCE).await;
+    fn a_panic_in_a_call_does_not_stop_the_server() {
+        let (submitter, threads) = threads();
+        let served = threads.serve(async move {
+            while submitter.submit(Box::new(|| panic!("a call"))).is_err() {
+                tokio::time::sleep(TAKEOVER_TIMEOUT).await;
             }
-            turns.have(|| 1).await
+            submitter.run(|| 1).await
         });
         assert_eq!(served.unwrap(), 1);
     }
 
     #[test]
-    fn the_end_does_not_wait_for_a_call() {
-        let (turns, crew) = crew();
+    fn shutdown_does_not_wait_for_a_call() {
+        let (submitter, threads) = threads();
         let (release, released) = mpsc::channel::<()>();
-        let served = crew.serve(async move {
-            turns.have(|| ()).await;
+        let served = threads.serve(async move {
+            submitter.run(|| ()).await;
             let slow = move || assert!(released.recv().is_err());
-            assert!(turns.hand_in(Box::new(slow)).is_ok());
+            assert!(submitter.submit(Box::new(slow)).is_ok());
         });
         served.unwrap();
         drop(release);

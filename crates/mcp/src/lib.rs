@@ -1,9 +1,8 @@
-//! The tools over the Model Context Protocol: the only crate that knows MCP, and, with the command line,
-//! the only one that knows async.
+//! The tools over the Model Context Protocol. This is the only crate that depends on MCP and, besides the command
+//! line, the only one with async code.
 //!
-//! Both eras of the protocol are spoken, the one that begins with `initialize` and the one without a
-//! session. Nothing waits for a slow call: it runs on a thread of its own, or on one that another relieves; how
-//! many run at once is bounded.
+//! It supports both protocol generations: with `initialize`, and without a session. A slow call blocks nothing: it
+//! runs on its own thread, or another thread takes over the messages. The number of concurrent calls is bounded.
 
 mod approve;
 mod client_session;

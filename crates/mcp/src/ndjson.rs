@@ -1,7 +1,6 @@
-//! Messages as lines: one JSON message each, in and out.
+//! JSON messages as lines.
 //!
-//! A line that is too long or that says nothing we understand is answered with an error, so that nobody
-//! waits for an answer that will not come.
+//! A line that is too long or invalid is answered with an error, so that the client does not wait for a response.
 
 use std::io;
 use std::sync::Arc;
@@ -15,30 +14,30 @@ use tokio::sync::Mutex;
 
 use crate::fast_parse;
 
-/// The longest message that is taken: more than any file that a tool writes at once.
+/// The longest accepted message: longer than any file that a tool writes at once.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// Lines in, lines out.
-pub(crate) struct Lines<R, W> {
+/// NdjsonTransport in, lines out.
+pub(crate) struct NdjsonTransport<R, W> {
     input: BufReader<R>,
     output: Arc<Mutex<W>>,
 }
 
-/// What was read.
+/// The result of reading a line.
 enum Line {
     Whole(Vec<u8>),
     TooLong(usize),
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> NdjsonTransport<R, W> {
     pub(crate) fn new(input: R, output: W) -> Self {
-        Lines {
+        NdjsonTransport {
             input: BufReader::with_capacity(64 << 10, input),
             output: Arc::new(Mutex::new(output)),
         }
     }
 
-    /// The next line, without its end; nothing at the end of the input.
+    /// The next line, without its newline. `None` at the end of the input.
     async fn read_line(&mut self) -> io::Result<Option<Line>> {
         let (mut line, mut length) = (Vec::new(), 0);
         loop {
@@ -65,7 +64,7 @@ fn whole(line: Vec<u8>, length: usize) -> Line {
     if length > MAX_MESSAGE_BYTES { Line::TooLong(length) } else { Line::Whole(line) }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for NdjsonTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -90,11 +89,12 @@ where
                 Ok(Some(Line::Whole(line))) if line.trim_ascii().is_empty() => continue,
                 Ok(Some(Line::Whole(line))) => match message(&line) {
                     Ok(message) => return Some(message),
-                    Err(error) => not_understood(&line, &error),
+                    Err(error) => invalid_line(&line, &error),
                 },
                 Ok(Some(Line::TooLong(bytes))) => too_long(bytes),
             };
-            // Who does not read the answer will not read others either; the next read says so.
+            // A client that does not read this response reads no other. The next read reports the closed
+            // connection.
             let _ = write_line(&self.output, problem.to_string().into_bytes()).await;
         }
     }
@@ -115,8 +115,8 @@ async fn write_line(output: &Mutex<impl AsyncWrite + Unpin>, mut line: Vec<u8>) 
     output.flush().await
 }
 
-/// The answer to a line that is no message, with its id if that can be read.
-fn not_understood(line: &[u8], error: &serde_json::Error) -> Value {
+/// The response to an invalid line, with its id if that can be parsed.
+fn invalid_line(line: &[u8], error: &serde_json::Error) -> Value {
     match serde_json::from_slice::<Value>(line) {
         Ok(value) => {
             let id = value.get("id").filter(|id| id.is_string() || id.is_number());
@@ -128,8 +128,7 @@ fn not_understood(line: &[u8], error: &serde_json::Error) -> Value {
 }
 
 fn too_long(bytes: usize) -> Value {
-    let message =
-        format!("the line has {bytes} bytes, more than the {MAX_MESSAGE_BYTES} that are taken");
+    let message = format!("the line has {bytes} bytes, more than the {MAX_MESSAGE_BYTES} allowed");
     failure(Value::Null, -32600, &message)
 }
 

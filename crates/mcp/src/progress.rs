@@ -1,4 +1,4 @@
-//! How far a call is, for a client that wants to know, and that it still runs.
+//! Reports the progress of a call to a client that asked for it, and that the call still runs.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -10,13 +10,13 @@ use rmcp::service::Peer;
 use tokio::runtime::Handle;
 use toolcrib::Progress;
 
-/// No more often than this, whatever a tool says.
+/// The minimum interval between two reports.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
-/// A call that says nothing is said to run still; clients give up on what is silent for a minute.
+/// The interval of reports about a silent call. Clients give up after a minute of silence.
 const HEARTBEAT: Duration = Duration::from_secs(8);
 
-/// Tells one client about one call.
+/// Reports on one call to one client.
 pub(crate) struct Reporter {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
@@ -35,8 +35,8 @@ impl Reporter {
         Reporter { peer, token, runtime: Handle::current(), last }
     }
 
-    /// Passes on what a tool says. Numbers only rise: the protocol wants it so.
-    pub(crate) fn tell(&self, progress: Progress<'_>) {
+    /// Forwards the progress of a tool. Only increasing values are sent, as the protocol requires.
+    pub(crate) fn report(&self, progress: Progress<'_>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if self.token.is_none() || last.said.elapsed() < LEAST_PAUSE {
             return;
@@ -48,7 +48,7 @@ impl Reporter {
         self.send(done, total, progress.message.to_owned());
     }
 
-    /// Says now and then that the call still runs, as long as it is polled.
+    /// Reports periodically that the call still runs, as long as it is polled.
     pub(crate) async fn heartbeat(&self, tool: &str) {
         let began = Instant::now();
         loop {
@@ -72,7 +72,7 @@ impl Reporter {
             param = param.with_total(total);
         }
         let peer = self.peer.clone();
-        // A client that does not listen misses nothing that it needs.
+        // A report may be lost if the client does not listen.
         self.runtime.spawn(async move {
             let _ = peer.notify_progress(param).await;
         });

@@ -1,39 +1,42 @@
-//! Our words in the protocol's.
+//! Converts our types to those of the protocol.
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool};
 use serde_json::{Value, json};
 use toolcrib::{Dialect, Error, Format, Picture, Reply, Runtime, to_json};
 
-/// Characters of a result that a client should take without cutting it, for those that ask.
+/// The number of characters of a result that a client should accept without truncating it.
 const RESULT_CHARS: u64 = 200_000;
 
-/// The tools whose results can be long.
+/// Tools with long results.
 const LONG: [&str; 4] = ["Read", "Grep", "Bash", "BashOutput"];
 
-/// How tools are shown and answer.
+/// How tools and results are presented.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Manner {
+pub(crate) struct Presentation {
     pub(crate) dialect: Dialect,
-    /// Results also as objects, with their schemas.
+    /// Also returns results as objects, with their schemas.
     pub(crate) structured: bool,
 }
 
-/// The tools as `tools/list` has them, in the order of the table.
-pub(crate) fn tools(runtime: &Runtime, manner: Manner) -> Result<Vec<Tool>, serde_json::Error> {
-    let mut list: Value = serde_json::from_str(&runtime.catalogue(Format::Mcp, manner.dialect))?;
+/// The tools for `tools/list`, in the order of the table.
+pub(crate) fn tools(
+    runtime: &Runtime,
+    presentation: Presentation,
+) -> Result<Vec<Tool>, serde_json::Error> {
+    let mut list: Value =
+        serde_json::from_str(&runtime.catalogue(Format::Mcp, presentation.dialect))?;
     let tools = list["tools"].take();
     let Value::Array(tools) = tools else { return Ok(Vec::new()) };
     let shown = tools.into_iter().zip(runtime.tools()).map(|(mut shown, tool)| {
-        if manner.structured {
-            shown["outputSchema"] = manner.dialect.result_schema(tool.name);
+        if presentation.structured {
+            shown["outputSchema"] = presentation.dialect.result_schema(tool.name);
         }
         serde_json::from_value(with_meta(shown, tool.name))
     });
     shown.collect()
 }
 
-/// What one common client honours: never to hide the tool behind a search, and not to cut its results, where
-/// they can be long.
+/// Metadata that one common client supports: it always loads the tool, and does not truncate long results.
 fn with_meta(mut shown: Value, tool: &str) -> Value {
     shown["_meta"] = json!({"anthropic/alwaysLoad": true});
     if LONG.contains(&tool) {
@@ -42,10 +45,10 @@ fn with_meta(mut shown: Value, tool: &str) -> Value {
     shown
 }
 
-/// A reply: its text first, then its pictures; nothing structured unless it is wanted, since several clients
-/// would show that instead of the text. Facts for programs are where no model is shown them.
+/// A reply: its text first, then its images. Structured content only on request, since several clients show it
+/// instead of the text. Metadata for programs goes where no model sees it.
 pub(crate) fn result(
-    manner: Manner,
+    presentation: Presentation,
     tool: Option<&str>,
     outcome: &Result<Reply, Error>,
 ) -> CallToolResult {
@@ -63,8 +66,9 @@ pub(crate) fn result(
         Ok(_) => CallToolResult::success(content),
         Err(_) => CallToolResult::error(content),
     };
-    if manner.structured {
-        result.structured_content = tool.and_then(|tool| manner.dialect.result(tool, outcome));
+    if presentation.structured {
+        result.structured_content =
+            tool.and_then(|tool| presentation.dialect.result(tool, outcome));
     }
     let mut meta = MetaObject::default();
     for fact in ["metadata", "error"] {

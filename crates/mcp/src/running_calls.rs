@@ -1,4 +1,4 @@
-//! The calls of a client that run, so that all of them can be told to end.
+//! The running calls of a client, so that all of them can be cancelled.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use toolcrib::Cancel;
 
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct RunningCalls {
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -16,32 +16,32 @@ pub(crate) struct Calls {
 struct State {
     last: u64,
     running: HashMap<u64, Arc<Cancel>>,
-    /// Whether every call is to end, also one that begins later.
-    is_over: bool,
+    /// Whether all calls are cancelled, including later ones.
+    is_cancelled: bool,
 }
 
-impl Calls {
-    pub(crate) fn add(&self, cancel: Arc<Cancel>) -> Listed<'_> {
+impl RunningCalls {
+    pub(crate) fn add(&self, cancel: Arc<Cancel>) -> CallRegistration<'_> {
         let mut state = self.lock();
-        if state.is_over {
+        if state.is_cancelled {
             cancel.cancel();
         }
         state.last += 1;
         let id = state.last;
         state.running.insert(id, cancel);
-        Listed { calls: self, id }
+        CallRegistration { calls: self, id }
     }
 
-    /// Tells every call to end.
+    /// Cancels all calls.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
-        state.is_over = true;
+        state.is_cancelled = true;
         state.running.values().for_each(|cancel| cancel.cancel());
     }
 
-    /// Waits until none is left, but not for longer.
+    /// Waits until no call is running, at most for this time.
     pub(crate) fn wait(&self, longest: Duration) {
-        // What a call did not do by then it does not do.
+        // RunningCalls that are still running after that are abandoned.
         let _ =
             self.ended.wait_timeout_while(self.lock(), longest, |state| !state.running.is_empty());
     }
@@ -51,13 +51,13 @@ impl Calls {
     }
 }
 
-/// A call is listed as long as this lives.
-pub(crate) struct Listed<'a> {
-    calls: &'a Calls,
+/// Registers a running call until dropped.
+pub(crate) struct CallRegistration<'a> {
+    calls: &'a RunningCalls,
     id: u64,
 }
 
-impl Drop for Listed<'_> {
+impl Drop for CallRegistration<'_> {
     fn drop(&mut self) {
         self.calls.lock().running.remove(&self.id);
         self.calls.ended.notify_all();
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_for_calls_that_run_and_for_those_that_come() {
-        let calls = Calls::default();
+    fn cancelling_applies_to_running_and_later_calls() {
+        let calls = RunningCalls::default();
         let (early, late) = (Arc::new(Cancel::new()), Arc::new(Cancel::new()));
         let listed = calls.add(early.clone());
         assert!(!early.is_cancelled());

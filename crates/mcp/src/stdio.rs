@@ -1,4 +1,4 @@
-//! The server for one client, on standard input and output or on a socket: until the client closes its end.
+//! Serves one client on stdin and stdout or on a socket, until the client closes its end.
 
 use std::time::Duration;
 use std::{fmt, io};
@@ -9,13 +9,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
 
 use crate::handler::{Handler, ServeOptions};
-use crate::leader_follower::Turns;
-use crate::ndjson::Lines;
+use crate::leader_follower::CallSubmitter;
+use crate::ndjson::NdjsonTransport;
 
-/// Calls that still run when the input ends are told to; after this they are left behind.
+/// The time that running calls have to end after the end of the input. Then they are abandoned.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Why serving ended badly.
+/// Serving failed.
 #[derive(Debug)]
 pub struct ServeError(String);
 
@@ -38,8 +38,8 @@ pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeE
     serve_lines(runtime, options, || Ok(stdio_pipes()))
 }
 
-/// The same on a connected socket, for one client.
-#[allow(clippy::disallowed_types, reason = "a door is given its streams")]
+/// Serves MCP to one client on a connected socket.
+#[allow(clippy::disallowed_types, reason = "the transport receives its streams")]
 pub fn serve_socket(
     runtime: Runtime,
     options: ServeOptions,
@@ -51,7 +51,7 @@ pub fn serve_socket(
     })
 }
 
-/// Serves messages that come and go as lines. The streams are made where they can be waited for.
+/// Serves messages as lines. The streams are created inside the async runtime.
 fn serve_lines<R, W>(
     runtime: Runtime,
     options: ServeOptions,
@@ -63,13 +63,13 @@ where
 {
     let failed = ServeError::new;
     let threads = Handler::threads().map_err(|error| failed(&error))?;
-    let (turns, crew) = Turns::new(threads);
-    let handler = Handler::new(runtime, options)?.taking(turns);
+    let (submitter, message_threads) = CallSubmitter::new(threads);
+    let handler = Handler::new(runtime, options)?.with_submitter(submitter);
     let client = handler.sole_client();
-    let served = crew.serve(async move {
+    let served = message_threads.serve(async move {
         let (input, output) = streams().map_err(|error| failed(&error))?;
-        let service = match serve_server(handler, Lines::new(input, output)).await {
-            // A client that only asked what this server is has gone again.
+        let service = match serve_server(handler, NdjsonTransport::new(input, output)).await {
+            // The client disconnected before `initialize`, for example after a discovery request.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             service => service.map_err(|error| failed(&error))?,
         };

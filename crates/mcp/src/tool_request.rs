@@ -1,26 +1,25 @@
-//! A tool call as a client sent it. Every message that is a call becomes this type, and this type has one way
-//! into the runtime.
+//! A tool call from a client. Every call message is converted to this type before it is run.
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, InputResponses, RequestMetaObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The `_meta` key by which a client asks that a call only reports what it would do.
+/// The `_meta` key with which a client requests a dry run.
 const DRY_RUN: &str = "toolcrib/dry_run";
 
-/// A call, with the answers that come with it.
+/// A call, with the approval answers that accompany it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Request {
     pub(crate) tool: String,
-    /// The arguments in whatever form they came; the runtime decides whether they fit.
+    /// The arguments in any form. The runtime checks them.
     pub(crate) arguments: Value,
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
 }
 
 impl Request {
-    /// A call that the protocol's own types could read.
+    /// A call that the protocol's types could parse.
     pub(crate) fn typed(params: CallToolRequestParams) -> Self {
         Request {
             tool: params.name.into_owned(),
@@ -30,14 +29,14 @@ impl Request {
         }
     }
 
-    /// A call that the protocol's own types could not read: `arguments` may be anything, because the runtime
-    /// explains what they should be. The other fields must be what the protocol says.
+    /// A call that the protocol's types could not parse. `arguments` may be any value, because the runtime explains
+    /// the expected form. The other fields must be valid.
     pub(crate) fn untyped(params: Option<Value>) -> Result<Self, ErrorData> {
         let Some(Value::Object(mut params)) = params else {
             return Err(invalid("params is not an object"));
         };
         if params.contains_key("_meta") {
-            return Err(invalid("_meta is not an object of the protocol's form"));
+            return Err(invalid("_meta is not valid for this protocol"));
         }
         Ok(Request {
             tool: field(&mut params, "name")?.ok_or_else(|| invalid("name is missing"))?,
@@ -48,8 +47,8 @@ impl Request {
     }
 }
 
-/// Whether the client asked that this call only reports what it would do. A value that is not a boolean is
-/// refused: a call that was meant to be dry must not write.
+/// Whether the client requested a dry run. Fails for a value that is not a boolean: a call that was meant as a dry
+/// run must not write.
 pub(crate) fn wants_dry_run(meta: &RequestMetaObject) -> Result<bool, ErrorData> {
     match meta.get(DRY_RUN) {
         None | Some(Value::Null) => Ok(false),
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_is_asked_for_with_true_and_nothing_like_it() {
+    fn only_the_value_true_requests_a_dry_run() {
         let wants = |value: Value| {
             let mut meta = RequestMetaObject::default();
             meta.insert(DRY_RUN.to_owned(), value);

@@ -101,7 +101,7 @@ impl<'a> Notebook<'a> {
         match (json::last(&top, "cells"), json::last(&top, "worksheets")) {
             (Some(cells), _) if version.0 > 3 => notebook.add_list(cells, body.trim())?,
             (_, Some(sheets)) if version.0 == 3 => {
-                for sheet in notebook.items(sheets, "`worksheets` is no list")? {
+                for sheet in notebook.items(sheets, "`worksheets` is not a list")? {
                     let members = json::members(sheet).unwrap_or_default();
                     if let Some(cells) = json::last(&members, "cells") {
                         notebook.add_list(cells, sheet)?;
@@ -110,7 +110,7 @@ impl<'a> Notebook<'a> {
             }
             _ => {
                 let key = if version.0 > 3 { "cells" } else { "worksheets" };
-                let why = format!("there is no `{key}`, so it is no notebook");
+                let why = format!("it has no `{key}`, so it is not a notebook");
                 return Err(NotebookError::at(text, 0, why));
             }
         }
@@ -124,7 +124,7 @@ impl<'a> Notebook<'a> {
 
     fn add_list(&mut self, raw: &'a str, holder: &'a str) -> Result<(), NotebookError> {
         let from = self.cells.len();
-        for cell in self.items(raw, "`cells` is no list")? {
+        for cell in self.items(raw, "`cells` is not a list")? {
             let number = self.cells.len() + 1;
             self.cells.push(Cell::parse(cell, self.lists.len(), number, self.version.0));
         }

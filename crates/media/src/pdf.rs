@@ -113,8 +113,8 @@ fn open(bytes: Vec<u8>) -> Result<Pdf, PdfError> {
     let broken = |why: &str| PdfError::Broken { why: why.to_owned() };
     Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => PdfError::Encrypted,
-        LoadPdfError::Decryption(_) => broken("is encrypted in a way that is not understood"),
-        LoadPdfError::Invalid if has_header => broken("has no pages that could be found"),
+        LoadPdfError::Decryption(_) => broken("has an unsupported encryption"),
+        LoadPdfError::Invalid if has_header => broken("has no readable pages"),
         LoadPdfError::Invalid => PdfError::NotPdf,
     })
 }

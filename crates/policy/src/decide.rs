@@ -184,7 +184,8 @@ impl Policy {
         let context = self.context(directory);
         let parts = accesses.iter().flat_map(|access| self.parts(access, &context));
         strictest(parts, remembered).unwrap_or_else(|| {
-            Part::harmless("touches-nothing", "the call touches nothing outside itself").verdict
+            Part::harmless("touches-nothing", "the call accesses no files and runs no commands")
+                .verdict
         })
     }
 
@@ -385,7 +386,7 @@ impl Policy {
             (Decision::Deny, _) => format!("{shown} is outside the workspace"),
             (_, Effect::Read) => format!("{shown} is outside the workspace"),
             _ => format!(
-                "{shown} is outside the workspace; yes opens {} to file tools for this session",
+                "{shown} is outside the workspace; an approval opens {} to file tools for this session",
                 approved_path.display()
             ),
         };
@@ -423,11 +424,11 @@ impl Policy {
         }
         let decision = self.decision_in(profile, effect);
         let what = match effect {
-            Effect::Read => "reading in the workspace",
-            Effect::Write => "changing files of the workspace",
+            Effect::Read => "reading files in the workspace",
+            Effect::Write => "changing files in the workspace",
             Effect::Reach => "acting outside the workspace",
             Effect::Command if self.confined => "running a command",
-            Effect::Command => "running a command that nothing confines",
+            Effect::Command => "running an unconfined command",
         };
         let does = match decision {
             Decision::Allow => "allows",
@@ -516,7 +517,7 @@ impl Part {
             ApprovalScope::Effect(effect) => format!("session:{}", effect.name()),
             _ => "session".to_owned(),
         };
-        self.verdict.why = "allowed for this session by an earlier answer".to_owned();
+        self.verdict.why = "an earlier answer allows it for this session".to_owned();
         self.verdict.decision = Decision::Allow;
         self.verdict.remedy = String::new();
         self
@@ -534,9 +535,9 @@ impl Part {
 
     fn from_rule(rule: &Rule, asked: ApprovalScope) -> Part {
         let why = match (rule.why.as_str(), rule.decision) {
-            ("", Decision::Allow) => "a rule of yours allows it",
-            ("", Decision::Ask) => "a rule of yours asks about it",
-            ("", Decision::Deny) => "a rule of yours forbids it",
+            ("", Decision::Allow) => "your rule allows it",
+            ("", Decision::Ask) => "your rule asks about it",
+            ("", Decision::Deny) => "your rule denies it",
             (why, _) => why,
         };
         let remedy = match rule.decision {

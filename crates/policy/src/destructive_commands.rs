@@ -20,7 +20,7 @@ pub struct Danger {
 /// Finds the first destructive part of a command. `None` if there is none.
 pub fn find_danger(analysis: &CommandAnalysis, context: &ShellContext) -> Option<Danger> {
     if let Some(name) = analysis.fork_bombs.first() {
-        let why = "it starts itself again and again until the machine stops (a fork bomb)";
+        let why = "it is a fork bomb";
         return Some(Danger { what: format!("{name}()"), why: why.to_owned() });
     }
     let redirected = |write: &RedirectedFile| {
@@ -77,10 +77,10 @@ fn danger_of(command: &Command, context: &ShellContext) -> Option<String> {
     match program {
         "rm" if arguments.has('r', "recursive") || arguments.has('R', "recursive") => {
             if arguments.options.contains(&"--no-preserve-root") {
-                return Some("it deletes with the last safeguard taken off".to_owned());
+                return Some("it deletes with --no-preserve-root".to_owned());
             }
             let place = arguments.operands.iter().find_map(precious)?;
-            Some(format!("it deletes {place} with all that is in it"))
+            Some(format!("it deletes {place} recursively"))
         }
         "chmod" | "chown" | "chgrp" if arguments.has('R', "recursive") => {
             // It is ordinary in the workspace.
@@ -89,19 +89,19 @@ fn danger_of(command: &Command, context: &ShellContext) -> Option<String> {
             let place = changed
                 .filter_map(|word| self::essential_directory(word, directory, &system))
                 .next()?;
-            Some(format!("it changes who may use {place}, with all that is in it"))
+            Some(format!("it changes the permissions of {place} recursively"))
         }
         "mv" => {
             let (_, sources) = arguments.operands.split_last()?;
             let place = sources.iter().find_map(precious)?;
-            Some(format!("it moves {place} away"))
+            Some(format!("it moves {place} to another path"))
         }
         "find" => deleted_by_find(command, &precious),
         _ if is_formatter(program) => {
             let asks =
                 |word: &Word| matches!(word.known(), Some("--help" | "--version" | "-V" | "-h"));
             let does = !command.words[1..].is_empty() && !command.words[1..].iter().any(asks);
-            does.then(|| "it makes a new file system, and what was there is gone".to_owned())
+            does.then(|| "it creates a file system and destroys the existing data".to_owned())
         }
         _ => {
             let written = written_by(program, command, &arguments);
@@ -127,7 +127,7 @@ fn deleted_by_find(
     }
     let starts = command.words[1..].iter().take_while(|word| !word.shown().starts_with('-'));
     let place = starts.filter_map(|word| precious(&word)).next()?;
-    Some(format!("it deletes what is in {place}"))
+    Some(format!("it deletes {place} recursively"))
 }
 
 fn is_formatter(program: &str) -> bool {

@@ -83,7 +83,7 @@ pub struct UnknownOutside(String);
 
 impl fmt::Display for UnknownOutside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "outside is read, ask or deny, not `{}`", self.0)
+        write!(f, "`outside` must be read, ask or deny, not `{}`", self.0)
     }
 }
 

@@ -66,7 +66,7 @@ pub struct UnknownProfile(String);
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Profile::ALL.map(Profile::name).join(", ");
-        write!(f, "no profile `{}`; there are: {names}", self.0)
+        write!(f, "unknown profile `{}`; available: {names}", self.0)
     }
 }
 

@@ -210,7 +210,7 @@ impl Pattern {
             text.trim_end_matches('/').split('/').map(normalized_name).collect();
         if names.iter().any(|name| name.is_empty() || name == "..") {
             return Err(format!(
-                "{text:?} is no pattern: names separated by `/`, none of them empty"
+                "{text:?} is not a pattern: write names separated by `/`, none of them empty"
             ));
         }
         Ok(Pattern { text: text.to_owned(), names })

@@ -103,28 +103,32 @@ impl ProposedRule {
             ApprovalScope::Path(Effect::Read, path)
             | ApprovalScope::Outside(Effect::Read, path) => {
                 let path = literal_path(path)?;
-                ("read", "paths", path.to_owned(), format!("reading {path} and all beneath it"))
+                (
+                    "read",
+                    "paths",
+                    path.to_owned(),
+                    format!("reading {path} and everything beneath it"),
+                )
             }
             ApprovalScope::Path(_, path)
             | ApprovalScope::Outside(_, path)
             | ApprovalScope::Redirection(path) => {
                 let path = literal_path(path)?;
                 let covers = format!(
-                    "changing {path} and all beneath it, by tools and by redirections of commands"
+                    "changing {path} and everything beneath it, by tools and by redirections of commands"
                 );
                 ("edit", "paths", path.to_owned(), covers)
             }
             ApprovalScope::External(path) => {
                 let path = literal_path(path)?;
-                let covers = format!("{path} and all beneath it, {everywhere}");
+                let covers = format!("{path} and everything beneath it, {everywhere}");
                 ("external_directory", "paths", path.to_owned(), covers)
             }
             ApprovalScope::Command(words) => {
                 let pattern = exact_command_pattern(words)?;
                 let covers = match decision {
                     Decision::Allow => format!(
-                        "`{pattern}` with just these words, {everywhere}; also after cd, with 2>&1, with \
-                         variables that change nothing, and piped into what only reads"
+                        "`{pattern}` with exactly these words, {everywhere}; also after cd, with 2>&1, with harmless variables, and piped into read-only commands"
                     ),
                     _ => format!("every command that begins with `{pattern}`, {everywhere}"),
                 };

@@ -151,8 +151,8 @@ fn expand_glob(glob: &str) -> Vec<String> {
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FilterError::Glob(glob, error) => write!(f, "{glob} is no pattern: {error}"),
-            FilterError::Type => f.write_str("there is no such type"),
+            FilterError::Glob(glob, error) => write!(f, "{glob} is not a valid pattern: {error}"),
+            FilterError::Type => f.write_str("unknown file type"),
         }
     }
 }

@@ -49,6 +49,12 @@ impl IgnoreLookup {
         matches!(self.directory(&mut known, relative), DirectoryRules::Ignored)
     }
 
+    /// The outermost ignored directory that contains a file. Both paths are relative to the root.
+    pub fn ignored_directory_of<'a>(&self, relative: &'a Path) -> Option<&'a Path> {
+        let parents = relative.ancestors().skip(1);
+        parents.take_while(|directory| self.has_directory(directory)).last()
+    }
+
     fn directory(
         &self,
         known: &mut HashMap<PathBuf, DirectoryRules>,

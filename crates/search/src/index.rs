@@ -29,6 +29,7 @@ use toolcrib_fs::{ContentCache, FsError, TreeReader};
 pub(crate) use self::build::BuildInput;
 pub(crate) use self::chunks::CHUNK_BYTES;
 pub(crate) use self::query::{FileVerdict, IndexQuery, NoMatchLookup};
+use self::segment_file::SegmentVersion;
 pub(crate) use self::snapshot::{IndexPosition, Snapshot};
 use crate::index_self_check;
 use crate::pattern::Pattern;
@@ -84,6 +85,10 @@ pub struct IndexStatus {
     pub off: Option<String>,
     /// Whether watching was disabled, because a watch missed a change.
     pub deaf: bool,
+    /// Whether an index of an older version was deleted. It is built again.
+    pub dropped_older: bool,
+    /// Whether there is an index of a newer version, which is not used.
+    pub has_newer: bool,
 }
 
 /// The index of a root.
@@ -112,6 +117,9 @@ struct BuildState {
     /// Why the index was disabled, and whether that was reported.
     off: Option<String>,
     is_reported: bool,
+    /// Whether segments of other versions were found: older ones are deleted, newer ones are not used.
+    dropped_older: bool,
+    has_newer: bool,
 }
 
 /// Minimum pause between two builds: this, or ten times the duration of the last build. Few unindexed files
@@ -135,7 +143,8 @@ impl Index {
         Index { settings, cache, is_loaded, snapshot, building, stop }
     }
 
-    /// Loads the kept segments, once. Deletes segments that are invalid or exceed the size limit.
+    /// Loads the kept segments, once. Deletes segments that are invalid, exceed the size limit, or were written by
+    /// an older version. Leaves those of a newer version alone.
     pub(crate) fn load(&self) {
         let Some(cache) = &self.cache else { return };
         if self.is_loaded.swap(true, Ordering::Relaxed) {
@@ -144,6 +153,19 @@ impl Index {
         cache.remove_old_siblings(MAX_UNUSED_AGE);
         let (mut segments, mut bytes) = (Vec::new(), 0);
         for cached in cache.list() {
+            let version = cache.open(&cached.hash).map(|file| SegmentVersion::of(&file));
+            match version {
+                Some(SegmentVersion::Newer) => {
+                    self.building().has_newer = true;
+                    continue;
+                }
+                Some(SegmentVersion::Older) => {
+                    self.building().dropped_older = true;
+                    cache.remove(&cached.hash);
+                    continue;
+                }
+                Some(SegmentVersion::Same) | None => {}
+            }
             bytes += cached.bytes;
             let fits = bytes <= self.settings.max_bytes;
             let read = || {
@@ -269,6 +291,8 @@ impl Index {
             watched: 0,
             off: building.off.clone(),
             deaf: false,
+            dropped_older: building.dropped_older,
+            has_newer: building.has_newer,
         }
     }
 

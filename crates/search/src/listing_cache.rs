@@ -138,9 +138,11 @@ impl ListingCaches {
                 && !root.is_reported.swap(true, Ordering::Relaxed)
         };
         match root.index.take_alarm() {
-            Some(why) => Some(format!("the index of this root was wrong and is off: {why}")),
+            Some(why) => {
+                Some(format!("the index of this root was wrong and was turned off: {why}"))
+            }
             None => have_watches_failed().then(|| {
-                "the system did not tell of a change of this root: from now on every file is compared"
+                "the system did not report a change in this root: from now on every file is checked"
                     .to_owned()
             }),
         }

@@ -242,9 +242,9 @@ impl Pattern {
                 Pattern::text(options, PatternSyntax::AsText { why, column: 1 })
             }
             Err(CompileError::TooLarge) => Err(too_large()),
-            Err(CompileError::NoProcess(why)) => Err(PatternError(format!(
-                "a pattern with look-around cannot be searched for: {why}"
-            ))),
+            Err(CompileError::NoProcess(why)) => {
+                Err(PatternError(format!("a pattern with look-around cannot be searched: {why}")))
+            }
         }
     }
 }
@@ -327,7 +327,7 @@ fn is_ascii(hir: &Hir) -> bool {
 }
 
 fn too_large() -> PatternError {
-    PatternError("the pattern is too large once it is made ready".to_owned())
+    PatternError("the compiled pattern is too large".to_owned())
 }
 
 impl fmt::Display for PatternError {

@@ -46,6 +46,8 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 /// encoding. Bytes that are not text are made visible, and lines are cut at `line_chars` characters. `name`
 /// is shown for both sides; a missing side is `/dev/null`.
 pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
+    // As git does it: `patch -p1` then finds an absolute path from the root.
+    let name = name.trim_start_matches('/');
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
     let encoding = old.or(new).map_or(Encoding::UTF_8, Encoding::of);
@@ -287,6 +289,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn an_absolute_path_has_one_slash_in_the_header() {
+        let diff = unified_diff("/tmp/w.txt", Some(b"1\n"), Some(b"2\n"), 100);
+        assert!(diff.text.starts_with("--- a/tmp/w.txt\n+++ b/tmp/w.txt\n"), "{}", diff.text);
+    }
 
     /// Applies a diff to the old side. Each line is one letter.
     fn apply(old: &str, diff: &str) -> String {

@@ -54,7 +54,7 @@ impl MatchLevel {
     pub fn words(self) -> &'static str {
         match self {
             MatchLevel::LineEndings => "line endings",
-            MatchLevel::TrailingBlanks => "blanks at the ends of lines",
+            MatchLevel::TrailingBlanks => "whitespace at the ends of lines",
             MatchLevel::Indentation => "its indentation",
             MatchLevel::Typography => "typographic quotes, dashes or spaces",
             MatchLevel::IndentationAndTypography => {

@@ -11,6 +11,7 @@ mod endings;
 mod equivalent;
 mod error_lines;
 mod excerpt;
+mod fold;
 mod invisible;
 mod lines;
 mod locate;

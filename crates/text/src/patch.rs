@@ -104,7 +104,7 @@ impl<'a> Patch<'a> {
             if source.is_envelope() { envelope::parse(source)? } else { unified::parse(source)? };
         if files.is_empty() {
             let hint = "Give a unified diff (---, +++, @@), or *** Begin Patch … *** End Patch.";
-            return Err(PatchError::invalid(0, "names no file that is to change").hint(hint));
+            return Err(PatchError::invalid(0, "names no file to change").hint(hint));
         }
         Ok(Patch { files })
     }

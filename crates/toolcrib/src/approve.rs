@@ -35,7 +35,7 @@ pub trait Approver: Sync {
 
     /// Asks a question that comes while a command runs, such as about a host that it connects to. The command
     /// waits only for `limit`, so an approver that can should stop waiting then, with [`Answer::Unanswered`]. Returns
-    /// [`Answer::NobodyThere`] if such a question cannot be asked. Defaults to [`Approver::ask`].
+    /// [`Answer::NoApprover`] if such a question cannot be asked. Defaults to [`Approver::ask`].
     fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
         let _ = limit;
         self.ask(question)
@@ -155,7 +155,7 @@ pub enum Answer {
     /// Deny always, with a message. The approver has stored a rule; it applies in this session at once.
     DenyAlways(String),
     /// No approver is available.
-    NobodyThere,
+    NoApprover,
     /// No answer came, for this reason.
     Unanswered(String),
 }
@@ -170,7 +170,7 @@ impl Answer {
             Answer::AllowDirectoryAlways => "always for the directory",
             Answer::Deny(_) => "no",
             Answer::DenyAlways(_) => "never",
-            Answer::NobodyThere => "nobody",
+            Answer::NoApprover => "nobody",
             Answer::Unanswered(_) => "none",
         }
     }
@@ -178,7 +178,7 @@ impl Answer {
 
 /// Answer to a question, for records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
+pub struct AnswerRecord {
     /// `once`, `session`, `always`, `always for the directory`, `no`, `never`, `none` if no answer came, or `nobody` if
     /// no approver was available.
     pub answer: &'static str,
@@ -188,11 +188,11 @@ pub struct Answered {
 
 /// The default approver: none. Calls that need approval are denied at once.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NoApprover;
 
-impl Approver for Nobody {
+impl Approver for NoApprover {
     fn ask(&self, _: &Question<'_>) -> Answer {
-        Answer::NobodyThere
+        Answer::NoApprover
     }
 
     fn name(&self) -> &'static str {

@@ -8,7 +8,7 @@ use toolcrib_policy::{
 };
 use toolcrib_text::{truncate_line, visible_name};
 
-use crate::approve::{Answer, Answered, Question};
+use crate::approve::{Answer, AnswerRecord, Question};
 use crate::call::Options;
 use crate::error::{Error, ErrorKind};
 use crate::names::Name;
@@ -24,7 +24,7 @@ const MAX_NOTE_CHARS: usize = 500;
 pub(crate) struct Permission {
     pub(crate) verdict: Verdict,
     /// Answer of the approver, if one was asked.
-    pub(crate) answered: Option<Answered>,
+    pub(crate) answered: Option<AnswerRecord>,
     /// Whether the call may run.
     pub(crate) permitted: Result<(), Error>,
     /// Paths outside the workspace that the answer opened to file tools.
@@ -41,7 +41,7 @@ impl Permission {
 
 /// A question that a dry run reports and does not ask.
 pub(crate) struct Unasked {
-    /// The tool and what it would touch.
+    /// The tool and its accesses.
     wants: String,
     why: String,
     rule: String,
@@ -80,7 +80,7 @@ pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathB
 pub(crate) fn permit(
     runtime: &Runtime,
     session: &Session,
-    call: CallAsked<'_>,
+    call: CallDescription<'_>,
     (accesses, requested): (&[Access], &[Access]),
     options: Options<'_>,
     preview: impl FnOnce() -> Result<Option<Reply>, Error>,
@@ -88,8 +88,14 @@ pub(crate) fn permit(
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
     let policy = runtime.policy_for(session, call.tool, accesses);
-    let asking =
-        Asking { policy: &policy, directory: &directory, all: &all, session, call, accesses };
+    let asking = ApprovalRequest {
+        policy: &policy,
+        directory: &directory,
+        all: &all,
+        session,
+        call,
+        accesses,
+    };
     let by_itself = |verdict: Verdict| {
         let permitted = match verdict.decision {
             Decision::Allow => Ok(()),
@@ -124,24 +130,31 @@ pub(crate) fn permit(
 
 /// The part of a question about the call itself.
 #[derive(Clone, Copy)]
-pub(crate) struct CallAsked<'a> {
+pub(crate) struct CallDescription<'a> {
     pub(crate) tool: &'a str,
     /// Purpose of the call, in the agent's words.
     pub(crate) description: Option<&'a str>,
 }
 
 /// A call on which the approver may have to decide.
-struct Asking<'a> {
+struct ApprovalRequest<'a> {
     policy: &'a Policy,
     directory: &'a Path,
     all: &'a [Access],
     session: &'a Session,
-    call: CallAsked<'a>,
+    call: CallDescription<'a>,
     /// The accesses that the question shows.
     accesses: &'a [Access],
 }
 
-impl Asking<'_> {
+/// Rules that would answer a question permanently.
+struct Proposals {
+    always: Option<Proposal>,
+    always_directory: Option<Proposal>,
+    never: Option<Proposal>,
+}
+
+impl ApprovalRequest<'_> {
     /// Decision of the policy, with the earlier answers of this session.
     fn decide(&self) -> Verdict {
         let policy = self.session.policy(self.policy);
@@ -151,13 +164,21 @@ impl Asking<'_> {
             true => Verdict {
                 decision: Decision::Deny,
                 rule: "session".to_owned(),
-                why: "it was refused for good by an earlier answer".to_owned(),
+                why: "an earlier answer denied it for this session".to_owned(),
                 ..verdict
             },
         }
     }
 
-    /// The rules that would answer the question for good.
+    /// The rules that the question proposes.
+    fn proposals(&self, verdict: &Verdict) -> Proposals {
+        let always = self.proposal(verdict, Decision::Allow);
+        let always_directory = always.as_ref().and_then(|always| {
+            self.policy.directory_proposal(self.directory, self.all, always, Decision::Allow)
+        });
+        Proposals { always, always_directory, never: self.proposal(verdict, Decision::Deny) }
+    }
+
     fn proposal(&self, verdict: &Verdict, decision: Decision) -> Option<Proposal> {
         self.policy.proposal(self.directory, self.all, verdict, decision)
     }
@@ -190,80 +211,84 @@ impl Asking<'_> {
     }
 
     fn ask(&self, verdict: Verdict, preview: Option<&Reply>, options: Options<'_>) -> Permission {
-        let always = self.proposal(&verdict, Decision::Allow);
-        let always_directory = always.as_ref().and_then(|always| {
-            self.policy.directory_proposal(self.directory, self.all, always, Decision::Allow)
-        });
-        let never = self.proposal(&verdict, Decision::Deny);
+        let proposals = self.proposals(&verdict);
         let question = Question {
-            always: always.as_ref(),
-            always_directory: always_directory.as_ref(),
-            never: never.as_ref(),
+            always: proposals.always.as_ref(),
+            always_directory: proposals.always_directory.as_ref(),
+            never: proposals.never.as_ref(),
             preview,
             ..self.question(&verdict)
         };
         let answer = options.approver.ask(&question);
-        let answered = Some(Answered { answer: answer.name(), by: options.approver.name() });
-        let no = |word: &str| {
-            let answer = format!("the answer was no. {word}");
-            Err(denied(self.call.tool, &verdict, &answer, "Ask the user what to do instead."))
-        };
+        let answered = Some(AnswerRecord { answer: answer.name(), by: options.approver.name() });
         let is_writing =
             |asked: &&ApprovalScope| matches!(asked, ApprovalScope::Outside(Effect::Write, _));
         let opened: SessionApprovals = verdict.asks.iter().filter(is_writing).cloned().collect();
-        let permitted = match &answer {
+        let permitted = if options.cancel.is_cancelled() {
             // A cancelled call reports the cancellation, not a denial.
-            _ if options.cancel.is_cancelled() => options.cancel.check(),
-            Answer::Allow => {
-                // Writing a file outside the workspace opens its directory; the question says so.
-                self.session.remember(opened.clone());
-                self.session.allow_hosts_once(&verdict.asks);
-                Ok(())
-            }
-            Answer::AllowForSession => {
-                self.session.remember(verdict.asks.clone());
-                Ok(())
-            }
-            Answer::AllowAlways | Answer::AllowDirectoryAlways => {
-                let agreed = match answer {
-                    Answer::AllowDirectoryAlways => always_directory,
-                    _ => always,
-                };
-                // Only for the rule that the approver was shown.
-                match agreed {
-                    Some(rules) => self.session.agree(rules),
-                    None => self.session.remember(verdict.asks.clone()),
-                }
-                Ok(())
-            }
-            Answer::Deny(word) => no(word),
-            Answer::DenyAlways(word) => {
-                match never {
-                    Some(rules) => self.session.agree(rules),
-                    None => self.session.refuse(verdict.asks.clone()),
-                }
-                no(word)
-            }
-            Answer::Unanswered(why) => {
-                let because = format!("no answer came: {why}.");
-                Err(denied(self.call.tool, &verdict, &because, "Ask the user what to do instead."))
-            }
-            Answer::NobodyThere if !opened.is_empty() => Err(self.outside()),
-            Answer::NobodyThere => {
-                let next = match always {
-                    Some(rules) => {
-                        format!("Ask the operator to add this to rules.toml: {}.", rules.line())
-                    }
-                    None => next_step(&verdict),
-                };
-                Err(denied(self.call.tool, &verdict, "there is nobody here to ask.", &next))
-            }
+            options.cancel.check()
+        } else {
+            self.apply(&answer, &verdict, proposals, &opened)
         };
         let opened = match &permitted {
             Ok(()) => opened.into_iter().filter_map(opened_path).collect(),
             Err(_) => Vec::new(),
         };
         Permission { answered, opened, ..Permission::new(verdict, permitted) }
+    }
+
+    /// Remembers an answer for the session. Fails if the answer denies the call. `opened` are the paths outside the
+    /// workspace that the call writes.
+    fn apply(
+        &self,
+        answer: &Answer,
+        verdict: &Verdict,
+        proposals: Proposals,
+        opened: &SessionApprovals,
+    ) -> Result<(), Error> {
+        let denied =
+            |because: &str, next: &str| Err(denied(self.call.tool, verdict, because, next));
+        let denied_with = |message: &str| {
+            denied(&format!("the answer was no. {message}"), "Ask the user what to do instead.")
+        };
+        // Only rules that the approver was shown.
+        let always_allow = |rules: Option<Proposal>| match rules {
+            Some(rules) => self.session.agree(rules),
+            None => self.session.remember(verdict.asks.clone()),
+        };
+        match answer {
+            // Writing a file outside the workspace opens its directory; the question says so.
+            Answer::Allow => {
+                self.session.remember(opened.clone());
+                self.session.allow_hosts_once(&verdict.asks);
+            }
+            Answer::AllowForSession => self.session.remember(verdict.asks.clone()),
+            Answer::AllowAlways => always_allow(proposals.always),
+            Answer::AllowDirectoryAlways => always_allow(proposals.always_directory),
+            Answer::Deny(message) => return denied_with(message),
+            Answer::DenyAlways(message) => {
+                match proposals.never {
+                    Some(rules) => self.session.agree(rules),
+                    None => self.session.refuse(verdict.asks.clone()),
+                }
+                return denied_with(message);
+            }
+            Answer::Unanswered(why) => {
+                let because = format!("no answer came: {why}.");
+                return denied(&because, "Ask the user what to do instead.");
+            }
+            Answer::NoApprover if !opened.is_empty() => return Err(self.outside()),
+            Answer::NoApprover => {
+                let next = match proposals.always {
+                    Some(rules) => {
+                        format!("Ask the operator to add this to rules.toml: {}.", rules.line())
+                    }
+                    None => next_step(verdict),
+                };
+                return denied("no approver is available.", &next);
+            }
+        }
+        Ok(())
     }
 
     /// The denial of a call that writes outside the workspace.
@@ -287,13 +312,15 @@ fn opened_path(asked: ApprovalScope) -> Option<PathBuf> {
 
 /// Hint of a denial.
 fn next_step(verdict: &Verdict) -> String {
-    match verdict.rule.as_str() {
-        BROKEN => "Fix the syntax and send the command again.".to_owned(),
-        _ => format!("Ask the operator to {}.", verdict.remedy),
-    }
+    format!("Ask the operator to {}.", verdict.remedy)
 }
 
 fn denied(tool: &str, verdict: &Verdict, because: &str, next: &str) -> Error {
+    // No permission would make it run. A syntax error that bash finds while it runs is of the same kind.
+    if verdict.rule == BROKEN {
+        return Error::new(ErrorKind::Failed, verdict.why.clone())
+            .hint("Nothing was run. Fix the syntax and send the command again.");
+    }
     let because = because.trim();
     let end = if because.is_empty() { ".".to_owned() } else { format!(", and {because}") };
     let message = format!("{} was not allowed: {}{end}", Name::tool(tool), verdict.why);

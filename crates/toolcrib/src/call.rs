@@ -7,8 +7,8 @@ use toolcrib_fs::About;
 use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
 
-use crate::approve::{Approver, Nobody};
-use crate::authorize::{CallAsked, permit};
+use crate::approve::{Approver, NoApprover};
+use crate::authorize::{CallDescription, permit};
 use crate::call_record::Record;
 use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
@@ -80,7 +80,7 @@ impl Default for Options<'_> {
         Options {
             dry_run: false,
             cancel: &NEVER,
-            approver: &Nobody,
+            approver: &NoApprover,
             dialect: Dialect::default(),
             progress: &|_| {},
         }
@@ -146,7 +146,7 @@ impl Runtime {
         };
         let requested = grant.requested();
         let touched = (record.accesses.as_slice(), requested.as_slice());
-        let asked = CallAsked { tool: row.entry.name, description: description.as_deref() };
+        let asked = CallDescription { tool: row.entry.name, description: description.as_deref() };
         let permission = permit(self, session, asked, touched, options, preview);
         let verdict = permission.verdict;
         let about = About {
@@ -256,7 +256,7 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no words");
-    Error::new(ErrorKind::Internal, format!("the tool failed by a fault of its own: {words}"))
-        .hint("Other calls still work. Try another way, and tell the operator of this message.")
+        .unwrap_or("no message");
+    Error::new(ErrorKind::Internal, format!("the tool has a bug: {words}"))
+        .hint("Other calls still work. Try another way, and report this message to the operator.")
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line};
 
-use crate::approve::Answered;
+use crate::approve::AnswerRecord;
 use crate::call::Call;
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
@@ -38,7 +38,7 @@ pub struct Record {
     /// Decision and the rule that made it. `None` if the call failed before the decision.
     pub decision: Option<(toolcrib_policy::Decision, String)>,
     /// Answer of the approver, if one was asked.
-    pub answered: Option<Answered>,
+    pub answered: Option<AnswerRecord>,
     /// Whether the call was a dry run.
     pub dry_run: bool,
     /// Start time.

@@ -28,7 +28,7 @@ impl Cancel {
 
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.is_cancelled() {
-            return Err(Error::new(ErrorKind::Cancelled, "the call was cancelled by its caller"));
+            return Err(Error::new(ErrorKind::Cancelled, "the caller cancelled the call"));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The file changes of one command, captured as they happen.
 
 mod heads;
+mod lost_refs;
 
 use std::collections::HashMap;
 use std::io;
@@ -17,6 +18,7 @@ use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
 
 use self::heads::Heads;
+pub(crate) use self::heads::RepositoryNotes;
 use crate::runtime::Runtime;
 
 /// Number of hard-linked files that are named.
@@ -46,10 +48,9 @@ pub(crate) struct NewChanges {
     pub(crate) removed: Vec<PathBuf>,
     /// Ids of the changes in the journal.
     pub(crate) ids: Vec<u64>,
-    /// Moved heads of repositories, in words.
-    pub(crate) moved_heads: Vec<String>,
+    pub(crate) repositories: RepositoryNotes,
     /// Changes that could not be observed or recorded, in words.
-    pub(crate) troubles: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl CommandChanges {
@@ -73,7 +74,7 @@ impl CommandChanges {
         let mut uncollected = self.lock();
         uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
         let mut new = std::mem::take(&mut *uncollected);
-        new.moved_heads = self.heads().take_notes(&self.workspace);
+        new.repositories = self.heads().take_notes(&self.workspace);
         new
     }
 
@@ -105,9 +106,9 @@ impl CommandChanges {
     /// Called if a change could not be supervised.
     pub(crate) fn add_unobserved(&self, why: &io::Error) {
         let mut uncollected = self.lock();
-        let trouble = format!("a change could not be recorded and cannot be undone: {why}");
-        if !uncollected.troubles.contains(&trouble) {
-            uncollected.troubles.push(trouble);
+        let warning = format!("a change could not be recorded and cannot be undone: {why}");
+        if !uncollected.warnings.contains(&warning) {
+            uncollected.warnings.push(warning);
         }
     }
 
@@ -155,34 +156,34 @@ impl NewChanges {
         self.removed.extend(settled.removed);
         self.ids.extend(settled.id);
         let shared = settled.shared.iter().take(MAX_SHARED);
-        self.troubles.extend(shared.map(|path| {
+        self.warnings.extend(shared.map(|path| {
             format!(
-                "{} has other names (hard links) with the same content: an undo restores this name only",
+                "{} has other hard links: an undo restores this path only",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
-        self.troubles.extend(settled.modes.iter().take(MAX_SHARED).map(|path| {
+        self.warnings.extend(settled.modes.iter().take(MAX_SHARED).map(|path| {
             format!(
-                "the mode of the directory {} was changed, and an undo does not change it back",
+                "the mode of the directory {} was changed; an undo does not restore it",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
         if let Some(more) = settled.modes.len().checked_sub(MAX_SHARED).filter(|more| *more > 0) {
-            self.troubles.push(format!("the modes of {more} more directories were changed"));
+            self.warnings.push(format!("the modes of {more} more directories were changed"));
         }
         if settled.shared.len() > MAX_SHARED {
             let more = settled.shared.len() - MAX_SHARED;
-            self.troubles.push(format!("{more} more of the modified files have other names"));
+            self.warnings.push(format!("{more} more of the modified files have other hard links"));
         }
-        self.troubles.extend(settled.incomplete.iter().map(|directory| {
+        self.warnings.extend(settled.incomplete.iter().map(|directory| {
             format!(
-                "{} was renamed and has more files than are kept: an undo does not bring all of them back",
+                "{} was renamed and has too many files: an undo does not restore all of them",
                 directory.display()
             )
         }));
-        self.troubles.extend(settled.failed.map(|error| {
+        self.warnings.extend(settled.failed.map(|error| {
             format!(
-                "what it changed is not in the journal yet: {} {}",
+                "the changes are not in the journal yet: {} {}",
                 error.path().display(),
                 error.detail()
             )

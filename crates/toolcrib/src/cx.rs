@@ -113,7 +113,7 @@ impl<'a> Cx<'a> {
     pub fn state<T: 'static>(&self) -> Result<&'a T, Error> {
         self.runtime.states().get().ok_or_else(|| {
             let name = std::any::type_name::<T>();
-            Error::new(ErrorKind::Internal, format!("the runtime was given no {name}"))
+            Error::new(ErrorKind::Internal, format!("the runtime has no {name}"))
         })
     }
 
@@ -128,7 +128,7 @@ impl<'a> Cx<'a> {
     pub(crate) fn journal(&self) -> Result<&'a Journal, Error> {
         self.runtime.journal().ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, "there is no journal, so nothing can be undone")
-                .hint("The host of this runtime has given it no directory to keep one in.")
+                .hint("The host program gave this runtime no directory for a journal.")
         })
     }
 

@@ -1,5 +1,6 @@
 //! Log of decisions on calls, for the operator.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -13,7 +14,7 @@ use crate::history::{age, journal_error};
 use crate::runtime::Runtime;
 use crate::session::Session;
 
-/// Limits of what is logged of one call: characters of each access, and number of accesses.
+/// Limits of the log entry of a call: characters of each access, and number of accesses.
 const MAX_CHARS: usize = 500;
 const MAX_ACCESSES: usize = 20;
 
@@ -95,7 +96,9 @@ impl Runtime {
             answered: decided.answer.zip(decided.by),
             dry_run: decided.dry_run,
         };
-        Ok(all.into_iter().filter(|decided| decided.workspace == here).map(entry).collect())
+        // 0.1.0 stored the directory with a slash at its end, which a comparison of paths ignores.
+        let is_here = |decided: &DecisionRecord| Path::new(&decided.workspace) == Path::new(&here);
+        Ok(all.into_iter().filter(is_here).map(entry).collect())
     }
 
     /// Checks that decisions can be logged now. Succeeds if the runtime has no journal.

@@ -193,7 +193,7 @@ impl Fitting {
             return choice.clone();
         }
         let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
-        self.problem(format!("`{path}`: {} is none of {}", shown(&value), choices.join(", ")));
+        self.problem(format!("`{path}`: {} is not one of {}", shown(&value), choices.join(", ")));
         Value::Null
     }
 

@@ -191,7 +191,7 @@ impl FromStr for Dialect {
     fn from_str(name: &str) -> Result<Self, String> {
         Dialect::ALL.into_iter().find(|dialect| dialect.name() == name).ok_or_else(|| {
             let names = Dialect::ALL.map(Dialect::name).join(", ");
-            format!("no dialect `{name}`; there are: {names}")
+            format!("unknown dialect `{name}`; use one of: {names}")
         })
     }
 }
@@ -241,7 +241,7 @@ mod tests {
 
     /// Names that a dialect shows are accepted in every dialect.
     #[test]
-    fn what_is_shown_is_taken() {
+    fn shown_names_are_accepted() {
         let table = crate::tool_table::Table::new(crate::tools::TOOLS);
         for dialect in Dialect::ALL {
             for row in table.rows() {

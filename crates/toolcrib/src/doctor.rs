@@ -61,7 +61,9 @@ impl Runtime {
             attempts = tried.map_err(|error| job_error(&error))?;
             let reports = reports_denials(session.jobs(), &sandbox, &command);
             if !reports.map_err(|error| job_error(&error))? {
-                missing.push("What is refused to a command is not told in replies.".to_owned());
+                missing.push(
+                    "Replies do not report the operations that the sandbox denied.".to_owned(),
+                );
             }
         }
         Ok(Checkup {

@@ -41,7 +41,7 @@ macro_rules! error_kinds {
 }
 
 error_kinds! {
-    Invalid, "invalid", "The arguments are wrong, or the call makes no sense as it stands.";
+    Invalid, "invalid", "The arguments are invalid.";
     OutsideWorkspace, "outside_workspace", "The path is outside the workspace and may not be used.";
     Protected, "protected", "The path is protected or hidden.";
     Denied, "denied", "The policy or the user did not allow the call.";
@@ -55,15 +55,15 @@ error_kinds! {
     Stale, "stale", "The file changed since the session read it, or since the given hash.";
     NoMatch, "no_match", "The text, hunk or cell to change was not found.";
     Ambiguous, "ambiguous", "The text or hunk was found in several places.";
-    AlreadyApplied, "already_applied", "The change had been made before.";
-    Conflict, "conflict", "Existing content or another change is in the way.";
+    AlreadyApplied, "already_applied", "The change was already made.";
+    Conflict, "conflict", "Existing content or another change conflicts.";
     Failed, "failed", "The command ended with an exit code or signal that means failure.";
     Timeout, "timeout", "The command or the call took too long.";
     Cancelled, "cancelled", "The client cancelled the call.";
     Limit, "limit", "A limit on jobs, input or work was reached.";
     Unsupported, "unsupported", "The operation or format is not supported.";
     Io, "io", "The operating system reported another error; the message has its name.";
-    Internal, "internal", "A fault of Toolcrib. The workspace is unchanged unless the message says otherwise.";
+    Internal, "internal", "A bug in Toolcrib. The workspace is unchanged unless the message says otherwise.";
 }
 
 /// Error of a call, written for the model that made it.
@@ -209,10 +209,10 @@ impl Error {
             FsErrorKind::Outside => (ErrorKind::OutsideWorkspace, OUTSIDE.into()),
             FsErrorKind::Forbidden => (
                 ErrorKind::Protected,
-                "It belongs to the kernel, or it is another name of a place with keys, tokens or history.".into(),
+                "It belongs to the kernel, or it is an alias of a path with keys, tokens or history.".into(),
             ),
             FsErrorKind::NotFound => {
-                (ErrorKind::NotFound, format!("Check the path; {LS} shows what is there.").into())
+                (ErrorKind::NotFound, format!("Check the path; {LS} lists a directory.").into())
             }
             FsErrorKind::IsDirectory => (ErrorKind::IsDirectory, format!("{LS} lists a directory.").into()),
             FsErrorKind::NotRegular => {
@@ -220,19 +220,19 @@ impl Error {
             }
             FsErrorKind::TooLarge => (
                 ErrorKind::TooLarge,
-                format!("{READ} shows it in parts, with offset and limit; it is too large to edit.").into(),
+                format!("It is too large to edit. {READ} shows parts of it, with offset and limit.").into(),
             ),
             FsErrorKind::Permission => (
                 ErrorKind::Permission,
-                "The user that runs these tools may not do this; only the operator can change that.".into(),
+                "The user that runs these tools lacks the permission. Only the operator can change that.".into(),
             ),
             FsErrorKind::ReadOnly => (
                 ErrorKind::ReadOnly,
-                "It is not meant to be changed. Make the change elsewhere, or ask the operator.".into(),
+                "It is read-only. Make the change elsewhere, or ask the operator.".into(),
             ),
             FsErrorKind::Stale => (
                 ErrorKind::Stale,
-                format!("Nothing was written. Look at the file again with {READ}, then make the change anew.").into(),
+                format!("Nothing was written. {READ} the file again, then repeat the change.").into(),
             ),
             FsErrorKind::Busy => (
                 ErrorKind::Conflict,
@@ -240,10 +240,11 @@ impl Error {
             ),
             FsErrorKind::Unsettled => (
                 ErrorKind::Io,
-                "The change failed in its middle and could not be taken back: files may be changed. It is settled when these tools start again.".into(),
+                "The change failed halfway and could not be reverted, so files may be changed. Recovery runs when these tools start again.".into(),
             ),
+            FsErrorKind::Unsupported => (ErrorKind::Unsupported, "Nothing was changed.".into()),
             FsErrorKind::Io => {
-                (ErrorKind::Io, "The system refused it; the name of the error tells why.".into())
+                (ErrorKind::Io, "The operating system reported this error.".into())
             }
         };
         Error::new(kind, message).hint(hint)

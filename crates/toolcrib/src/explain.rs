@@ -89,7 +89,9 @@ impl Runtime {
             match access {
                 Access::Write(path) => writes.push(self.show_path(session.directory(), path)),
                 Access::Read(path) => reads.push(self.show_path(session.directory(), path)),
-                Access::WriteAny => writes.push("files that only the call finds out".to_owned()),
+                Access::WriteAny => {
+                    writes.push("files that are known only when the call runs".to_owned());
+                }
                 Access::Reach(_) | Access::Connect(..) | Access::Command(_) => {}
             }
         }

@@ -85,8 +85,8 @@ pub(crate) fn acquire_decoder(cx: &Cx<'_>) -> Result<WorkerSlot<'static>, Error>
     let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= DECODER_WAIT_TIMEOUT;
     DECODERS.take(&cancelled).ok_or_else(|| match cx.check_cancelled() {
         Err(cancelled) => cancelled,
-        Ok(()) => Error::new(ErrorKind::Limit, "too many pictures and PDFs are read at once")
-            .hint("Nothing was read. Try again when other calls have been answered."),
+        Ok(()) => Error::new(ErrorKind::Limit, "too many images and PDFs are being read at once")
+            .hint("Nothing was read. Try again when other calls have finished."),
     })
 }
 
@@ -99,8 +99,11 @@ fn run_task(
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
     let program = cx.runtime().helper().ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, format!("this host has no helper to read a {what} with"))
-            .hint("A program that embeds toolcrib calls run_helper and RuntimeBuilder::helper.")
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("this host has no helper process to read a {what}"),
+        )
+        .hint("The host program must call run_helper and RuntimeBuilder::helper.")
     })?;
     let cancelled = || cx.check_cancelled().is_err();
     worker(program, words, limits)
@@ -127,5 +130,5 @@ fn worker_error(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
 }
 
 fn bad_answer(error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Internal, format!("the helper's answer is not understood: {error}"))
+    Error::new(ErrorKind::Internal, format!("the reply of the helper process is invalid: {error}"))
 }

@@ -70,11 +70,16 @@ impl Hidden {
         if own.any(|own| path.starts_with(own)) {
             return Some(Reason::Own);
         }
+        self.secret_containing(path).map(|secret| Reason::Secret(secret.to_owned()))
+    }
+
+    /// The secret path that is or contains a path.
+    pub(crate) fn secret_containing<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         // The operator has opened the innermost root.
         let root = self.roots.iter().filter(|root| path.starts_with(root));
         let root = root.max_by_key(|root| root.components().count());
         let mut around = path.ancestors().take_while(|path| root.is_none_or(|root| root != path));
-        around.find(|path| self.secrets.contains(*path)).map(|path| Reason::Secret(path.to_owned()))
+        around.find(|path| self.secrets.contains(*path))
     }
 
     fn recorded(&self) -> Arc<[PathBuf]> {

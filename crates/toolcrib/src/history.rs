@@ -21,7 +21,7 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.
-const MAX_COUNTED_BYTES: u64 = 2 << 20;
+pub(crate) const MAX_COUNTED_BYTES: u64 = 2 << 20;
 
 /// Characters of a command in a line of the history.
 const COMMAND_CHARS: usize = 80;
@@ -82,12 +82,14 @@ impl ChangeLog {
     /// Fails with kind [`ErrorKind::NotFound`] if there is none, and with [`ErrorKind::Io`] if it is damaged.
     pub fn find(&self, id: u64) -> Result<&HistoryEntry, Error> {
         if let Some(damaged) = self.damaged.iter().find(|damaged| damaged.ids.contains(&id)) {
-            return Err(Error::new(ErrorKind::Io, damaged.to_string())
-                .hint("Nothing was done. What it changed is not known any more, so it can be neither shown nor taken back."));
+            return Err(Error::new(ErrorKind::Io, damaged.to_string()).hint(
+                "Nothing was done. Its record is lost, so it can be neither shown nor undone.",
+            ));
         }
         let found = self.changes.iter().find(|change| change.id == id);
-        found
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no change {id} here")))
+        found.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("there is no change {id} in this workspace"))
+        })
     }
 }
 
@@ -229,7 +231,7 @@ impl Runtime {
         for (path, file) in first {
             let shown = self.show_path(&top, &path);
             let Ok(before) = self.version(file.before) else {
-                diffs += &format!("{shown}: what it said before is not kept any more\n");
+                diffs += &format!("{shown}: the previous content is no longer stored\n");
                 continue;
             };
             let place = self.workspace().entry(&path);
@@ -270,9 +272,9 @@ impl Runtime {
             Some(content) => Ok(Some(version.content(content))),
             None => Err(Error::new(
                 ErrorKind::NotFound,
-                format!("the content {} is not kept any more", version.hash.short()),
+                format!("the content {} is no longer stored", version.hash.short()),
             )
-            .hint("The journal keeps what its caps allow; older contents are gone.")),
+            .hint("The journal has size limits; older contents were deleted.")),
         }
     }
 
@@ -280,7 +282,7 @@ impl Runtime {
     pub(crate) fn require_journal(&self) -> Result<&Journal, Error> {
         self.journal().ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, "there is no journal")
-                .hint("The host of this runtime has given it no directory to keep one in.")
+                .hint("The host program gave this runtime no directory for a journal.")
         })
     }
 
@@ -314,7 +316,7 @@ impl Runtime {
         };
         let made = entry.directories.iter().map(KeptPath::path).filter(is_empty);
         let removed = entry.removed.iter().map(KeptDirectory::path).filter(is_empty);
-        let directories = made.map(|path| directory("made", path));
+        let directories = made.map(|path| directory("created", path));
         let directories = directories.chain(removed.map(|path| directory("removed", path)));
         let only = entry.about.only.as_ref().map(|only| self.show_path(&top, &only.path()));
         HistoryEntry {
@@ -379,7 +381,7 @@ impl HistoryEntry {
         let maker = self.maker();
         if self.only_ignored {
             let ignored = self.files.len() + self.directories.len();
-            return format!("{maker}: {}", counted(ignored as u64, "ignored file"));
+            return format!("{maker}: {}", counted(ignored as u64, "ignored or generated file"));
         }
         let files = self.files.iter().map(|file| match file.action {
             "changed" => file.path.clone(),

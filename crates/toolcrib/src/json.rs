@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = map.next_key::<String>()? {
             if fields.contains_key(&key) {
                 let key = truncate_line(&key, MAX_SHOWN_CHARS);
-                return Err(A::Error::custom(format!("the name {key:?} stands twice")));
+                return Err(A::Error::custom(format!("the key {key:?} occurs twice")));
             }
             fields.insert(key, map.next_value_seed(Strict)?);
         }
@@ -112,7 +112,7 @@ mod tests {
     fn invalid_json_and_duplicate_names_are_rejected() {
         let deep = "[".repeat(100_000);
         let cases = [
-            (r#"{"a": 1, "a": 2}"#, "\"a\" stands twice"),
+            (r#"{"a": 1, "a": 2}"#, "\"a\" occurs twice"),
             ("{} {}", "trailing characters"),
             ("{\"a\": \"\u{7}", "control character"),
             ("1e999", "out of range"),

@@ -111,7 +111,7 @@ mod tool_table;
 mod tools;
 mod undo;
 
-pub use approve::{Answer, Answered, Approver, Nobody, Question};
+pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question};
 pub use call::{Call, Options};
 pub use call_record::{Outcome, Record, Recorder};
 pub use cancel::{Cancel, Progress};
@@ -142,7 +142,7 @@ pub use tool_selection::check_tools_of_rules;
 pub use toolcrib_exec::{EscapeAttempt, Network, raise_nofile_limit};
 pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
-    RecoveryOutcome, Registry, random_bytes,
+    RecoveryOutcome, Registry, check_state_version, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver};
 pub use toolcrib_policy::{

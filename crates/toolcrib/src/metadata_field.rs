@@ -1,4 +1,4 @@
-//! Descriptions of the metadata of replies. Each table stands next to the code that sets its fields;
+//! Descriptions of the metadata of replies. Each table is next to the code that sets its fields;
 //! `docs/replies.md` is generated from them, and `tests/it/reply_fields.rs` compares them with real replies.
 
 /// A metadata field of a reply, for the reference documentation.
@@ -10,7 +10,7 @@ pub struct MetadataField {
     pub kind: &'static str,
     /// When a reply has it.
     pub when: &'static str,
-    /// What it says.
+    /// Meaning of the value.
     pub meaning: &'static str,
 }
 

@@ -52,8 +52,10 @@ impl Runtime {
         match self.home() {
             Some(home) if beneath.as_os_str().is_empty() => Ok(Cow::Owned(home.to_owned())),
             Some(home) => Ok(Cow::Owned(home.join(beneath))),
-            None => Err(Error::invalid("`~` is the home directory, and this host names none")
-                .hint("Give an absolute path, or `./~` for a file of that name.")),
+            None => {
+                Err(Error::invalid("`~` is the home directory, but this host does not define one")
+                    .hint("Give an absolute path, or `./~` for a file of that name."))
+            }
         }
     }
 

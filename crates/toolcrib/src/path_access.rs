@@ -157,28 +157,23 @@ impl Grant {
             return Ok(place);
         }
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
-        let message = format!(
-            "the tool wanted to {} {shown}, and had not said so before it began",
-            effect.name()
-        );
+        let message = format!("the tool tried to {} {shown} without declaring it", effect.name());
         Err(Error::new(ErrorKind::Denied, message)
-            .hint("This is a fault of the tool, not of the call. Nothing was touched."))
+            .hint("This is a bug in the tool, not in the call. Nothing was accessed."))
     }
 }
 
 /// Rejects a script that no shell can run, before the approver is asked.
 fn check_script(script: &str) -> Result<(), Error> {
     if script.len() > MAX_COMMAND_BYTES {
-        let message = format!(
-            "the command has {} bytes; at most {MAX_COMMAND_BYTES} are taken",
-            script.len()
-        );
+        let message =
+            format!("the command has {} bytes; the limit is {MAX_COMMAND_BYTES}", script.len());
         return Err(Error::new(ErrorKind::Limit, message).hint(
             format!("Nothing was run. Put the data into a file with {WRITE}, and run a command that reads it."),
         ));
     }
     if script.contains('\0') {
-        return Err(Error::invalid("the command has a zero byte, which no script can have")
+        return Err(Error::invalid("the command contains a NUL byte")
             .hint("Nothing was run. Use printf '\\0' to write one."));
     }
     Ok(())
@@ -234,7 +229,7 @@ fn reject_protected(
     if runtime.path_rules().refuses_writing(judged) {
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message =
-            format!("{shown} is protected: git runs it, or takes its configuration from it");
+            format!("{shown} is protected: git runs it or reads its configuration from it");
         let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
         return Err(Error::new(ErrorKind::Protected, message).hint(format!(
             "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
@@ -275,7 +270,7 @@ pub(crate) fn resolve_any(
     if runtime.absolute_paths() && path.is_relative() && !is_here {
         let absolute = session.directory().path().join(path);
         return Err(Error::invalid(format!("the path {} is not absolute", shown(path)))
-            .hint(format!("Use {} if that is what you mean.", shown(&absolute)))
+            .hint(format!("Did you mean {}?", shown(&absolute)))
             .into());
     }
     let requested = requested(runtime, session, given)?;
@@ -323,14 +318,14 @@ fn requested(runtime: &Runtime, session: &Session, path: &Path) -> Result<PathBu
 fn hidden_error(shown: &str, reason: &Reason) -> Error {
     match reason {
         Reason::Own => {
-            let message = format!("{shown} is where this program keeps its own things");
+            let message = format!("{shown} belongs to Toolcrib's own state");
             Error::new(ErrorKind::Protected, message)
-                .hint("No tool reads or writes there, and no setting lets one.")
+                .hint("No tool can read or write it, and no setting allows it.")
         }
         Reason::Secret(place) => {
             let place = visible_name(place.as_os_str().as_encoded_bytes());
             let message =
-                format!("{shown} is hidden: the user's keys, tokens or history may be there");
+                format!("{shown} is hidden: it may contain the user's keys, tokens or history");
             Error::new(ErrorKind::Protected, message)
                 .hint(format!(
                     "No tool reads or writes it, and no command sees it. The operator can allow it with allow_hidden = [{place:?}] in the configuration."
@@ -339,11 +334,8 @@ fn hidden_error(shown: &str, reason: &Reason) -> Error {
         }
         Reason::System(directory) => {
             let directory = directory.display();
-            Error::new(ErrorKind::Protected, format!("{shown} is not open to file tools")).hint(
-                format!(
-                    "No file tool looks into {directory}. {BASH} may show what you need of it."
-                ),
-            )
+            Error::new(ErrorKind::Protected, format!("{shown} is not open to file tools"))
+                .hint(format!("No file tool reads {directory}. Use {BASH} instead."))
         }
     }
 }

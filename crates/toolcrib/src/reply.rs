@@ -198,7 +198,7 @@ pub(crate) fn clip(text: &str, room: usize, budget: usize) -> (String, usize) {
     let clipped = truncate_lines(text, room.saturating_sub(NOTE_CHARS));
     let lines = counted(clipped.left_out_lines as u64, "line");
     let left_out = counted(clipped.left_out_chars as u64, "character");
-    let note = format!("[{lines}, {left_out} left out: a reply has at most {budget}]\n");
+    let note = format!("[{lines}, {left_out} omitted: a reply has at most {budget}]\n");
     (clipped.text + &note, clipped.left_out_chars)
 }
 
@@ -215,7 +215,7 @@ mod tests {
             Reply::new("line\n".repeat(output)).diff("+x\n".repeat(diff)).within(400)
         };
         for reply in [long(100, 50), long(10, 200), long(79, 200), long(60, 50)] {
-            assert!(reply.text().contains("characters left out: a reply has at most 400]"));
+            assert!(reply.text().contains("characters omitted: a reply has at most 400]"));
             assert!(reply.text().chars().count() <= 400, "{}", reply.text());
             assert!(reply.metadata()["clipped_chars"].as_u64() > Some(40));
         }

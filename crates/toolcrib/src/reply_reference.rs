@@ -11,7 +11,7 @@ const INTRODUCTION: &str = "\
 
 | field | type | present | |
 | --- | --- | --- | --- |
-| `success` | boolean | always | Whether the call did what was asked. |
+| `success` | boolean | always | Whether the call succeeded. |
 | `output` | string | always | The text for the model: the reply, or the error with its hint. |
 | `metadata` | object | always | Facts for programs, below. |
 | `content` | array of object | replies with images | The images, as MCP content blocks. |

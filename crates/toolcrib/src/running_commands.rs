@@ -55,13 +55,13 @@ pub fn running_commands() -> Vec<RunningCommand> {
 pub fn end_command(id: &str) -> Result<u64, Error> {
     let Some(kept) = all_running_jobs(&SHIM_ARGUMENTS).into_iter().find(|kept| kept.id == id)
     else {
-        let message = format!("no command {} runs", visible_name(id.as_bytes()));
+        let message = format!("no command {} is running", visible_name(id.as_bytes()));
         return Err(Error::new(ErrorKind::NotFound, message));
     };
     match kept.end(Ending::Polite) {
         (ended, true) => Ok(ended),
         (_, false) => {
-            Err(Error::new(ErrorKind::Timeout, format!("{id} has processes that do not end"))
+            Err(Error::new(ErrorKind::Timeout, format!("{id} has processes that did not end"))
                 .hint("They may wait for a disk or belong to another user."))
         }
     }

@@ -76,13 +76,24 @@ impl Confined {
         Confined::Within { level: enforced.level, network, missing }
     }
 
+    /// For a session that has already been told what the level leaves open.
+    pub(crate) fn without_explanation(mut self) -> Confined {
+        if let Confined::Within { missing, .. } = &mut self {
+            missing.clear();
+        }
+        self
+    }
+
     /// The note for the caller. `None` at the highest level.
     pub(crate) fn note(&self) -> Option<String> {
         match self {
-            Confined::Not => Some("nothing confined this command: the profile is open".to_owned()),
+            Confined::Not => Some("no sandbox: the profile is open".to_owned()),
             Confined::Within { level: Level::Namespaces, .. } => None,
+            Confined::Within { level, missing, .. } if missing.is_empty() => {
+                Some(format!("sandbox level {} of 4, {level}", level.number()))
+            }
             Confined::Within { level, missing, .. } => Some(format!(
-                "sandbox level {} of 4, {level}; what that leaves open: {}",
+                "sandbox level {} of 4, {level}; not enforced: {}",
                 level.number(),
                 missing.join(" ")
             )),
@@ -182,7 +193,7 @@ pub(crate) fn is_sufficient(enforced: &SandboxSupport) -> bool {
 pub(crate) fn insufficient_level_error(enforced: &SandboxSupport) -> Error {
     let level = enforced.level;
     let message = format!(
-        "this system confines commands at level {} of 4 only ({level}), and the profile needs {}",
+        "this system supports sandbox level {} of 4 ({level}), but the profile needs {}",
         level.number(),
         MIN_LEVEL.number()
     );
@@ -197,5 +208,20 @@ fn network_name(network: Network) -> &'static str {
         Network::None => "none",
         Network::List => "list",
         Network::All => "all",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_without_explanation_still_names_the_level() {
+        let missing = vec!["It sees all processes.".to_owned()];
+        let confined = Confined::Within { level: Level::Landlock, network: Network::None, missing };
+        let note = confined.note().unwrap();
+        assert!(note.ends_with("; not enforced: It sees all processes."), "{note}");
+        let short = confined.without_explanation().note().unwrap();
+        assert!(note.starts_with(&format!("{short};")), "{short}");
     }
 }

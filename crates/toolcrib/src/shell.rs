@@ -7,6 +7,7 @@ mod syntax;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -149,6 +150,7 @@ impl ShellHost {
             carried: Mutex::default(),
             cursors: Mutex::default(),
             changes_by_job: Mutex::default(),
+            explained_sandbox: AtomicBool::new(false),
         }
     }
 
@@ -226,6 +228,7 @@ pub(crate) struct SessionShell {
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
     changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
+    explained_sandbox: AtomicBool,
 }
 
 /// State carried to the next command.
@@ -260,6 +263,11 @@ impl SessionShell {
     /// Hosts by name, if commands reach listed hosts only.
     pub(crate) fn network(&self) -> Option<&Arc<SessionNetwork>> {
         self.network.as_ref()
+    }
+
+    /// Returns `true` once: for the command whose reply explains the sandbox of the session.
+    pub(crate) fn claim_sandbox_explanation(&self) -> bool {
+        !self.explained_sandbox.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn carried(&self) -> Carried {

@@ -59,7 +59,7 @@ impl Leftovers {
         let at_least = if self.entries >= MAX_COUNTED { "at least " } else { "" };
         let (files, bytes) = (counted(self.files, "file"), counted(self.bytes, "byte"));
         format!(
-            "the session left {at_least}{files} ({bytes}) in its own /tmp, which was removed with it"
+            "the session left {at_least}{files} ({bytes}) in its private /tmp, which was deleted"
         )
     }
 }

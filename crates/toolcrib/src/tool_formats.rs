@@ -247,18 +247,18 @@ fn openapi(schema: &Value) -> Value {
 
 const MARKDOWN_TOP: &str = "# The tools
 
-Generated from the doc comments of the tools by `cargo xtask docs`; do not edit. What holds for every
-tool: names and fields are accepted without regard to case and `_`, numbers and flags also as strings,
-null for what is left out; an unknown field is an error that names the nearest one. The
-[metadata of the replies](replies.md) is a page of its own.
+Generated from the doc comments of the tools by `cargo xtask docs`; do not edit. For every tool: case and
+`_` in names and fields are ignored. Numbers and booleans may be strings. A null is an omitted field. An
+unknown field is an error that names the nearest one. [replies.md](replies.md) describes the metadata of the
+replies.
 ";
 
 fn markdown(mut page: String, tool: ToolInfo<'_>) -> String {
     let hints = [
         (tool.hints.read_only, "read-only"),
         (tool.hints.destructive, "may overwrite"),
-        (tool.hints.idempotent, "twice is once"),
-        (tool.hints.open_world, "reaches outside"),
+        (tool.hints.idempotent, "idempotent"),
+        (tool.hints.open_world, "open world"),
     ];
     let hints = hints.into_iter().filter_map(|(holds, words)| holds.then_some(words));
     let facts: Vec<&str> = std::iter::once(tool.category.name()).chain(hints).collect();

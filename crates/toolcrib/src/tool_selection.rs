@@ -16,7 +16,7 @@ pub(crate) const SHELL_TOOL: &str = "Bash";
 /// Tools that act on the commands of [`SHELL_TOOL`]. Without it they have nothing to act on.
 const SHELL_COMPANIONS: [&str; 3] = ["BashOutput", "KillShell", "ListShells"];
 
-/// Longer names are no tool's; an error shows so many characters.
+/// Characters of an unknown name that an error shows. Names of tools are shorter.
 const MAX_SHOWN_NAME: usize = 64;
 
 /// The tools of a runtime, as its builder was told.
@@ -120,7 +120,7 @@ fn known_tool(table: &Table, name: &str) -> Result<&'static str, Error> {
         };
         let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
         Error::invalid(format!("no tool `{shown}`"))
-            .hint(format!("{nearest}There are: {}.", names.join(", ")))
+            .hint(format!("{nearest}Available: {}.", names.join(", ")))
     })
 }
 

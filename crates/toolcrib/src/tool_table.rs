@@ -14,7 +14,7 @@ use crate::tool_mentions::without_mentions;
 pub(crate) struct Table {
     rows: Vec<Row>,
     /// Tools that exist and that the operator has left out.
-    left_out: Vec<&'static str>,
+    disabled_error: Vec<&'static str>,
 }
 
 /// A tool and its schema, which is made when it is first needed.
@@ -30,13 +30,13 @@ pub(crate) struct Row {
 /// The tightest of the clients' rules: OpenAI's and Anthropic's.
 const MAX_NAME: usize = 64;
 /// What refuses a tool that was left out, as replies and records name rules.
-const LEFT_OUT: &str = "tools";
+const DISABLED_RULE: &str = "tools";
 /// OpenAI's; Claude Code cuts at 2,048.
 pub(crate) const MAX_DESCRIPTION: usize = 1_024;
 
 impl Table {
     pub(crate) fn new(entries: &[Entry]) -> Table {
-        Table { rows: entries.iter().copied().map(Row::new).collect(), left_out: Vec::new() }
+        Table { rows: entries.iter().copied().map(Row::new).collect(), disabled_error: Vec::new() }
     }
 
     pub(crate) fn rows(&self) -> &[Row] {
@@ -45,7 +45,7 @@ impl Table {
 
     /// The names of all tools, also of those that were left out.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.rows.iter().map(|row| row.entry.name).chain(self.left_out.iter().copied())
+        self.rows.iter().map(|row| row.entry.name).chain(self.disabled_error.iter().copied())
     }
 
     /// The name of the tool that is meant, without regard to case and `_`, also if it was left out.
@@ -54,7 +54,7 @@ impl Table {
             let wanted = fold(name);
             self.names().find(|known| fold(known) == wanted)
         };
-        // A tool of a library user's own comes before another name of ours.
+        // A registered tool takes precedence over an alias of a built-in one.
         known(name).or_else(|| known(other_name(name)?))
     }
 
@@ -65,14 +65,14 @@ impl Table {
         row.ok_or_else(|| {
             let names = || self.rows.iter().filter(|row| row.is_listed).map(|row| row.entry.name);
             if let Some(known) = known {
-                return left_out(known, names());
+                return disabled_error(known, names());
             }
             let mut listed = similar_names(name, names(), 3);
             listed.extend(names().filter(|name| !listed.contains(name)).collect::<Vec<_>>());
             let name: String = name.chars().take(MAX_NAME).collect();
             let spelled = |name| Name::tool(name).to_string();
             Error::invalid(format!("no tool `{name}`")).hint(format!(
-                "There are: {}.",
+                "Available: {}.",
                 listed.into_iter().map(spelled).collect::<Vec<_>>().join(", ")
             ))
         })
@@ -96,7 +96,7 @@ impl Table {
     pub(crate) fn replace(&mut self, entry: Entry) -> Result<(), Error> {
         let same = |row: &Row| fold(row.entry.name) == fold(entry.name);
         let Some(at) = self.rows.iter().position(same) else {
-            let message = format!("cannot replace `{}`: there is no tool of that name", entry.name);
+            let message = format!("cannot replace `{}`: no tool has that name", entry.name);
             return Err(Error::new(ErrorKind::Invalid, message));
         };
         self.rows.remove(at);
@@ -107,7 +107,7 @@ impl Table {
 
     /// Leaves tools out: a call of one is refused as such.
     pub(crate) fn leave_out(&mut self, is_left_out: impl Fn(&Row) -> bool) {
-        self.left_out.extend(self.rows.iter().filter(|row| is_left_out(row)).map(Row::name));
+        self.disabled_error.extend(self.rows.iter().filter(|row| is_left_out(row)).map(Row::name));
         self.rows.retain(|row| !is_left_out(row));
     }
 
@@ -119,13 +119,13 @@ impl Table {
     /// Removes the tools that are not listed from the descriptions of the others.
     pub(crate) fn omit_mentions(&mut self) {
         let unlisted = self.rows.iter().filter(|row| !row.is_listed).map(Row::name);
-        let unlisted: Arc<[&str]> = unlisted.chain(self.left_out.iter().copied()).collect();
+        let unlisted: Arc<[&str]> = unlisted.chain(self.disabled_error.iter().copied()).collect();
         for row in &mut self.rows {
             (row.unlisted, row.schema) = (unlisted.clone(), OnceLock::new());
         }
     }
 
-    /// What is wrong with a tool, if anything.
+    /// Why a tool cannot be registered. `None` if it can.
     pub(crate) fn fault(&self, row: &Row) -> Option<String> {
         let name = row.entry.name;
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -137,7 +137,7 @@ impl Table {
             .iter()
             .any(|other| !std::ptr::eq(other, row) && fold(other.entry.name) == fold(name));
         if taken {
-            return Some("there is a tool of that name".to_owned());
+            return Some("a tool with that name exists".to_owned());
         }
         let schema = row.schema();
         let length = schema.description.chars().count();
@@ -147,7 +147,7 @@ impl Table {
             ));
         }
         if schema.arguments.get("type").is_none_or(|name| name != "object") {
-            return Some("its arguments are no struct with named fields".to_owned());
+            return Some("its arguments are not a struct with named fields".to_owned());
         }
         let text = serde_json::Value::Object(schema.arguments.clone()).to_string();
         text.contains("\"$ref\"").then(|| "its arguments refer to themselves".to_owned())
@@ -173,12 +173,12 @@ impl Row {
 }
 
 /// The refusal of a call of a tool that the operator has left out.
-fn left_out(tool: &str, others: impl Iterator<Item = &'static str>) -> Error {
+fn disabled_error(tool: &str, others: impl Iterator<Item = &'static str>) -> Error {
     let others: Vec<&str> = others.collect();
-    Error::new(ErrorKind::Denied, format!("{tool} was not allowed: the operator left this tool out"))
+    Error::new(ErrorKind::Denied, format!("{tool} was not allowed: the operator disabled this tool"))
         .hint(format!(
-            "Rule: {LEFT_OUT}. Nothing was done. There are: {}. The operator chooses with `tools` and `no_tools`.",
+            "Rule: {DISABLED_RULE}. Nothing was done. Available: {}. The operator selects tools with `tools` and `no_tools`.",
             others.join(", ")
         ))
-        .with("rule", LEFT_OUT)
+        .with("rule", DISABLED_RULE)
 }

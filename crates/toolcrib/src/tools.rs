@@ -54,7 +54,7 @@ mod tests {
     use crate::tool::Tool;
     use crate::tool_table::Table;
 
-    /// What registering asks of a library user's tool holds for ours too.
+    /// Our tools satisfy the requirements for registered tools.
     #[test]
     fn every_tool_could_be_registered() {
         let table = Table::new(TOOLS);
@@ -128,10 +128,10 @@ mod tests {
         }
     }
 
-    /// Checks a property, by its place and its schema, with a function that puts a value for it into whole arguments.
+    /// Checks a property, given its path, its schema, and a function that puts a value for it into valid arguments.
     type Check<'a> = dyn FnMut(&str, &Value, &dyn Fn(Option<Value>) -> Value) + 'a;
 
-    /// Calls `check` with every property of a schema, those of objects in arrays too.
+    /// Calls `check` with every property of a schema, also of objects in arrays.
     fn each_property(
         schema: &Value,
         place: &str,
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The bounds, choices and defaults of a schema are what decoding goes by.
+    /// Checks that decoding enforces the bounds, choices and defaults of a schema.
     fn check_schema<T: Tool + std::fmt::Debug>() {
         let table = Table::new(&[Entry::of::<T>()]);
         let row = &table.rows()[0];
@@ -163,7 +163,7 @@ mod tests {
             decode(&row.entry, row.schema(), arguments.clone())
                 .map_err(|error| error.text())
                 .and_then(|_| {
-                    // Decoded once more, as the type whose fields can be compared.
+                    // Decoded again as the type, so that fields can be compared.
                     let tool: T = serde_json::from_value(arguments).map_err(|e| e.to_string())?;
                     Ok(format!("{tool:?}"))
                 })
@@ -195,11 +195,7 @@ mod tests {
                 if let Some(default) = property.get("default") {
                     let given = decoded(with(Some(default.clone())));
                     assert!(given.is_ok(), "{place}: its default is refused: {given:?}");
-                    assert_eq!(
-                        decoded(with(None)),
-                        given,
-                        "{place}: {default} is not what is left out"
-                    );
+                    assert_eq!(decoded(with(None)), given, "{place}: {default} is not the default");
                 }
             },
         );

@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     pub(crate) kept: Vec<(String, &'static str)>,
 }
 
-const WRITTEN_BY_CHANGE: &str = "what it said before was written by an earlier change";
+const WRITTEN_BY_CHANGE: &str = "an earlier change wrote the previous content";
 
 impl Plan {
     /// Plans the undo of the selected changes. `log` has all known changes.
@@ -116,7 +116,7 @@ impl Plan {
             (None, _) | (Some(_), Some(FileKind::Directory)) => {}
             (Some(_), Some(_)) if !is_removed() => {
                 let shown = cx.show_real(path);
-                let what = format!("{shown} was a directory, and something else has its name now");
+                let what = format!("{shown} was a directory and is something else now");
                 return Err(conflict(None, what).with("file_path", shown));
             }
             (Some(mode), _) => {

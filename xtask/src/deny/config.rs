@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
+use toolcrib_devtools::error::Result;
 
 use super::graph::Package;
-use crate::error::Result;
 
 /// The supported settings.
 pub(super) struct Config {

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-
-use crate::error::Result;
-use crate::metadata;
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::metadata;
 
 /// All packages in the graph, sorted by name and version.
 pub(super) struct Graph {

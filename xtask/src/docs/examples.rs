@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 
 use serde_json::Value;
-
-use crate::error::Result;
-use crate::process;
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::process;
 
 /// The calls, in the order in which they are made. The first of a tool is its example.
 const CALLS: &[(&str, &str)] = &[
@@ -111,7 +110,7 @@ fn play() -> Result<Vec<String>> {
 
 /// A reply without the parts that depend on the machine and the time.
 fn steady(output: &str) -> String {
-    let depends = ["[login environment ", "[sandbox level ", "[nothing confined "];
+    let depends = ["[login environment ", "[sandbox level ", "[no sandbox: "];
     let lines = output.lines().filter(|line| !depends.iter().any(|start| line.starts_with(start)));
     let lines = lines.map(|line| match line.split_once("running for ") {
         Some((before, after)) => {

@@ -1,4 +1,4 @@
-//! `toolcrib call`: one call.
+//! `toolcrib call`: makes one call.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 use toolcrib::{Call, Dialect, Error, Options, Runtime, parse_json};
 
-use crate::approve::Terminal;
+use crate::approve::TerminalApprover;
 use crate::args::Common;
 use crate::{bounded_input, output, rules};
 
@@ -17,7 +17,7 @@ pub(crate) fn call(
     args: &str,
     dialect: Dialect,
 ) -> Result<ExitCode, String> {
-    let terminal = Terminal { rules: rules::to_add_to(common) };
+    let terminal = TerminalApprover { rules: rules::file_for_additions(common) };
     let options =
         Options { dry_run: common.dry_run, approver: &terminal, dialect, ..Options::default() };
     let outcome = read_args(args)?.and_then(|args| {

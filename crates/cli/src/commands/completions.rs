@@ -1,4 +1,4 @@
-//! `toolcrib completions`: a script for a shell.
+//! `toolcrib completions`: prints a shell completion script.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

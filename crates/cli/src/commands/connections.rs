@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolcrib::{ConnectionEntry, Runtime};
 
-use super::history::{page, say};
+use super::history::{page, print};
 use crate::args::Common;
 use crate::output::{self, DIM, NAME, REMOVED, WARNING};
 
@@ -18,7 +18,7 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         let shown: Vec<Value> = connections.iter().map(facts).collect();
         let complete = shown.len() == total;
         let object = json!({"connections": shown, "total": total, "complete": complete});
-        return say(&format!("{object}\n"));
+        return print(&format!("{object}\n"));
     }
     let mut text = String::new();
     for connection in &connections {

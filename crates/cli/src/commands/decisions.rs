@@ -1,4 +1,4 @@
-//! `toolcrib log --decisions`: what was allowed, asked and denied, by which rule, and who answered.
+//! `toolcrib log --decisions`: lists permission decisions, their rules and the answers.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolcrib::{DecisionEntry, Runtime};
 
-use super::history::{page, say};
+use super::history::{page, print};
 use crate::args::Common;
 use crate::output::{self, DIM, NAME, REMOVED, WARNING};
 
@@ -18,14 +18,14 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         let shown: Vec<Value> = decisions.iter().map(facts).collect();
         let complete = shown.len() == total;
         let object = json!({"decisions": shown, "total": total, "complete": complete});
-        return say(&format!("{object}\n"));
+        return print(&format!("{object}\n"));
     }
     let mut text = String::new();
     for decision in &decisions {
         text += &line(decision);
     }
     if total == 0 {
-        text += "Nothing was decided here yet.\n";
+        text += "No decisions are recorded here yet.\n";
     } else if decisions.len() < total {
         let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", decisions.len());
     }

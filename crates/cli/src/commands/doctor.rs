@@ -1,5 +1,5 @@
-//! `toolcrib doctor`: what is in force on this machine, what would stop a server, and what commands cannot
-//! do, by trying.
+//! `toolcrib doctor`: shows the effective configuration, finds problems that would stop a server, and tests the
+//! sandbox by escape attempts.
 
 mod environment;
 mod sandbox;
@@ -19,8 +19,8 @@ use crate::{network_presets, output, rules, wide_roots};
 type Finding = (&'static str, Result<String, String>);
 type Clients = Result<Vec<String>, String>;
 
-/// Fails where a server would not start or commands would be refused, where the state directory is open to
-/// others, and where an attempt got out of the sandbox, at any level.
+/// Fails if a server would not start, if commands would be refused, if other users can write the state directory,
+/// or if an escape attempt succeeded at any level.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
     let findings: [Finding; 10] = [
@@ -48,18 +48,19 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     }
     let problems = findings.iter().filter(|(_, found)| found.is_err()).count()
         + usize::from(clients.is_err())
-        + usize::from(!checkup.as_ref().is_some_and(sandbox::is_well));
-    let printed = match output::for_people(common) {
-        true => print_table(&findings, &clients, checkup.as_ref())
-            .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref()))),
-        false => writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref())),
+        + usize::from(!checkup.as_ref().is_some_and(sandbox::is_ok));
+    let printed = if output::for_people(common) {
+        print_table(&findings, &clients, checkup.as_ref())
+            .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref())))
+    } else {
+        writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref()))
     };
     printed.map_err(|error| error.to_string())?;
     let well = problems == 0;
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The last line: whether a server starts and commands are confined.
+/// The last line: the number of problems.
 fn summary(problems: usize, checkup: Option<&Checkup>) -> String {
     let not_enforced = checkup.map_or(0, |checkup| checkup.missing.len());
     match (problems, not_enforced) {
@@ -117,8 +118,8 @@ fn configuration(common: &Common) -> Result<String, String> {
     let file = file.or_else(|| Some(config::directory()?.join("config.toml")));
     Ok(match file {
         Some(file) if file.exists() => file.display().to_string(),
-        Some(file) => format!("none; it would be {}", file.display()),
-        None => "none, and there is no home for one".to_owned(),
+        Some(file) => format!("none; the default path is {}", file.display()),
+        None => "none; the home directory is unknown".to_owned(),
     })
 }
 
@@ -126,16 +127,16 @@ fn profile(common: &Common) -> Result<String, String> {
     Ok(Config::read(common.config.as_deref())?.profile(common)?.to_string())
 }
 
-/// What file tools may do outside the roots.
+/// The access of file tools outside the roots.
 fn outside(common: &Common) -> Result<String, String> {
     let config = Config::read(common.config.as_deref())?;
     Ok(config.outside(common, config.profile(common)?)?.to_string())
 }
 
-/// Where the journal is, and how large. A problem, if decisions cannot be logged there.
+/// The path and size of the journal. A problem if decisions cannot be logged there.
 fn journal(common: &Common, runtime: &Runtime) -> Result<String, String> {
     let state = common.state.clone().or_else(config::state_directory);
-    let state = state.ok_or("there is no place for it; name one with --state")?;
+    let state = state.ok_or("the state directory is unknown; set it with --state")?;
     if let Some(problem) = environment::state_problem(&state) {
         return Err(problem);
     }
@@ -147,7 +148,7 @@ fn journal(common: &Common, runtime: &Runtime) -> Result<String, String> {
     Ok(format!("{}, {about}{:.1} MB", state.display(), bytes as f64 / 1e6))
 }
 
-/// How large a directory is; whether it is larger, having more files than are counted.
+/// The size of a directory, and whether it has more files than were counted.
 fn size(directory: &Path) -> (u64, bool) {
     let (mut bytes, mut files, mut open) = (0, 0, vec![directory.to_owned()]);
     while let Some(directory) = open.pop() {
@@ -166,7 +167,7 @@ fn size(directory: &Path) -> (u64, bool) {
     (bytes, false)
 }
 
-/// More than a journal of the usual size has.
+/// More files than a journal of the usual size has.
 const MAX_COUNTED: usize = 200_000;
 
 fn rules(common: &Common) -> Result<String, String> {
@@ -207,18 +208,18 @@ fn indexes(runtime: &Runtime) -> Result<String, String> {
     Ok(roots.iter().map(index::sentence).collect::<Vec<_>>().join("; "))
 }
 
-/// Which files of the user are run for the environment of commands.
+/// The login shell and the startup files that it runs for the environment of commands.
 fn login_shell() -> String {
     let (Some(shell), Some(home)) = (super::login_shell(), config::home()) else {
-        return "none; commands have the environment of the server".to_owned();
+        return "none; commands inherit the environment of the server".to_owned();
     };
     let files = login_files(&shell, &home).into_iter().filter(|file| file.exists());
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
     let runs = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
-    format!("{} runs {runs} for a server, where nothing can be written", shell.display())
+    format!("{} runs {runs} for each server, in a read-only sandbox", shell.display())
 }
 
-/// The clients that have the entry, each with the file that it is in.
+/// The clients with a Toolcrib entry, each with its file.
 fn clients() -> Clients {
     let installed = install::installed()?;
     let shown = installed.iter().map(|(title, file)| format!("{title} ({})", file.display()));

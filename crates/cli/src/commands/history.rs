@@ -1,4 +1,4 @@
-//! `toolcrib log`, `show`, `diff`, `undo`, `redo`: what was done, and taking it back.
+//! `toolcrib log`, `show`, `diff`, `undo` and `redo`.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -27,19 +27,16 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         let object = json!({
             "changes": changes, "total": total, "complete": complete, "damaged": damaged,
         });
-        return say(&format!("{object}\n"));
+        return print(&format!("{object}\n"));
     }
     let mut text = String::new();
     for change in &history {
         let undone = match (change.undone, change.undone_in_part) {
-            (true, _) => format!("  {WARNING}taken back{WARNING:#}"),
-            (false, true) => format!("  {WARNING}taken back in part{WARNING:#}"),
+            (true, _) => format!("  {WARNING}undone{WARNING:#}"),
+            (false, true) => format!("  {WARNING}partly undone{WARNING:#}"),
             (false, false) => String::new(),
         };
-        let lines = match change.only_ignored {
-            true => None,
-            false => runtime.lines_of(change),
-        };
+        let lines = if change.only_ignored { None } else { runtime.lines_of(change) };
         let lines = lines.map_or(String::new(), |(added, removed)| {
             format!("  {ADDED}+{added}{ADDED:#} {REMOVED}-{removed}{REMOVED:#}")
         });
@@ -52,7 +49,7 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         );
     }
     if total == 0 {
-        text += "No change was made here yet.\n";
+        text += "No changes are recorded here yet.\n";
     } else if history.len() < total {
         let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", history.len());
     }
@@ -82,7 +79,7 @@ pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCo
     if !output::for_people(common) {
         let mut object = facts(&change);
         object["diff"] = diff.into();
-        return say(&format!("{object}\n"));
+        return print(&format!("{object}\n"));
     }
     let mut text = format!(
         "{NAME}{}{NAME:#}  {}  {DIM}allowed by {}{DIM:#}\n{}\n",
@@ -100,8 +97,8 @@ pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, St
     page(&output::diff(&diff))
 }
 
-/// Which changes the person at the terminal wants taken back.
-pub(crate) struct Wanted<'a> {
+/// The changes to undo, as given on the command line.
+pub(crate) struct UndoSelection<'a> {
     pub(crate) id: Option<u64>,
     pub(crate) since: Option<u64>,
     pub(crate) path: Option<&'a str>,
@@ -110,10 +107,10 @@ pub(crate) struct Wanted<'a> {
 pub(crate) fn undo(
     common: &Common,
     runtime: &Runtime,
-    wanted: Wanted<'_>,
+    selection: UndoSelection<'_>,
     yes: bool,
 ) -> Result<ExitCode, String> {
-    let Wanted { id, since, path } = wanted;
+    let UndoSelection { id, since, path } = selection;
     revert(common, runtime, json!({"id": id, "since": since, "path": path}), "Undo", yes)
 }
 
@@ -123,14 +120,14 @@ pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<Exit
     match last {
         Some(undo) => revert(common, runtime, json!({"id": undo.id}), "Redo", yes),
         None => {
-            let error = Error::new(ErrorKind::NotFound, "there is no undo to take back")
+            let error = Error::new(ErrorKind::NotFound, "there is nothing to redo")
                 .hint("`toolcrib log` lists the changes.");
             fail(common, error)
         }
     }
 }
 
-/// Shows what would happen and asks, where there is somebody to ask; then makes it happen.
+/// Shows a preview and asks on a terminal, then reverts the changes.
 fn revert(
     common: &Common,
     runtime: &Runtime,
@@ -152,9 +149,9 @@ fn revert(
         };
         output::preview(&shown).map_err(|error| error.to_string())?;
         if !confirm(&question(verb, &shown.metadata()["undone"])).unwrap_or(false) {
-            return say("Nothing was done.\n");
+            return print("Nothing was done.\n");
         }
-        // Just what was shown, though others may make changes meanwhile.
+        // Other processes may have made changes since the preview: undo exactly what was shown.
         let undone = &shown.metadata()["undone"];
         let is_same = |again: &Reply| again.metadata()["undone"] == *undone;
         if !args["since"].is_null() && !preview().is_ok_and(|again| is_same(&again)) {
@@ -169,11 +166,11 @@ fn revert(
     let outcome = runtime.call(&session, Call::new("Undo", args), options);
     match &outcome {
         _ if !output::for_people(common) => {
-            say(&format!("{}\n", Value::Object(to_json(&outcome))))?;
+            print(&format!("{}\n", Value::Object(to_json(&outcome))))?;
         }
-        // What it does was shown when it was asked.
+        // The diff was shown in the preview.
         Ok(reply) if asks => {
-            say(&format!("{}\n", output::plain(reply.output())))?;
+            print(&format!("{}\n", output::plain(reply.output())))?;
         }
         Ok(reply) => output::reply(reply).map_err(|error| error.to_string())?,
         Err(error) => output::error(error).map_err(|error| error.to_string())?,
@@ -232,14 +229,14 @@ fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
     if output::for_people(common) {
         output::error(&error).map_err(|error| error.to_string())?;
     } else {
-        say(&format!("{}\n", Value::Object(to_json(&Err(error)))))?;
+        print(&format!("{}\n", Value::Object(to_json(&Err(error)))))?;
     }
     Ok(ExitCode::from(1))
 }
 
-pub(super) fn say(text: &str) -> Result<ExitCode, String> {
+pub(super) fn print(text: &str) -> Result<ExitCode, String> {
     match anstream::stdout().write_all(text.as_bytes()) {
-        // Who has read enough closes the pipe.
+        // The reader may close the pipe early.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("cannot print: {error}"))
         }
@@ -247,11 +244,11 @@ pub(super) fn say(text: &str) -> Result<ExitCode, String> {
     }
 }
 
-/// Prints what may be long: through a pager, where somebody reads it on a terminal.
+/// Prints a long text, through a pager on a terminal.
 pub(super) fn page(text: &str) -> Result<ExitCode, String> {
     let tall = text.lines().count() > 40 && io::stdout().is_terminal();
     if tall && output::through_pager(text) {
         return Ok(ExitCode::SUCCESS);
     }
-    say(text)
+    print(text)
 }

@@ -1,4 +1,4 @@
-//! `toolcrib index`: what is known of large roots so that searches need not read all of them.
+//! `toolcrib index`: shows, builds and deletes the search indexes.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use toolcrib::{Error, RootIndex, Runtime, visible_name};
 use crate::args::{Common, IndexCommand};
 use crate::output;
 
-/// How often the progress is shown.
+/// The update interval of the progress display.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) fn index(
@@ -24,9 +24,10 @@ pub(crate) fn index(
         IndexCommand::Drop => runtime.drop_indexes(),
     };
     let roots = roots.map_err(|error| error.text().to_string())?;
-    let printed = match output::for_people(common) {
-        true => roots.iter().try_for_each(|root| writeln!(io::stdout(), "{}", sentence(root))),
-        false => writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect())),
+    let printed = if output::for_people(common) {
+        roots.iter().try_for_each(|root| writeln!(io::stdout(), "{}", sentence(root)))
+    } else {
+        writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect()))
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -40,30 +41,36 @@ fn build(common: &Common, runtime: &Runtime) -> Result<Vec<RootIndex>, Error> {
         let built = scope.spawn(|| runtime.build_indexes());
         while !built.is_finished() {
             std::thread::sleep(PROGRESS_INTERVAL);
-            let _ = write!(io::stderr(), "\r{} files in the index", runtime.indexed_files());
+            let _ = write!(io::stderr(), "\r{} files indexed", runtime.indexed_files());
         }
         let _ = write!(io::stderr(), "\r{:40}\r", "");
         built.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-/// What there is of an index, in a line.
+/// Describes an index in one line.
 pub(super) fn sentence(root: &RootIndex) -> String {
     let RootIndex { files, status, .. } = root;
     let path = visible_name(root.root.as_os_str().as_encoded_bytes());
     let known = match status.files {
-        0 => "none in the index".to_owned(),
-        known => format!("{known} in the index, {}", size(status.bytes)),
+        0 => "none indexed".to_owned(),
+        known => format!("{known} indexed, {}", size(status.bytes)),
     };
     let mut notes = String::new();
     if let Some(took) = status.built_in {
         notes += &format!(", built in {:.1} s", took.as_secs_f64());
     }
     if status.full {
-        notes += "; there was no room for the others (index_megabytes)";
+        notes += "; the size limit is reached (index_megabytes)";
+    }
+    if status.dropped_older {
+        notes += "; the index of an older version was removed, and searches build a new one";
+    }
+    if status.has_newer {
+        notes += "; the index of a newer version is not used and not changed";
     }
     if !root.is_wanted {
-        notes += "; searches keep none of so few files (index_files)";
+        notes += "; too few files for an index (index_files)";
     }
     format!("{path}: {files} files, {known}{notes}")
 }
@@ -83,6 +90,8 @@ fn object(root: &RootIndex) -> Value {
         "indexed_files": root.status.files,
         "bytes": root.status.bytes,
         "full": root.status.full,
+        "dropped_older": root.status.dropped_older,
+        "has_newer": root.status.has_newer,
         "seconds": root.status.built_in.map(|took| took.as_secs_f64()),
     })
 }

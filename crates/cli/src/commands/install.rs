@@ -19,23 +19,23 @@ use etcetera::BaseStrategy as _;
 use serde_json::Value;
 
 pub(crate) use self::clients::Client;
-use self::clients::{Places, Start};
+use self::clients::{ServerCommand, UserDirectories};
 use self::exclusive::Exclusive;
-use self::settings::{Form, Setting, Written, keys};
+use self::settings::{FileFormat, InstallRecord, Setting, keys};
 use self::writer::FileChange;
 use crate::args::{Common, InstallArgs};
 use crate::output;
 
-/// Under which name clients know the server.
+/// The name of the server in client configurations.
 const NAME: &str = "toolcrib";
 
 /// Writes an entry into the configuration of a client, or shows it.
 pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, String> {
-    let (client, places) = (args.client, places()?);
+    let (client, directories) = (args.client, directories()?);
     let start = server_command::start(client, common, &args.flags)?;
-    let is_found = client.is_found(&places);
-    let plan = plan(client, &places, &start, args.exclusive)?;
-    let mut records = record::read(&word(client))?;
+    let is_found = client.is_found(&directories);
+    let plan = plan(client, &directories, &start, args.exclusive)?;
+    let mut records = record::read(&client_name(client))?;
     let mut changes = Vec::new();
     for target in &plan {
         changes.extend(target.change(&mut records)?);
@@ -46,17 +46,17 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     let tools = handshake::count_tools(client, &start)
         .map_err(|problem| format!("{problem}\nNothing was written."))?;
     if !changes.is_empty() {
-        record::write(&word(client), &records)?;
+        record::write(&client_name(client), &records)?;
     }
     changes.iter().try_for_each(FileChange::write)?;
-    let (title, word) = (client.title(), word(client));
+    let (title, name) = (client.title(), client_name(client));
     let done = match changes.as_slice() {
         [] => "Already installed; nothing was changed".to_owned(),
-        _ => format!("{title}: installed in {}", client.file(&places).display()),
+        _ => format!("{title}: installed in {}", client.file(&directories).display()),
     };
     output::answer(&format!("{done}. The server answers with {tools} tools.\n{}", client.next()));
-    output::answer(&own_tools(client, &places)?);
-    output::answer(&format!("More: {}. To remove it: toolcrib uninstall {word}", client.page()));
+    output::answer(&own_tools(client, &directories)?);
+    output::answer(&format!("More: {}. To remove it: toolcrib uninstall {name}", client.page()));
     if !is_found {
         output::warning(&format!(
             "{title} was not found on this machine. The entry is used once it is installed."
@@ -65,50 +65,51 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     Ok(ExitCode::SUCCESS)
 }
 
-/// A file and the settings that it is to have.
+/// A file and the settings to write into it.
 struct Target {
     file: PathBuf,
-    form: Form,
+    format: FileFormat,
     settings: Vec<Setting>,
 }
 
 impl Target {
-    /// The change that gives the file its settings, which is noted in the records; nothing, if it has them.
-    fn change(&self, records: &mut Vec<Written>) -> Result<Option<FileChange>, String> {
-        let Target { file, form, settings } = self;
+    /// The change that adds the settings, which is also added to the records. `None` if the file has them already.
+    fn change(&self, records: &mut Vec<InstallRecord>) -> Result<Option<FileChange>, String> {
+        let Target { file, format, settings } = self;
         FileChange::of(file, |before| {
             let index = records.iter().position(|record| record.file == *file);
             let index = index.unwrap_or_else(|| {
-                records.push(Written::new(file, *form, before.is_none()));
+                records.push(InstallRecord::new(file, *format, before.is_none()));
                 records.len() - 1
             });
             let new = records[index].apply(before.unwrap_or_default(), settings);
             new.map(Some).map_err(|problem| {
-                let by_hand = Written::new(file, *form, true).apply("", settings);
+                let by_hand = InstallRecord::new(file, *format, true).apply("", settings);
                 format!("{problem}\nAdd this by hand:\n{}", by_hand.unwrap_or_default().trim_end())
             })
         })
     }
 }
 
-/// What `install` is to write, a file each.
+/// The files to change, with their settings.
 fn plan(
     client: Client,
-    places: &Places,
-    start: &Start,
+    directories: &UserDirectories,
+    start: &ServerCommand,
     exclusive: bool,
 ) -> Result<Vec<Target>, String> {
-    let (file, form) = (client.file(places), client.form());
+    let (file, format) = (client.file(directories), client.format());
     let text = writer::read(&file)?.unwrap_or_default();
     let path = [client.servers(), NAME];
-    let entry = with_other_fields(client.entry(start), form.get(&text, &keys(&path)), form);
-    let mut entry = Target { file, form, settings: vec![Setting::value(&path, entry)] };
+    let entry = with_other_fields(client.entry(start), format.get(&text, &keys(&path)), format);
+    let mut entry = Target { file, format, settings: vec![Setting::value(&path, entry)] };
     if !exclusive {
         return Ok(vec![entry]);
     }
-    let Some(Exclusive { file, form, settings, .. }) = client.exclusive(places, &text) else {
+    let Some(Exclusive { file, format, settings, .. }) = client.exclusive(directories, &text)
+    else {
         return Err(format!(
-            "{} has no setting that switches off its own tools. Without --exclusive, the entry is written. See \"Use \
+            "{} has no setting that switches off its own tools. Run the command without --exclusive. See \"Use \
              only Toolcrib's tools\" in {}.",
             client.title(),
             client.page()
@@ -118,14 +119,14 @@ fn plan(
         entry.settings.extend(settings);
         return Ok(vec![entry]);
     }
-    Ok(vec![entry, Target { file, form, settings }])
+    Ok(vec![entry, Target { file, format, settings }])
 }
 
-/// The entry with the fields that the user has added to an existing one, such as a timeout.
-fn with_other_fields(entry: Value, existing: Option<Value>, form: Form) -> Value {
+/// The entry, merged with other fields of an existing entry, such as a timeout.
+fn with_other_fields(entry: Value, existing: Option<Value>, format: FileFormat) -> Value {
     match (entry, existing) {
-        // Of YAML, not every field is understood.
-        (Value::Object(ours), Some(Value::Object(mut all))) if form != Form::Yaml => {
+        // The YAML reader does not parse every field.
+        (Value::Object(ours), Some(Value::Object(mut all))) if format != FileFormat::Yaml => {
             all.extend(ours);
             Value::Object(all)
         }
@@ -143,10 +144,10 @@ fn show(changes: &[FileChange]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes what `install` wrote.
+/// Reverts `install`.
 pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, String> {
-    let file = client.file(&places()?);
-    let records = record::read(&word(client))?;
+    let file = client.file(&directories()?);
+    let records = record::read(&client_name(client))?;
     let mut files: Vec<&Path> = records.iter().map(|record| record.file.as_path()).collect();
     if !files.contains(&file.as_path()) {
         files.push(&file);
@@ -158,12 +159,12 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
             let Some(text) = before else { return Ok(None) };
             let mut text = text.to_owned();
             if path == file {
-                // Without a record, and if the user has changed it since.
-                text = client.form().remove(&text, &keys(&[client.servers(), NAME]))?;
+                // Needed if there is no record, or if the user has changed the entry since.
+                text = client.format().remove(&text, &keys(&[client.servers(), NAME]))?;
             }
             let Some(written) = written else { return Ok(Some(text)) };
             let text = written.revert(&text)?;
-            let is_leftover = written.created && written.form.is_empty(&text);
+            let is_leftover = written.created && written.format.is_empty(&text);
             Ok((!is_leftover).then_some(text))
         })?);
     }
@@ -171,7 +172,7 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
         return show(&changes);
     }
     changes.iter().try_for_each(FileChange::write)?;
-    record::write(&word(client), &[])?;
+    record::write(&client_name(client), &[])?;
     output::answer(&match changes.as_slice() {
         [] => format!("{} has no {NAME}; nothing was changed.", file.display()),
         _ => format!(
@@ -183,25 +184,25 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which clients have the entry, and in which file.
+/// The clients with an entry, and the file of each.
 pub(crate) fn installed() -> Result<Vec<(&'static str, PathBuf)>, String> {
-    let places = places()?;
+    let directories = directories()?;
     let all = <Client as clap::ValueEnum>::value_variants().iter();
-    let with_file = all.map(|client| (*client, client.file(&places)));
+    let with_file = all.map(|client| (*client, client.file(&directories)));
     let ours = with_file.filter(|(client, file)| is_installed(*client, file));
     Ok(ours.map(|(client, file)| (client.title(), file)).collect())
 }
 
 fn is_installed(client: Client, file: &Path) -> bool {
     let entry = keys(&[client.servers(), NAME]);
-    std::fs::read_to_string(file).is_ok_and(|text| client.form().get(&text, &entry).is_some())
+    std::fs::read_to_string(file).is_ok_and(|text| client.format().get(&text, &entry).is_some())
 }
 
-/// Whether the client has tools of its own, which Toolcrib does not confine, and how to switch them off.
-fn own_tools(client: Client, places: &Places) -> Result<String, String> {
+/// Whether the client has its own tools, which Toolcrib does not confine, and how to switch them off.
+fn own_tools(client: Client, directories: &UserDirectories) -> Result<String, String> {
     let title = client.title();
-    let text = writer::read(&client.file(places))?.unwrap_or_default();
-    let Some(exclusive) = client.exclusive(places, &text) else {
+    let text = writer::read(&client.file(directories))?.unwrap_or_default();
+    let Some(exclusive) = client.exclusive(directories, &text) else {
         return Ok(format!(
             "{title} keeps its own file and shell tools, and has no setting to switch them off: see \"Use only \
              Toolcrib's tools\" in {}.",
@@ -213,26 +214,26 @@ fn own_tools(client: Client, places: &Places) -> Result<String, String> {
         let off = format!("{title}'s own file and shell tools are switched off in {file}.");
         return Ok(exclusive.remains.into_iter().fold(off, |text, rest| format!("{text} {rest}")));
     }
-    let snippet = client.exclusive(places, "").map(|exclusive| exclusive.snippet());
+    let snippet = client.exclusive(directories, "").map(|exclusive| exclusive.snippet());
     Ok(format!(
         "{title} keeps its own file and shell tools, which Toolcrib does not confine. To switch them off, run \
          `toolcrib install {} --exclusive`, or add to {file}:\n\n{}",
-        word(client),
+        client_name(client),
         snippet.transpose()?.unwrap_or_default()
     ))
 }
 
-fn places() -> Result<Places, String> {
+fn directories() -> Result<UserDirectories, String> {
     let base = etcetera::choose_base_strategy().map_err(|error| error.to_string())?;
-    Ok(Places {
+    Ok(UserDirectories {
         home: base.home_dir().to_owned(),
         config: base.config_dir(),
         variable: |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(Into::into),
     })
 }
 
-/// The word for a client on the command line.
-fn word(client: Client) -> String {
+/// The name of a client on the command line.
+fn client_name(client: Client) -> String {
     let value = clap::ValueEnum::to_possible_value(&client);
     value.map_or(String::new(), |value| value.get_name().to_owned())
 }

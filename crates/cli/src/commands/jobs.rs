@@ -1,4 +1,4 @@
-//! `toolcrib jobs` and `toolcrib kill`: the commands of running servers, for the person whose machine it is.
+//! `toolcrib jobs` and `toolcrib kill`: the running commands of all servers of this user.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -13,20 +13,21 @@ use crate::output;
 
 pub(crate) fn jobs(common: &Common) -> Result<ExitCode, String> {
     let running = running_commands();
-    let printed = match output::for_people(common) {
-        true => list(&running),
-        false => writeln!(io::stdout(), "{}", Value::Array(running.iter().map(object).collect())),
+    let printed = if output::for_people(common) {
+        list(&running)
+    } else {
+        writeln!(io::stdout(), "{}", Value::Array(running.iter().map(object).collect()))
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Ends a command. One of another workspace is asked about first.
+/// Ends a command. Asks first if it belongs to another workspace.
 pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, String> {
     let running = running_commands().into_iter().find(|command| command.id == id);
     if let Some(other) = running.filter(|command| !yes && !is_of_this_workspace(common, command)) {
         let about = format!("{id} belongs to another workspace: {}", owner(&other));
         if !io::stdin().is_terminal() || !output::for_people(common) {
-            output::usage_error(&format!("{about}. --yes ends it all the same"));
+            output::usage_error(&format!("{about}. Use --yes to end it anyway"));
             return Ok(ExitCode::FAILURE);
         }
         let question = format!("{about}, running {}. End it?", first_line(&other));
@@ -42,12 +43,11 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
             return Ok(ExitCode::FAILURE);
         }
     };
-    let printed = match output::for_people(common) {
-        true => {
-            let processes = if ended == 1 { "process" } else { "processes" };
-            writeln!(io::stdout(), "Ended {id}: {ended} {processes}.")
-        }
-        false => writeln!(io::stdout(), "{}", json!({"id": id, "ended": ended})),
+    let printed = if output::for_people(common) {
+        let processes = if ended == 1 { "process" } else { "processes" };
+        writeln!(io::stdout(), "Ended {id}: {ended} {processes}.")
+    } else {
+        writeln!(io::stdout(), "{}", json!({"id": id, "ended": ended}))
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -55,7 +55,7 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
 fn list(running: &[RunningCommand]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if running.is_empty() {
-        return writeln!(stdout, "No command runs.");
+        return writeln!(stdout, "No commands are running.");
     }
     for command in running {
         let names: Vec<String> =
@@ -66,12 +66,12 @@ fn list(running: &[RunningCommand]) -> io::Result<()> {
         let first = first_line(command);
         let directory = visible_name(command.directory.as_os_str().as_encoded_bytes());
         writeln!(stdout, "{}  {age} s  {directory}  {first}", command.id)?;
-        writeln!(stdout, "    {}; runs {}", owner(command), names.join(", "))?;
+        writeln!(stdout, "    {}; processes: {}", owner(command), names.join(", "))?;
     }
     Ok(())
 }
 
-/// Whether a command was started in one of the roots that the command line names.
+/// Whether a command was started in one of the given roots.
 fn is_of_this_workspace(common: &Common, command: &RunningCommand) -> bool {
     let roots = common.roots();
     let roots = roots.iter().filter_map(|root| root.directory.canonicalize().ok());
@@ -79,7 +79,7 @@ fn is_of_this_workspace(common: &Common, command: &RunningCommand) -> bool {
     roots.into_iter().any(|root| Some(root) == workspace)
 }
 
-/// Whose a command is: `workspace /w, user me, process 17`.
+/// The owner of a command: `workspace /w, user me, process 17`.
 fn owner(command: &RunningCommand) -> String {
     let workspace = match &command.workspace {
         Some(workspace) => visible_name(workspace.as_os_str().as_encoded_bytes()),

@@ -1,4 +1,4 @@
-//! `toolcrib policy`: which rule decides, before anything is done.
+//! `toolcrib policy`: explains decisions without running anything.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -22,7 +22,7 @@ pub(crate) fn check(common: &Common, file: &Path) -> Result<ExitCode, String> {
         Ok(rules) if people => {
             let count = rules.count();
             let s = if count == 1 { "" } else { "s" };
-            format!("{}: {count} rule{s}, each as it should be", file.display())
+            format!("{}: {count} rule{s}, OK", file.display())
         }
         Ok(rules) => json!({"valid": true, "rules": rules.count()}).to_string(),
         Err(error) if people => return Err(error.clone()),
@@ -44,9 +44,10 @@ pub(crate) fn explain(
     match explained {
         Ok(explanation) => show(common, &explanation),
         Err(error) => {
-            let printed = match output::for_people(common) {
-                true => output::error(&error),
-                false => writeln!(io::stdout(), "{}", Value::Object(to_json(&Err(error)))),
+            let printed = if output::for_people(common) {
+                output::error(&error)
+            } else {
+                writeln!(io::stdout(), "{}", Value::Object(to_json(&Err(error))))
             };
             printed.map_err(|error| error.to_string())?;
             Ok(ExitCode::from(1))
@@ -69,9 +70,10 @@ pub(crate) fn host(common: &Common, runtime: &Runtime, target: &str) -> Result<E
 }
 
 fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {
-    let text = match output::for_people(common) {
-        true => for_people(explanation),
-        false => as_json(explanation).to_string() + "\n",
+    let text = if output::for_people(common) {
+        for_people(explanation)
+    } else {
+        as_json(explanation).to_string() + "\n"
     };
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
@@ -135,7 +137,7 @@ fn for_people(explanation: &Explanation) -> String {
         }
     }
     for why_not in explanation.commands.iter().filter_map(|seen| seen.unparsed.as_ref()) {
-        let _ = writeln!(text, "is not understood: {}", output::plain(&why_not.reason));
+        let _ = writeln!(text, "not parsed: {}", output::plain(&why_not.reason));
     }
     for PartDecision { subject: about, decision, rule, why } in &explanation.bases {
         let line = format!("{about}: {why} ({rule})").replace('\n', "\\n");
@@ -144,11 +146,12 @@ fn for_people(explanation: &Explanation) -> String {
     text
 }
 
-/// A word on one line, in quotes where its ends could not be seen otherwise.
+/// A word on one line, quoted if it is empty or contains whitespace.
 fn one_word(word: &str) -> String {
     let shown = output::plain(word).replace('\n', "\\n");
-    match shown.is_empty() || shown.contains(char::is_whitespace) {
-        true => format!("'{shown}'"),
-        false => shown,
+    if shown.is_empty() || shown.contains(char::is_whitespace) {
+        format!("'{shown}'")
+    } else {
+        shown
     }
 }

@@ -1,4 +1,4 @@
-//! `toolcrib run`: a line in, a line out, one session.
+//! `toolcrib run`: serves calls as JSON lines, in one session.
 
 mod approvals;
 mod pool;
@@ -11,17 +11,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolcrib::{Approver, Dialect, Error, ErrorKind, Nobody, Options, Runtime, Session, to_json};
+use toolcrib::{
+    Approver, Dialect, Error, ErrorKind, NoApprover, Options, Runtime, Session, to_json,
+};
 
 use self::approvals::{Approvals, LineApprover};
 use self::pool::{MAX_PENDING, MAX_PENDING_BYTES, Pool, WhenFull};
-use self::request::{Message, Misunderstood, Request};
+use self::request::{Message, Request, RequestError};
 use self::running_calls::RunningCalls;
 use crate::args::Common;
 use crate::bounded_input::{self, Line};
 use crate::rules;
 
-/// Serves lines, with the names of a dialect in the replies. With a deadline for answers, questions are lines too.
+/// Serves lines. Replies use the names of a dialect. With a time limit for answers, approval questions are lines
+/// too.
 pub(crate) fn run(
     common: &Common,
     runtime: &Runtime,
@@ -29,8 +32,8 @@ pub(crate) fn run(
     answer_within: Option<Duration>,
 ) -> Result<ExitCode, String> {
     let approvals =
-        answer_within.map(|deadline| Approvals::new(deadline, rules::to_add_to(common)));
-    let door = Door {
+        answer_within.map(|deadline| Approvals::new(deadline, rules::file_for_additions(common)));
+    let server = LineServer {
         runtime,
         session: runtime.session(),
         dry_run: common.dry_run,
@@ -41,31 +44,31 @@ pub(crate) fn run(
     };
     let mut stdin = io::stdin().lock();
     std::thread::scope(|scope| {
-        let mut pool = Pool::new(scope, |request: Request| door.answer(request));
-        let read = door.serve(&mut stdin, &mut pool);
-        if let Some(approvals) = &door.approvals {
+        let mut pool = Pool::new(scope, |request: Request| server.answer(request));
+        let read = server.serve(&mut stdin, &mut pool);
+        if let Some(approvals) = &server.approvals {
             approvals.close();
         }
         read
     })
     .map_err(|error: io::Error| format!("cannot read the calls from standard input: {error}"))?;
-    let all_said = *door.output.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(if all_said { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let all_written = *server.output.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(if all_written { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-struct Door<'a> {
+struct LineServer<'a> {
     runtime: &'a Runtime,
     session: Session,
     dry_run: bool,
     dialect: Dialect,
-    /// The questions, if the other end answers them.
+    /// The open questions, if approvals are enabled.
     approvals: Option<Approvals>,
     running: RunningCalls,
-    /// Whether every line could be printed.
+    /// Whether every line could be written.
     output: Mutex<bool>,
 }
 
-impl Door<'_> {
+impl LineServer<'_> {
     /// Reads lines until the input ends.
     fn serve<'scope, F>(
         &self,
@@ -77,23 +80,25 @@ impl Door<'_> {
     {
         while let Some(line) = bounded_input::read_line(stdin)? {
             let bytes = line.bytes();
-            match understand(line) {
+            match parse_line(line) {
                 None => {}
-                Some(Err((field, value, error))) => self.say(field, value, to_json(&Err(error))),
+                Some(Err((field, value, error))) => {
+                    self.write_reply(field, value, to_json(&Err(error)));
+                }
                 Some(Ok(Message::Approve(approve))) => {
                     let answered = match &self.approvals {
                         Some(approvals) => approvals.answer(&approve),
-                        None => Err(Error::invalid("there are no questions")
-                            .hint("`toolcrib run --approvals` asks them.")),
+                        None => Err(Error::invalid("approvals are not enabled")
+                            .hint("Start `toolcrib run --approvals` to enable them.")),
                     };
                     if let Err(error) = answered {
-                        self.say("approve", approve.id.into(), to_json(&Err(error)));
+                        self.write_reply("approve", approve.id.into(), to_json(&Err(error)));
                     }
                 }
                 Some(Ok(Message::Cancel(id))) if self.running.cancel(&id) => {}
                 Some(Ok(Message::Cancel(id))) => {
-                    let error = Error::new(ErrorKind::NotFound, "no call of this id runs");
-                    self.say("cancel", id, to_json(&Err(error)));
+                    let error = Error::new(ErrorKind::NotFound, "no call with this id is running");
+                    self.write_reply("cancel", id, to_json(&Err(error)));
                 }
                 Some(Ok(Message::Call(request))) => self.submit(request, bytes, pool),
             }
@@ -110,7 +115,7 @@ impl Door<'_> {
         F: Fn(Request) + Send + Sync + 'scope,
     {
         self.running.add(&request);
-        // While lines are answers too, reading does not stop.
+        // With approvals, reading continues, because lines may be answers.
         let is_asking = self.approvals.is_some();
         if request.wait && !is_asking {
             return self.answer(request);
@@ -121,11 +126,11 @@ impl Door<'_> {
             self.running.remove(&request);
             let megabytes = MAX_PENDING_BYTES >> 20;
             let message = format!(
-                "too many calls are under way; {MAX_PENDING} and {megabytes} MiB are taken"
+                "too many calls are pending; the limit is {MAX_PENDING} calls and {megabytes} MiB"
             );
             let error = Error::new(ErrorKind::Limit, message)
                 .hint("Nothing was done. Wait for replies, and answer the open questions.");
-            self.say("id", request.id, to_json(&Err(error)));
+            self.write_reply("id", request.id, to_json(&Err(error)));
         }
     }
 
@@ -140,7 +145,7 @@ impl Door<'_> {
         });
         let approver: &dyn Approver = match &approver {
             Some(approver) => approver,
-            None => &Nobody,
+            None => &NoApprover,
         };
         let options = Options {
             dry_run: self.dry_run || request.dry_run,
@@ -152,32 +157,33 @@ impl Door<'_> {
         let tool = self.runtime.tool_named(&request.call.tool).map_or("", |tool| tool.name);
         let outcome = self.runtime.call(&self.session, request.call.clone(), options);
         self.running.remove(&request);
-        self.say("id", request.id, self.dialect.reply_json(tool, &outcome));
+        self.write_reply("id", request.id, self.dialect.reply_json(tool, &outcome));
     }
 
-    /// Prints a reply as a line of its own. Nobody there to read it is no reason to stop: the calls that
-    /// came in are still made.
-    fn say(&self, field: &str, value: Value, outcome: Map<String, Value>) {
+    /// Writes a reply as a line. A closed output does not stop the server: calls that were read are still made.
+    fn write_reply(&self, field: &str, value: Value, outcome: Map<String, Value>) {
         let mut reply = Map::from_iter([(field.to_owned(), value)]);
         reply.extend(outcome);
         self.write(&Value::Object(reply));
     }
 
-    /// Prints a line. Returns whether that was possible.
+    /// Writes a line. Returns whether that succeeded.
     fn write(&self, line: &Value) -> bool {
         let line = format!("{line}\n");
-        let mut all_said = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all_written = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stdout = io::stdout();
-        let is_said = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_ok();
-        *all_said &= is_said;
-        is_said
+        let is_written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_ok();
+        *all_written &= is_written;
+        is_written
     }
 }
 
-/// What a line asks for; nothing, if it is blank.
-fn understand(line: Line) -> Option<Result<Message, Misunderstood>> {
+/// Parses a line. `None` if it is blank.
+fn parse_line(line: Line) -> Option<Result<Message, RequestError>> {
     match line {
-        Line::TooLong(bytes) => Some(Err(("id", Value::Null, bounded_input::too_long(bytes)))),
+        Line::TooLong(bytes) => {
+            Some(Err(("id", Value::Null, bounded_input::too_long(Some(bytes)))))
+        }
         Line::Whole(bytes) if bytes.trim_ascii().is_empty() => None,
         Line::Whole(bytes) => Some(Message::parse(&bytes)),
     }

@@ -1,4 +1,4 @@
-//! `toolcrib serve`: the tools over MCP.
+//! `toolcrib serve`: serves MCP.
 
 mod listen;
 mod token;
@@ -35,7 +35,7 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         }
         Some(at) => {
             let file = token_file(common, args)?;
-            // No tool shows the token to a model, wherever the file is.
+            // Tools never access the token file, wherever it is.
             let runtime = super::runtime_for_program(common, std::slice::from_ref(&file))?;
             let http = http_options(at, &file, args)?;
             serve_http(runtime, options, http).map(|never| match never {})
@@ -50,14 +50,14 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
     }
 }
 
-/// Where the token is. It is neither an argument nor in the environment: both are seen by others.
+/// The path of the token file. The token is not an argument or a variable, because other users can see those.
 fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
     let usual = || {
         let state = common.state.clone().or_else(config::state_directory);
         state.map(|state| state.join("http-token"))
     };
     let file = args.token_file.clone().or_else(usual);
-    let file = file.ok_or("there is no place for the token; name one with --token-file")?;
+    let file = file.ok_or("the state directory is unknown; name a token file with --token-file")?;
     std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))
 }
 

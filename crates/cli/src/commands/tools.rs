@@ -1,4 +1,4 @@
-//! `toolcrib tools`: what there is.
+//! `toolcrib tools`: lists the tools.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 
 const PASSWD: &str = "/etc/passwd";
 
-/// A file of users that is larger is not read.
+/// A larger user database is not read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// So many homes are looked after: each costs every command some system calls.
+/// The maximum number of home directories: each costs every command some system calls.
 const MAX_HOMES: usize = 256;
 
-/// The users' own directories: that of the environment first, then those of the user database that can be
-/// entered.
+/// The home directories: first that of the environment, then accessible ones from the user database.
 pub(crate) fn homes(own: Option<&Path>) -> Vec<PathBuf> {
     let small = std::fs::metadata(PASSWD).is_ok_and(|about| about.len() <= MAX_BYTES);
     let users = small.then(|| std::fs::read(PASSWD).ok()).flatten().unwrap_or_default();
@@ -23,7 +22,8 @@ pub(crate) fn homes(own: Option<&Path>) -> Vec<PathBuf> {
     all.filter(|home| seen.insert(home.clone())).take(MAX_HOMES).collect()
 }
 
-/// The home in a line of the user database, if a person's: `name:x:uid:gid:comment:home:shell`.
+/// The home directory in a line of the user database, if it belongs to a person:
+/// `name:x:uid:gid:comment:home:shell`.
 fn home_of(line: &str) -> Option<PathBuf> {
     const PEOPLE: std::ops::Range<u32> = 1_000..60_000;
     let mut fields = line.split(':');

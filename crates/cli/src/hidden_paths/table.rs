@@ -1,9 +1,9 @@
-//! The hidden places, by kind. A directory is hidden with all that is in it.
+//! The hidden paths, by kind. A hidden directory is hidden with all its contents.
 //!
 //! Files that mix settings with tokens (`.npmrc`, `pip.conf`, `.yarnrc.yml`) are hidden as a whole: the tools
 //! work without them, and an operator who needs one opens it with `allow_hidden`.
 
-/// Places beneath a home.
+/// Paths relative to a home directory.
 pub(super) const IN_HOME: &[(&str, &[&str])] = &[
     (
         "keys and password managers",
@@ -42,7 +42,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "hosts of repositories",
+        "repository hosts",
         &[
             ".netrc",
             ".authinfo",
@@ -336,7 +336,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "editors that keep tokens",
+        "editors that store tokens",
         &[
             ".config/Code/User/globalStorage",
             ".config/Code - Insiders/User/globalStorage",
@@ -406,7 +406,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "what was typed before",
+        "input histories",
         &[
             ".bash_history",
             ".bash_sessions",
@@ -495,8 +495,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
     ("our own", &[".local/state/toolcrib", ".config/toolcrib"]),
 ];
 
-/// Variables that name a place instead of the usual one, and what beneath that place is secret: all of it,
-/// if nothing is named.
+/// Variables that name another path, and the secret part beneath that path. An empty part means all of it.
 pub(super) const RELOCATED: &[(&str, &str)] = &[
     ("AWS_CONFIG_FILE", ""),
     ("AWS_SHARED_CREDENTIALS_FILE", ""),
@@ -547,7 +546,7 @@ pub(super) const RELOCATED: &[(&str, &str)] = &[
     ("npm_config_userconfig", ""),
 ];
 
-/// Places of the system itself, which only the superuser reads.
+/// System paths that only root can read.
 pub(super) const OF_SYSTEM: &[&str] = &[
     "/etc/gshadow",
     "/etc/gshadow-",

@@ -1,4 +1,4 @@
-//! Rules added to the user's file. Every other byte of it stays, and two who add at the same time both do.
+//! Adds rules to the user's file. All other bytes stay. Concurrent additions are serialized by a lock.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -8,17 +8,16 @@ use std::time::{Duration, Instant};
 
 use toolcrib::{Rules, random_bytes};
 
-/// Longer than anybody takes who adds rules too.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than an addition takes.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often is looked whether they are done.
-const GLANCE: Duration = Duration::from_millis(20);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Only the user reads what the user allows.
+/// Only the user may read the rules.
 const MODE: u32 = 0o600;
 
-/// Adds rules at the end of a file, which is made if it is not there. Those that are in it already are not
-/// added again.
+/// Adds rules at the end of a file. Creates the file if it does not exist. Does not add rules that it already
+/// contains.
 pub(crate) fn add(path: &Path, rules: &str) -> Result<(), String> {
     let at = |error: io::Error| format!("{}: {error}", path.display());
     let file = destination(path).map_err(at)?;
@@ -33,13 +32,13 @@ pub(crate) fn add(path: &Path, rules: &str) -> Result<(), String> {
     let new = with(&text, rules).map_err(|problem| format!("{}: {problem}", path.display()))?;
     if let Some(new) = new {
         replace(&file, &new).map_err(at)?;
-        // On disk it is also when the machine stops now; should that fail, it is there all the same.
+        // Makes the rename durable. The file is replaced even if this fails.
         let _ = locked.sync_all();
     }
     Ok(())
 }
 
-/// The text with the rules behind all that is in it; nothing, if they are in it.
+/// The text with the rules appended. `None` if it already contains them.
 fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
     let parse = |text: &str| Rules::parse(text).map_err(|error| error.to_string());
     let (before, added) = (parse(text)?.count(), parse(rules)?.count());
@@ -56,16 +55,14 @@ fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
         new += ending;
     }
     new += &rules;
-    // In a file that has its rules in one list, `rule = […]`, nothing can be added behind it.
+    // Nothing can be appended to a file that has its rules in one list, `rule = […]`.
     match parse(&new) {
         Ok(rules) if rules.count() == before + added => Ok(Some(new)),
-        _ => {
-            Err("the rules in it are written so that none can be added; add it by hand".to_owned())
-        }
+        _ => Err("no rule can be appended to its format; add the rule by hand".to_owned()),
     }
 }
 
-/// The file itself, where the path is a link to it: people keep such files together elsewhere.
+/// The target of a symlink: some users keep such files elsewhere.
 fn destination(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(real) => Ok(real),
@@ -76,22 +73,22 @@ fn destination(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Whoever adds rules holds the directory meanwhile: the file itself is replaced.
+/// Locks the directory, because the file itself is replaced.
 fn lock(directory: &Path) -> io::Result<File> {
     let (directory, began) = (File::open(directory)?, Instant::now());
     loop {
         match directory.try_lock() {
             Ok(()) => return Ok(directory),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => {
-                return Err(io::Error::other("somebody else is changing it, and does not end"));
+            Err(TryLockError::WouldBlock) if began.elapsed() > LOCK_TIMEOUT => {
+                return Err(io::Error::other("another process has locked its directory"));
             }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(GLANCE),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_POLL_INTERVAL),
         }
     }
 }
 
-/// The old text or the new one, whenever the machine stops.
+/// Replaces the file atomically and durably.
 fn replace(file: &Path, text: &str) -> io::Result<()> {
     let mode = file.metadata().map_or(MODE, |found| found.permissions().mode() & 0o777);
     let random: [u8; 8] = random_bytes()?;
@@ -118,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_file_stays_byte_for_byte() {
+    fn existing_content_is_unchanged() {
         let mine = "# mine,  as I like it\n[[rule]]\nkind='command' # quoted so\ndecision=\"deny\"\n\
                     commands=[ 'rm' , ]\n# the end";
         let new = with(mine, &rule("npm test")).unwrap().unwrap();
@@ -129,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_wrong_or_a_list_is_left_alone() {
+    fn an_invalid_file_or_a_list_is_not_changed() {
         assert!(with("[[rule]", &rule("ls")).is_err());
         let list = "rule = [{decision = \"deny\", kind = \"command\", commands = [\"rm\"]}]\n";
         assert!(with(list, &rule("ls")).unwrap_err().contains("by hand"));
     }
 
     #[test]
-    fn all_who_add_at_the_same_time_do() {
+    fn concurrent_additions_all_succeed() {
         let home = tempfile::tempdir().unwrap();
         let (kept, link) = (home.path().join("kept.toml"), home.path().join("new/rules.toml"));
         fs::create_dir(home.path().join("new")).unwrap();
@@ -156,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_made_for_the_user_alone() {
+    fn a_missing_file_is_created_for_the_user_only() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("toolcrib/rules.toml");
         add(&file, &rule("ls")).unwrap();

@@ -1,4 +1,4 @@
-//! `toolcrib run --approvals`: the program that sends the calls answers the questions.
+//! `toolcrib run --approvals`: the calling program answers approval questions.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -6,29 +6,29 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{PROGRAM, home_of_its_own, text, toolcrib};
+use crate::{PROGRAM, isolated_home, text, toolcrib};
 
-/// A running program and the ends of its lines.
-struct Lined {
+/// A running program with its input and output lines.
+struct LineClient {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: Lines<BufReader<ChildStdout>>,
 }
 
-impl Lined {
-    fn start(top: &Path, flags: &[&str]) -> Lined {
+impl LineClient {
+    fn start(top: &Path, flags: &[&str]) -> LineClient {
         let mut child = Command::new(PROGRAM)
             .args(["run", "--root", "ws", "--state", "state", "--rules", "rules.toml"])
             .args(flags)
             .current_dir(top)
-            .envs(home_of_its_own())
+            .envs(isolated_home())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
-        Lined { child, stdin, stdout }
+        LineClient { child, stdin, stdout }
     }
 
     fn send(&mut self, line: Value) {
@@ -64,7 +64,7 @@ impl Lined {
     }
 }
 
-fn place() -> tempfile::TempDir {
+fn project() -> tempfile::TempDir {
     let top = crate::command_directory();
     std::fs::create_dir_all(top.path().join("ws/src")).unwrap();
     std::fs::write(top.path().join("ws/src/a.txt"), "one\n").unwrap();
@@ -75,9 +75,9 @@ fn place() -> tempfile::TempDir {
 const CAUTIOUS: [&str; 3] = ["--approvals", "--profile", "cautious"];
 
 #[test]
-fn a_question_has_what_is_needed_to_decide_and_other_calls_go_on() {
-    let top = place();
-    let mut run = Lined::start(top.path(), &CAUTIOUS);
+fn a_question_describes_the_call_and_does_not_block_others() {
+    let top = project();
+    let mut run = LineClient::start(top.path(), &CAUTIOUS);
     let edit = json!({"file_path": "src/a.txt", "old_string": "one", "new_string": "two"});
     run.send(json!({"id": "call-7", "tool": "Edit", "args": edit}));
     let question = run.question();
@@ -98,7 +98,7 @@ fn a_question_has_what_is_needed_to_decide_and_other_calls_go_on() {
     // Another call is answered while the question is open.
     run.send(json!({"id": 2, "tool": "ListShells", "args": {}}));
     assert_eq!(run.receive()["id"], 2);
-    // What is no answer leaves it open.
+    // An invalid answer leaves the question open.
     run.send(json!({"approve": "a99", "answer": "yes"}));
     let unknown = run.receive();
     assert_eq!(
@@ -125,7 +125,7 @@ fn a_question_has_what_is_needed_to_decide_and_other_calls_go_on() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), "two\n");
     run.answer(&question, "yes");
     assert_eq!(run.receive()["error"]["kind"], "not_found", "it was answered");
-    // A command says what it is for.
+    // The question shows the description of a command.
     let command = json!({"command": "touch made", "description": "Make a file"});
     run.send(json!({"id": 3, "tool": "Bash", "args": command}));
     let question = run.question();
@@ -144,8 +144,8 @@ fn a_question_has_what_is_needed_to_decide_and_other_calls_go_on() {
 
 #[test]
 fn always_writes_the_rule_that_the_question_shows() {
-    let top = place();
-    let mut run = Lined::start(top.path(), &CAUTIOUS);
+    let top = project();
+    let mut run = LineClient::start(top.path(), &CAUTIOUS);
     run.write(1, "new.txt");
     let question = run.question();
     assert!(question.get("always_directory").is_none(), "its directory is the root: {question}");
@@ -162,7 +162,7 @@ fn always_writes_the_rule_that_the_question_shows() {
         [question["always"].as_str().unwrap(), second["always_directory"].as_str().unwrap()];
     assert_eq!(rules, expected.join("\n"));
     assert!(!rules.contains('*'), "{rules}");
-    // Both hold in this session.
+    // Both apply in this session.
     run.write(3, "src/c.txt");
     assert_eq!(run.receive()["success"], true);
     run.end();
@@ -170,8 +170,8 @@ fn always_writes_the_rule_that_the_question_shows() {
 
 #[test]
 fn a_question_without_an_answer_is_denied() {
-    let top = place();
-    let mut run = Lined::start(top.path(), &CAUTIOUS);
+    let top = project();
+    let mut run = LineClient::start(top.path(), &CAUTIOUS);
     run.write(1, "a.txt");
     run.question();
     run.send(json!({"cancel": 1}));
@@ -187,20 +187,20 @@ fn a_question_without_an_answer_is_denied() {
 
     std::fs::write(top.path().join("config.toml"), "approval_seconds = 1\n").unwrap();
     let flags = [&CAUTIOUS[..], &["--config", "config.toml"]].concat();
-    let mut run = Lined::start(top.path(), &flags);
+    let mut run = LineClient::start(top.path(), &flags);
     run.write(3, "a.txt");
     run.question();
     let reply = run.receive();
     let message = reply["error"]["message"].as_str().unwrap();
-    assert!(message.contains("no answer came: none came within 1 s"), "{message}");
+    assert!(message.contains("no answer came: timeout after 1 s"), "{message}");
     run.end();
     assert!(!top.path().join("ws/a.txt").exists());
 }
 
 #[test]
-fn a_line_that_waits_delays_the_calls_behind_it_and_not_the_answers() {
-    let top = place();
-    let mut run = Lined::start(top.path(), &CAUTIOUS);
+fn wait_delays_later_calls_but_not_answers() {
+    let top = project();
+    let mut run = LineClient::start(top.path(), &CAUTIOUS);
     let args = json!({"file_path": "a.txt", "content": "x\n"});
     run.send(json!({"id": 1, "tool": "Write", "args": args, "wait": true}));
     for id in 2..10 {
@@ -212,11 +212,11 @@ fn a_line_that_waits_delays_the_calls_behind_it_and_not_the_answers() {
     assert_eq!(run.end().len(), 8);
 }
 
-/// A sender that does not read cannot keep its answers from being read.
+/// Answers are read even if the sender does not read its replies.
 #[test]
 fn calls_beyond_the_bound_are_refused_and_answers_still_read() {
-    let top = place();
-    let mut run = Lined::start(top.path(), &CAUTIOUS);
+    let top = project();
+    let mut run = LineClient::start(top.path(), &CAUTIOUS);
     for id in 0..300 {
         run.write(id, "a.txt");
     }
@@ -234,12 +234,15 @@ fn calls_beyond_the_bound_are_refused_and_answers_still_read() {
 }
 
 #[test]
-fn a_program_that_does_not_know_questions_is_refused_as_before() {
-    let top = place();
-    let mut run = Lined::start(top.path(), &["--profile", "cautious"]);
+fn without_approvals_a_call_that_needs_one_is_denied() {
+    let top = project();
+    let mut run = LineClient::start(top.path(), &["--profile", "cautious"]);
     run.write(1, "a.txt");
     let reply = run.receive();
-    assert!(reply["error"]["message"].as_str().unwrap().contains("nobody here to ask"), "{reply}");
+    assert!(
+        reply["error"]["message"].as_str().unwrap().contains("no approver is available"),
+        "{reply}"
+    );
     run.send(json!({"approve": "a1", "answer": "yes"}));
     let reply = run.receive();
     assert_eq!(reply["error"]["kind"], "invalid");
@@ -248,7 +251,7 @@ fn a_program_that_does_not_know_questions_is_refused_as_before() {
 }
 
 #[test]
-fn the_example_of_the_documentation_is_an_approver() {
+fn the_example_of_the_documentation_answers_questions() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/python-and-typescript.md");
     let page = std::fs::read_to_string(page).unwrap();
     let blocks = page.split("```python\n").skip(1).map(|rest| rest.split("```").next().unwrap());
@@ -263,7 +266,7 @@ fn the_example_of_the_documentation_is_an_approver() {
         .args(["-c", example])
         .current_dir(top.path())
         .env("PATH", format!("{}:{path}", bin.display()))
-        .envs(home_of_its_own())
+        .envs(isolated_home())
         .output()
         .unwrap();
     let printed = text(&output.stdout);
@@ -271,7 +274,7 @@ fn the_example_of_the_documentation_is_an_approver() {
     assert!(printed.contains("Created notes.txt"), "{printed}");
     assert!(printed.contains("Only files are changed here."), "{printed}");
     assert!(project.join("notes.txt").exists() && !project.join("made.txt").exists());
-    // What was asked and answered is in the log.
+    // Questions and answers are in the log.
     let words = ["log", "--decisions", "--json", "--root", "project"];
     let log = toolcrib(top.path(), &words, b"");
     assert!(text(&log.stdout).contains("program"), "{}", text(&log.stdout));

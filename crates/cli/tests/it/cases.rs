@@ -1,4 +1,4 @@
-//! The Markdown cases of the library, through the program.
+//! Runs the Markdown cases of the library through the program.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The commands that the documentation shows: each `console` block is run, and its output compared.
+//! Runs each `console` block of the documentation and compares the output.
 //!
 //! The blocks of a page share a project directory. Lines that begin with `$ ` are commands for bash; the lines after one are
 //! its output. `UPDATE=1` writes the real output into the pages.
@@ -19,7 +19,7 @@ fn every_console_block_shows_what_the_program_prints() {
     for path in pages(&repository) {
         let page = std::fs::read_to_string(&path).unwrap();
         let mut document = Document::parse(&page).unwrap();
-        let place = Place::new();
+        let place = Project::new();
         for segment in &mut document.segments {
             if let Segment::Block { info, body, .. } = segment
                 && info == "console"
@@ -44,12 +44,12 @@ fn pages(repository: &Path) -> Vec<PathBuf> {
     pages.chain([repository.join("README.md")]).collect()
 }
 
-/// A project directory, with `toolcrib` on the PATH and state of its own.
-struct Place(tempfile::TempDir);
+/// A project directory with its own state, and `toolcrib` on the `PATH`.
+struct Project(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
-        let place = Place(crate::command_directory());
+impl Project {
+    fn new() -> Project {
+        let place = Project(crate::command_directory());
         std::fs::create_dir(place.project()).unwrap();
         std::fs::create_dir(place.0.path().join("bin")).unwrap();
         std::os::unix::fs::symlink(PROGRAM, place.0.path().join("bin/toolcrib")).unwrap();
@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-/// A line of `toolcrib log` with an age that does not depend on how fast the test runs.
+/// A line of `toolcrib log` with a fixed age, so that it does not depend on the speed of the test.
 fn without_age(line: &str) -> String {
     const NOW: &str = "just now";
     let Some(end) =

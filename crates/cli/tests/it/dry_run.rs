@@ -1,4 +1,4 @@
-//! `--dry-run`: no message of any transport changes a file, whatever form the message has.
+//! `--dry-run`: no message of any transport changes a file.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::http::{Server, post, right_headers};
-use crate::{PROGRAM, home_of_its_own, text, toolcrib};
+use crate::{PROGRAM, isolated_home, text, toolcrib};
 
 const FLAGS: [&str; 6] = ["--root", "ws", "--state", "state", "--profile", "open"];
 
-/// A workspace with a change that could be undone.
+/// A workspace with a change that can be undone.
 fn prepare(top: &Path) {
     std::fs::create_dir_all(top.join("ws")).unwrap();
     std::fs::write(top.join("ws/a.txt"), "one\n").unwrap();
@@ -29,7 +29,7 @@ fn assert_unchanged(top: &Path) {
     assert_eq!(log["total"], 1, "{log}");
 }
 
-/// A call of each tool, which would change something if it could.
+/// A call of each tool that would change something without `--dry-run`.
 fn calls() -> Vec<(&'static str, Value)> {
     let edit = json!({"file_path": "a.txt", "old_string": "two", "new_string": "three"});
     let edits =
@@ -96,7 +96,7 @@ fn a_refused_call_is_refused_with_the_same_error() {
 }
 
 #[test]
-fn a_command_without_a_rehearsal_refuses_the_flag() {
+fn a_command_without_a_dry_run_refuses_the_flag() {
     let top = tempfile::tempdir().unwrap();
     for words in [&["kill", "sh_1"][..], &["index", "drop"], &["index", "build"]] {
         let output = toolcrib(top.path(), &[words, &["--dry-run"]].concat(), b"");
@@ -105,7 +105,7 @@ fn a_command_without_a_rehearsal_refuses_the_flag() {
     }
 }
 
-/// Calls that change something, and what is like one.
+/// Parameters of calls that would change something, also malformed ones.
 fn odd_params() -> Vec<Value> {
     let mut all = Vec::new();
     for (tool, arguments) in &calls() {
@@ -140,7 +140,7 @@ fn odd_params() -> Vec<Value> {
     all
 }
 
-/// The messages of MCP that carry them.
+/// MCP messages with these parameters.
 fn messages() -> Vec<Value> {
     let mut id = 0;
     let mut next = || {
@@ -184,7 +184,7 @@ fn standard_input_and_output() {
         .args(["serve", "--dry-run"])
         .args(FLAGS)
         .current_dir(top)
-        .envs(home_of_its_own())
+        .envs(isolated_home())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -196,8 +196,8 @@ fn standard_input_and_output() {
     stdout.next().unwrap().unwrap();
     send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     for message in messages() {
-        // Neither a call without an id nor a message that has a result besides is answered; the calls behind them
-        // give them time.
+        // A call without an id and a message with a result get no response. The calls after them give them time to
+        // run.
         let mut notification = message.clone();
         notification.as_object_mut().unwrap().remove("id");
         send(&notification);
@@ -230,13 +230,14 @@ fn http() {
         let name = message["params"]["name"].as_str().unwrap_or("Undo").to_owned();
         for in_session in [true, false] {
             let mut headers = headers.clone();
-            match in_session {
-                true => headers.push(("Mcp-Session-Id", Some(session))),
-                false => headers.extend([
+            if in_session {
+                headers.push(("Mcp-Session-Id", Some(session)));
+            } else {
+                headers.extend([
                     ("MCP-Protocol-Version", Some("2026-07-28")),
                     ("Mcp-Method", Some("tools/call")),
                     ("Mcp-Name", Some(name.as_str())),
-                ]),
+                ]);
             }
             let answer = server.ask(&post("/mcp", &headers, &message));
             assert!(answer.starts_with("HTTP/1.1 "), "{message}: {answer}");

@@ -1,4 +1,4 @@
-//! What an agent does not get to see of a home and of other servers, through the program.
+//! Hidden paths of a home directory and of other servers, through the program.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{PROGRAM, text};
 
-/// Runs calls through `toolcrib run` in a home.
+/// Runs calls through `toolcrib run` with this home directory.
 fn run(home: &Path, words: &[&str], calls: &[Value]) -> (Vec<Value>, String) {
     let mut child = Command::new(PROGRAM)
         .args(["run"].iter().chain(words))
@@ -35,7 +35,7 @@ fn call(tool: &str, args: Value) -> Value {
     json!({"tool": tool, "args": args, "wait": true})
 }
 
-/// Not in /tmp: commands have another one.
+/// Outside /tmp, which commands see as another directory.
 fn directory() -> (tempfile::TempDir, PathBuf) {
     let directory = crate::command_directory();
     let path = directory.path().canonicalize().unwrap();
@@ -48,7 +48,7 @@ fn put(path: &Path) {
 }
 
 #[test]
-fn keys_of_a_home_are_hidden_from_commands_and_from_file_tools() {
+fn keys_in_a_home_directory_are_hidden() {
     let (_kept, home) = directory();
     let places = [
         ".ssh/id_ed25519",
@@ -100,7 +100,7 @@ fn keys_of_a_home_are_hidden_from_commands_and_from_file_tools() {
 }
 
 #[test]
-fn servers_do_not_see_what_others_keep() {
+fn servers_do_not_see_the_state_of_other_servers() {
     let (_kept, top) = directory();
     let home = top.join("home");
     let (first, second) = (top.join("first-state"), top.join("second-state"));

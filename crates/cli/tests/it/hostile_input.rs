@@ -1,4 +1,4 @@
-//! Input that is too much.
+//! Input that is too large or malformed.
 
 use std::fmt::Write as _;
 
@@ -42,7 +42,7 @@ fn arguments_of_a_hundred_megabytes_are_refused() {
 }
 
 #[test]
-fn the_largest_call_that_is_taken_is_taken() {
+fn a_call_of_the_maximum_size_is_accepted() {
     let workspace = workspace();
     let content = "x".repeat(30_000_000);
     let args = serde_json::json!({"file_path": "b.txt", "old_string": "", "new_string": content});
@@ -54,7 +54,7 @@ fn the_largest_call_that_is_taken_is_taken() {
 }
 
 #[test]
-fn deep_json_many_fields_and_odd_ids_are_answered_each_by_its_line() {
+fn deep_json_many_fields_and_odd_ids_get_one_reply_per_line() {
     let workspace = workspace();
     let mut input = format!("{}\n", "[".repeat(1_000_000));
     input += &format!(r#"{{"id": 1, "tool": "Read", "args": {}}}"#, "{\"a\":".repeat(1_000_000));
@@ -87,7 +87,7 @@ fn a_thousand_calls_at_once_are_all_answered() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_crash() {
+fn a_closed_output_does_not_crash_the_program() {
     let workspace = workspace();
     let mut child = std::process::Command::new(crate::PROGRAM)
         .args(["tools", "--format", "markdown"])
@@ -102,14 +102,14 @@ fn a_reader_that_goes_away_is_no_crash() {
 }
 
 #[test]
-fn a_reply_that_cannot_be_printed_is_said_and_so_is_what_was_done() {
+fn an_unprinted_reply_is_reported_as_such() {
     let workspace = workspace();
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let edit = r#"{"file_path": "a.txt", "old_string": "one", "new_string": "two"}"#;
     let output = std::process::Command::new(crate::PROGRAM)
         .args(["call", "Edit", edit])
         .current_dir(workspace.path())
-        .envs(crate::home_of_its_own())
+        .envs(crate::isolated_home())
         .stdout(full())
         .output()
         .unwrap();
@@ -118,7 +118,7 @@ fn a_reply_that_cannot_be_printed_is_said_and_so_is_what_was_done() {
 }
 
 #[test]
-fn names_that_are_far_too_long_do_not_come_back_whole() {
+fn very_long_names_are_truncated_in_replies() {
     let workspace = workspace();
     let name = "n".repeat(5_000_000);
     let lines = [

@@ -1,4 +1,4 @@
-//! `toolcrib serve --http`: who is let in, and who is not.
+//! `toolcrib serve --http`: accepted and refused requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{PROGRAM, home_of_its_own, text, toolcrib};
+use crate::{PROGRAM, isolated_home, text, toolcrib};
 
 pub(crate) struct Server {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) child: Child,
-    /// What it said when it began to serve.
+    /// Its first line on stderr.
     said: String,
     pub(crate) token: String,
 }
@@ -37,18 +37,18 @@ impl Server {
         rest.split('/').next().unwrap()
     }
 
-    /// Sends a request as it is, and reads the answer's head and as much of its body as comes at once.
+    /// Sends a raw request. Reads the head of the response, and the part of the body that comes at once.
     pub(crate) fn ask(&self, request: &str) -> String {
         exchange(self.connect(), request)
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();
         stream
     }
 
-    /// A POST of a call that reads the file, with other headers in place of the right ones.
+    /// Sends a POST request for a call that reads the file, with some headers replaced.
     pub(crate) fn post(&self, replaced: &[(&str, Option<&str>)]) -> String {
         self.ask(&self.request("/mcp", replaced))
     }
@@ -80,7 +80,7 @@ fn serve(top: &Path, address: &str, flags: &[&str]) -> (Child, String) {
         .args(["serve", "--root", "ws", "--state", "state", "--http", address])
         .args(flags)
         .current_dir(top)
-        .envs(home_of_its_own())
+        .envs(isolated_home())
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -133,7 +133,7 @@ pub(crate) fn post(path: &str, headers: &[(&str, Option<&str>)], body: &Value) -
 fn exchange(mut stream: impl Read + Write, request: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
-    // A server that does not read what it refuses may reset; what it said before counts.
+    // A server that refuses a request without reading it may reset the connection. The response before that counts.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8(answer).unwrap()
 }
@@ -143,7 +143,7 @@ pub(crate) fn status(answer: &str) -> &str {
 }
 
 #[test]
-fn who_brings_the_token_is_served() {
+fn requests_with_the_token_are_served() {
     let server = Server::start("localhost:0", &[]);
     let answer = server.post(&[]);
     assert_eq!(status(&answer), "200", "{answer}");
@@ -154,7 +154,7 @@ fn who_brings_the_token_is_served() {
 }
 
 #[test]
-fn a_proxy_or_a_tunnel_is_named() {
+fn requests_through_a_named_proxy_are_served() {
     let server = Server::start(
         "localhost:0",
         &["--allow-host", "127.0.0.1:4711", "--allow-host", "tools.example"],
@@ -171,11 +171,11 @@ fn a_proxy_or_a_tunnel_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["serve", "--http", "0", "--state", "state", "--allow-host", "https://x"];
     let output = toolcrib(directory.path(), &words, b"");
-    assert!(text(&output.stderr).contains("`https://x` is not a name"), "{output:?}");
+    assert!(text(&output.stderr).contains("`https://x` is not a host name"), "{output:?}");
 }
 
 #[test]
-fn everybody_else_is_refused_before_a_tool_runs() {
+fn other_requests_are_refused_before_a_tool_runs() {
     let server = Server::start("localhost:0", &[]);
     let cut = server.bearer().len() - 1;
     let short = server.bearer()[..cut].to_owned();
@@ -214,7 +214,7 @@ fn everybody_else_is_refused_before_a_tool_runs() {
 }
 
 #[test]
-fn what_two_programs_could_read_differently_is_refused() {
+fn ambiguous_requests_are_refused() {
     let server = Server::start("localhost:0", &[]);
     let own = format!("http://localhost:{}", server.port());
     let right = server.request("/mcp", &[("Origin", Some(&own))]);
@@ -248,9 +248,9 @@ fn what_two_programs_could_read_differently_is_refused() {
     assert_eq!(status(&bad), "400", "{bad}");
 }
 
-/// Neither a request without the token nor half a request keeps its connection from others.
+/// Neither requests without the token nor incomplete requests block other connections.
 #[test]
-fn connections_without_the_token_starve_nobody() {
+fn connections_without_the_token_do_not_block_others() {
     let server = Server::start("localhost:0", &[]);
     let over = AtomicBool::new(false);
     let half = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ";
@@ -262,7 +262,7 @@ fn connections_without_the_token_starve_nobody() {
                 let mut open: Vec<TcpStream> = Vec::new();
                 while !over.load(Ordering::Relaxed) {
                     open.resize_with(connections, || server.connect());
-                    // Those that the server has closed are opened anew.
+                    // Connections that the server has closed are opened again.
                     open.retain_mut(|stream| {
                         let _ = stream.set_nonblocking(true);
                         let sent = stream.write_all(sent.as_bytes()).is_ok();
@@ -283,16 +283,16 @@ fn connections_without_the_token_starve_nobody() {
 #[test]
 fn a_refusal_ends_its_connection() {
     let server = Server::start("localhost:0", &[]);
-    // No `Connection: close`: that the answer ends is the server's doing.
+    // Without `Connection: close`: the server ends the connection.
     let answer = server.ask("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(status(&answer), "401");
     let answer = server.ask(&server.request("/", &[("Connection", None)]));
     assert_eq!(status(&answer), "404");
 }
 
-/// The protocol's own suite sees this only in a server that has tools made up for it.
+/// The protocol's own suite tests this only in a server with test tools.
 #[test]
-fn what_the_server_has_not_is_not_found() {
+fn unsupported_methods_are_not_found() {
     let server = Server::start("localhost:0", &[]);
     let (host, bearer) = (format!("localhost:{}", server.port()), server.bearer());
     for method in [
@@ -328,7 +328,7 @@ fn what_the_server_has_not_is_not_found() {
 }
 
 #[test]
-fn a_browser_that_asks_whether_it_may_is_not_told_so() {
+fn a_preflight_request_is_refused() {
     let server = Server::start("localhost:0", &[]);
     let port = server.port();
     let answer = server.ask(&format!(
@@ -340,7 +340,7 @@ fn a_browser_that_asks_whether_it_may_is_not_told_so() {
 }
 
 #[test]
-fn a_session_that_we_did_not_give_is_not_found() {
+fn an_unknown_session_is_not_found() {
     let server = Server::start("localhost:0", &[]);
     let bearer = server.bearer();
     let mut headers = right_headers("localhost", &bearer);
@@ -351,7 +351,7 @@ fn a_session_that_we_did_not_give_is_not_found() {
 }
 
 #[test]
-fn a_head_without_an_end_is_not_read_for_ever() {
+fn an_endless_head_is_refused() {
     let server = Server::start("localhost:0", &[]);
     let head = format!("POST /mcp HTTP/1.1\r\nX: {}", "x".repeat(1 << 20));
     assert_eq!(status(&server.ask(&head)), "431");
@@ -359,7 +359,7 @@ fn a_head_without_an_end_is_not_read_for_ever() {
 }
 
 #[test]
-fn no_tool_shows_the_token_wherever_its_file_is() {
+fn no_tool_shows_the_token() {
     let server = Server::start("localhost:0", &["--token-file", "ws/token"]);
     let body = read_call("token");
     let bearer = server.bearer();
@@ -369,7 +369,7 @@ fn no_tool_shows_the_token_wherever_its_file_is() {
 }
 
 #[test]
-fn a_socket_at_a_path_is_served_the_same() {
+fn a_unix_socket_is_served() {
     let server = Server::start("unix:socket", &[]);
     let path = server.directory.path().join("socket");
     let bearer = server.bearer();
@@ -381,7 +381,7 @@ fn a_socket_at_a_path_is_served_the_same() {
 }
 
 #[test]
-fn a_token_file_that_others_can_reach_is_refused_with_what_to_do() {
+fn a_token_file_that_others_can_access_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let top = directory.path();
     let made = Server::start("localhost:0", &[]).token.clone();
@@ -402,10 +402,10 @@ fn a_token_file_that_others_can_reach_is_refused_with_what_to_do() {
     assert!(fifo.success());
     for (file, problem) in [
         ("group", "chmod 600"),
-        ("link", "symbolic link"),
+        ("link", "is a symlink"),
         ("twice", "hard link"),
-        ("shared/token", "which others can write"),
-        ("shared/new", "which others can write"),
+        ("shared/token", "which other users can write"),
+        ("shared/new", "which other users can write"),
         ("fifo", "not a regular file"),
     ] {
         let words = ["serve", "--http", "0", "--state", "state", "--token-file", file];
@@ -418,7 +418,7 @@ fn a_token_file_that_others_can_reach_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_is_refused_with_what_to_do() {
+fn an_address_that_others_can_reach_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
         let output = toolcrib(directory.path(), &["serve", "--http", address], b"");

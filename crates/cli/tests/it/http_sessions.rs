@@ -1,4 +1,4 @@
-//! Over HTTP each client has a session of its own, which ends.
+//! Sessions over HTTP: one for each client, with an end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use crate::http::{Server, post, read_call, right_headers, status};
 
-/// A client on one connection, which stays open.
+/// A client on one open connection.
 struct Client<'a> {
     server: &'a Server,
     stream: BufReader<TcpStream>,
-    /// The session of the protocol, or the name of one that is shared.
+    /// The header of its protocol session or of a shared session.
     headers: Vec<(&'static str, String)>,
     version: Option<&'static str>,
 }
 
 impl<'a> Client<'a> {
-    /// One that speaks the version without sessions.
+    /// A client of the protocol version without sessions.
     fn modern(server: &'a Server) -> Self {
         let stream = BufReader::new(server.connect());
         Client { server, stream, headers: Vec::new(), version: Some("2026-07-28") }
     }
 
-    /// One that begins a session.
+    /// A client that starts a session.
     fn with_session(server: &'a Server) -> Self {
         let mut client = Client { version: None, ..Client::modern(server) };
         let params = json!({
@@ -44,7 +44,7 @@ impl<'a> Client<'a> {
         self
     }
 
-    /// Sends a message, and reads the answer to its end.
+    /// Sends a message and reads the whole response.
     fn send(&mut self, method: &str, message: &Value) -> String {
         let bearer = self.server.bearer();
         let mut headers = right_headers("localhost", &bearer);
@@ -113,13 +113,13 @@ fn server() -> Server {
     server
 }
 
-/// Changes what a session carries from one command to the next, and shows it.
+/// Changes the shell state of a session.
 const MOVE: &str = "cd sub && export MARK=marked";
 const SHOW: &str = "echo \"$(basename \"$PWD\") $MARK\"";
 const WRITE: &str = "a.txt";
 
 #[test]
-fn two_clients_are_two_sessions() {
+fn two_clients_have_two_sessions() {
     let server = server();
     for client in [Client::modern, Client::with_session] {
         let (mut one, mut two) = (client(&server), client(&server));
@@ -127,7 +127,7 @@ fn two_clients_are_two_sessions() {
         assert!(one.bash(SHOW).contains("sub marked"));
         let other = two.bash(SHOW);
         assert!(other.contains("ws") && !other.contains("marked"), "{other}");
-        // What one has read, the other has not.
+        // Each session has its own set of read files.
         let file = json!({"file_path": server.directory.path().join("ws").join(WRITE)});
         one.call("Read", file.clone());
         let mut write = file;
@@ -151,7 +151,7 @@ fn clients_that_name_a_session_share_it() {
     let mut two = Client::with_session(&server).named("work");
     one.bash(MOVE);
     assert!(two.bash(SHOW).contains("sub marked"));
-    // Also on another connection, and when the first is gone.
+    // Also on another connection, after the first one was closed.
     drop(one);
     assert!(Client::modern(&server).named("work").bash(SHOW).contains("sub marked"));
     assert!(!Client::modern(&server).named("other").bash(SHOW).contains("marked"));
@@ -187,7 +187,7 @@ fn the_commands_of_a_session_end_with_it() {
     begin(&mut gone);
     drop(gone);
     wait_for_the_end();
-    // A call that waits for its command ends too.
+    // A call that waits for its command also ends.
     let mut waiting = Client::with_session(&server);
     let mut other =
         Client { headers: waiting.headers.clone(), version: None, ..Client::modern(&server) };
@@ -205,7 +205,7 @@ fn the_commands_of_a_session_end_with_it() {
 }
 
 #[test]
-fn sessions_that_are_never_closed_take_bounded_memory() {
+fn unclosed_sessions_take_bounded_memory() {
     let server = server();
     let memory = || {
         let status =
@@ -231,7 +231,7 @@ fn sessions_that_are_never_closed_take_bounded_memory() {
             measured = memory();
         }
     }
-    // Each takes some 50 kB as long as it is kept.
+    // Each takes about 50 kB while it exists.
     let grown = memory().saturating_sub(measured);
     assert!(grown < 40_000, "{grown} kB for 1,800 sessions");
     let mut first = first;

@@ -1,4 +1,4 @@
-//! The index as the operator sees it, and as one process leaves it to the next.
+//! The index for the operator, and across processes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn index(workspace: &Path, state: &Path, word: &str) -> Value {
 }
 
 #[test]
-fn an_index_is_built_found_and_dropped() {
+fn an_index_is_built_used_and_dropped() {
     let (directory, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (workspace, state) = (directory.path(), &state.path().join("state"));
     for at in 0..1_600 {
@@ -39,7 +39,7 @@ fn an_index_is_built_found_and_dropped() {
         assert_eq!(reply["metadata"]["files_searched"], 1_600, "{pattern}");
     }
     let told = toolcrib(workspace, &["index", "status", "--text", &state_word], b"");
-    assert!(text(&told.stdout).contains("1600 files, 1600 in the index"), "{}", text(&told.stdout));
+    assert!(text(&told.stdout).contains("1600 files, 1600 indexed"), "{}", text(&told.stdout));
     assert_eq!(index(workspace, state, "drop")["indexed_files"], 0);
     assert_eq!(index(workspace, state, "status")["indexed_files"], 0);
 }

@@ -1,11 +1,11 @@
-//! `toolcrib install` and `uninstall`, in a home of their own for each client.
+//! `toolcrib install` and `uninstall` for each client, each in a new home directory.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::{PROGRAM, text};
 
-/// A client, where it keeps its servers, and what a user may have there already.
+/// A client, the path of its configuration, and the existing content.
 const CLIENTS: [(&str, &str, &str); 8] = [
     ("claude", ".claude.json", "{\n  \"numStartups\": 7,\n  \"mcpServers\": {}\n}\n"),
     ("codex", ".codex/config.toml", "model = 'x' # mine\nsandbox_mode = \"workspace-write\"\n"),
@@ -25,7 +25,7 @@ const CLIENTS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// The clients with settings that switch off their own tools, and where these are, if elsewhere.
+/// The clients with settings that switch off their own tools, and the path of these settings if it differs.
 const EXCLUSIVE: [(&str, &str, &str); 6] = [
     ("claude", ".claude/settings.json", "claude-code.md"),
     ("codex", ".codex/config.toml", "codex.md"),
@@ -47,7 +47,7 @@ fn toolcrib(home: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The standard output of a command that does what it is asked.
+/// The stdout of a command that must succeed.
 fn answer(home: &Path, words: &[&str]) -> String {
     let done = toolcrib(home, words);
     assert!(done.status.success(), "{words:?}: {}", text(&done.stderr));
@@ -64,7 +64,7 @@ fn without_blanks(text: &str) -> String {
 }
 
 #[test]
-fn each_client_gets_an_entry_that_works_and_keeps_all_else() {
+fn each_client_gets_a_working_entry_and_keeps_other_settings() {
     for (client, file, before) in CLIENTS {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(file);
@@ -119,7 +119,7 @@ fn a_client_without_a_configuration_gets_one_and_a_warning() {
 }
 
 #[test]
-fn a_program_that_is_found_is_no_reason_for_a_warning() {
+fn an_installed_client_causes_no_warning() {
     let home = tempfile::tempdir().unwrap();
     put(&home.path().join("bin/claude"), "");
     let installed = Command::new(PROGRAM)
@@ -190,7 +190,7 @@ fn flags_are_passed_to_the_server_with_absolute_paths() {
         "camel".to_owned(),
     ];
     assert_eq!(written["mcpServers"]["toolcrib"]["args"], serde_json::json!(expected));
-    // A client that names its project by a variable is not given it besides.
+    // A client with a variable for its project gets no other root.
     let shown = answer(&top, &["install", "cursor", "--root", "ws", "--print"]);
     assert!(shown.contains(&path("ws")) && !shown.contains("workspaceFolder"), "{shown}");
     let shown = answer(&top, &["install", "cursor", "--print"]);
@@ -211,7 +211,7 @@ fn fields_that_the_user_added_to_the_entry_stay() {
 }
 
 #[test]
-fn a_settings_file_behind_a_symlink_is_changed_where_it_is() {
+fn a_symlinked_settings_file_is_changed_at_its_target() {
     let home = tempfile::tempdir().unwrap();
     let (link, real) = (home.path().join(".claude.json"), home.path().join("dotfiles/claude.json"));
     put(&real, "{}\n");
@@ -249,7 +249,7 @@ fn a_server_that_does_not_answer_is_not_installed_and_its_messages_are_shown() {
 }
 
 #[test]
-fn a_configuration_that_is_broken_stays_and_the_reply_says_what_to_write() {
+fn a_broken_configuration_is_unchanged_and_the_snippet_is_shown() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(".cursor/mcp.json");
     put(&path, "{ broken");
@@ -261,7 +261,7 @@ fn a_configuration_that_is_broken_stays_and_the_reply_says_what_to_write() {
 }
 
 #[test]
-fn exclusive_switches_off_a_clients_own_tools_and_uninstall_puts_them_back() {
+fn exclusive_switches_off_own_tools_and_uninstall_reverts_it() {
     for (client, settings, _) in EXCLUSIVE {
         let home = tempfile::tempdir().unwrap();
         let (_, file, before) = CLIENTS.into_iter().find(|(name, ..)| *name == client).unwrap();
@@ -288,7 +288,7 @@ fn exclusive_switches_off_a_clients_own_tools_and_uninstall_puts_them_back() {
             assert!(again.starts_with("Already installed"), "{client}: {again}");
             assert!(again.contains("are switched off in"), "{client}: {again}");
         }
-        // Of a list, the user's own items stay.
+        // The user's own items stay in the list.
         answer(home.path(), &["uninstall", client]);
         let entry = std::fs::read_to_string(home.path().join(file)).unwrap();
         assert_eq!(without_blanks(&entry), without_blanks(before), "{client}");
@@ -301,7 +301,7 @@ fn exclusive_switches_off_a_clients_own_tools_and_uninstall_puts_them_back() {
 }
 
 #[test]
-fn a_client_without_such_a_setting_says_so() {
+fn exclusive_fails_for_a_client_without_such_a_setting() {
     for client in ["vscode", "cursor"] {
         let home = tempfile::tempdir().unwrap();
         let refused = toolcrib(home.path(), &["install", client, "--exclusive"]);
@@ -314,9 +314,9 @@ fn a_client_without_such_a_setting_says_so() {
     }
 }
 
-/// The pages show what the program writes.
+/// The documentation shows the snippets that the program prints.
 #[test]
-fn the_pages_have_the_snippets_that_install_prints() {
+fn the_documentation_has_the_snippets_that_install_prints() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/clients");
     for (client, settings, page) in EXCLUSIVE {
         let home = tempfile::tempdir().unwrap();
@@ -346,7 +346,7 @@ fn the_pages_have_the_snippets_that_install_prints() {
 }
 
 #[test]
-fn a_doctor_lists_one_client_a_line() {
+fn doctor_lists_one_client_per_line() {
     let home = tempfile::tempdir().unwrap();
     for client in ["claude", "codex"] {
         answer(home.path(), &["install", client]);
@@ -361,7 +361,7 @@ fn a_doctor_lists_one_client_a_line() {
     assert_eq!(told["clients"].as_array().unwrap().len(), 2, "{told}");
 }
 
-/// The cache of a package runner may be emptied: the client is to start the runner, which finds the program again.
+/// A package runner may empty its cache: the entry starts the runner, which finds the program again.
 #[test]
 fn a_program_from_the_cache_of_npx_is_started_by_npx() {
     let home = tempfile::tempdir().unwrap();

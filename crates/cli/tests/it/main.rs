@@ -1,4 +1,4 @@
-//! The program as others start it.
+//! Tests of the program as a process.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,13 +12,13 @@ mod cases;
 mod dialects;
 mod documentation;
 mod dry_run;
-mod few_handles;
 mod hidden;
 mod hostile_input;
 mod http;
 mod http_sessions;
 mod index;
 mod install;
+mod low_nofile_limit;
 mod mcp;
 mod other_user;
 mod pages;
@@ -26,8 +26,9 @@ mod people;
 mod policy;
 mod session_tmp;
 mod state;
-mod taking_back;
-mod tool_choice;
+mod tool_selection;
+mod undo;
+mod upgrade;
 
 use std::io::Write;
 use std::path::Path;
@@ -39,12 +40,12 @@ const PROGRAM: &str = match option_env!("TOOLCRIB_TEST_PROGRAM") {
     None => env!("CARGO_BIN_EXE_toolcrib"),
 };
 
-/// Runs the program in a directory, with its input given and its output taken.
+/// Runs the program in a directory with this input, and returns its output.
 fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(PROGRAM)
         .args(words)
         .current_dir(directory)
-        .envs(home_of_its_own())
+        .envs(isolated_home())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -53,14 +54,14 @@ fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
     let mut stdin = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // A program that has heard enough closes its input; that is its right.
+            // The program may close its input early.
             let _ = stdin.write_all(input);
         });
         child.wait_with_output().unwrap()
     })
 }
 
-/// A directory that commands see as it is.
+/// A directory that commands see at the same path.
 fn command_directory() -> tempfile::TempDir {
     let place = toolcrib_testkit::command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
     tempfile::tempdir_in(place).unwrap()
@@ -70,8 +71,8 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Not the configuration and the journal of whoever runs the tests.
-fn home_of_its_own() -> [(&'static str, std::path::PathBuf); 2] {
+/// Keeps the tests away from the configuration and journal of the user who runs them.
+fn isolated_home() -> [(&'static str, std::path::PathBuf); 2] {
     static HOME: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
     let home = HOME.get_or_init(|| tempfile::tempdir().unwrap()).path();
     [("XDG_CONFIG_HOME", home.join("config")), ("XDG_STATE_HOME", home.join("state"))]

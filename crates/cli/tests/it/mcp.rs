@@ -1,4 +1,4 @@
-//! `toolcrib serve`, as clients of both eras speak to it.
+//! `toolcrib serve` with clients of both protocol generations.
 
 use serde_json::{Map, Value, json};
 use toolcrib_testkit::McpTransport;
@@ -26,7 +26,7 @@ impl Workspace {
         std::fs::read_to_string(self.directory.path().join("ws/a.txt")).unwrap()
     }
 
-    /// A handshake of the era that has one.
+    /// The handshake of the older protocol versions.
     fn initialize(&mut self, version: &str, capabilities: Value) -> Map<String, Value> {
         let params = json!({
             "protocolVersion": version,
@@ -47,7 +47,7 @@ impl Workspace {
         self.edit_answer(more)["result"].clone()
     }
 
-    /// The whole message that an edit is answered with.
+    /// The whole response to an edit.
     fn edit_answer(&mut self, more: Value) -> Map<String, Value> {
         let mut params = edit();
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -68,7 +68,7 @@ fn yes() -> Value {
 }
 
 #[test]
-fn every_version_since_the_first_that_clients_speak_is_spoken() {
+fn every_protocol_version_is_supported() {
     for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut workspace = workspace(&[]);
         let answer = workspace.initialize(version, json!({}));
@@ -100,26 +100,26 @@ fn discovery_and_the_list_answer_without_a_handshake() {
     for tool in tools {
         assert!(tool["description"].as_str().unwrap().len() <= 1_024, "{}", tool["name"]);
     }
-    // What is left out is the default of the protocol.
+    // Omitted hints have the protocol's default.
     let hints =
         |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap()["annotations"].clone();
     assert_eq!(hints("Read"), json!({"readOnlyHint": true, "openWorldHint": false}));
     assert_eq!(hints("Write"), json!({"idempotentHint": true, "openWorldHint": false}));
     assert_eq!(hints("Bash"), json!({}));
-    // Every conversation pays for the list: it may not grow without somebody noticing.
+    // Every conversation pays for the list, so its size is limited.
     let bytes = serde_json::to_string(tools).unwrap().len();
     assert!(bytes < 12_000, "{bytes} bytes");
 }
 
 #[test]
-fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
+fn a_modern_client_is_asked_by_a_result_and_its_answer_counts_once() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     let asked = workspace.edit(json!({}));
     assert_eq!(asked["resultType"], "input_required");
     let question = asked["inputRequests"]["permission"]["params"]["message"].as_str().unwrap();
     assert!(question.contains("-one\n+two\n"), "it shows what would change: {question}");
     let rule = format!(
-        "Asked because the profile `cautious` asks before changing files of the workspace \
+        "Asked because the profile `cautious` asks before changing files in the workspace \
          (profile:cautious:write).\nTo allow it always, add this to rules.toml: decision = \
          \"allow\", kind = \"edit\", paths = [\"{}\"]\n",
         workspace.directory.path().canonicalize().unwrap().join("ws/a.txt").display()
@@ -128,7 +128,7 @@ fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
     assert_eq!(workspace.content(), "one\n");
     let state = asked["requestState"].clone();
 
-    // A state that was changed, or that belongs to another call, is refused.
+    // A modified state, or one of another call, is refused.
     let forged = format!("{}x", state.as_str().unwrap());
     let forged = json!({"requestState": forged, "inputResponses": yes()});
     let other = json!({"file_path": "a.txt", "old_string": "one", "new_string": "three"});
@@ -148,7 +148,7 @@ fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
 }
 
 #[test]
-fn an_answer_to_another_diff_is_no_answer() {
+fn an_answer_to_another_diff_does_not_count() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     let asked = workspace.edit(json!({}));
     std::fs::write(workspace.directory.path().join("ws/a.txt"), "one\nmore\n").unwrap();
@@ -157,7 +157,7 @@ fn an_answer_to_another_diff_is_no_answer() {
     assert_eq!(workspace.content(), "one\nmore\n");
 }
 
-/// The text of a question, and the answers that it takes.
+/// The text of a question, and its valid answers.
 fn question(params: &Value) -> (String, Vec<String>) {
     let answers = &params["requestedSchema"]["properties"]["answer"]["enum"];
     let answers = answers.as_array().unwrap().iter().map(|answer| answer.as_str().unwrap().into());
@@ -197,7 +197,7 @@ fn a_long_question_comes_in_parts() {
 }
 
 #[test]
-fn a_long_question_by_a_request_comes_in_parts_to_its_end() {
+fn a_long_elicitation_comes_in_parts() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     workspace.initialize("2025-11-25", json!({"elicitation": {}}));
     let call = json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": write_of_many_lines()});
@@ -235,7 +235,7 @@ fn a_question_about_a_command_says_where_it_would_run() {
 }
 
 #[test]
-fn no_is_no() {
+fn a_denied_call_changes_nothing() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     for response in
         [json!({"action": "decline"}), json!({"action": "accept", "content": {}}), json!(7)]
@@ -249,7 +249,7 @@ fn no_is_no() {
 }
 
 #[test]
-fn a_client_of_yesterday_is_asked_by_a_request() {
+fn an_older_client_is_asked_by_a_request() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     workspace.initialize("2025-11-25", json!({"elicitation": {}}));
     workspace.send(json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": edit()}));
@@ -263,10 +263,9 @@ fn a_client_of_yesterday_is_asked_by_a_request() {
     assert_eq!(workspace.content(), "two\n");
 }
 
-/// A call that reads is made by the thread that moves the messages; the answer comes as one, and so does all else
-/// meanwhile.
+/// A read runs on the message thread. While it waits for approval, other messages are processed.
 #[test]
-fn messages_are_moved_while_a_read_waits_for_an_answer() {
+fn messages_are_processed_while_a_read_waits_for_approval() {
     let rules = tempfile::NamedTempFile::new().unwrap();
     let ask =
         "[[rule]]\nname = \"a\"\ndecision = \"ask\"\nkind = \"read\"\npaths = [\"**/a.txt\"]\n";
@@ -293,7 +292,7 @@ fn messages_are_moved_while_a_read_waits_for_an_answer() {
 }
 
 #[test]
-fn a_client_that_cannot_be_asked_is_told_what_would_allow_it() {
+fn a_client_that_cannot_be_asked_gets_a_hint() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     let answer = workspace.transport.request("tools/call", edit(), json!({}));
     assert_eq!(answer["result"]["isError"], true);
@@ -302,7 +301,7 @@ fn a_client_that_cannot_be_asked_is_told_what_would_allow_it() {
 }
 
 #[test]
-fn what_is_no_message_gets_an_answer() {
+fn an_invalid_message_gets_an_error() {
     let mut workspace = workspace(&[]);
     for (line, id, code) in [
         ("garbage", Value::Null, -32700),
@@ -321,7 +320,7 @@ fn what_is_no_message_gets_an_answer() {
 }
 
 #[test]
-fn arguments_in_a_string_are_taken_and_others_are_explained() {
+fn arguments_in_a_string_are_accepted_and_others_are_explained() {
     let mut workspace = workspace(&[]);
     let mut call = |arguments: Value| {
         let params = json!({"name": "Read", "arguments": arguments});
@@ -334,7 +333,7 @@ fn arguments_in_a_string_are_taken_and_others_are_explained() {
 }
 
 #[test]
-fn a_picture_comes_as_a_picture() {
+fn an_image_is_returned_as_image_content() {
     let mut workspace = workspace(&[]);
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
     std::fs::write(workspace.directory.path().join("ws/dot.png"), png).unwrap();

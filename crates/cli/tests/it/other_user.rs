@@ -1,4 +1,4 @@
-//! As a user who may not do everything. Where the tests do not run as root, they are that user.
+//! Calls by an unprivileged user. Unless the tests run as root, that is the user who runs them.
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// Nobody in particular.
+/// The user `nobody`.
 const USER: u32 = 65_534;
 
 struct Workspace {
@@ -21,7 +21,7 @@ impl Workspace {
         let workspace = Workspace { directory, root };
         std::fs::set_permissions(workspace.directory.path(), PermissionsExt::from_mode(0o755))
             .unwrap();
-        // Where the tests are built, that user may not be able to go.
+        // That user may not have access to the build directory.
         std::fs::copy(crate::PROGRAM, workspace.path("toolcrib")).unwrap();
         for name in ["ws", "state"] {
             std::fs::DirBuilder::new().mode(0o700).create(workspace.path(name)).unwrap();
@@ -34,7 +34,7 @@ impl Workspace {
         self.directory.path().join(name)
     }
 
-    /// A file of the user's with a mode.
+    /// A file of that user with a mode.
     fn file(&self, name: &str, content: &str, mode: u32) {
         std::fs::write(self.path(name), content).unwrap();
         std::fs::set_permissions(self.path(name), PermissionsExt::from_mode(mode)).unwrap();
@@ -74,7 +74,7 @@ impl Workspace {
 }
 
 #[test]
-fn what_may_not_be_read_or_written_is_said_and_left() {
+fn inaccessible_files_are_reported_and_unchanged() {
     let workspace = Workspace::new();
     workspace.file("ws/secret", "one\n", 0o000);
     workspace.file("ws/fixed", "one\n", 0o444);
@@ -107,7 +107,7 @@ fn a_file_in_a_directory_that_is_not_ours_is_written_in_place() {
 }
 
 #[test]
-fn a_file_of_somebody_else_keeps_its_owner() {
+fn a_file_of_another_user_keeps_its_owner() {
     let workspace = Workspace::new();
     if !workspace.root {
         return; // Only root can give a file away; CI runs as root.
@@ -121,9 +121,9 @@ fn a_file_of_somebody_else_keeps_its_owner() {
     assert_eq!(std::fs::read(workspace.path("ws/a.txt")).unwrap(), b"two\n");
 }
 
-/// A directory that this program may not look into counts as one that has everything.
+/// A directory that this program cannot read counts as one that may contain anything.
 #[test]
-fn what_cannot_be_looked_at_becomes_no_git_directory() {
+fn an_unreadable_directory_does_not_become_a_git_directory() {
     let workspace = Workspace::new();
     let script = r##"
 import os
@@ -180,9 +180,10 @@ for work in [above, configuration, hooks, unlisted, later]: attempt(work)
     }
 }
 
-/// A command that closes what it has changed: the reply says that it cannot be taken back, and claims nothing else.
+/// A command removes the permissions of a file that it changed: the reply says that the change cannot be undone,
+/// and claims nothing else.
 #[test]
-fn what_a_command_has_closed_is_not_said_to_be_deleted() {
+fn a_file_that_became_unreadable_is_not_reported_as_deleted() {
     let workspace = Workspace::new();
     for name in ["ws/d", "ws/e"] {
         std::fs::create_dir(workspace.path(name)).unwrap();

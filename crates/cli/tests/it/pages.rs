@@ -1,7 +1,7 @@
-//! Pages that show the program itself: its input byte by byte, its output line by line.
+//! Pages that show the exact input and output of the program.
 //!
-//! A page of `cases/` has `run` blocks (the input of `toolcrib run`, with escapes) and `command` blocks
-//! (a command line), each followed by an `output` block, and the exit code behind it where it is not 0.
+//! A page of `cases/` has `run` blocks (the input of `toolcrib run`, with escapes) and `command` blocks (a command
+//! line). Each is followed by an `output` block, with the exit code if it is not 0.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use toolcrib_testkit::{Document, Segment, unescape};
 use crate::{text, toolcrib};
 
 #[test]
-fn every_page_shows_what_the_program_does() {
+fn every_page_shows_the_real_output() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
     let mut pages = 0;
@@ -28,7 +28,7 @@ fn every_page_shows_what_the_program_does() {
     assert!(pages > 0);
 }
 
-/// The page with what the program really says in its `output` blocks.
+/// The page with the real output in its `output` blocks.
 fn play(page: Document) -> Document {
     let workspace = tempfile::tempdir().unwrap();
     let mut real = Vec::new();
@@ -67,7 +67,7 @@ fn play(page: Document) -> Document {
     Document { segments: real }
 }
 
-/// The words of a command line; a blank inside single quotes divides none.
+/// The words of a command line. Single quotes protect whitespace.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (number, part) in line.trim_end().split('\'').enumerate() {
@@ -76,9 +76,10 @@ fn words(line: &str) -> Vec<String> {
             continue;
         }
         for letter in part.chars() {
-            match letter.is_whitespace() {
-                true => words.push(String::new()),
-                false => words.last_mut().unwrap().push(letter),
+            if letter.is_whitespace() {
+                words.push(String::new());
+            } else {
+                words.last_mut().unwrap().push(letter);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a person sees.
+//! Output for people.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::{text, toolcrib};
 
 #[test]
-fn help_shows_what_there_is_and_how_to_begin() {
+fn help_lists_commands_and_examples() {
     let help = toolcrib(Path::new("."), &["--help"], b"");
     let help = text(&help.stdout);
     for word in [
@@ -33,14 +33,14 @@ fn the_version_has_the_name_of_the_program() {
 }
 
 #[test]
-fn completions_know_the_commands() {
+fn completions_contain_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = toolcrib(Path::new("."), &["completions", shell], b"");
         assert!(text(&script.stdout).contains("dry-run"), "{shell}");
     }
 }
 
-/// A real terminal, by way of script(1), which every Linux has.
+/// A real terminal from script(1), which every Linux has.
 #[test]
 fn on_a_terminal_a_diff_has_colours_and_a_question_is_asked() {
     let workspace = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ fn on_a_terminal_a_diff_has_colours_and_a_question_is_asked() {
             .arg(format!("printf '{input}' | script -qec \"$COMMAND\" /dev/null"))
             .env("COMMAND", command)
             .env("TERM", "xterm")
-            .envs(crate::home_of_its_own())
+            .envs(crate::isolated_home())
             .current_dir(workspace.path())
             .output()
             .unwrap();
@@ -72,9 +72,9 @@ fn on_a_terminal_a_diff_has_colours_and_a_question_is_asked() {
     assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"two\n");
 }
 
-/// "Always" is written where rules are, after it was shown, and holds from then on; "never" as well.
+/// "Always" shows a rule and adds it to the rules file, and so does "never".
 #[test]
-fn an_answer_for_good_becomes_a_rule() {
+fn an_always_or_never_answer_becomes_a_rule() {
     let (workspace, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let rules = home.path().join("toolcrib/rules.toml");
     std::fs::create_dir(home.path().join("toolcrib")).unwrap();
@@ -99,10 +99,10 @@ fn an_answer_for_good_becomes_a_rule() {
         String::from_utf8(output.stdout).unwrap()
     };
     let back = bash("mkdir made", "a\\nno\\nn\\n");
-    assert!(back.contains("To be added to") && back.contains("[denied]"), "{back}");
+    assert!(back.contains("This would be added to") && back.contains("[denied]"), "{back}");
     assert_eq!(std::fs::read_to_string(&rules).unwrap(), mine, "not before it is meant");
     let always = bash("mkdir made", "a\\ny\\n");
-    assert!(always.contains("`mkdir made` with just these words"), "{always}");
+    assert!(always.contains("`mkdir made` with exactly these words"), "{always}");
     assert!(workspace.path().join("made").exists(), "{always}");
     let text = std::fs::read_to_string(&rules).unwrap();
     assert!(text.starts_with(mine) && text.contains("commands = [\"mkdir made\"]"), "{text}");
@@ -111,12 +111,12 @@ fn an_answer_for_good_becomes_a_rule() {
     let never = bash("touch x", "v use Write\\ny\\n");
     assert!(never.contains("the answer was no. use Write"), "{never}");
     let refused = bash("touch x y", "y\\n");
-    assert!(refused.contains("a rule of yours forbids it"), "{refused}");
+    assert!(refused.contains("your rule denies it"), "{refused}");
 }
 
 /// Names and rules show every invisible character; content keeps its emoji.
 #[test]
-fn a_log_hides_nothing() {
+fn the_log_shows_invisible_characters() {
     let workspace = tempfile::tempdir().unwrap();
     let state = workspace.path().join("state");
     let state = state.to_str().unwrap();
@@ -139,11 +139,11 @@ fn a_log_hides_nothing() {
 }
 
 #[test]
-fn the_list_of_running_commands_hides_nothing() {
+fn the_list_of_running_commands_shows_invisible_characters() {
     let workspace = tempfile::tempdir().unwrap();
     let mut server = std::process::Command::new(crate::PROGRAM)
         .args(["run", "--profile", "open"])
-        .envs(crate::home_of_its_own())
+        .envs(crate::isolated_home())
         .current_dir(workspace.path())
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
@@ -156,7 +156,7 @@ fn the_list_of_running_commands_hides_nothing() {
     let mut reply = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut reply).unwrap();
     let shown = toolcrib(workspace.path(), &["jobs", "--text"], b"");
-    // It is not ended from another workspace without a question.
+    // It is not ended from another workspace without confirmation.
     let listed = toolcrib(workspace.path(), &["jobs", "--json"], b"");
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
     let is_ours = |job: &&serde_json::Value| job["command"].as_str() == Some(command);
@@ -180,9 +180,9 @@ fn the_list_of_running_commands_hides_nothing() {
     assert!(text(&ended.stdout).starts_with(&format!("Ended {id}: ")), "{}", text(&ended.stdout));
 }
 
-/// One call keeps nothing running, and says so.
+/// A single call leaves nothing running, and says so.
 #[test]
-fn a_call_does_not_promise_what_ends_with_it() {
+fn a_single_call_says_that_its_jobs_end_with_it() {
     let workspace = tempfile::tempdir().unwrap();
     let args = r#"{"command": "sleep 600", "run_in_background": true}"#;
     let output = toolcrib(workspace.path(), &["call", "Bash", args, "--profile", "open"], b"");
@@ -192,7 +192,7 @@ fn a_call_does_not_promise_what_ends_with_it() {
 }
 
 #[test]
-fn a_doctor_tries_to_get_out_and_says_what_came_of_it() {
+fn doctor_reports_its_escape_attempts() {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join("state");
     let output =
@@ -208,7 +208,7 @@ fn a_doctor_tries_to_get_out_and_says_what_came_of_it() {
     );
     assert_eq!(output.status.code(), Some(0));
     let missing = checkup["missing"].to_string();
-    assert!(!missing.contains("not told in replies"), "{missing}");
+    assert!(!missing.contains("Replies do not report"), "{missing}");
     assert!(missing.contains("memory"), "{missing}");
     assert_eq!(checkup["held"], true);
     assert!(checkup["environment_left_out"].is_array());
@@ -216,9 +216,9 @@ fn a_doctor_tries_to_get_out_and_says_what_came_of_it() {
     assert_eq!(told["rules"], "none");
 }
 
-/// A state directory that others can write is a failure, and so is one that is a symlink.
+/// A state directory that other users can write is a problem, and so is a symlink.
 #[test]
-fn a_doctor_fails_where_the_state_is_open_to_others() {
+fn doctor_fails_if_others_can_write_the_state_directory() {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join("state");
     std::fs::create_dir(&state).unwrap();

@@ -1,18 +1,18 @@
-//! A user's rules, in force.
+//! A user's rules.
 
 use std::path::Path;
 use std::process::Command;
 
 /// A home with rules, and a workspace with a secret.
-struct Place {
+struct Project {
     home: tempfile::TempDir,
     workspace: tempfile::TempDir,
 }
 
-impl Place {
-    fn new(rules: &str) -> Place {
+impl Project {
+    fn new(rules: &str) -> Project {
         let place =
-            Place { home: tempfile::tempdir().unwrap(), workspace: tempfile::tempdir().unwrap() };
+            Project { home: tempfile::tempdir().unwrap(), workspace: tempfile::tempdir().unwrap() };
         let config = place.home.path().join("toolcrib");
         std::fs::create_dir(&config).unwrap();
         std::fs::write(config.join("rules.toml"), rules).unwrap();
@@ -46,8 +46,8 @@ why = "secrets live there"
 "#;
 
 #[test]
-fn what_a_rule_denies_is_denied_to_every_tool_and_in_every_spelling() {
-    let place = Place::new(SECRETS);
+fn a_denied_path_is_denied_to_every_tool_and_in_every_spelling() {
+    let place = Project::new(SECRETS);
     for (tool, args) in [
         ("Read", r#"{"file_path": ".env"}"#),
         ("Read", r#"{"file_path": "./sub/../.env"}"#),
@@ -67,7 +67,7 @@ fn what_a_rule_denies_is_denied_to_every_tool_and_in_every_spelling() {
     let (code, text) =
         place.run(&["call", "Grep", r#"{"pattern": "K=", "output_mode": "content"}"#]);
     assert!(code == 0 && text.contains("plain") && !text.contains("secret"), "{text}");
-    assert!(text.contains("1 file kept back by the user's rules"), "{text}");
+    assert!(text.contains("1 file skipped because of the user's rules"), "{text}");
     let (code, _) = place.run(&["call", "Read", r#"{"file_path": "a.txt"}"#]);
     assert_eq!(code, 0);
     let (_, text) = place.run(&["policy", "test", "--json", "cp .env x; cat x"]);
@@ -78,9 +78,9 @@ fn what_a_rule_denies_is_denied_to_every_tool_and_in_every_spelling() {
 }
 
 #[test]
-fn a_file_of_rules_that_is_wrong_stops_the_start() {
+fn an_invalid_rules_file_is_an_error_at_startup() {
     for rules in ["[[rule]", "[[rule]]\nkind = \"read\"", "[[rules]]\n"] {
-        let place = Place::new(rules);
+        let place = Project::new(rules);
         for words in [vec!["call", "Read", r#"{"file_path": "a.txt"}"#], vec!["run"], vec!["tools"]]
         {
             let (code, text) = place.run(&words);
@@ -90,7 +90,7 @@ fn a_file_of_rules_that_is_wrong_stops_the_start() {
     }
 }
 
-/// A home that is the workspace, not in /tmp: commands have another one.
+/// A home directory that is also the workspace. Outside /tmp, which commands see as another directory.
 fn home() -> tempfile::TempDir {
     crate::command_directory()
 }
@@ -109,7 +109,7 @@ fn in_home(home: &Path, words: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn rules_in_their_default_place_hold_and_stay_where_the_home_is_the_workspace() {
+fn default_rules_apply_and_are_protected_if_the_home_is_the_workspace() {
     let home = home();
     let rules = home.path().join(".config/toolcrib/rules.toml");
     std::fs::create_dir_all(rules.parent().unwrap()).unwrap();
@@ -135,7 +135,7 @@ fn rules_in_their_default_place_hold_and_stay_where_the_home_is_the_workspace() 
 }
 
 #[test]
-fn a_command_does_not_make_a_missing_configuration_directory() {
+fn a_command_cannot_create_a_missing_configuration_directory() {
     for command in [
         "mkdir -p .config/toolcrib && echo > .config/toolcrib/rules.toml",
         "mkdir -p evil/toolcrib && echo > evil/toolcrib/rules.toml && ln -s evil .config",
@@ -164,8 +164,8 @@ fn rules_elsewhere_in_the_workspace_or_behind_a_symlink_in_it_are_refused() {
 }
 
 #[test]
-fn a_project_narrows_from_a_place_that_the_operator_names() {
-    let place = Place::new("");
+fn project_rules_named_by_the_operator_restrict() {
+    let place = Project::new("");
     let rules = place.home.path().join("project.toml");
     let config = place.home.path().join("toolcrib/config.toml");
     std::fs::write(&config, format!("project_rules = {:?}", rules.to_str().unwrap())).unwrap();
@@ -182,7 +182,7 @@ fn a_project_narrows_from_a_place_that_the_operator_names() {
 
 #[test]
 fn decisions_are_listed_for_the_operator() {
-    let place = Place::new(SECRETS);
+    let place = Project::new(SECRETS);
     place.run(&["call", "Read", r#"{"file_path": ".env"}"#]);
     place.run(&["call", "Read", r#"{"file_path": "a.txt"}"#]);
     let (_, text) = place.run(&["log", "--decisions", "--text"]);

@@ -1,10 +1,10 @@
-//! The `/tmp` of a session, from the command line: where it is told what was left in it.
+//! The `/tmp` of a session: files left in it are reported.
 
 use serde_json::json;
 
 use crate::{text, toolcrib};
 
-/// What `toolcrib run` says on standard output and on standard error to some calls, one after the other.
+/// The stdout and stderr of `toolcrib run` for some calls, one after the other.
 fn run(calls: &[serde_json::Value]) -> (String, String) {
     let top = crate::command_directory();
     std::fs::create_dir(top.path().join("ws")).unwrap();
@@ -21,16 +21,17 @@ fn run(calls: &[serde_json::Value]) -> (String, String) {
 }
 
 #[test]
-fn what_is_left_is_told_once_at_the_end() {
+fn leftover_files_are_reported_once_at_the_end() {
     let write = "echo important > $TMPDIR/report.csv; echo in $TMPDIR";
     let (said, told) = run(&[
         json!({"tool": "Bash", "args": {"command": write}}),
         json!({"tool": "Grep", "args": {"pattern": "important", "path": "/tmp"}}),
     ]);
     assert!(said.contains("in /"), "{said}");
-    let notes: Vec<&str> = told.lines().filter(|line| line.contains("in its own /tmp")).collect();
+    let notes: Vec<&str> =
+        told.lines().filter(|line| line.contains("in its private /tmp")).collect();
     assert_eq!(notes.len(), 1, "{told}");
-    assert!(notes[0].contains("1 file (10 bytes)") && notes[0].contains("removed"), "{told}");
+    assert!(notes[0].contains("1 file (10 bytes)") && notes[0].contains("deleted"), "{told}");
     let (_, told) = run(&[json!({"tool": "Bash", "args": {"command": "true"}})]);
     assert!(!told.contains("/tmp"), "{told}");
 }

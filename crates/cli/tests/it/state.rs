@@ -1,4 +1,4 @@
-//! The state directory: whose it is, who can read what is in it, and what is said when it is damaged.
+//! The state directory: owner, permissions, and reports of damage.
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn edit(top: &Path, from: u32) {
 }
 
 #[test]
-fn a_state_directory_that_others_can_reach_stops_the_start() {
+fn a_state_directory_that_others_can_access_is_an_error_at_startup() {
     let top = workspace();
     let state = top.path().join("state");
     std::fs::DirBuilder::new().mode(0o700).create(top.path().join("real")).unwrap();
@@ -55,21 +55,18 @@ fn a_state_directory_that_others_can_reach_stops_the_start() {
     }
 }
 
-/// Every file and directory beneath.
+/// All files and directories beneath a directory.
 fn beneath(directory: &Path) -> Vec<PathBuf> {
     let mut found = vec![directory.to_owned()];
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(beneath(&path)),
-            false => found.push(path),
-        }
+        if path.is_dir() { found.extend(beneath(&path)) } else { found.push(path) }
     }
     found
 }
 
 #[test]
-fn what_is_kept_is_for_its_owner_alone_whatever_the_umask() {
+fn state_is_readable_only_by_its_owner_with_any_umask() {
     for umask in ["000", "022", "077", "777"] {
         let top = workspace();
         let lines: String = [
@@ -83,7 +80,7 @@ fn what_is_kept_is_for_its_owner_alone_whatever_the_umask() {
         let output = Command::new("sh")
             .args(["-c", &format!("umask {umask}; exec \"$@\" < calls"), "sh", crate::PROGRAM])
             .args(["run", "--root", "ws", "--state", "state/deep/er"])
-            .envs(crate::home_of_its_own())
+            .envs(crate::isolated_home())
             .current_dir(top.path())
             .output()
             .unwrap();
@@ -136,7 +133,7 @@ fn a_damaged_change_is_reported_everywhere_and_its_number_is_not_given_again() {
 }
 
 #[test]
-fn a_last_line_that_was_cut_off_later_is_reported() {
+fn a_truncated_last_line_is_reported() {
     let top = workspace();
     (0..3).for_each(|from| edit(top.path(), from));
     let log = top.path().join("state/log");
@@ -152,7 +149,7 @@ fn a_last_line_that_was_cut_off_later_is_reported() {
 }
 
 #[test]
-fn decisions_that_cannot_be_logged_are_told_once() {
+fn failure_to_log_decisions_is_reported_once() {
     let top = workspace();
     std::fs::DirBuilder::new()
         .recursive(true)

@@ -86,9 +86,9 @@ impl BwrapCommand {
     pub(crate) fn new(sandbox: &Sandbox) -> Result<BwrapCommand, SetupError> {
         let program = find().ok_or(io::Error::from_raw_os_error(libc::ENOENT));
         let program =
-            path_context("find a bubblewrap that is root's in", Path::new("/usr/bin"), program)?;
+            path_context("find a bubblewrap owned by root in", Path::new("/usr/bin"), program)?;
         let plan = MountPlan::of(sandbox)?;
-        let nofile_limit = context("have more open files", raise_own_nofile_limit())?;
+        let nofile_limit = context("raise the limit on open files", raise_own_nofile_limit())?;
         let pinned = sandbox.writable.iter().chain(&sandbox.read_only).cloned().collect();
         let checks = BwrapChecks { hidden: Vec::new(), pinned, nofile_limit };
         let mut wrapped = BwrapCommand { program, args: Vec::new(), inherited: Vec::new(), checks };
@@ -109,7 +109,7 @@ impl BwrapCommand {
     ) -> Result<(std::process::Command, Vec<OwnedFd>, BwrapChecks), SetupError> {
         let own = open("/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let own = self.inherit(context("open this program", own)?)?;
-        let args = context("hold the arguments", memfd_with(&self.args))?;
+        let args = context("store the arguments", memfd_with(&self.args))?;
         let args = self.inherit(args)?;
         let mut command = std::process::Command::new(&self.program);
         command.args(["--args", &args, "--"]).arg(format!("/proc/self/fd/{own}"));
@@ -184,7 +184,7 @@ impl BwrapCommand {
     }
 
     fn inherit(&mut self, descriptor: OwnedFd) -> Result<String, SetupError> {
-        context("hand on a file", fcntl_setfd(&descriptor, FdFlags::empty()))?;
+        context("pass on a file", fcntl_setfd(&descriptor, FdFlags::empty()))?;
         let number = descriptor.as_raw_fd().to_string();
         self.inherited.push(descriptor);
         Ok(number)
@@ -217,7 +217,7 @@ impl BwrapChecks {
         if let Some(given) = self.nofile_limit {
             let limit =
                 Rlimit { current: Some(given), maximum: getrlimit(Resource::Nofile).maximum };
-            context("have as many open files as before", setrlimit(Resource::Nofile, limit))?;
+            context("restore the limit on open files", setrlimit(Resource::Nofile, limit))?;
         }
         Ok(())
     }

@@ -72,7 +72,7 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
     let has_private_network =
         confinement.level.has_namespaces() && confinement.sandbox.network.is_private();
     let scoped = if has_private_network { 0 } else { SCOPED };
-    let rules = context("begin rules for Landlock", LandlockRules::new(version, scoped))?;
+    let rules = context("create Landlock rules", LandlockRules::new(version, scoped))?;
     if confinement.level.has_namespaces() {
         // Mounts already cover hidden paths.
         rules.allow(Path::new("/"), EXECUTE | READ_FILE | READ_DIRECTORY)?;
@@ -100,7 +100,7 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
             rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
         }
     }
-    context("hold it to Landlock's rules", landlock_restrict_self(&rules.ruleset))
+    context("apply the Landlock rules", landlock_restrict_self(&rules.ruleset))
 }
 
 struct LandlockRules {
@@ -137,7 +137,11 @@ impl LandlockRules {
         };
         let kind = if path.is_dir() { u64::MAX } else { FILE_RIGHTS };
         let rights = rights & kind & self.handled;
-        path_context("make a rule about", path, landlock_add_rule(&self.ruleset, parent, rights))
+        path_context(
+            "add a Landlock rule for",
+            path,
+            landlock_add_rule(&self.ruleset, parent, rights),
+        )
     }
 }
 

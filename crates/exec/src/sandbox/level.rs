@@ -52,11 +52,11 @@ impl Level {
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Level::Nothing => "nothing confines commands",
-            Level::Seccomp => "a filter of system calls",
-            Level::Landlock => "Landlock and a filter of system calls",
-            Level::Bubblewrap => "bubblewrap's namespaces, Landlock and a filter of system calls",
-            Level::Namespaces => "namespaces, Landlock and a filter of system calls",
+            Level::Nothing => "commands are not confined",
+            Level::Seccomp => "a system call filter",
+            Level::Landlock => "Landlock and a system call filter",
+            Level::Bubblewrap => "bubblewrap namespaces, Landlock and a system call filter",
+            Level::Namespaces => "namespaces, Landlock and a system call filter",
         })
     }
 }
@@ -84,38 +84,39 @@ impl SandboxSupport {
 }
 
 fn missing(level: Level, landlock: i64) -> Vec<String> {
-    let mut missing: Vec<&str> = vec!["The memory that a command takes is not limited."];
+    let mut missing: Vec<&str> = vec!["The memory of a command is not limited."];
     if level.has_namespaces() {
         if landlock == 0 {
-            missing.push("Landlock is not there: mounts are the only wall before files.");
+            missing.push("Landlock is not available: only mounts protect files.");
         }
         if level == Level::Bubblewrap {
             missing.extend(missing_in_bubblewrap());
         } else if geteuid().is_root() && !has_own_process_limit() {
-            missing
-                .push("The number of processes is not limited: for root, that takes Linux 6.14.");
+            missing.push(
+                "The number of processes is not limited: for root, the limit needs Linux 6.14.",
+            );
         }
         return missing.into_iter().map(str::to_owned).collect();
     }
     missing.extend([
-        "Processes of other programs of the same user are seen, and the number of processes is not limited.",
-        "What detaches itself from a command may survive it.",
-        "There is no network at all where the network is off: no loopback, and no local sockets.",
+        "Commands see other processes of the same user. The number of processes is not limited.",
+        "A process that detaches itself may survive its command.",
+        "While the network is off, there is no loopback and there are no local sockets.",
     ]);
     if level == Level::Landlock {
         missing.extend([
-            "The owner and the times of files outside can be changed.",
-            "The names in hidden directories can be listed, and what is hidden within the workspace be read.",
-            "/tmp is the system's, and not written: $TMPDIR is the session's.",
+            "Commands can change the owner and the timestamps of files outside the workspace.",
+            "Commands can list hidden directories, and read hidden files inside the workspace.",
+            "/tmp is the system's and read-only. The session's directory is $TMPDIR.",
         ]);
         if landlock < landlock::SCOPES_VERSION {
-            missing.push("Signals can be sent to other programs of the same user.");
+            missing.push("Commands can send signals to other processes of the same user.");
         }
     } else {
-        missing.push("Files outside can be read and written, and signals be sent, as by any program of the user.");
+        missing.push("Commands can read and write files outside the workspace and send signals, like any program of the user.");
     }
     if level == Level::Nothing {
-        missing.push("System calls are not filtered, and the network is open.");
+        missing.push("System calls are not filtered. The network is open.");
     }
     missing.into_iter().map(str::to_owned).collect()
 }
@@ -123,14 +124,12 @@ fn missing(level: Level, landlock: i64) -> Vec<String> {
 /// The protections that namespaces of bubblewrap lack, compared to our own.
 fn missing_in_bubblewrap() -> Vec<&'static str> {
     let mut missing = vec![
-        "While the network is off, each command has a loopback of its own: what one serves there, no other reaches.",
+        "While the network is off, each command has its own loopback: other commands cannot reach its servers.",
     ];
     if geteuid().is_root() {
-        missing.push(
-            "The number of processes is not limited: for root, that takes namespaces of our own.",
-        );
+        missing.push("The number of processes is not limited: for root, the limit needs level 4.");
     } else if bubblewrap::find().is_some_and(|program| bubblewrap::is_setuid(&program)) {
-        missing.push("The limit on processes counts all that the user has.");
+        missing.push("The limit on processes counts all processes of the user.");
     }
     missing
 }

@@ -26,12 +26,12 @@ use crate::setup_error::{SetupError, context, path_context};
 /// Makes the mount namespace of this process.
 pub(super) fn build(sandbox: &Sandbox) -> Result<(), SetupError> {
     let flags = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
-    context("make a namespace of mounts", unshare(flags))?;
+    context("create a mount namespace", unshare(flags))?;
     let plan = MountPlan::of(sandbox)?;
     let clones = plan.layers.iter().map(|layer| clone_source(&layer.kind));
     let clones: Vec<Option<DetachedMount>> = clones.collect::<Result<_, _>>()?;
     let mut devices = devices::clone_devices()?;
-    context("make everything read-only", mount::make_all_read_only())?;
+    context("make all mounts read-only", mount::make_all_read_only())?;
 
     // On a path that is covered again at the end: only a mounted tree can be cloned more than once.
     let placeholders = Placeholders::make(Path::new("/proc"), sandbox.network == Network::List)?;
@@ -42,7 +42,7 @@ pub(super) fn build(sandbox: &Sandbox) -> Result<(), SetupError> {
             (None, LayerKind::UnreadableFile) => placeholders.file()?,
             (None, LayerKind::ResolverFile) => placeholders.resolver()?,
             (None, LayerKind::Symlink(target)) => {
-                path_context("link", &layer.path, symlink(target, &layer.path))?;
+                path_context("create the symlink", &layer.path, symlink(target, &layer.path))?;
                 continue;
             }
             (None, LayerKind::Devices) => {
@@ -73,7 +73,7 @@ fn attach_layer(layer: &Layer, tree: &DetachedMount) -> Result<(), SetupError> {
     let hides = layer.kind.is_placeholder();
     if layer.path.symlink_metadata().is_err() && !hides {
         path_context(
-            "make a place for",
+            "create a mount point for",
             &layer.path,
             make_mount_point(&layer.path, tree.is_directory()),
         )?;

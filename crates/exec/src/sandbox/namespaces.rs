@@ -30,19 +30,23 @@ impl SessionNamespaces {
     ) -> Result<(SessionNamespaces, Vec<OwnedFd>), SetupError> {
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         let both = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
-        context("make namespaces of users and of the network", unshare(both))?;
+        context("create user and network namespaces", unshare(both))?;
         // Uid and gid stay the same; no others exist in the namespace.
         for (file, content) in [
             ("/proc/self/setgroups", "deny".to_owned()),
             ("/proc/self/uid_map", format!("{user} {user} 1")),
             ("/proc/self/gid_map", format!("{group} {group} 1")),
         ] {
-            path_context("say who is who in", Path::new(file), std::fs::write(file, content))?;
+            path_context(
+                "write the user mapping to",
+                Path::new(file),
+                std::fs::write(file, content),
+            )?;
         }
         context("start the loopback", start_loopback())?;
         let open_namespace = |path: &str| {
             let read = OFlags::RDONLY | OFlags::CLOEXEC;
-            path_context("hold", Path::new(path), open(path, read, Mode::empty()))
+            path_context("open", Path::new(path), open(path, read, Mode::empty()))
         };
         let sockets = if with_gateway {
             context("make sockets for hosts", make_sockets(SESSION_SOCKETS))?
@@ -58,22 +62,27 @@ impl SessionNamespaces {
 
     /// Moves this process into the namespaces. Its next child is the first process of a new PID namespace.
     pub(super) fn join(&self, network: Network) -> Result<(), SetupError> {
-        context("join the session's users", setns(&self.user_fd, CloneFlags::CLONE_NEWUSER))?;
+        self.join_users()?;
         if network.is_private() {
             self.join_network()?;
         }
-        context("make a namespace of processes", unshare(CloneFlags::CLONE_NEWPID))
+        context("create a PID namespace", unshare(CloneFlags::CLONE_NEWPID))
     }
 
     /// Moves this process into the user and the network namespace.
     pub(crate) fn join_for_sockets(&self) -> Result<(), SetupError> {
-        context("join the session's users", setns(&self.user_fd, CloneFlags::CLONE_NEWUSER))?;
+        self.join_users()?;
         self.join_network()
+    }
+
+    fn join_users(&self) -> Result<(), SetupError> {
+        let joined = setns(&self.user_fd, CloneFlags::CLONE_NEWUSER);
+        context("join the session's user namespace", joined)
     }
 
     fn join_network(&self) -> Result<(), SetupError> {
         let joined = setns(&self.network_fd, CloneFlags::CLONE_NEWNET);
-        context("join the session's network", joined)
+        context("join the session's network namespace", joined)
     }
 
     /// The descriptors, for sending them to another process.

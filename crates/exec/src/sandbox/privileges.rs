@@ -43,8 +43,8 @@ const OOM_SCORE_ADJ: &str = "800";
 pub(super) fn drop_privileges() -> Result<(), SetupError> {
     // A core file is a copy of a program's memory in the workspace.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
-    context("leave out core files", setrlimit(Resource::Core, none))?;
-    context("give up inherited rights", clear_ambient_capability_set())?;
+    context("disable core files", setrlimit(Resource::Core, none))?;
+    context("drop inherited capabilities", clear_ambient_capability_set())?;
     for capability in CapabilitySet::all().iter() {
         // Fails without the capability to do so, when there are none to drop, and for capabilities that this
         // kernel does not know.
@@ -52,6 +52,6 @@ pub(super) fn drop_privileges() -> Result<(), SetupError> {
     }
     let none = CapabilitySet::empty();
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
-    context("give up rights", set_capabilities(None, none))?;
-    context("give up new rights", set_no_new_privs(true))
+    context("drop capabilities", set_capabilities(None, none))?;
+    context("set no_new_privs", set_no_new_privs(true))
 }

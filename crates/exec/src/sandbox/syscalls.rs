@@ -38,7 +38,7 @@ pub(super) struct MountAttr {
 }
 
 /// Changes a mount and all mounts below it. An empty path selects the mount of `directory`.
-#[expect(unsafe_code, reason = "mount_setattr is in no crate that we have")]
+#[expect(unsafe_code, reason = "no dependency wraps mount_setattr")]
 pub(super) fn mount_setattr(
     directory: impl AsFd,
     path: &CStr,
@@ -77,7 +77,7 @@ struct LandlockPathBeneathAttr {
 }
 
 /// The Landlock version of this system. Fails if it has none.
-#[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
+#[expect(unsafe_code, reason = "no dependency wraps Landlock")]
 pub(super) fn landlock_version() -> io::Result<i64> {
     const VERSION: u32 = 1;
     let nothing = std::ptr::null::<LandlockRulesetAttr>();
@@ -87,7 +87,7 @@ pub(super) fn landlock_version() -> io::Result<i64> {
 }
 
 /// Creates a ruleset. `size` is the size of the structure in this system's version.
-#[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
+#[expect(unsafe_code, reason = "no dependency wraps Landlock")]
 pub(super) fn landlock_create_ruleset(
     handled: LandlockRulesetAttr,
     size: usize,
@@ -105,7 +105,7 @@ pub(super) fn landlock_create_ruleset(
 }
 
 /// Allows rights beneath a directory, or on a file.
-#[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
+#[expect(unsafe_code, reason = "no dependency wraps Landlock")]
 pub(super) fn landlock_add_rule(
     ruleset: impl AsFd,
     parent: impl AsFd,
@@ -127,7 +127,7 @@ pub(super) fn landlock_add_rule(
 }
 
 /// Restricts this thread and its future children to a ruleset.
-#[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
+#[expect(unsafe_code, reason = "no dependency wraps Landlock")]
 pub(super) fn landlock_restrict_self(ruleset: impl AsFd) -> io::Result<()> {
     // SAFETY: takes a descriptor and no memory.
     let answer = unsafe {
@@ -137,7 +137,7 @@ pub(super) fn landlock_restrict_self(ruleset: impl AsFd) -> io::Result<()> {
 }
 
 /// Installs a seccomp filter for this thread and its future children. Returns the listener for notifications.
-#[expect(unsafe_code, reason = "no crate that we have asks for a listener")]
+#[expect(unsafe_code, reason = "no dependency installs a filter with a listener")]
 pub(super) fn install_filter(program: &[sock_filter]) -> io::Result<OwnedFd> {
     let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
     // Both types describe the kernel's own structure.
@@ -166,7 +166,7 @@ pub(super) fn install_filter(program: &[sock_filter]) -> io::Result<OwnedFd> {
 }
 
 /// Makes the kernel switch between the caller and the supervisor on the same CPU, where it can.
-#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+#[expect(unsafe_code, reason = "no dependency uses the listener's ioctls")]
 pub(crate) fn enable_sync_wake_up(listener: impl AsFd) {
     const SYNC_WAKE_UP: u64 = 1;
     let number = listener.as_fd().as_raw_fd();
@@ -185,7 +185,7 @@ pub(crate) struct Notification {
 }
 
 /// Receives the next notification. Blocks if there is none.
-#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+#[expect(unsafe_code, reason = "no dependency uses the listener's ioctls")]
 pub(crate) fn receive_notification(listener: impl AsFd) -> io::Result<Notification> {
     // SAFETY: a structure of numbers only, for which zero is valid.
     let mut noticed: libc::seccomp_notif = unsafe { std::mem::zeroed() };
@@ -202,7 +202,7 @@ pub(crate) fn receive_notification(listener: impl AsFd) -> io::Result<Notificati
 }
 
 /// Whether the call still waits. Then data that was read from its thread was really its own.
-#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+#[expect(unsafe_code, reason = "no dependency uses the listener's ioctls")]
 pub(crate) fn is_still_pending(listener: impl AsFd, waiting: &Notification) -> bool {
     let number = listener.as_fd().as_raw_fd();
     // SAFETY: the id is only read, and outlives the call.
@@ -227,7 +227,7 @@ pub(crate) fn return_value(listener: impl AsFd, waiting: &Notification, value: i
 }
 
 /// Adds a descriptor of this file to the calling process, which still waits. Returns its number.
-#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+#[expect(unsafe_code, reason = "no dependency uses the listener's ioctls")]
 pub(crate) fn add_descriptor(
     listener: impl AsFd,
     waiting: &Notification,
@@ -253,7 +253,7 @@ const F_SETSIG: libc::c_int = 10;
 
 /// Whether no descriptor and no mapping of a file can write it: the kernel grants a read lease only then. The
 /// descriptor must be open for reading only. Returns `false` where the file system has no leases.
-#[expect(unsafe_code, reason = "no crate that we have asks for a lease")]
+#[expect(unsafe_code, reason = "no dependency takes leases")]
 pub fn has_no_writer(file: impl AsFd) -> bool {
     let number = file.as_fd().as_raw_fd();
     // A process that opens the file while the lease is held makes the kernel send a signal. SIGIO, the default,
@@ -267,7 +267,7 @@ pub fn has_no_writer(file: impl AsFd) -> bool {
 }
 
 /// Connects a socket to an address of any family.
-#[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
+#[expect(unsafe_code, reason = "no dependency takes an address as bytes")]
 pub(crate) fn connect(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {
     let (number, length) = (socket.as_fd().as_raw_fd(), address_length(address));
     // SAFETY: the address has this length, is only read, and outlives the call.
@@ -275,7 +275,7 @@ pub(crate) fn connect(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<(
 }
 
 /// Binds a socket to an address of any family.
-#[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
+#[expect(unsafe_code, reason = "no dependency takes an address as bytes")]
 pub(crate) fn bind(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {
     let (number, length) = (socket.as_fd().as_raw_fd(), address_length(address));
     // SAFETY: the address has this length, is only read, and outlives the call.
@@ -294,7 +294,7 @@ fn check_result(answer: libc::c_int) -> rustix::io::Result<()> {
     Err(rustix::io::Errno::from_raw_os_error(errno))
 }
 
-#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+#[expect(unsafe_code, reason = "no dependency uses the listener's ioctls")]
 fn respond(listener: impl AsFd, answer: libc::seccomp_notif_resp) {
     let number = listener.as_fd().as_raw_fd();
     // SAFETY: the structure has the type of this request, is only read, and outlives the call. It fails only

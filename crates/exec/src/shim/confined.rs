@@ -60,7 +60,7 @@ pub(super) fn run_sandboxed(
 fn run_monitor(monitor: SandboxMonitor, command: &Command) -> ExitCode {
     // Only for listings of commands: this process does nothing there.
     let _ = chdir(&command.directory);
-    match context("let go of the output", shell::detach_stdio()) {
+    match context("close the output", shell::detach_stdio()) {
         Ok(()) => monitor.run(),
         Err(failure) => monitor.report_failure(failure),
     }
@@ -72,13 +72,13 @@ fn prepare(
 ) -> Result<(Prepared, (UnixStream, UnixStream)), SetupError> {
     become_subreaper()?;
     let prepared = confinement.prepare(namespaces.as_ref())?;
-    let ends = context("make a socket", UnixStream::pair())?;
+    let ends = context("create a socket", UnixStream::pair())?;
     Ok((prepared, ends))
 }
 
 fn become_subreaper() -> Result<(), SetupError> {
-    context("begin a session", setsid())?;
-    context("adopt what is left behind", set_child_subreaper(Some(getpid())))
+    context("start a process session", setsid())?;
+    context("become the reaper of orphaned processes", set_child_subreaper(Some(getpid())))
 }
 
 /// The first process inside: confines itself, starts the shell, and reaps until no child is left.
@@ -93,7 +93,7 @@ fn run_first_process(
     let begin = move || -> Result<_, SetupError> {
         // The shim has a single thread, which lives as long as the shim.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
-        context("die with the shim", dies)?;
+        context("set the parent death signal", dies)?;
         let Confined { listener, sockets, network } = enter()?;
         // From here on the supervisor must respond before this process can open anything.
         if !network.is_empty() {
@@ -105,7 +105,7 @@ fn run_first_process(
         let descriptors: Vec<BorrowedFd<'_>> = all.map(OwnedFd::as_fd).collect();
         let message = wire::encode_message(&ShimMessage::SupervisionReady);
         context(
-            "hand over to the supervisor",
+            "send the descriptors to the supervisor",
             fd_passing::send(inner_end, &message, &descriptors),
         )?;
         Shell::start(command, script)

@@ -42,16 +42,16 @@ impl Shell {
         command: &Command,
         script: io::Result<OwnedFd>,
     ) -> Result<Shell, SetupError> {
-        context("begin a session", setsid())?;
-        context("adopt what is left behind", set_child_subreaper(Some(getpid())))?;
+        context("start a process session", setsid())?;
+        context("become the reaper of orphaned processes", set_child_subreaper(Some(getpid())))?;
         path_context("enter the directory", &command.directory, chdir(&command.directory))?;
         let script = script.and_then(|script| write_memfd(script, &command.script));
-        let script = context("hold the script", script)?;
-        let state_file = context("hold the environment", memfd_with("left", b""))?;
+        let script = context("store the script", script)?;
+        let state_file = context("store the environment", memfd_with("left", b""))?;
         let prologue = prologue::prologue_script(&script, &state_file);
-        let prologue = context("hold the prologue", memfd_with("prologue", &prologue))?;
-        let stdin = context("hold the input", stdin(&command.stdin))?;
-        let script_path = context("hand on the script", prologue::inherit_script(&script))?;
+        let prologue = context("store the prologue", memfd_with("prologue", &prologue))?;
+        let stdin = context("store the input", stdin(&command.stdin))?;
+        let script_path = context("pass on the script", prologue::inherit_script(&script))?;
 
         let mut shell = std::process::Command::new(&command.shell);
         shell.args(["--noprofile", "--norc"]).arg(script_path);
@@ -61,7 +61,7 @@ impl Shell {
         shell.process_group(0);
         let child = path_context("start the shell", &command.shell, shell.spawn())?;
         // Now only the command holds its output open, so that its end is noticed.
-        context("let go of the output", detach_stdio())?;
+        context("close the output", detach_stdio())?;
         Ok(Shell { pid: Pid::from_child(&child), _script: script, _prologue: prologue, state_file })
     }
 

@@ -65,18 +65,18 @@ pub fn confine() -> Result<(), ConfineError> {
     let mut missing = Vec::new();
     let mut note = |what: &str, error: &dyn fmt::Display| missing.push(format!("{what}: {error}"));
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        note("dying with the parent", &error);
+        note("parent death signal", &error);
     }
     if let Err(error) = set_no_new_privs(true) {
-        note("no new rights", &error);
+        note("no_new_privs", &error);
     }
     match filter() {
         Ok(program) => {
             if let Err(error) = apply_filter_all_threads(&program) {
-                note("a filter of system calls", &error);
+                note("a system call filter", &error);
             }
         }
-        Err(error) => note("a filter of system calls", &error),
+        Err(error) => note("a system call filter", &error),
     }
     if missing.is_empty() { Ok(()) } else { Err(ConfineError { missing }) }
 }

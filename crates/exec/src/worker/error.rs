@@ -39,14 +39,14 @@ pub enum WorkerError {
 impl fmt::Display for WorkerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WorkerError::NotStarted(error) => write!(f, "the worker cannot be started: {error}"),
+            WorkerError::NotStarted(error) => write!(f, "the worker could not be started: {error}"),
             WorkerError::TimedOut => f.write_str("the worker took too long"),
             WorkerError::OutOfMemory => f.write_str("the worker needed too much memory"),
-            WorkerError::TooMuchOutput => f.write_str("the worker's answer is too long"),
+            WorkerError::TooMuchOutput => f.write_str("the worker's output is too long"),
             WorkerError::Cancelled => f.write_str("cancelled"),
-            WorkerError::Killed { signal } => write!(f, "the worker was ended by signal {signal}"),
+            WorkerError::Killed { signal } => write!(f, "the worker was killed by signal {signal}"),
             WorkerError::Failed { code, message } if message.is_empty() => {
-                write!(f, "the worker failed with code {code}")
+                write!(f, "the worker failed with exit code {code}")
             }
             WorkerError::Failed { message, .. } => f.write_str(message),
             WorkerError::Lost(error) => write!(f, "the worker was lost: {error}"),

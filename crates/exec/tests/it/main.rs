@@ -26,12 +26,12 @@ use toolcrib_exec::{Worker, WorkerError, WorkerLimits};
 const LIMITS: WorkerLimits = WorkerLimits {
     memory_bytes: 1 << 30,
     cpu_seconds: 60,
-    wall: Duration::from_secs(60),
+    wall: Duration::from_secs(600),
     output_bytes: 64 << 20,
 };
 
 /// Longer than any operation that ends takes.
-const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(600);
 
 fn shell(script: &str) -> Worker {
     let arguments = vec!["-c".into(), script.into()];

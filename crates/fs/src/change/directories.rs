@@ -35,7 +35,7 @@ impl MadeDirectories {
             return Ok(());
         }
         let cannot = |errno| {
-            FsError::from_errno(place.path(), "is in a directory that cannot be made", errno)
+            FsError::from_errno(place.path(), "is in a directory that cannot be created", errno)
         };
         let mut parent = PathBuf::new();
         for name in directories {

@@ -20,7 +20,7 @@ pub(super) fn write(step: &Step, content: &[u8]) -> Result<(), FsError> {
             .map_err(cannot)?;
     let stat = rustix::fs::fstat(&file).map_err(cannot)?;
     if FileKind::of(&stat) != FileKind::File {
-        return Err(step.fail(FsErrorKind::Stale, "is no regular file any more"));
+        return Err(step.fail(FsErrorKind::Stale, "is no longer a regular file"));
     }
     overwrite(&file, content).map_err(cannot)
 }

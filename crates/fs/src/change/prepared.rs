@@ -104,7 +104,7 @@ impl<'a> Prepared<'a> {
             }
             Err(errno) => return Err(step.error("cannot be written", errno)),
         };
-        let cannot = |errno| step.error("cannot be looked at", errno);
+        let cannot = |errno| step.error("cannot be inspected", errno);
         let mode_after = mode(&rustix::fs::fstat(staged.file()).map_err(cannot)?);
         let method = Method::Rename(ahead.then_some(staged));
         Ok(Prepared { method, mode_after, ..prepared })
@@ -178,7 +178,7 @@ impl<'a> Prepared<'a> {
         let Prepared { step, method, .. } = self;
         let (_, name) = step.split()?;
         let now = step.now.as_deref().unwrap_or_default();
-        let cannot = |errno| step.error("cannot be put in place", errno);
+        let cannot = |errno| step.error("cannot be moved into place", errno);
         // The file may have changed while the new content and the journal were synced.
         if let Some(was) = &step.was {
             step.require_unchanged(was)?;
@@ -221,7 +221,10 @@ impl<'a> Prepared<'a> {
                 done();
                 // Some file systems report success and do nothing.
                 if open_beneath::stat(directory.as_fd(), name).map_err(cannot)?.st_ino != inode {
-                    return Err(step.fail(FsErrorKind::Io, "is not what was put in its place"));
+                    return Err(step.fail(
+                        FsErrorKind::Io,
+                        "was not replaced, although the file system reported success",
+                    ));
                 }
             }
         }

@@ -101,9 +101,7 @@ impl Step {
     /// Fails if the file does not have the expected content, or cannot be changed.
     pub(super) fn check(&self) -> Result<(), FsError> {
         if self.place.root.mode() == RootMode::ReadOnly {
-            return Err(
-                self.fail(FsErrorKind::ReadOnly, "is in a root that was given as read-only")
-            );
+            return Err(self.fail(FsErrorKind::ReadOnly, "is in a read-only root"));
         }
         let (parent, name) = self.split()?;
         let directory = match self.open_directory(parent) {
@@ -116,7 +114,7 @@ impl Step {
         let Some(was) = &self.was else {
             return match open_beneath::stat(directory.as_fd(), name) {
                 Err(Errno::NOENT) => self.require_creatable(&directory),
-                Err(errno) => Err(self.error("cannot be looked at", errno)),
+                Err(errno) => Err(self.error("cannot be inspected", errno)),
                 Ok(_) => Err(self.fail(FsErrorKind::Stale, "was created meanwhile")),
             };
         };
@@ -131,13 +129,13 @@ impl Step {
     /// Checks what can be known of a later step: its path is occupied, or its directory does not exist.
     pub(super) fn check_later(&self) -> Result<(), FsError> {
         if self.place.root.mode() == RootMode::ReadOnly {
-            return Err(
-                self.fail(FsErrorKind::ReadOnly, "is in a root that was given as read-only")
-            );
+            return Err(self.fail(FsErrorKind::ReadOnly, "is in a read-only root"));
         }
         match self.was {
             None => Ok(()),
-            Some(_) => Err(self.fail(FsErrorKind::Stale, "is beneath a file that is to change")),
+            Some(_) => {
+                Err(self.fail(FsErrorKind::Stale, "is beneath a file that the same change writes"))
+            }
         }
     }
 
@@ -197,7 +195,7 @@ impl Step {
             staged.sync()?;
             staged.replace(name)
         };
-        restore_old().map_err(|errno| self.error("cannot be taken back", errno))
+        restore_old().map_err(|errno| self.error("cannot be reverted", errno))
     }
 
     /// Whether the path still has the result of the step.
@@ -265,7 +263,7 @@ impl Step {
     /// Fails if the file is not writable: a rename would replace it silently.
     fn require_writable(&self, directory: &OwnedFd, name: &OsStr) -> Result<(), FsError> {
         let stat = open_beneath::stat(directory.as_fd(), name)
-            .map_err(|errno| self.error("cannot be looked at", errno))?;
+            .map_err(|errno| self.error("cannot be inspected", errno))?;
         require_file(&self.place, Some(FileKind::of(&stat)))?;
         if let Some(detail) = immutable_reason(directory, name) {
             return Err(self.fail(FsErrorKind::ReadOnly, detail));
@@ -273,7 +271,7 @@ impl Step {
         match rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(()),
             Err(Errno::ACCESS | Errno::PERM) => {
-                let detail = "is write-protected (its mode does not let us write)";
+                let detail = "is write-protected (its mode does not permit writing)";
                 Err(self.fail(FsErrorKind::ReadOnly, detail))
             }
             Err(errno) => Err(self.error("cannot be checked for write permission", errno)),

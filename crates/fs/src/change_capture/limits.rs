@@ -69,9 +69,9 @@ impl fmt::Display for NotKept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NotKept::TooLarge(bytes) => {
-                write!(f, "{bytes} bytes, more than is kept of such a file")
+                write!(f, "{bytes} bytes, over the limit for one file")
             }
-            NotKept::TooMuch => f.write_str("more than is kept of one command"),
+            NotKept::TooMuch => f.write_str("over the limit for one command"),
             NotKept::NoFile => f.write_str("neither a file nor a symlink"),
             NotKept::Unreadable(errno) => write!(f, "cannot be read ({errno})"),
             NotKept::NoJournal => f.write_str("there is no journal"),

@@ -56,7 +56,7 @@ impl CaptureNote {
 impl Journal {
     /// Starts a note about the changes of another program.
     pub(crate) fn begin_capture(&self, about: &About) -> Result<CaptureNote, FsError> {
-        self.directory.make(&[BLOBS, CAPTURES])?;
+        self.prepare(&[BLOBS, CAPTURES])?;
         let begin = || -> std::io::Result<CaptureNote> {
             let token = random::hex::<16>()?;
             let entry = Entry::new(token.clone(), about.clone(), Effects::default());
@@ -81,11 +81,12 @@ impl Journal {
         effects: Effects,
         note: Option<&CaptureNote>,
     ) -> Result<u64, FsError> {
-        self.directory.make(&[BLOBS])?;
+        self.prepare(&[BLOBS])?;
         let token = match note {
             Some(note) => note.token.clone(),
-            None => random::hex::<16>()
-                .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?,
+            None => random::hex::<16>().map_err(|errno| {
+                FsError::from_errno(self.directory(), "cannot be resolved", errno)
+            })?,
         };
         let id = self.append(Entry::new(token, about, effects))?;
         // A failed collection is repeated later.

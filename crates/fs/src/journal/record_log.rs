@@ -83,7 +83,7 @@ impl RecordLog {
 
     /// Opens the current file. If it is full, starts a new one.
     fn open_with_room(&self, journal: &Journal) -> Result<File, FsError> {
-        journal.directory.make(&[])?;
+        journal.prepare(&[])?;
         let file = self.open_current().map_err(|error| self.error(&error))?;
         if file.metadata().is_ok_and(|found| found.len() < MAX_BYTES) {
             return Ok(file);

@@ -78,7 +78,7 @@ impl Store {
                 .and_then(|()| self.journal.rename(&new, name(&hash)))
                 .inspect_err(|_| drop(self.journal.remove(&new)))
         };
-        write().map_err(|error| self.error(&hash, "cannot be kept", &error))
+        write().map_err(|error| self.error(&hash, "cannot be stored", &error))
     }
 
     /// Stores and syncs contents.

@@ -24,7 +24,7 @@ pub(super) fn current_user() -> u32 {
 pub(super) fn check_parent(path: &Path, stat: &Stat) -> Result<(), PrivateDirectoryError> {
     let refuse = |why: String| {
         let detail =
-            format!("{why}, so nothing in it can hold our own files; name another directory");
+            format!("{why}, so Toolcrib does not store its files in it; give another directory");
         Err(PrivateDirectoryError::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
     };
     let owner = stat.st_uid;

@@ -233,3 +233,44 @@ fn a_change_of_many_files_is_atomic() {
     assert_eq!(entries(), [b"two".to_vec()].into());
     assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
 }
+
+/// The paths and bytes of all files below a directory.
+fn files_below(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in directory.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push((path.clone(), std::fs::read(path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A newer program raised the state while this one was running.
+#[test]
+fn a_journal_that_became_newer_is_neither_read_nor_written() {
+    let tree = Tree::new();
+    let journal = journal(&tree, Caps { bytes: 0, age: Duration::ZERO });
+    commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]);
+    std::fs::write(tree.path("state/version"), "toolcrib state 3, written by 0.9.0\n").unwrap();
+    let before = files_below(&tree.path("state"));
+    let change = Change::new(vec![replace(&tree, "a/f", "new", "newer")]);
+    let locks = change.lock().unwrap();
+    let about = About { tool: "Edit".into(), ..About::default() };
+    let committed = change.commit(&locks, Some(ChangeRecorder { journal: &journal, about }));
+    let errors = [
+        committed.map(drop).unwrap_err(),
+        journal.entries().map(drop).unwrap_err(),
+        journal.collect().unwrap_err(),
+        journal.check_decisions().unwrap_err(),
+        Journal::open(tree.path("state"), Caps::default()).map(drop).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.detail().contains("use toolcrib 0.9.0 or newer"), "{error}");
+    }
+    assert_eq!(files_below(&tree.path("state")), before);
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"new");
+}

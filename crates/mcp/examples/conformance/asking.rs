@@ -14,10 +14,10 @@ const SAMPLING: &str = "test_sampling";
 const DEFAULTS: &str = "test_elicitation_sep1034_defaults";
 const ENUMS: &str = "test_elicitation_sep1330_enums";
 
-/// The one that only says what it would need.
+/// A tool that only names its requirement.
 const NEEDS_SAMPLING: &str = "test_missing_capability";
 
-/// Asks, and says what was answered.
+/// Asks, and returns the answer.
 pub(crate) async fn run(
     tool: &str,
     arguments: &Value,
@@ -52,7 +52,7 @@ async fn elicit(
     Ok(format!("Elicitation completed: {}", json!(result)))
 }
 
-/// What a client can fill in by itself, one of each kind.
+/// Fields that a client can fill in by itself, one of each kind.
 fn defaults() -> Value {
     json!({
         "name": {"type": "string", "default": "John Doe"},
@@ -67,7 +67,7 @@ fn defaults() -> Value {
     })
 }
 
-/// The five ways to say what there is to choose from.
+/// The five ways to define choices.
 fn enums() -> Value {
     let plain = ["option1", "option2", "option3"];
     let titled = [

@@ -1,4 +1,4 @@
-//! Tools that change a list, and those who are told of it.
+//! Tools that change a list, and notifications about it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,13 +12,13 @@ pub(crate) const TOOLS: &[&str] = &[TOOL_CHANGE, PROMPT_CHANGE];
 const TOOL_CHANGE: &str = "test_trigger_tool_change";
 const PROMPT_CHANGE: &str = "test_trigger_prompt_change";
 
-/// The tool that comes and goes.
+/// The tool that is added and removed.
 pub(crate) const NEW_TOOL: &str = "test_new_tool";
 
-/// More changes than anybody makes before they are told.
+/// More changes than are made before they are reported.
 const WAITING: usize = 16;
 
-/// What has changed, and whom to tell.
+/// The changes, and the clients to notify.
 pub(crate) struct Changes {
     pub(crate) tools: AtomicBool,
     pub(crate) prompts: AtomicBool,
@@ -37,19 +37,19 @@ impl Changes {
         Changes { tools: false.into(), prompts: false.into(), news }
     }
 
-    /// Changes the list that a tool is about.
+    /// Changes the list of a tool.
     pub(crate) fn make(&self, tool: &str) -> Value {
         let (list, change) = match tool {
             PROMPT_CHANGE => (&self.prompts, Change::Prompts),
             _ => (&self.tools, Change::Tools),
         };
         list.fetch_not(Ordering::Relaxed);
-        // Nobody may be listening.
+        // There may be no receiver.
         let _ = self.news.send(change);
         json!([{"type": "text", "text": "It was changed."}])
     }
 
-    /// Tells one who listens, until they do not any more.
+    /// Notifies a client until it stops listening.
     pub(crate) async fn tell(&self, listener: SubscriptionContext) {
         let mut news = self.news.subscribe();
         loop {
@@ -57,7 +57,7 @@ impl Changes {
                 change = news.recv() => change,
                 () = listener.cancelled() => return,
             };
-            // The sink holds back what was not subscribed to.
+            // The sink drops notifications without a subscription.
             let _ = match change {
                 Ok(Change::Tools) => listener.sink().notify_tool_list_changed().await,
                 Ok(Change::Prompts) => listener.sink().notify_prompt_list_changed().await,

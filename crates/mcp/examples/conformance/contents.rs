@@ -1,4 +1,4 @@
-//! Results of tools that always say the same, in kinds of content that no tool of the product has.
+//! Tools with constant results, in content kinds that no tool of the product returns.
 
 use serde_json::{Value, json};
 use toolcrib::Picture;
@@ -10,7 +10,7 @@ pub(crate) const PIXEL: &[u8] = &[
     1, 0, 201, 254, 146, 239, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
 ];
 
-/// A WAV with no sound in it: one channel, 8,000 bytes a second, of which there are none.
+/// A WAV without samples: one channel, 8,000 bytes per second.
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
 /// The tools.
@@ -23,11 +23,11 @@ pub(crate) const TOOLS: &[&str] = &[
     HEADER_TOOL,
 ];
 
-/// The two that are there for their schemas.
+/// The two tools that exist for their schemas.
 pub(crate) const SCHEMA_TOOL: &str = "json_schema_2020_12_tool";
 pub(crate) const HEADER_TOOL: &str = "test_header_parameter";
 
-/// What one of them says.
+/// The result of a tool.
 pub(crate) fn content(tool: &str) -> Option<Value> {
     Some(match tool {
         "test_audio_content" => {
@@ -58,12 +58,12 @@ pub(crate) fn pixel() -> String {
     Picture { media_type: "image/png", bytes: PIXEL.to_vec() }.base64()
 }
 
-/// A resource that is in a result as a whole.
+/// An embedded resource.
 pub(crate) fn resource(uri: &str, media_type: &str, text: &str) -> Value {
     json!({"type": "resource", "resource": {"uri": uri, "mimeType": media_type, "text": text}})
 }
 
-/// What a tool takes.
+/// The arguments of a tool.
 pub(crate) fn schema(tool: &str) -> Value {
     match tool {
         SCHEMA_TOOL => with_many_words(),
@@ -76,7 +76,7 @@ pub(crate) fn schema(tool: &str) -> Value {
     }
 }
 
-/// A schema with words that a server could lose on the way.
+/// A schema with keywords that a server could drop.
 fn with_many_words() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

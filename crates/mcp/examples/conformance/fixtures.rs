@@ -1,4 +1,4 @@
-//! A handler around ours: what the product has not is answered here, everything else by ours.
+//! A handler that wraps ours: it answers the requests that the product does not support.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -25,7 +25,7 @@ use crate::{asking, changes, contents, logging, prompts, resources};
 
 type Context = RequestContext<RoleServer>;
 
-/// All that the suite asks for.
+/// Everything that the suite requires.
 pub(crate) struct Fixtures {
     ours: Handler,
     rounds: Rounds,
@@ -37,7 +37,7 @@ impl Fixtures {
         Ok(Fixtures { ours, rounds: Rounds::new()?, changes: Changes::new() })
     }
 
-    /// The tools that are not our handler's.
+    /// Tools that our handler does not have.
     fn tools(&self) -> impl Iterator<Item = &'static str> {
         let groups =
             [contents::TOOLS, logging::TOOLS, asking::TOOLS, inputs::TOOLS, changes::TOOLS];
@@ -192,12 +192,12 @@ impl ServerHandler for Fixtures {
         Ok(answer::<ReadResourceResult>(contents)?.into())
     }
 
-    // A level is taken, and nobody looks at what it changes.
+    // A level is accepted and ignored.
     async fn set_level(&self, _: SetLevelRequestParams, _: Context) -> Result<(), ErrorData> {
         Ok(())
     }
 
-    // No resource ever changes, so nobody is owed a message.
+    // No resource changes, so there are no notifications.
     async fn subscribe(&self, _: SubscribeRequestParams, _: Context) -> Result<(), ErrorData> {
         Ok(())
     }
@@ -219,25 +219,25 @@ impl ServerHandler for Fixtures {
     }
 }
 
-/// A made-up tool, as the list has it.
+/// A test tool, as in the list.
 fn described(name: &str) -> Option<Tool> {
     let description = "For the conformance suite.";
     let schema = contents::schema(name);
     made_of(json!({"name": name, "description": description, "inputSchema": schema})).ok()
 }
 
-/// A result that is one: nothing more is needed for it.
+/// A complete result, which requires no further input.
 fn answer<T: DeserializeOwned>(mut result: Value) -> Result<T, ErrorData> {
     result["resultType"] = "complete".into();
     made_of(result)
 }
 
-/// What the protocol's types are made of here: the JSON that the suite's own pages show.
+/// Builds a protocol type from JSON, as in the pages of the suite.
 pub(crate) fn made_of<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(internal)
 }
 
-/// Something that cannot happen, or that a client did wrong.
+/// An internal error, or an invalid request.
 pub(crate) fn internal(error: impl Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }

@@ -1,5 +1,5 @@
-//! Tools and a prompt that ask by answering, as servers do since 2026-07-28. What the product asks about, permission,
-//! is not here: tools of our own are asked about by our own handler.
+//! Tools and a prompt that ask by `InputRequired` results, as servers do since 2026-07-28. Approvals are not here:
+//! our own handler asks for them.
 
 use rmcp::ErrorData;
 use rmcp::model::{ClientCapabilities, InputRequiredResult, InputResponses, RequestStateCodec};
@@ -20,15 +20,15 @@ pub(crate) const TOOLS: &[&str] = &[
 /// The prompt.
 pub(crate) const PROMPT: &str = "test_input_required_result_prompt";
 
-/// Which round a question was of, sealed: a client hands it back.
+/// The round of a question, sealed: a client returns it.
 pub(crate) struct Rounds {
     codec: RequestStateCodec,
 }
 
-/// What a call has come to.
+/// The state of a call.
 pub(crate) enum Step {
     Ask(InputRequiredResult),
-    /// All was answered; these are the answers of the last round.
+    /// Every question was answered. These are the answers of the last round.
     Done(Value),
 }
 
@@ -38,7 +38,7 @@ impl Rounds {
         Ok(Rounds { codec: RequestStateCodec::try_new(key)? })
     }
 
-    /// Takes a call of a tool, or of the prompt, one step further.
+    /// Takes a call of a tool or a prompt one step further.
     pub(crate) fn step(
         &self,
         name: &str,
@@ -59,7 +59,7 @@ impl Rounds {
             }
         }
         let requests = rounds.get(round).ok_or_else(forged)?.clone();
-        // A question that stands alone needs no memory.
+        // A single round needs no state.
         let keeps = rounds.len() > 1 || requests.as_object().is_some_and(|all| all.len() > 2);
         let sealed = keeps.then(|| self.codec.seal_json(&round)).transpose().map_err(internal)?;
         Ok(Step::Ask(InputRequiredResult::new(Some(made_of(requests)?), sealed)))
@@ -70,7 +70,7 @@ fn forged() -> ErrorData {
     ErrorData::invalid_params("requestState is not what this server gave", None)
 }
 
-/// The answers, if every question of a round has one of its kind. Others are passed over.
+/// The answers, if every question of a round has one of its kind. Other answers are ignored.
 fn answers(asked: &Value, responses: &InputResponses) -> Option<Value> {
     let answered = asked.as_object()?.iter().map(|(key, question)| {
         let response = responses.get(key)?;
@@ -84,7 +84,7 @@ fn answers(asked: &Value, responses: &InputResponses) -> Option<Value> {
     answered.collect::<Option<serde_json::Map<_, _>>>().map(Value::Object)
 }
 
-/// What is asked, round by round.
+/// The questions of each round.
 fn questions(name: &str, client: &ClientCapabilities) -> Vec<Value> {
     match name {
         "test_input_required_result_sampling" => {
@@ -106,7 +106,7 @@ fn questions(name: &str, client: &ClientCapabilities) -> Vec<Value> {
     }
 }
 
-/// Only what a client says it can be asked.
+/// Only questions that the client supports.
 fn what_it_can(client: &ClientCapabilities) -> Value {
     let mut questions = json!({});
     if client.elicitation.is_some() {

@@ -1,14 +1,13 @@
-//! The server with all that the protocol's own conformance suite asks for: tools of ours that do what the product
-//! does, and a handler around ours that has the rest, on our HTTP. For that suite alone: `cargo xtask clients`
-//! starts it.
+//! A server with everything that the protocol's conformance suite requires: our tools, a handler that wraps ours
+//! for the rest, and our HTTP transport. Only for that suite; `cargo xtask clients` starts it.
 //!
-//! `conformance DIRECTORY TOKEN-FILE` serves until it is ended, and says where on standard error.
+//! `conformance DIRECTORY TOKEN-FILE` serves until it is killed, and prints its address to stderr.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::print_stderr,
-    reason = "a door for a test: it reads its arguments, listens, and says where"
+    reason = "a test server: it reads its arguments, listens, and prints its address"
 )]
 #![allow(
     deprecated,

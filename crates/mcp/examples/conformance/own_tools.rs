@@ -1,5 +1,4 @@
-//! Tools as the product has them: they run on our runtime, are asked about by our policy, and tell how far they
-//! are by our reporter.
+//! Tools like those of the product: they use our runtime, our policy and our progress reports.
 
 use std::time::Duration;
 
@@ -11,10 +10,10 @@ use toolcrib::{
 
 use crate::contents::PIXEL;
 
-/// Longer than the pause that the server keeps between two messages about progress.
+/// Longer than the server's interval between two progress reports.
 const STEP: Duration = Duration::from_millis(150);
 
-/// A tool for the suite: its name, what it touches, what it does.
+/// A tool for the suite: its name, its accesses and its function.
 macro_rules! fixture {
     ($tool:ident, $name:literal, $access:expr, $run:expr) => {
         /// For the conformance suite.
@@ -58,7 +57,7 @@ fixture!(Slow, "test_tool_with_progress", vec![], |cx| {
     std::thread::sleep(STEP);
     Ok(Reply::new("It took its time."))
 });
-// What reaches outside is asked about.
+// Access outside requires approval.
 fixture!(Asks, "test_elicitation", asks(), |_| Ok(Reply::new("It was allowed.")));
 fixture!(AsksOnAStream, "test_streaming_elicitation", asks(), |_| Ok(Reply::new("Allowed.")));
 fixture!(AsksState, "test_input_required_result_request_state", asks(), |_| {

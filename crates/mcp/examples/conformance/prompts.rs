@@ -1,4 +1,4 @@
-//! Prompts, and what their arguments could be.
+//! Prompts, and completions of their arguments.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::contents::{picture, resource};
 use crate::inputs::PROMPT;
 
-/// The list. Each change of it adds a prompt, or takes it away again.
+/// The list. Each change of it adds a prompt, or removes it again.
 pub(crate) fn list(is_changed: bool) -> Value {
     let argument = |name: &str| json!({"name": name, "description": "A word.", "required": true});
     let prompt = |name: &str, arguments: Vec<Value>| json!({"name": name, "description": "For the conformance suite.", "arguments": arguments});
@@ -24,7 +24,7 @@ pub(crate) fn list(is_changed: bool) -> Value {
     json!({"prompts": prompts})
 }
 
-/// What a prompt says; nothing, if there is no such prompt.
+/// The content of a prompt. `None` if it does not exist.
 pub(crate) fn messages(name: &str, arguments: &BTreeMap<String, String>) -> Option<Value> {
     let given = |name: &str| arguments.get(name).map_or("", String::as_str);
     let contents = match name {
@@ -53,7 +53,7 @@ pub(crate) fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// What an argument that begins so could become.
+/// Completions of an argument.
 pub(crate) fn completions(begun: &str) -> Value {
     let words = ["paris", "park", "party", "test"].into_iter();
     let fit: Vec<&str> = words.filter(|word| word.starts_with(begun)).collect();

@@ -1,4 +1,4 @@
-//! Resources: two that are always there, one that is watched, and a template.
+//! Resources: two static ones, one that is watched, and a template.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
 const WATCHED: &str = "test://watched-resource";
 
-/// Around the one part of a template's address that varies.
+/// The text around the variable part of a template's address.
 const TEMPLATE: (&str, &str) = ("test://template/", "/data");
 
 /// The list.
@@ -35,7 +35,7 @@ pub(crate) fn templates() -> Value {
     }]})
 }
 
-/// What is in a resource; nothing, if there is no such resource.
+/// The content of a resource. `None` if it does not exist.
 pub(crate) fn read(uri: &str) -> Option<Value> {
     let (before, after) = TEMPLATE;
     let contents = match uri {

@@ -1,4 +1,4 @@
-//! The bodies of requests, read whole, and those of answers, which hold what their request needs.
+//! Reads request bodies, and keeps resources alive with response bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -25,20 +25,20 @@ pub(super) async fn read(body: Incoming) -> Result<Bytes, Refusal> {
     }
 }
 
-/// A body, and what is held until it was sent or nobody wants it any more.
-pub(super) struct Holding<B, T> {
+/// A body that keeps a value alive until it was sent or dropped.
+pub(super) struct BodyWith<B, T> {
     body: B,
     #[expect(dead_code, reason = "it is held, and dropped with the body")]
     held: T,
 }
 
-impl<B, T> Holding<B, T> {
+impl<B, T> BodyWith<B, T> {
     pub(super) fn new(body: B, held: T) -> Self {
-        Holding { body, held }
+        BodyWith { body, held }
     }
 }
 
-impl<B: Body + Unpin, T: Unpin> Body for Holding<B, T> {
+impl<B: Body + Unpin, T: Unpin> Body for BodyWith<B, T> {
     type Data = B::Data;
     type Error = B::Error;
 

@@ -1,5 +1,5 @@
-//! How many connections there are. A connection that has not brought the token yet is one of a few that are
-//! replaced, the oldest first, as others come: they cannot keep a client with the token waiting.
+//! Limits the number of connections. Connections without the token are few and replaced, the oldest first, so they
+//! cannot block a client with the token.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Connections that have not brought the token. One more closes the oldest of them.
+/// The maximum number of connections without the token. One more closes the oldest.
 const MAX_UNAUTHENTICATED: usize = 128;
 
-/// Connections that have brought the token. One more closes the one that has been idle for longest.
+/// The maximum number of connections with the token. One more closes the one with the longest idle time.
 const MAX_AUTHENTICATED: usize = 128;
 
-/// A connection that has not brought the token by then is closed. A client on this machine sends it at once.
+/// A connection that has not sent the token within this time is closed. A local client sends it at once.
 const TIME_TO_AUTHENTICATE: Duration = Duration::from_secs(5);
 
 /// All connections of a server.
@@ -25,37 +25,37 @@ pub(super) struct Connections {
 #[derive(Default)]
 struct State {
     last: u64,
-    /// The oldest first.
+    /// Oldest first.
     unauthenticated: VecDeque<Slot>,
-    /// The one that was used last is at the end.
+    /// Last used at the end.
     authenticated: Vec<Slot>,
 }
 
 struct Slot {
     id: u64,
-    /// Requests that are being answered.
+    /// The number of unfinished requests.
     requests: usize,
     close: Arc<Notify>,
 }
 
-/// One connection; it gives up its place when dropped.
+/// One connection. Dropping it frees its slot.
 pub(super) struct Connection {
     id: u64,
     close: Arc<Notify>,
     all: Arc<Connections>,
 }
 
-/// A request that is being answered on a connection, until this is dropped.
-pub(super) struct Busy {
+/// An unfinished request on a connection, until dropped.
+pub(super) struct UnfinishedRequest {
     connection: Arc<Connection>,
 }
 
-/// Every place is taken by a connection with a request under way.
+/// Every slot belongs to a connection with an unfinished request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Full;
 
 impl Connections {
-    /// Takes in a new connection.
+    /// Adds a new connection.
     pub(super) fn open(self: &Arc<Self>) -> Arc<Connection> {
         let mut state = self.lock();
         if state.unauthenticated.len() >= MAX_UNAUTHENTICATED {
@@ -68,7 +68,7 @@ impl Connections {
         Arc::new(Connection { id, close, all: self.clone() })
     }
 
-    /// Makes room where the system has none for a further connection.
+    /// Frees a descriptor if the system has none left.
     pub(super) fn close_oldest_unauthenticated(&self) {
         self.lock().close_oldest_unauthenticated();
     }
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// Closes the connection that has been idle for longest, if there are too many.
+    /// Closes the connection with the longest idle time, if there are too many.
     fn make_room(&mut self) -> Result<(), Full> {
         if self.authenticated.len() < MAX_AUTHENTICATED {
             return Ok(());
@@ -97,8 +97,8 @@ impl State {
 }
 
 impl Connection {
-    /// Notes a request that brought the token.
-    pub(super) fn begin_request(self: &Arc<Self>) -> Result<Busy, Full> {
+    /// Registers a request with the token.
+    pub(super) fn begin_request(self: &Arc<Self>) -> Result<UnfinishedRequest, Full> {
         let mut state = self.all.lock();
         let known = state.authenticated.iter().position(|slot| slot.id == self.id);
         let mut slot = match known {
@@ -112,11 +112,11 @@ impl Connection {
         slot.requests += 1;
         state.authenticated.push(slot);
         drop(state);
-        Ok(Busy { connection: self.clone() })
+        Ok(UnfinishedRequest { connection: self.clone() })
     }
 
-    /// Waits until the connection is to be closed: for others, or because it did not bring the token in time.
-    pub(super) async fn to_be_closed(&self) {
+    /// Waits until the connection must be closed: to make room, or because it sent no token in time.
+    pub(super) async fn wait_for_close(&self) {
         let closed = self.close.notified();
         tokio::pin!(closed);
         tokio::select! {
@@ -141,7 +141,7 @@ impl Drop for Connection {
     }
 }
 
-impl Drop for Busy {
+impl Drop for UnfinishedRequest {
     fn drop(&mut self) {
         let mut state = self.connection.all.lock();
         if let Some(place) =
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_without_the_token_makes_room() {
+    fn the_oldest_connection_without_the_token_is_closed() {
         let all = Arc::new(Connections::default());
         let open: Vec<_> = (0..=MAX_UNAUTHENTICATED).map(|_| all.open()).collect();
         assert!(is_closed(&open[0]));
@@ -184,7 +184,7 @@ mod tests {
         let all = Arc::new(Connections::default());
         let open: Vec<_> = (0..MAX_AUTHENTICATED).map(|_| all.open()).collect();
         let mut busy: Vec<_> = open.iter().map(|open| open.begin_request().unwrap()).collect();
-        // Connections without the token take nothing from those that have it.
+        // Connections without the token do not displace those with it.
         let others: Vec<_> = (0..=MAX_UNAUTHENTICATED).map(|_| all.open()).collect();
         assert!(open.iter().all(|connection| !is_closed(connection)));
         let late = others.last().unwrap();

@@ -1,4 +1,4 @@
-//! Which requests go any further. Decided on the head alone, before anything of the body is read.
+//! Decides which requests are processed, by the head alone, before the body is read.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -12,14 +12,13 @@ use super::names::Names;
 use super::sessions::SHARED_SESSION;
 use super::token::Token;
 
-/// The one path there is.
+/// The only path.
 const PATH: &str = "/mcp";
 
-/// Where a browser says that a request comes from.
+/// The header in which a browser reports the origin of a request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Headers that mean something here, and nothing when there are two of them: programs on the way may go by the
-/// other one.
+/// Headers that must not occur twice: another program on the path could use the other one.
 const SINGLE: [HeaderName; 6] = [
     HOST,
     ORIGIN,
@@ -35,21 +34,21 @@ pub struct Guard {
     names: Names,
 }
 
-/// Why a request goes no further, as it is answered.
+/// The refusal of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
-    /// Its body: what to do instead.
+    /// The body of the response: how to fix the request.
     pub sentence: &'static str,
 }
 
 impl Guard {
-    /// A guard for a server at a port of this machine, or at a socket without one. `hosts` are the names of
-    /// proxies in front of it, as in [`super::HttpOptions`]; the error is one that is not a name.
+    /// Creates a guard for a server on a local port, or on a socket without one. `hosts` are the names of proxies
+    /// in front of it, as in [`super::HttpOptions`]. Fails if one is not a host name.
     pub fn new(token: Token, hosts: &[String], port: Option<u16>) -> Result<Self, String> {
         let names = Names::new(hosts, port)
-            .map_err(|name| format!("`{name}` is not a name of a host, or NAME:PORT"))?;
+            .map_err(|name| format!("`{name}` is not a host name or NAME:PORT"))?;
         Ok(Guard { token, names })
     }
 
@@ -59,19 +58,24 @@ impl Guard {
         if !bearer(headers).is_some_and(|given| self.token.is(given)) {
             return refuse(
                 StatusCode::UNAUTHORIZED,
-                "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve \
-                 names the file with the token when it starts.",
+                "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve prints the path of the token file when it starts.",
             );
         }
-        // A target with a host in it would speak against the Host header.
+        // A target with a host could contradict the Host header.
         if target.scheme().is_some() || target.authority().is_some() {
-            return refuse(StatusCode::BAD_REQUEST, "Send the path alone as the target: /mcp.");
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "Send only the path /mcp as the request target.",
+            );
         }
         if target.path() != PATH {
             return refuse(StatusCode::NOT_FOUND, "MCP is at /mcp.");
         }
         if SINGLE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
-            return refuse(StatusCode::BAD_REQUEST, "A header that may come once came twice.");
+            return refuse(
+                StatusCode::BAD_REQUEST,
+                "A header that is allowed only once occurs twice.",
+            );
         }
         let Some(host) = headers.get(HOST) else {
             return refuse(StatusCode::BAD_REQUEST, "The Host header is missing.");
@@ -79,19 +83,18 @@ impl Guard {
         if !host.to_str().is_ok_and(|host| self.names.is_host(host)) {
             return refuse(
                 StatusCode::FORBIDDEN,
-                "The Host header is not a name of this server. Use the address that toolcrib serve \
-                 names when it starts, or start it with --allow-host.",
+                "The Host header is not a name of this server. Use the address that toolcrib serve prints when it starts, or start it with --allow-host.",
             );
         }
         let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
         if !origin.is_none_or(|origin| self.names.is_origin(origin)) {
-            return refuse(StatusCode::FORBIDDEN, "Requests from that Origin are not answered.");
+            return refuse(StatusCode::FORBIDDEN, "Requests from that Origin are refused.");
         }
         let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
         if !matches!(site, None | Some(b"none" | b"same-origin")) {
-            return refuse(StatusCode::FORBIDDEN, "Requests from other sites are not answered.");
+            return refuse(StatusCode::FORBIDDEN, "Requests from other sites are refused.");
         }
-        // A page in a browser can send other types to anywhere without being asked.
+        // Browsers let any page send other content types without a preflight request.
         if request.method() == Method::POST && !is_json(headers) {
             return refuse(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -107,7 +110,7 @@ fn refuse(status: StatusCode, sentence: &'static str) -> Result<(), Refusal> {
 }
 
 impl Refusal {
-    /// The answer. The connection ends with it, so that the next request without the token costs a new one.
+    /// The response. It closes the connection, so that each request without the token costs a new connection.
     pub(super) fn response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(Bytes::from_static(self.sentence.as_bytes())));
         *response.status_mut() = self.status;
@@ -121,7 +124,7 @@ impl Refusal {
     }
 }
 
-/// The token of a request, from the one place where it belongs.
+/// The token of a request, from its `Authorization` header only.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (first, second) = (all.next()?, all.next());
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_comes_twice_means_nothing() {
+    fn a_repeated_header_is_refused() {
         assert_eq!(check("/mcp", &[]), 200);
         for (name, value) in [
             ("host", "localhost:8765"),
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_has_no_host_in_it() {
+    fn a_target_with_a_host_is_refused() {
         for target in ["http://evil.example/mcp", "http://localhost:8765/mcp", "localhost:8765"] {
             assert_eq!(check(target, &[]), 400, "{target}");
         }
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_site_is_refused_by_what_its_browser_says() {
+    fn cross_site_requests_are_refused() {
         for (site, expected) in [
             ("none", 200),
             ("same-origin", 200),

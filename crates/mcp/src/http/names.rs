@@ -1,9 +1,9 @@
-//! The names under which the server may be called: what `Host` and `Origin` are compared with.
+//! The allowed names of the server, for checking `Host` and `Origin`.
 
-/// The names of this machine that lead nowhere else.
+/// Names that always mean this machine.
 const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The port of a proxy with TLS that is named without one.
+/// The default port of a TLS proxy.
 const TLS_PORT: u16 = 443;
 
 /// The names of one server.
@@ -19,15 +19,15 @@ struct Host {
 }
 
 enum Port {
-    /// A socket at a path has no port that could be wrong.
+    /// A socket path has no port to compare.
     Any,
-    /// This one, or none where `optional`.
+    /// This port, or none if `optional`.
     Only { port: u16, optional: bool },
 }
 
 impl Names {
-    /// The names of a server at this port, if it has one, with those of proxies in front of it: `NAME` for one
-    /// at the usual port of TLS, or `NAME:PORT`. The error is a name that cannot be one.
+    /// The names of a server on this port, if it has one, and of the proxies in front of it: `NAME` for a proxy on
+    /// the default TLS port, or `NAME:PORT`. The error is an invalid name.
     pub(super) fn new(proxies: &[String], port: Option<u16>) -> Result<Names, String> {
         let (mut hosts, mut origins) = (Vec::new(), Vec::new());
         for name in OWN {
@@ -49,7 +49,7 @@ impl Names {
         Ok(Names { hosts, origins })
     }
 
-    /// Whether a `Host` header is one of the names.
+    /// Whether a `Host` header has one of the names.
     pub(super) fn is_host(&self, text: &str) -> bool {
         let Some((name, port)) = split(text) else { return false };
         self.hosts.iter().any(|host| {
@@ -61,19 +61,19 @@ impl Names {
         })
     }
 
-    /// Whether an `Origin` header is one of the names, spelled as browsers do.
+    /// Whether an `Origin` header has one of the names, in the spelling of browsers.
     pub(super) fn is_origin(&self, text: &str) -> bool {
         self.origins.iter().any(|origin| origin.eq_ignore_ascii_case(text))
     }
 }
 
-/// A name and a port as a browser writes them: without the port that the scheme has anyway.
+/// A name and a port as browsers write them: without the default port of the scheme.
 fn origin(scheme: &str, name: &str, port: u16, usual: u16) -> String {
     let name = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
     if port == usual { format!("{scheme}://{name}") } else { format!("{scheme}://{name}:{port}") }
 }
 
-/// A name, in lower case and without brackets, and the port behind it.
+/// A name, in lower case and without brackets, and its port.
 fn split(text: &str) -> Option<(String, Option<u16>)> {
     let (name, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_one_of_our_names_at_our_port() {
+    fn a_host_header_must_have_an_allowed_name_and_port() {
         let proxies = ["tools.example".to_owned(), "Other.example:8443".to_owned()];
         let names = Names::new(&proxies, Some(8765)).unwrap();
         for host in [
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_has_no_port_and_a_proxy_has_a_name() {
+    fn socket_paths_and_proxy_names_are_accepted() {
         let names = Names::new(&[], None).unwrap();
         assert!(names.is_host("localhost") && names.is_host("localhost:80"));
         assert!(!names.is_host("evil.example") && !names.is_origin("http://localhost"));

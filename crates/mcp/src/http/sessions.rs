@@ -1,8 +1,8 @@
-//! Which client a request belongs to, and how long a client that sends nothing is kept.
+//! Assigns requests to clients, and ends idle sessions.
 //!
-//! A client is known by the session of the protocol that it began with `initialize`, or by the name of a
-//! session that it shares with others. A request that has neither, as those of protocol version 2026-07-28 do,
-//! belongs to the connection that it came on.
+//! A client is identified by the protocol session that it started with `initialize`, or by the name of a session
+//! that it shares with others. A request with neither, such as those of protocol version 2026-07-28, belongs to its
+//! connection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,28 +17,28 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 
 use crate::client_session::Client;
 
-/// The header by which clients say that they share a session: the same name is the same session.
+/// The header for sharing a session: clients that send the same name share one.
 pub(super) const SHARED_SESSION: HeaderName = HeaderName::from_static("toolcrib-session");
 
-/// Where the protocol has its own.
+/// The header of the protocol's own sessions.
 const PROTOCOL_SESSION: &str = "mcp-session-id";
 
-/// More sessions than clients of one machine have. One more ends the one that has been idle for longest.
+/// More sessions than the clients of one machine need. One more ends the session with the longest idle time.
 const MAX_SESSIONS: usize = 128;
 
-/// A session that is not used for so long ends, and its commands with it.
+/// A session ends after this idle time, and its commands with it.
 const MAX_IDLE: Duration = Duration::from_secs(60 * 60);
 
-/// Idle sessions are looked for this often.
-const SWEEP: Duration = Duration::from_secs(30);
+/// The interval of the checks for idle sessions.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A name has at most so many characters.
+/// The maximum length of a session name.
 const MAX_NAME_CHARS: usize = 64;
 
 /// The sessions of a server.
 pub(super) struct Sessions {
     protocol: Arc<LocalSessionManager>,
-    clients: Mutex<HashMap<Key, Known>>,
+    clients: Mutex<HashMap<Key, KnownClient>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -47,14 +47,13 @@ enum Key {
     Shared(String),
 }
 
-/// A client that is known by a key. It is in use as long as somebody else refers to it: a request that is
-/// answered, or a call that runs.
-struct Known {
+/// A client with a key. It is in use while anything else refers to it: an unfinished request or a running call.
+struct KnownClient {
     client: Arc<Client>,
     used: Instant,
 }
 
-impl Known {
+impl KnownClient {
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.client) == 1
     }
@@ -63,19 +62,19 @@ impl Known {
 impl Sessions {
     pub(super) fn new() -> Self {
         let mut protocol = LocalSessionManager::default();
-        // Sessions end by the rules of this file alone.
+        // Sessions end only by the rules of this module.
         protocol.session_config.keep_alive = None;
         Sessions { protocol: Arc::new(protocol), clients: Mutex::default() }
     }
 
-    /// The client of a request, where it has no other that of its connection. Nothing, if it names a session by
-    /// what is not a name.
+    /// The client of a request. Without a session it is that of the connection. `None` if the session name is
+    /// invalid.
     pub(super) fn client(
         &self,
         headers: &HeaderMap,
         connection: &Arc<Client>,
     ) -> Option<Arc<Client>> {
-        // Also where it shares another: the session of the protocol is in use.
+        // This marks the protocol session as used, even if the request names a shared session.
         let id = headers.get(PROTOCOL_SESSION).and_then(|id| id.to_str().ok());
         let own = id.and_then(|id| self.used(&Key::Protocol(id.into())));
         match headers.get(SHARED_SESSION) {
@@ -99,7 +98,7 @@ impl Sessions {
         Some(known.client.clone())
     }
 
-    /// Begins a session; the one that has been idle for longest makes room for it.
+    /// Starts a session. If there are too many, the one with the longest idle time ends.
     fn begin(&self, key: Key) -> Arc<Client> {
         let client = Arc::new(Client::default());
         let mut clients = self.lock();
@@ -108,16 +107,16 @@ impl Sessions {
             by_age.map(|(key, _)| key.clone())
         });
         let ended = oldest.flatten().and_then(|key| clients.remove_entry(&key));
-        clients.insert(key, Known { client: client.clone(), used: Instant::now() });
+        clients.insert(key, KnownClient { client: client.clone(), used: Instant::now() });
         drop(clients);
         self.end(ended);
         client
     }
 
-    /// Ends what was not used for too long, now and from time to time.
+    /// Ends idle sessions periodically.
     pub(super) async fn sweep(&self) {
         loop {
-            tokio::time::sleep(SWEEP).await;
+            tokio::time::sleep(SWEEP_INTERVAL).await;
             self.end_idle(Instant::now());
         }
     }
@@ -127,25 +126,25 @@ impl Sessions {
         for known in clients.values_mut().filter(|known| !known.is_idle()) {
             known.used = now;
         }
-        let is_over = |known: &Known| now.duration_since(known.used) >= MAX_IDLE;
+        let is_over = |known: &KnownClient| now.duration_since(known.used) >= MAX_IDLE;
         let ended: Vec<_> = clients.extract_if(|_, known| is_over(known)).collect();
         drop(clients);
         self.end(ended);
     }
 
-    /// Ends clients: the calls that they still make, and the sessions of the protocol that they were known by.
-    fn end(&self, ended: impl IntoIterator<Item = (Key, Known)>) {
+    /// Ends clients: their running calls and their protocol sessions.
+    fn end(&self, ended: impl IntoIterator<Item = (Key, KnownClient)>) {
         for (key, known) in ended {
             known.client.calls().end();
             if let Key::Protocol(id) = key {
                 let protocol = self.protocol.clone();
-                // A session that is gone already needs no end.
+                // The session may have ended already.
                 tokio::spawn(async move { drop(protocol.close_session(&id).await) });
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, KnownClient>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -155,7 +154,7 @@ fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.len()) && name.bytes().all(is_fit)
 }
 
-/// The protocol's sessions are those of its own manager; what is added is the client of each.
+/// Delegates to the protocol's own session manager, and adds the client of each session.
 impl SessionManager for Sessions {
     type Error = <LocalSessionManager as SessionManager>::Error;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
@@ -175,7 +174,7 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        // What was ended here is over, even if the protocol's own manager does not know it yet.
+        // A session that ended here is gone, even if the protocol's manager still has it.
         let is_known = self.lock().contains_key(&Key::Protocol(id.clone()));
         Ok(is_known && self.protocol.has_session(id).await?)
     }
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_session_makes_room_and_one_in_use_does_not() {
+    fn the_longest_idle_session_is_ended_to_make_room() {
         with_runtime(async || {
             let sessions = Sessions::new();
             let name = |number: usize| Key::Shared(number.to_string());
@@ -277,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_not_used_ends() {
+    fn an_unused_session_ends() {
         with_runtime(async || {
             let sessions = Sessions::new();
             let (id, _transport) = sessions.create_session().await.unwrap();
             let used = sessions.begin(Key::Shared("used".to_owned()));
             let later = Instant::now() + MAX_IDLE;
-            sessions.end_idle(later - SWEEP);
+            sessions.end_idle(later - SWEEP_INTERVAL);
             assert!(sessions.used(&Key::Protocol(id.clone())).is_some());
             sessions.end_idle(later + MAX_IDLE);
             assert!(sessions.used(&Key::Protocol(id.clone())).is_none());

@@ -1,5 +1,5 @@
-//! A line of a request's head ends with CR LF. The HTTP library also takes a lone LF, which programs in front of
-//! the server may take for a part of the line.
+//! Requires CR LF line endings in request heads. The HTTP library also accepts a lone LF, which a proxy may treat
+//! as part of the line.
 
 use std::io;
 use std::pin::Pin;
@@ -9,22 +9,22 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream of requests in whose heads a lone LF is replaced by a byte that no head may have, so that the HTTP
-/// library refuses the request with 400.
+/// A stream that replaces a lone LF in a request head by an invalid byte, so that the HTTP library refuses the
+/// request with 400.
 pub(super) struct StrictHeads<S> {
     stream: S,
     scan: Scan,
     next: NextHead,
 }
 
-/// Tells the stream that a request was read to its end, and a head follows.
+/// Tells the stream that a request was read completely, so a head follows.
 ///
-/// A client that sends its next request before the answer to this one can have had its head read already,
-/// unscanned. No MCP client does.
+/// If a client sends its next request before the response, the head may already have been read without a check. No
+/// MCP client does that.
 #[derive(Clone)]
 pub(super) struct NextHead(Arc<AtomicBool>);
 
-/// How far a head is.
+/// The position within a head.
 #[derive(Clone, Copy)]
 enum Scan {
     Head { last: u8, line_bytes: usize, lines: usize },
@@ -47,13 +47,13 @@ impl NextHead {
 }
 
 impl Scan {
-    /// Looks at bytes that were read, and makes those of a head that must not be there invalid.
+    /// Scans bytes that were read, and invalidates a lone LF in a head.
     fn look(&mut self, bytes: &mut [u8]) {
         for byte in bytes {
             let Scan::Head { last, line_bytes, lines } = self else { return };
             match *byte {
                 b'\n' if *last != b'\r' => *byte = 0,
-                // Empty lines before the first are no end: the HTTP library passes over them.
+                // Empty lines before the head do not end it: the HTTP library skips them.
                 b'\n' if *line_bytes == 1 && *lines > 0 => {
                     *self = Scan::Body;
                     return;

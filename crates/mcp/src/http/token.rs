@@ -1,20 +1,19 @@
-//! The secret that every request brings.
+//! The secret that every request must have.
 
 use std::fmt;
 
-/// A token, kept as its hash: nothing of it can be printed, and comparing takes the same time whatever
-/// is compared.
+/// A token, stored as its hash: it cannot be printed, and comparison takes constant time.
 pub struct Token(blake3::Hash);
 
-/// Why a text is no token.
+/// A text is not a valid token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenError;
 
-/// Of 256 bits in any usual spelling, this is the least: 43 characters of base64.
+/// The shortest usual spelling of 256 bits: 43 characters of base64.
 const LEAST_CHARS: usize = 43;
 
 impl Token {
-    /// Takes a token as a file has it. One that can be guessed is refused.
+    /// Parses the content of a token file. Fails if the token is too short to be secret.
     pub fn new(text: &str) -> Result<Token, TokenError> {
         let text = text.trim();
         let is_fit = text.len() >= LEAST_CHARS && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -34,7 +33,7 @@ impl fmt::Debug for Token {
 
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a token has at least {LEAST_CHARS} printable characters and no blank in it")
+        write!(f, "a token has at least {LEAST_CHARS} printable ASCII characters and no whitespace")
     }
 }
 
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_long_and_is_only_itself() {
+    fn a_token_has_a_minimum_length_and_equals_only_itself() {
         let text = "0123456789".repeat(5);
         let token = Token::new(&format!("{text}\n")).unwrap();
         assert!(token.is(text.as_bytes()) && !token.is(&text.as_bytes()[1..]) && !token.is(b""));

@@ -50,7 +50,7 @@ impl Notebook<'_> {
     ) -> Result<Edited, NotebookError> {
         let cell = self.cell(number)?;
         let Some(mut object) = Object::parse(cell.raw) else {
-            return Err(self.error(cell.raw, format!("cell {number} is no object")));
+            return Err(self.error(cell.raw, format!("cell {number} is not an object")));
         };
         let now: &str = match cell_type {
             Some(cell_type) => cell_type.name(),
@@ -155,9 +155,9 @@ impl Notebook<'_> {
             Position::After(number) => (number, 1),
             Position::End => {
                 let last = self.lists.iter().enumerate().next_back();
-                return last.map(|(at, list)| (at, list.cells.len())).ok_or_else(|| {
-                    self.error(self.text, "there is no worksheet that a cell could go to")
-                });
+                return last
+                    .map(|(at, list)| (at, list.cells.len()))
+                    .ok_or_else(|| self.error(self.text, "there is no worksheet for a new cell"));
             }
         };
         let list = self.cell(number)?.list;

@@ -48,7 +48,7 @@ pub(super) fn shown(raw: &str) -> ShownOutput {
             let data = get("data").and_then(|data| json::members(data).ok());
             let data = data.map_or_else(|| old_data(&members), named);
             let text = if data.is_empty() {
-                format!("[an output without text, {}]\n", size(raw.len()))
+                format!("[output without text: {}]\n", size(raw.len()))
             } else {
                 show_data(&data)
             };
@@ -150,7 +150,7 @@ mod tests {
                 r#"{"output_type": "execute_result", "data": {"application/json": {"a": [1]}}}"#,
                 "|{\"a\": [1]}\n",
             ),
-            ("7", "|[an output without text, 1 byte]\n"),
+            ("7", "|[output without text: 1 byte]\n"),
         ] {
             assert_eq!(text(raw), expected, "{raw}");
         }

@@ -111,5 +111,5 @@ fn clip(text: String, room: usize) -> (String, usize) {
     if !kept.is_empty() && !kept.ends_with('\n') {
         kept.push('\n');
     }
-    (format!("{kept}[{left_out} characters left out]\n"), left_out)
+    (format!("{kept}[{left_out} characters omitted]\n"), left_out)
 }

@@ -228,9 +228,9 @@ fn invalid_notebooks_are_rejected_with_the_position() {
     assert_eq!(error(b"{\"a\":\n \"\xff\"}"), "line 2, column 3: it is not UTF-8");
     assert_eq!(
         error(b"{\"nbformat\": 4,\n \"cells\": {}}"),
-        "line 2, column 11: `cells` is no list"
+        "line 2, column 11: `cells` is not a list"
     );
-    assert_eq!(error(b"{}"), "line 1, column 1: there is no `cells`, so it is no notebook");
+    assert_eq!(error(b"{}"), "line 1, column 1: it has no `cells`, so it is not a notebook");
     let old = "line 1, column 1: it is a notebook of format 2, which is older than 3";
     assert_eq!(error(b"{\"nbformat\": 2}"), old);
 }
@@ -243,7 +243,7 @@ fn malformed_cells_are_read_and_can_be_deleted() {
     assert_eq!(notebook.render(1, 9, 1_000).text, expected);
     assert_eq!(
         notebook.replace(1, "x", None).unwrap_err().to_string(),
-        "line 1, column 12: cell 1 is no object"
+        "line 1, column 12: cell 1 is not an object"
     );
     assert_eq!(text(notebook.delete(1).unwrap()), was.replace("null, ", ""));
     assert!(text(notebook.replace(2, "x", None).unwrap()).contains(r#"{"source": ["x"]}"#));
@@ -273,7 +273,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
         r#"{{"cells": [{{"cell_type": "code", "metadata": {deep}, "outputs": [{deep}], "source": ""}}], "nbformat": 4}}"#
     );
     let notebook = parse(&was);
-    assert!(notebook.render(1, 9, 1_000).text.contains("[an output without text, 200 kB]"));
+    assert!(notebook.render(1, 9, 1_000).text.contains("[output without text: 200 kB]"));
     assert!(text(notebook.replace(1, "x", None).unwrap()).contains(&deep));
 }
 
@@ -293,12 +293,12 @@ fn omitted_characters_are_counted() {
     assert!(
         rendered
             .text
-            .ends_with("xx\n[1000 characters left out]\n[cells 1-2 of 3; for more, offset: 3]\n")
+            .ends_with("xx\n[1000 characters omitted]\n[cells 1-2 of 3; for more, offset: 3]\n")
     );
     let rendered = notebook.render(3, 9, 400);
     assert_eq!((rendered.shown, rendered.total), (1, 3));
     assert!(rendered.text.chars().count() <= 400, "{}", rendered.text);
-    assert!(rendered.text.contains(" characters left out]\n"));
+    assert!(rendered.text.contains(" characters omitted]\n"));
     assert_eq!(notebook.render(4, 9, 400).shown, 0);
 }
 

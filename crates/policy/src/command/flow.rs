@@ -39,7 +39,7 @@ pub(super) fn analyze(text: &str, context: &ShellContext) -> CommandAnalysis {
     };
     walk.script(text);
     if walk.changes_directory && walk.has_functions {
-        walk.note_unsupported("functions in a script that changes its directory");
+        walk.note_unsupported("it defines functions and changes its directory");
     }
     walk.analysis
 }
@@ -102,7 +102,7 @@ impl ScriptWalk {
         self.scripts += 1;
         self.bytes += text.len();
         if self.scripts > MAX_NESTED_SCRIPTS || self.bytes > 2 * MAX_BYTES {
-            self.record(UnparsedKind::Limit, "there are too many scripts in scripts");
+            self.record(UnparsedKind::Limit, "it has too many nested scripts");
             return;
         }
         let parsed = parse(text);
@@ -127,9 +127,9 @@ impl ScriptWalk {
         let mut ours = parsed.offsets.clone();
         ours.sort_unstable();
         match tree_sitter_check::command_offsets(text) {
-            None => self.note_unsupported("a second parser finds an error in it"),
+            None => self.note_unsupported("the second parser finds an error in it"),
             Some(theirs) if theirs != ours => {
-                self.note_unsupported("two parsers read it differently");
+                self.note_unsupported("the two parsers disagree on it");
             }
             Some(_) => {}
         }
@@ -236,13 +236,11 @@ impl ScriptWalk {
 
     fn function(&mut self, frame: &mut Frame<'_>, name: &str, body: &Node, execution: Execution) {
         if execution.conditional || execution.in_subprocess || execution.repeated {
-            self.note_unsupported("a function is defined only sometimes");
+            self.note_unsupported("a function is defined conditionally");
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if !name.chars().all(is_plain) || wrapped_command(name, &[]).is_some() || name == "cd" {
-            self.note_unsupported(
-                "a function takes the name of a command that is needed to understand it",
-            );
+            self.note_unsupported("a function replaces a command that the analysis depends on");
         }
         if !self.functions.insert(name.to_owned()) {
             self.note_unsupported("a function is defined twice");
@@ -276,7 +274,7 @@ impl ScriptWalk {
             simple.words.iter().flat_map(|word| self.words(frame, word)).collect();
         if words.is_empty() {
             if !simple.words.is_empty() {
-                self.note_unsupported("a command of which nothing is left");
+                self.note_unsupported("a command expands to nothing");
             }
             self.assign(frame, assignments, execution);
             return;
@@ -396,7 +394,7 @@ impl ScriptWalk {
                     let before = self.directory.clone();
                     self.script(text);
                     if program == "eval" {
-                        self.note_unsupported("`eval` sets what follows it in another light");
+                        self.note_unsupported("`eval` can change the meaning of later commands");
                     }
                     self.directory = before;
                     neutral
@@ -414,7 +412,7 @@ impl ScriptWalk {
                     true
                 }
                 None => {
-                    self.note_unsupported("a shell takes its commands from its input");
+                    self.note_unsupported("a shell reads commands from its input");
                     false
                 }
             },
@@ -435,7 +433,7 @@ impl ScriptWalk {
             }
             "alias" | "unalias" | "hash" | "enable" | "shopt" | "bind" | "complete" => {
                 self.note_unsupported(&format!(
-                    "`{program}` sets what follows it in another light"
+                    "`{program}` can change the meaning of later commands"
                 ));
             }
             "set" => {
@@ -468,7 +466,7 @@ impl ScriptWalk {
                     )
                 };
                 if !command.words[1..].iter().all(is_usual) {
-                    self.note_unsupported("`set` sets what follows it in another light");
+                    self.note_unsupported("`set` can change the meaning of later commands");
                 }
             }
             _ => {}
@@ -478,7 +476,7 @@ impl ScriptWalk {
     fn change_directory(&mut self, command: &Command, execution: Execution) {
         self.changes_directory = true;
         if execution.repeated {
-            self.note_unsupported("`cd` in a loop or a function");
+            self.note_unsupported("it has `cd` in a loop or a function");
             self.directory = None;
         }
         let arguments = match command.words[1..].split_first() {
@@ -558,7 +556,7 @@ impl ScriptWalk {
                     self.substitutions(frame, inner, execution);
                     if !names.iter().all(|name| is_number(&frame.variables, name)) {
                         self.note_unsupported(
-                            "it calculates with a value that is not known before it runs",
+                            "an arithmetic expression has a value that is not known before it runs",
                         );
                     }
                 }

@@ -53,11 +53,11 @@ pub(super) fn parse(text: &str) -> Parsed {
     }
     let list = parser.list();
     if parser.at < parser.end {
-        parser.fail(UnparsedKind::Unsupported, "a bracket or a word such as `done` stands alone");
+        parser.fail(UnparsedKind::Unsupported, "a bracket or a word such as `done` is unmatched");
     }
     if !parser.pending.is_empty() {
         // Bash warns and uses the rest of the text.
-        parser.fail(UnparsedKind::Unsupported, "a here-document does not end");
+        parser.fail(UnparsedKind::Unsupported, "a here-document is not terminated");
     }
     parser.parsed.list = list;
     parser.parsed
@@ -126,7 +126,10 @@ impl Parser<'_> {
     /// Runs a parser one level deeper. Fails at the nesting limit.
     fn nested<T: Default>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
         if self.depth >= MAX_DEPTH {
-            self.fail(UnparsedKind::Limit, &format!("it is nested more than {MAX_DEPTH} deep"));
+            self.fail(
+                UnparsedKind::Limit,
+                &format!("it is nested more than {MAX_DEPTH} levels deep"),
+            );
             return T::default();
         }
         self.depth += 1;
@@ -204,8 +207,7 @@ impl Parser<'_> {
                     || LIST_ENDS.contains(&parser.reserved());
                 if ends {
                     if depends {
-                        parser
-                            .fail(UnparsedKind::Unsupported, "nothing stands behind `&&` or `||`");
+                        parser.fail(UnparsedKind::Unsupported, "no command follows `&&` or `||`");
                     }
                     return list;
                 }
@@ -224,8 +226,10 @@ impl Parser<'_> {
                     }
                     Some(b'\n' | b'#' | b')' | b';') | None => {}
                     _ => {
-                        parser
-                            .fail(UnparsedKind::Unsupported, "a command does not end as one does");
+                        parser.fail(
+                            UnparsedKind::Unsupported,
+                            "a command has unexpected text after it",
+                        );
                     }
                 }
             }
@@ -293,12 +297,12 @@ impl Parser<'_> {
             }
             "[[" => self.double_bracket(),
             word @ ("select" | "coproc") => {
-                let what = format!("`{word}` is not understood");
+                let what = format!("`{word}` is not supported");
                 self.fail(UnparsedKind::Unsupported, &what);
                 return None;
             }
             word if LIST_ENDS.contains(&word) => {
-                let what = format!("`{word}` stands alone");
+                let what = format!("`{word}` is unmatched");
                 self.fail(UnparsedKind::Unsupported, &what);
                 return None;
             }
@@ -355,7 +359,7 @@ impl Parser<'_> {
                 self.function(&name)
             }
             word => {
-                self.fail(UnparsedKind::Unsupported, "a bracket inside a command");
+                self.fail(UnparsedKind::Unsupported, "a command contains a bracket");
                 simple.words.extend(word);
                 Node::Simple(simple)
             }
@@ -381,7 +385,7 @@ impl Parser<'_> {
             (self.at, self.pending) = (at, pending);
         }
         if unfinished && !self.stopped {
-            self.fail(UnparsedKind::Unsupported, "something ends before its end");
+            self.fail(UnparsedKind::Unsupported, "it ends too early");
         }
         result
     }

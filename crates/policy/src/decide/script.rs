@@ -28,7 +28,7 @@ pub(super) fn parts(policy: &Policy, text: &str, context: &ShellContext) -> Vec<
     if policy.profile != Profile::Open {
         if let Some(danger) = find_danger(&analysis, context) {
             let why = format!("{}: {}", danger.what, danger.why);
-            let part = Part::new(Decision::Deny, "danger", &why, "run it by hand");
+            let part = Part::new(Decision::Deny, "danger", &why, "run it in a terminal");
             parts.push(part.about(WHOLE_COMMAND.to_owned()));
         }
         parts.extend(analysis.unparsed.as_ref().map(|why| script.unparsed_part(why)));
@@ -55,7 +55,7 @@ pub(super) fn parts(policy: &Policy, text: &str, context: &ShellContext) -> Vec<
         parts.extend(reads.into_iter().map(|part| part.about(about.clone())));
     }
     if parts.is_empty() {
-        parts.push(Part::harmless("command:nothing", "it runs nothing"));
+        parts.push(Part::harmless("command:nothing", "it runs no command"));
     }
     parts
 }
@@ -68,9 +68,9 @@ struct Script<'a> {
 
 impl Script<'_> {
     fn unparsed_part(&self, why: &Unparsed) -> Part {
-        let what = format!("the command is not fully analysis: {}", why.reason);
+        let what = format!("the command could not be fully parsed: {}", why.reason);
         let asked = || ApprovalScope::Script(self.text.to_owned());
-        let mut part = self.command_part("command:not-analysis", &what, asked);
+        let mut part = self.command_part("command:unparsed", &what, asked);
         part.verdict.looks_like_syntax_error = why.kind == UnparsedKind::SyntaxError;
         if part.verdict.decision == Decision::Ask && !self.policy.confined {
             // No rule can allow it. It runs in the sandbox.
@@ -115,7 +115,10 @@ impl Script<'_> {
                     .push(Part::harmless("command:wrapper", "it only runs the commands inside it"));
             }
             (Role::FunctionCall, _) => {
-                parts.push(Part::harmless("command:function", "its own commands are looked at"));
+                parts.push(Part::harmless(
+                    "command:function",
+                    "its commands are checked separately",
+                ));
             }
             (Role::Ordinary, Some(files)) => {
                 parts.push(Part::harmless("command:only-reads", "it only reads"));
@@ -166,7 +169,10 @@ impl Script<'_> {
 
     /// A variable that can change the behaviour of programs.
     fn assignment_part(&self, assignment: &Assignment) -> Part {
-        let why = format!("it sets {}, which can change what other commands do", assignment.name);
+        let why = format!(
+            "it sets {}, which can change the behaviour of other commands",
+            assignment.name
+        );
         let value = assignment.value.shown();
         self.command_part("command:variable", &why, || {
             ApprovalScope::Command(vec![format!("{}={value}", assignment.name)])
@@ -175,7 +181,7 @@ impl Script<'_> {
 
     fn write_part(&self, file: &RedirectedFile) -> Part {
         let Some(paths) = file.word.paths(file.directory.as_deref()) else {
-            let why = format!("it is not known which file `> {}` writes", file.word.source);
+            let why = format!("the file that `> {}` writes is not known", file.word.source);
             return self.command_part("command:redirection", &why, || {
                 ApprovalScope::Script(self.text.to_owned())
             });
@@ -183,12 +189,12 @@ impl Script<'_> {
         let parts = paths.into_iter().map(|path| self.path_write_part(path));
         parts
             .max_by_key(|part| part.verdict.decision)
-            .unwrap_or_else(|| Part::harmless("command:redirection", "it writes nothing"))
+            .unwrap_or_else(|| Part::harmless("command:redirection", "it writes no file"))
     }
 
     fn path_write_part(&self, path: PathBuf) -> Part {
         if is_stateless_device(&path) {
-            return Part::harmless("command:no-file", "what is written there is kept nowhere");
+            return Part::harmless("command:no-file", "this device stores nothing");
         }
         let rules = &self.policy.rules;
         let root = self.context.roots.iter().find_map(|root| path.strip_prefix(root).ok());
@@ -227,7 +233,7 @@ impl Script<'_> {
         };
         let known = word.paths(directory).filter(|_| !word.values.iter().any(may_match_parent));
         let Some(paths) = known else {
-            let why = format!("it is not known which file `{}` is", word.source);
+            let why = format!("the file that `{}` names is not known", word.source);
             return vec![self.command_part("command:unknown-file", &why, || {
                 ApprovalScope::Script(self.text.to_owned())
             })];

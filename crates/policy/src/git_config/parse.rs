@@ -83,7 +83,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Variable>, ConfigError> {
                 }
                 variables.push(variable(&stem, &name, value, line));
             }
-            _ => return Err(input.error("neither a header, a variable nor a comment")),
+            _ => return Err(input.error("a line that is not a header, a variable or a comment")),
         }
     }
 }
@@ -169,14 +169,18 @@ impl Input<'_> {
         let mut stem = Vec::new();
         loop {
             match self.next() {
-                b'\n' if self.ended => return Err(self.error("a header without an end")),
+                b'\n' if self.ended => return Err(self.error("an unterminated header")),
                 b']' => break,
                 byte if is_space(byte) => {
                     self.quoted_subsection(byte, &mut stem)?;
                     break;
                 }
                 byte if is_key(byte) || byte == b'.' => stem.push(byte.to_ascii_lowercase()),
-                _ => return Err(self.error("a section's name with other than letters and digits")),
+                _ => {
+                    return Err(self.error(
+                        "a section name with characters other than letters, digits, `-` and `.`",
+                    ));
+                }
             }
         }
         if stem.is_empty() {
@@ -187,7 +191,7 @@ impl Input<'_> {
     }
 
     fn quoted_subsection(&mut self, space: u8, stem: &mut Vec<u8>) -> Result<(), ConfigError> {
-        let unfinished = "a header that does not end on its line";
+        let unfinished = "a header that continues on the next line";
         let mut byte = space;
         while is_space(byte) {
             if byte == b'\n' {
@@ -213,7 +217,7 @@ impl Input<'_> {
         }
         match self.next() {
             b']' => Ok(()),
-            _ => Err(self.error("a subsection without a bracket behind it")),
+            _ => Err(self.error("a subsection without a closing bracket")),
         }
     }
 
@@ -232,7 +236,8 @@ impl Input<'_> {
             b'\n' => Ok((name, None)),
             b'=' => Ok((name, Some(self.value()?))),
             _ => {
-                Err(self.error("a variable's name with neither `=` nor the end of the line behind"))
+                Err(self
+                    .error("a variable name that is not followed by `=` or the end of the line"))
             }
         }
     }
@@ -244,7 +249,7 @@ impl Input<'_> {
         let mut quoted = false;
         loop {
             match self.next() {
-                b'\n' if quoted => return Err(self.error("a quote without an end")),
+                b'\n' if quoted => return Err(self.error("an unterminated quote")),
                 b'\n' => break,
                 byte if is_space(byte) && !quoted => {
                     if trimmed == 0 {

@@ -14,11 +14,11 @@ impl ArgvPattern {
     pub(super) fn parse(text: &str) -> Result<ArgvPattern, String> {
         let words = split(text).ok_or_else(|| format!("{text:?}: a quote is not closed"))?;
         let Some((name, _)) = words.first() else {
-            return Err(format!("{text:?} can match nothing: a command has a name"));
+            return Err(format!("{text:?} can match nothing: write the name of a command"));
         };
         if name.contains('=') {
             return Err(format!(
-                "{text:?} can match nothing: variables before a command are no part of it; begin with its name"
+                "{text:?} can match nothing: variables before a command are not part of it; begin with the command's name"
             ));
         }
         let is_operator = |(word, quoted): &&(String, bool)| {
@@ -29,8 +29,7 @@ impl ArgvPattern {
         };
         if let Some((word, _)) = words.iter().find(is_operator) {
             return Err(format!(
-                "{text:?} can match nothing: each command of a script is looked at by itself, and `{word}` is \
-                 no argument; write the command alone, or put the word in quotes"
+                "{text:?} can match nothing: each command of a script is matched separately, and `{word}` is not an argument; write a single command, or quote the word"
             ));
         }
         Ok(ArgvPattern { words: words.into_iter().map(|(word, _)| word).collect() })

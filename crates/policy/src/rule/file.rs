@@ -82,7 +82,7 @@ impl Rules {
         let file: RuleFile = toml::from_str(text)
             .map_err(|error| RuleError(error.to_string().trim_end().to_owned()))?;
         if file.rule.len() > MAX_RULES {
-            return Err(RuleError(format!("more than {MAX_RULES} rules; put patterns together")));
+            return Err(RuleError(format!("more than {MAX_RULES} rules; combine patterns")));
         }
         let rule = |entry: Spanned<RuleEntry>| {
             let line = text[..entry.span().start].matches('\n').count() + 1;
@@ -99,8 +99,7 @@ impl Rules {
         match rules.rules.iter().find(|rule| rule.decision == Decision::Allow) {
             None => Ok(rules),
             Some(rule) => Err(RuleError(format!(
-                "{} allows something; a project's rules can only narrow: write it in your own rules, or make it \
-                 \"ask\" or \"deny\"",
+                "{} has decision \"allow\", but a project's rules can only restrict: move it to your own rules, or change it to \"ask\" or \"deny\"",
                 rule.name
             ))),
         }
@@ -121,13 +120,11 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
         _ => !entry.hosts.is_empty(),
     };
     if let Some(other) = others.into_iter().find(|name| given(name)) {
-        return Err(format!(
-            "`{other}` says nothing in a rule of this kind; it takes `{patterns}`"
-        ));
+        return Err(format!("`{other}` has no effect in a rule of this kind; use `{patterns}`"));
     }
     if !given(patterns) {
         return Err(format!(
-            "a rule without `{patterns}` can match nothing; for all, write {patterns} = [\"{}\"]",
+            "a rule without `{patterns}` can match nothing; to match everything, write {patterns} = [\"{}\"]",
             if patterns == "hosts" { "*" } else { "**" }
         ));
     }
@@ -140,14 +137,14 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
         && let Some(at) = paths.iter().position(|pattern| !pattern.is_absolute())
     {
         return Err(format!(
-            "{:?} can match nothing: what is outside the workspace begins with `/` or `~/`",
+            "{:?} can match nothing: a path outside the workspace begins with `/` or `~/`",
             entry.paths[at]
         ));
     }
     let tools = match entry.tools {
         Some(tools) if tools.is_empty() => {
             return Err(
-                "`tools` is empty, so the rule can match nothing; for all tools, leave it out"
+                "`tools` is empty, so the rule can match nothing; to match all tools, remove it"
                     .to_owned(),
             );
         }
@@ -178,7 +175,7 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
                 let does = if expected { "does not match" } else { "matches" };
                 let key = if expected { "match" } else { "not_match" };
                 return Err(format!(
-                    "the rule {does} its own example {example:?} of `{key}`; mend the pattern or the example"
+                    "the rule {does} its own example {example:?} of `{key}`; fix the pattern or the example"
                 ));
             }
         }
@@ -269,10 +266,10 @@ mod tests {
             (command.replace("\"command\"", "\"exec\""), "unknown variant `exec`"),
             ("[[rule]]\nkind = \"read\"".to_owned(), "missing field `decision`"),
             (command.to_owned(), "line 1: a rule without `commands` can match nothing"),
-            (format!("{command}paths = [\"x\"]"), "line 1: `paths` says nothing"),
+            (format!("{command}paths = [\"x\"]"), "line 1: `paths` has no effect"),
             (format!("{command}commands = [\"ls\"]\ntools = []"), "line 1: `tools` is empty"),
             (format!("{read}paths = [\"../x\"]"), "line 2: \"../x\" can match nothing"),
-            (format!("{command}commands = [\"ls | cat\"]"), "looked at by itself"),
+            (format!("{command}commands = [\"ls | cat\"]"), "matched separately"),
             (
                 format!("{command}commands = [\"ls\"]\nmatch = [\"ls -l\"]"),
                 "line 1: the rule does not match its own example \"ls -l\"",
@@ -294,7 +291,7 @@ mod tests {
     #[test]
     fn project_rules_may_not_allow() {
         let allow = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"ls\"]";
-        assert!(Rules::parse_restricting(allow).unwrap_err().to_string().contains("only narrow"));
+        assert!(Rules::parse_restricting(allow).unwrap_err().to_string().contains("only restrict"));
         assert!(Rules::parse_restricting(&allow.replace("allow", "deny")).is_ok());
     }
 }

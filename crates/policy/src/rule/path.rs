@@ -37,11 +37,13 @@ impl PathPattern {
         let names: Vec<String> =
             rest.strip_suffix('/').unwrap_or(rest).split('/').map(str::to_owned).collect();
         let problem = |name: &String| match name.as_str() {
-            "" => Some("it has an empty name in it, which no path has"),
+            "" => Some("it has an empty component, and no path has one"),
             "." | ".." => Some("paths are compared without `.` and `..`"),
-            name if name.starts_with('~') => Some("`~` is home only at the beginning, as `~/`"),
+            name if name.starts_with('~') => {
+                Some("`~` is the home directory only at the beginning, as `~/`")
+            }
             name if name.contains("**") && name != "**" => {
-                Some("`**` stands for whole names, alone between two `/`")
+                Some("`**` matches whole components and must stand alone between two `/`")
             }
             _ => None,
         };

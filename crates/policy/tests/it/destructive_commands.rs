@@ -99,7 +99,7 @@ fn names_the_destructive_part() {
     let found =
         find_danger(&analyze_command("cd x && sudo rm -rf ~/*", &context()), &context()).unwrap();
     assert_eq!(found.what, "rm -rf ~/*");
-    assert_eq!(found.why, "it deletes everything in /home/me with all that is in it");
+    assert_eq!(found.why, "it deletes everything in /home/me recursively");
 }
 
 fn is_dangerous(script: &str) -> bool {

@@ -1,18 +1,58 @@
 //! Serialization of a segment, kept for later processes.
 //!
-//! The input is validated as untrusted. An inconsistent segment is rejected.
+//! The input is validated as untrusted. An inconsistent segment is rejected. The header has the format and the
+//! version of the program: another version may classify texts or compute trigrams differently, so its segments
+//! are not used. Those of an older version are deleted, those of a newer one are left to it.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
-use toolcrib_fs::Stamp;
+use toolcrib_fs::{CachedFile, Stamp};
 
 use super::posting_lists::PostingLists;
 use super::segment::{IndexedFile, Segment};
 use crate::content_class::ContentClass;
 use crate::trigram::PAIR_COUNT;
 
-/// The header. Another version may classify texts or compute trigrams differently.
-const HEADER: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
+/// The header. Raise the format if segments get another layout or meaning within one version of the program.
+const HEADER: &[u8] = concat!("toolcrib index 2 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
+
+/// The header is shorter, and a segment is longer.
+const MAX_HEADER_BYTES: usize = 100;
+
+/// The version of a segment, compared with this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SegmentVersion {
+    /// The same, or the header is damaged.
+    Same,
+    Older,
+    Newer,
+}
+
+impl SegmentVersion {
+    pub(super) fn of(file: &CachedFile) -> SegmentVersion {
+        let mut bytes = [0; MAX_HEADER_BYTES];
+        if file.read_at(0, &mut bytes) { Self::of_header(&bytes) } else { SegmentVersion::Same }
+    }
+
+    fn of_header(bytes: &[u8]) -> SegmentVersion {
+        let Some(found) = version_numbers(bytes) else { return SegmentVersion::Same };
+        match Some(found).cmp(&version_numbers(HEADER)) {
+            Ordering::Less => SegmentVersion::Older,
+            Ordering::Equal => SegmentVersion::Same,
+            Ordering::Greater => SegmentVersion::Newer,
+        }
+    }
+}
+
+/// The numbers of a header: the format, then the version of the program.
+fn version_numbers(header: &[u8]) -> Option<Vec<u64>> {
+    let line = header.split(|&byte| byte == b'\n').next()?;
+    let text = std::str::from_utf8(line).ok()?.strip_prefix("toolcrib index ")?;
+    let (format, version) = text.split_once(" of ")?;
+    let numbers = std::iter::once(format).chain(version.split(['.', '-', '+']).take(3));
+    numbers.map(|number| number.parse().ok()).collect()
+}
 
 /// Writes the header, the chunk size, the counts, and then all components, with the posting lists at the end.
 /// `None` if the lists cannot be read.
@@ -143,6 +183,25 @@ mod tests {
             builder.add(stamp, class, text.as_bytes());
         }
         builder.finish(7)
+    }
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        let header =
+            |format: u64, version: &str| format!("toolcrib index {format} of {version}\nrest");
+        let own = std::str::from_utf8(HEADER).unwrap().trim_end().rsplit(' ').next().unwrap();
+        for (header, expected) in [
+            (header(2, own), SegmentVersion::Same),
+            (header(1, own), SegmentVersion::Older),
+            (header(2, "0.0.9"), SegmentVersion::Older),
+            (header(3, own), SegmentVersion::Newer),
+            (header(10, "0.0.9"), SegmentVersion::Newer),
+            (header(2, "1000.0.0-rc.1"), SegmentVersion::Newer),
+            ("toolcrib index".to_owned(), SegmentVersion::Same),
+            (header(2, "x.y"), SegmentVersion::Same),
+        ] {
+            assert_eq!(SegmentVersion::of_header(header.as_bytes()), expected, "{header}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn find_in(
     let listing = Listing::of_file("f".as_ref());
     let wanted = PatternOptions { pattern, literal: false, ignore_case: false, multiline };
     let never = || false;
-    let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(600), &never);
     let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let search = Grep {
         tree: &tree_dir.tree,

@@ -79,7 +79,7 @@ impl TestTree {
 
     fn walk<T>(&self, walk: impl FnOnce(&Walk<'_>) -> T) -> T {
         let never = || false;
-        let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
+        let stop = Deadline::new(Instant::now() + Duration::from_secs(600), &never);
         walk(&Walk {
             tree: &self.tree,
             start: Path::new(""),

@@ -43,14 +43,15 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
             files.push(parse_file(&mut source, line, action, name)?);
         } else if !files.is_empty() && !text.is_empty() || text.starts_with("*** ") && text != BEGIN
         {
-            let what = "is none that can stand here in a *** Begin Patch";
+            let what = "is not allowed here in a *** Begin Patch";
             return Err(PatchError::invalid(line.number, what).hint(
                 "Files begin with *** Add File: NAME, *** Update File: NAME or *** Delete File: NAME.",
             ));
         }
     }
-    let what = "has no *** End Patch: it seems cut off";
-    Err(PatchError::invalid(0, what).hint("Send all of it, with *** End Patch as its last line."))
+    let what = "has no *** End Patch: it seems truncated";
+    Err(PatchError::invalid(0, what)
+        .hint("Send the whole patch, with *** End Patch as its last line."))
 }
 
 fn parse_file<'a>(
@@ -97,9 +98,9 @@ fn parse_added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'
             continue;
         }
         let Some(text) = next.text.strip_prefix('+') else {
-            let what = "is of a new file and does not begin with +";
+            let what = "belongs to a new file and does not begin with +";
             return Err(PatchError::invalid(next.number, what)
-                .hint("Put + before each line of a file that is added."));
+                .hint("Put + before each line of a new file."));
         };
         lines.extend((0..empty).map(|_| HunkLine { sign: Sign::Add, text: "" }));
         empty = 0;
@@ -146,9 +147,9 @@ fn parse_update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result
         }
     }
     if file.hunks.is_empty() && file.action != FileAction::Move {
-        let what = "begins the update of a file, and no hunk follows";
+        let what = "begins the update of a file, but no hunk follows";
         return Err(PatchError::invalid(file.line, what)
-            .hint("Say with @@, context lines, - and + what is to change."));
+            .hint("Add a hunk: @@, context lines, and lines with - and +."));
     }
     Ok(())
 }

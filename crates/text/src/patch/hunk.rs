@@ -114,16 +114,16 @@ impl<'a> Header<'a> {
         let text = line.text.trim_end();
         let inside = text.trim_start_matches('@').trim_start();
         if text.starts_with("@@@") {
-            let what = "begins a hunk of a merge (@@@), of which one side cannot be told";
+            let what = "begins a hunk of a merge (@@@), which is not supported";
             return Err(PatchError::unsupported(line.number, what)
-                .hint("Give a diff between two versions, as git diff A B makes it."));
+                .hint("Give a diff between two versions, as printed by git diff A B."));
         }
         let numbered = inside.strip_prefix('-').is_some_and(|rest| {
             rest.trim_start_matches(['-', ' ']).starts_with(|c: char| c.is_ascii_digit())
         });
         if numbered {
             let ranges = Ranges::parse(inside).ok_or_else(|| {
-                PatchError::invalid(line.number, "has a hunk header whose numbers make no sense")
+                PatchError::invalid(line.number, "has a hunk header with invalid numbers")
                     .hint("Use @@ -OLD,COUNT +NEW,COUNT @@, or just @@.")
             })?;
             return Ok(Header { text, ranges: Some(ranges), anchor: None });
@@ -150,11 +150,10 @@ impl Ranges {
         for (said, there) in sides {
             if said > there.saturating_mul(2).saturating_add(MAX_MISCOUNT) {
                 let what = format!(
-                    "begins a hunk that is said to have {said} lines and has {there}: it seems cut off"
+                    "begins a hunk that should have {said} lines but has {there}: it seems truncated"
                 );
-                return Err(PatchError::invalid(line, what).hint(
-                    "Send all of the hunk; if it is all, put the right counts in its header.",
-                ));
+                return Err(PatchError::invalid(line, what)
+                    .hint("Send the whole hunk, or correct the counts in its header."));
             }
         }
         Ok(())
@@ -306,9 +305,9 @@ pub(super) fn parse_envelope<'a>(
 
 /// The error for a line without a sign. Skipping it would silently drop the lines after it.
 fn missing_sign(line: PatchLine<'_>) -> PatchError {
-    let what = "stands in a hunk and begins with neither a blank nor + nor -";
+    let what = "is in a hunk but does not begin with a space, + or -";
     PatchError::invalid(line.number, what)
-        .hint("Begin each line of a hunk with a blank (it stays), - (it goes) or + (it comes).")
+        .hint("Begin each line of a hunk with a space (context), - (removed) or + (added).")
 }
 
 /// `-- ` and a version, which mail programs and git append to a patch.

@@ -19,7 +19,7 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
         } else if text.starts_with("@@") {
             source.next_line();
             let Some(entry) = &mut current else {
-                let what = "begins a hunk, and no line before it names a file";
+                let what = "begins a hunk, but no line before it names a file";
                 return Err(PatchError::invalid(line.number, what)
                     .hint("Put --- a/FILE and +++ b/FILE before it."));
             };
@@ -64,15 +64,15 @@ fn require_supported(line: PatchLine<'_>) -> Result<(), PatchError> {
     let binary = text.starts_with("Binary files ") && text.ends_with("differ");
     if binary || text == "GIT binary patch" {
         return Err(PatchError::unsupported(line.number, "changes a binary file")
-            .hint("Leave that file out; only text can be patched."));
+            .hint("Omit that file; only text can be patched."));
     }
     if text.starts_with("diff --cc ") || text.starts_with("diff --combined ") {
         return Err(PatchError::unsupported(line.number, "begins the diff of a merge")
-            .hint("Give a diff between two versions, as git diff A B makes it."));
+            .hint("Give a diff between two versions, as printed by git diff A B."));
     }
     if text.starts_with("***************") {
-        return Err(PatchError::unsupported(line.number, "is of a context diff")
-            .hint("Give a unified diff, as diff -u makes it."));
+        return Err(PatchError::unsupported(line.number, "is part of a context diff")
+            .hint("Give a unified diff, as printed by diff -u."));
     }
     Ok(())
 }
@@ -161,11 +161,11 @@ fn require_one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchErro
             }
             if line.sign != sign {
                 let what = match sign {
-                    Sign::Add => "begins a hunk of a new file, and not all of its lines are added",
-                    _ => "begins a hunk of a deleted file, and not all of its lines are removed",
+                    Sign::Add => "begins a hunk of a new file, but not all of its lines are added",
+                    _ => "begins a hunk of a deleted file, but not all of its lines are removed",
                 };
                 return Err(PatchError::invalid(number, what).hint(
-                    "Use --- /dev/null only for a file that is made, +++ /dev/null only for one that goes.",
+                    "Use --- /dev/null only for a new file, and +++ /dev/null only for a deleted one.",
                 ));
             }
         }
@@ -220,18 +220,16 @@ impl GitHeaders {
 fn is_executable(mode: &str, line: usize) -> Result<bool, PatchError> {
     let unsupported = |what: &str| {
         Err(PatchError::unsupported(line, what)
-            .hint("Leave that file out; only regular files of mode 644 and 755 are patched."))
+            .hint("Omit that file; only regular files of mode 644 and 755 can be patched."))
     };
     let Ok(mode) = u32::from_str_radix(mode.trim(), 8) else {
-        return Err(PatchError::invalid(line, "has a mode that is no octal number"));
+        return Err(PatchError::invalid(line, "has a mode that is not an octal number"));
     };
     match mode & 0o170_000 {
-        0o120_000 => unsupported("is about a symbolic link"),
-        0o160_000 => unsupported("is about a submodule"),
-        0o100_000 if mode & 0o7000 != 0 => {
-            unsupported("sets a bit that lets a program run as another user")
-        }
+        0o120_000 => unsupported("changes a symlink"),
+        0o160_000 => unsupported("changes a submodule"),
+        0o100_000 if mode & 0o7000 != 0 => unsupported("sets a setuid or setgid bit"),
         0o100_000 => Ok(mode & 0o100 != 0),
-        _ => unsupported("has the mode of something that is no file"),
+        _ => unsupported("has a mode that is not of a regular file"),
     }
 }

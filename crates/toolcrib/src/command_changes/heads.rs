@@ -1,5 +1,5 @@
 //! State of the repositories before a command. Undo restores files only: it does not move a head, change a
-//! stash, or remove or restore a `.git`.
+//! stash, restore a reference, end a merge, or remove or restore a `.git`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,39 +7,71 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{TreeReader, Workspace};
 use toolcrib_text::visible_name;
 
+use super::lost_refs::References;
 use crate::sandbox::git_directory::{self, COMMON};
-use crate::sandbox::git_refs::{self, Head};
+use crate::sandbox::git_refs::{self, Head, ObjectId};
+
+/// The note about new stash entries.
+const STASHED: &str = "the stash was changed; an undo does not restore it: see `git stash list`";
 
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
-/// Names in a git directory that move its head when they change.
-const HEAD_ENTRIES: [&str; 4] = ["HEAD", "logs", "packed-refs", "refs"];
+/// Names in a git directory that change with its head, its references or an unfinished operation.
+const STATE_ENTRIES: [&str; 8] = [
+    "BISECT_LOG",
+    "CHERRY_PICK_HEAD",
+    "HEAD",
+    "MERGE_HEAD",
+    "REVERT_HEAD",
+    "logs",
+    "packed-refs",
+    "refs",
+];
 
 /// The name of the git directory of a work tree.
 const DOT_GIT: &str = ".git";
 
-/// The file of the newest stash entry, in a git directory.
-const STASH: &str = "refs/stash";
-
 /// Entries of a git directory during an unfinished git operation, with the command that aborts it.
-const UNFINISHED_OPERATIONS: [(&str, &str); 5] = [
+const UNFINISHED_OPERATIONS: [(&str, &str); 6] = [
     ("rebase-merge", "git rebase --abort"),
     ("rebase-apply", "git rebase --abort"),
     ("BISECT_LOG", "git bisect reset"),
     ("CHERRY_PICK_HEAD", "git cherry-pick --abort"),
     ("REVERT_HEAD", "git revert --abort"),
+    ("MERGE_HEAD", "git merge --abort"),
 ];
 
-/// Heads and stashes of the repositories that a command changes, and whether each repository existed.
+/// Files of an unfinished rebase with the commit of the branch before it.
+const REBASED_FROM: [&str; 2] = ["rebase-merge/orig-head", "rebase-apply/orig-head"];
+
+/// States of the repositories that a command changes, and whether each repository existed.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// By resolved path of the git directory.
-    before: BTreeMap<PathBuf, Option<Head>>,
+    /// By resolved path of the git directory. `None` if it was not complete.
+    before: BTreeMap<PathBuf, Option<RepositoryState>>,
     /// By resolved path of each `.git`.
     existed: BTreeMap<PathBuf, bool>,
-    /// Newest stash entry, by resolved path of the git directory.
-    stashes: BTreeMap<PathBuf, Option<Vec<u8>>>,
+}
+
+/// State of a repository that Undo does not restore.
+#[derive(Debug)]
+struct RepositoryState {
+    head: Option<Head>,
+    /// The command that aborts the unfinished operation.
+    abort: Option<&'static str>,
+    /// The commit of the branch before the unfinished rebase.
+    rebased_from: Option<ObjectId>,
+    references: References,
+}
+
+/// Changes of repositories that Undo does not revert, in sentences.
+#[derive(Debug, Default)]
+pub(crate) struct RepositoryNotes {
+    /// Changes that matter only if Undo is offered for changed files.
+    pub(crate) moved: Vec<String>,
+    /// Removed repositories, references and entries of logs.
+    pub(crate) lost: Vec<String>,
 }
 
 impl Heads {
@@ -57,29 +89,29 @@ impl Heads {
         }
         let mut directory = PathBuf::new();
         for name in relative.iter() {
-            let real = tree.path().join(&directory);
-            if is_part(&directory) && relative == directory.join(STASH) {
-                let stash = self.stashes.entry(real.clone());
-                stash.or_insert_with(|| git_directory::read(&tree, &relative));
-            }
-            if is_part(&directory)
-                && HEAD_ENTRIES.iter().any(|moves| name == *moves)
-                && !self.before.contains_key(&real)
-            {
-                self.before.insert(real, head(&tree, &directory));
+            if is_part(&directory) && STATE_ENTRIES.iter().any(|entry| name == *entry) {
+                let before = self.before.entry(tree.path().join(&directory));
+                before.or_insert_with(|| RepositoryState::of(&tree, &directory));
             }
             directory.push(name);
         }
     }
 
     /// Describes the changes to repositories since the last call of this method that Undo does not revert.
-    pub(super) fn take_notes(&mut self, workspace: &Workspace) -> Vec<String> {
-        let mut notes = Vec::new();
+    pub(super) fn take_notes(&mut self, workspace: &Workspace) -> RepositoryNotes {
+        let RepositoryNotes { mut moved, mut lost } = RepositoryNotes::default();
         for (directory, before) in &mut self.before {
             let place = workspace.tree_of(directory);
-            let after = place.as_ref().and_then(|(tree, relative)| head(tree, relative));
+            let after =
+                place.as_ref().and_then(|(tree, relative)| RepositoryState::of(tree, relative));
             if let (Some(before), Some(after), Some((tree, relative))) = (&before, &after, &place) {
-                notes.extend(moved_head_note(before, after, abort_command(tree, relative)));
+                moved.extend(
+                    moved_head_note(before, after).or_else(|| operation_note(before, after)),
+                );
+                lost.extend(after.references.removed_since(&before.references, tree, relative));
+                if after.references.has_stashed_since(&before.references) {
+                    moved.push(STASHED.to_owned());
+                }
             }
             *before = after;
         }
@@ -89,25 +121,30 @@ impl Heads {
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
             match (*existed, exists) {
                 (false, true) => {
-                    notes.push(format!("{shown} was made, and an undo does not remove it"));
+                    moved.push(format!("{shown} was created; an undo does not remove it"));
                 }
                 (true, false) => {
-                    notes.push(format!("{shown} was removed, and an undo does not bring it back"));
+                    lost.push(format!("{shown} was removed; an undo does not restore it"));
                 }
                 _ => {}
             }
             *existed = exists;
         }
-        for (directory, before) in &mut self.stashes {
-            let place = workspace.tree_of(&directory.join(STASH));
-            let after = place.and_then(|(tree, relative)| git_directory::read(&tree, &relative));
-            if *before != after {
-                let sentence = "the stash has changed, and an undo does not change it back: see `git stash list`";
-                notes.push(sentence.to_owned());
-            }
-            *before = after;
-        }
-        notes
+        RepositoryNotes { moved, lost }
+    }
+}
+
+impl RepositoryState {
+    fn of(tree: &TreeReader, directory: &Path) -> Option<RepositoryState> {
+        git_directory::is_complete(tree, directory, None).then(|| RepositoryState {
+            head: head(tree, directory),
+            abort: abort_command(tree, directory),
+            rebased_from: REBASED_FROM.iter().find_map(|name| {
+                let text = git_directory::read(tree, &directory.join(name))?;
+                ObjectId::parse(text.trim_ascii())
+            }),
+            references: References::of(tree, directory),
+        })
     }
 }
 
@@ -118,9 +155,6 @@ fn abort_command(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
 }
 
 fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
-    if !git_directory::is_complete(tree, directory, None) {
-        return None;
-    }
     let common = git_directory::read(tree, &directory.join(COMMON));
     let common = common
         .and_then(|text| String::from_utf8(text).ok())
@@ -128,23 +162,38 @@ fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
     git_refs::head(tree, directory, common.as_deref().unwrap_or(directory))
 }
 
-fn moved_head_note(before: &Head, after: &Head, abort: Option<&str>) -> Option<String> {
-    let (old, new) = (before.commit?, after.commit?);
-    if before == after {
+fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {
+    let (was, is) = (before.head.as_ref()?, after.head.as_ref()?);
+    let (old, new) = (was.commit?, is.commit?);
+    if was == is {
         return None;
     }
     let shown = |head: &Head| head.branch.clone().unwrap_or_else(|| "detached".to_owned());
-    let back = match (abort, &before.branch, before.branch == after.branch) {
-        (Some(command), ..) => command.to_owned(),
-        (None, Some(_), true) => format!("git reset {}", old.short()),
-        (None, Some(branch), false) => format!("git checkout {branch}"),
-        (None, None, _) => format!("git checkout {}", old.short()),
+    let back = match (after.abort, before.rebased_from, &was.branch) {
+        (Some(command), ..) => format!(": `{command}` does"),
+        // The rebase was aborted.
+        (None, Some(began), None) if began == new => String::new(),
+        (None, Some(began), None) => {
+            format!(": `git reset --keep {}` reverts the rebase", began.short())
+        }
+        (None, _, Some(_)) if was.branch == is.branch => {
+            format!(": `git reset {}` does", old.short())
+        }
+        (None, _, Some(branch)) => format!(": `git checkout {branch}` does"),
+        (None, None, None) => format!(": `git checkout {}` does", old.short()),
     };
     Some(format!(
-        "HEAD moved from {} ({}) to {} ({}), and an undo does not move it: `{back}` does",
+        "HEAD moved from {} ({}) to {} ({}); an undo does not move it back{back}",
         old.short(),
-        shown(before),
+        shown(was),
         new.short(),
-        shown(after)
+        shown(is)
     ))
+}
+
+/// The note about an operation that the command began and did not finish.
+fn operation_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {
+    let command = after.abort.filter(|_| after.abort != before.abort)?;
+    let operation = command.split(' ').nth(1)?;
+    Some(format!("a {operation} is not finished; an undo does not end it: `{command}` does"))
 }

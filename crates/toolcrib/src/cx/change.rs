@@ -52,7 +52,7 @@ pub(crate) struct Revert {
     pub(crate) undoes: Vec<u64>,
     /// Revert them only at this path and below.
     pub(crate) only: Option<PathBuf>,
-    /// Only what they did in these directories; empty if all of it was visible.
+    /// Revert them only in these directories. Empty if all of their files are visible.
     pub(crate) within: Vec<PathBuf>,
     /// Protected files whose previous content is restored.
     pub(crate) protected: Vec<PathBuf>,
@@ -146,9 +146,10 @@ impl Cx<'_> {
             self.update_all(&[path], |was| Ok(vec![change(was[0].as_ref())?]))?;
         match files.pop() {
             Some((was, now)) => Ok(Updated { was, now, changed }),
-            None => {
-                Err(Error::new(ErrorKind::Internal, "one file was asked for, and none answered"))
-            }
+            None => Err(Error::new(
+                ErrorKind::Internal,
+                "one file was requested, and none was returned",
+            )),
         }
     }
 
@@ -285,7 +286,7 @@ impl Cx<'_> {
         if place.path() == granted.path() {
             return Ok(place);
         }
-        let message = format!("{} leads elsewhere now", self.show_place(&granted));
+        let message = format!("{} now leads to another file", self.show_place(&granted));
         Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written. Try again."))
     }
 
@@ -388,9 +389,9 @@ impl Cx<'_> {
             let Some(agreed) = &self.agreed else { continue };
             if agreed.get(&place.path()) != Some(&hash) {
                 let message =
-                    format!("{} changed while the question was open", self.show_place(place));
+                    format!("{} changed while approval was pending", self.show_place(place));
                 return Err(Error::new(ErrorKind::Stale, message)
-                    .hint("Nothing was written. Call again, to ask about the file as it is now."));
+                    .hint("Nothing was written. Call again to ask about the current content."));
             }
         }
         Ok(())
@@ -416,8 +417,8 @@ pub(crate) const CHANGE: &[MetadataField] = &[
     MetadataField::new(
         "hard_link_broken",
         "boolean",
-        "a changed file had other names",
-        "`true`: the other names keep the old content.",
+        "a changed file had other hard links",
+        "`true`: the other hard links keep the old content.",
     ),
     MetadataField::new(
         "written_in_place",
@@ -433,11 +434,11 @@ impl Changed {
         let in_place = committed.files.iter().any(|file| file.in_place);
         let mut notes = Vec::new();
         if hard_link_broken {
-            notes.push("It had another name (hard link), which keeps the old content.".to_owned());
+            notes.push("Its other hard links keep the old content.".to_owned());
         }
         if in_place {
             notes.push(
-                "It was written in place, not replaced at once: a reader in that moment may have seen half of it.".to_owned(),
+                "It was written in place, not atomically: a concurrent reader may have seen a part of it.".to_owned(),
             );
         }
         Changed { id: committed.id, notes, hard_link_broken, in_place }

@@ -122,11 +122,8 @@ impl<'a> Cx<'a> {
     /// Checks the preconditions of a command.
     fn startable(&self, script: &str, directory: Option<&str>) -> Result<Startable<'a>, Error> {
         if !self.grant.accesses().contains(&Access::Command(script.to_owned())) {
-            return Err(Error::new(
-                ErrorKind::Denied,
-                "the tool had not said that it would run this",
-            )
-            .hint("This is a fault of the tool, not of the call. Nothing was run."));
+            return Err(Error::new(ErrorKind::Denied, "the tool did not declare this command")
+                .hint("This is a bug in the tool, not in the call. Nothing was run."));
         }
         let (host, shell) = (self.shell_host()?, self.shell()?);
         let bash = host.bash().ok_or_else(|| {
@@ -180,6 +177,10 @@ impl<'a> Cx<'a> {
                 (job, Some(guarded))
             }
         };
+        let confined = match shell.claim_sandbox_explanation() {
+            true => confined,
+            false => confined.without_explanation(),
+        };
         Ok(StartedCommand {
             job,
             directory,
@@ -231,7 +232,7 @@ impl<'a> Cx<'a> {
     /// The error if another directory has taken the path of a root. No command runs there.
     fn replaced_root_error(&self, root: &Path) -> Error {
         let shown = visible_name(root.as_os_str().as_encoded_bytes());
-        let message = format!("{shown} is not the directory that it was when this session began");
+        let message = format!("{shown} is not the directory that it was when this session started");
         Error::new(ErrorKind::Stale, message).hint(
             "It was renamed or replaced. Nothing was run. File tools still use the old directory; the operator can move it back, or start the server again.",
         )
@@ -283,10 +284,10 @@ impl<'a> Cx<'a> {
         job.ok_or_else(|| {
             let ids: Vec<String> = jobs.list().iter().map(|job| job.id().to_owned()).collect();
             let hint = match ids.as_slice() {
-                [] => "No command of this session is remembered.".to_owned(),
-                ids => format!("There are: {}. {LIST_SHELLS} tells what they run.", ids.join(", ")),
+                [] => "This session has no jobs.".to_owned(),
+                ids => format!("Jobs: {}. {LIST_SHELLS} shows their commands.", ids.join(", ")),
             };
-            let message = format!("there is no shell {}", visible_name(id.as_bytes()));
+            let message = format!("there is no job {}", visible_name(id.as_bytes()));
             Error::new(ErrorKind::NotFound, message).hint(hint)
         })
     }
@@ -300,12 +301,12 @@ impl<'a> Cx<'a> {
         let shown = self.show_place(&place);
         match place.kind() {
             Some(FileKind::Directory) => Ok(place),
-            Some(_) => Err(Error::invalid(format!("`{CWD}` is {shown}, which is no directory"))),
+            Some(_) => Err(Error::invalid(format!("`{CWD}` is {shown}, which is not a directory"))),
             None => Err(Error::new(
                 ErrorKind::NotFound,
                 format!("`{CWD}` is {shown}, which does not exist"),
             )
-            .hint(format!("Nothing was run. {LS} shows what is there."))),
+            .hint(format!("Nothing was run. {LS} lists a directory."))),
         }
     }
 
@@ -325,7 +326,7 @@ impl<'a> Cx<'a> {
         let place = nearest.unwrap_or_else(|| top.clone());
         shell.carry_directory(place.path());
         let gone = self.runtime.show_path(top, &carried);
-        notes.push(format!("{gone} is gone: this ran in {}", self.show_place(&place)));
+        notes.push(format!("{gone} no longer exists: this ran in {}", self.show_place(&place)));
         place
     }
 }
@@ -357,7 +358,7 @@ pub(crate) fn job_error(error: &JobError) -> Error {
     };
     let hint = match error {
         JobError::TooMany(_) => {
-            format!("End some of them with {KILL_SHELL}; {LIST_SHELLS} has them.")
+            format!("End some of them with {KILL_SHELL}; {LIST_SHELLS} lists them.")
         }
         JobError::ShimLost => {
             "The command may have run in part. Check its effects before you run it again."
@@ -374,6 +375,6 @@ pub(crate) fn job_error(error: &JobError) -> Error {
 }
 
 fn no_helper() -> Error {
-    Error::new(ErrorKind::Unsupported, "this host has no helper to run commands with")
-        .hint("A program that embeds toolcrib calls run_helper and RuntimeBuilder::helper.")
+    Error::new(ErrorKind::Unsupported, "this host has no helper process to run commands")
+        .hint("The host program must call run_helper and RuntimeBuilder::helper.")
 }

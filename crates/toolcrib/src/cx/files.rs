@@ -71,7 +71,7 @@ impl Cx<'_> {
         self.runtime.closed_reason(self.session, path)
     }
 
-    /// The resolved path, by which the session records what it has seen.
+    /// The resolved path, by which the session records the files that it has read.
     pub(crate) fn real_path(&self, path: impl AsRef<Path>) -> Result<PathBuf, Error> {
         Ok(self.granted_path(Effect::Read, path.as_ref())?.path())
     }

@@ -24,7 +24,7 @@ impl Cx<'_> {
     /// Hint for a path that does not exist: the most likely paths first.
     pub(super) fn suggestions_hint(&self, place: &ResolvedPath) -> String {
         let Some(parent) = place.parent() else {
-            return "There is nothing above it that may be seen.".to_owned();
+            return "No directory above it is visible.".to_owned();
         };
         let parent_exists = parent.kind() == Some(FileKind::Directory);
         let similar = if parent_exists {
@@ -40,12 +40,12 @@ impl Cx<'_> {
         };
         let session_note = match place.root().kind() {
             RootKind::Session => {
-                format!(" {} is this session's own.", place.root().path().display())
+                format!(" {} is private to this session.", place.root().path().display())
             }
             RootKind::Workspace | RootKind::System => String::new(),
         };
         let hint = match found.as_slice() {
-            [] if parent_exists => "No file has a name like it.".to_owned(),
+            [] if parent_exists => "No file has a similar name.".to_owned(),
             [] => format!("The directory {} does not exist either.", self.show_place(&parent)),
             [only] => format!("Did you mean {only}?"),
             several => format!("Did you mean one of: {}?", several.join(", ")),

@@ -50,8 +50,10 @@ impl<'a> Cx<'a> {
                 Ok(SearchScope { tree, place, hidden })
             }
             Some(_) => {
-                let message =
-                    format!("{} is no regular file and no directory", self.show_place(&place));
+                let message = format!(
+                    "{} is neither a regular file nor a directory",
+                    self.show_place(&place)
+                );
                 Err(Error::new(ErrorKind::NotRegular, message)
                     .hint("Only files and directories can be searched."))
             }

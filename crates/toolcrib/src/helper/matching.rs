@@ -38,7 +38,7 @@ impl MatchingProcesses {
 impl Processes for MatchingProcesses {
     fn start(&self, wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String> {
         let Some(program) = &self.program else {
-            return Err("this host has no helper to match it in".to_owned());
+            return Err("this host has no helper process to match it".to_owned());
         };
         let place = match wait {
             Some(stop) => MATCHERS.take(&|| stop.is_over()),

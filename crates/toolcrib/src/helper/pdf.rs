@@ -51,7 +51,7 @@ pub(crate) fn pdf_text(
 ) -> Result<Result<PdfText, PdfError>, Error> {
     let words = vec![PDF.to_owned(), first.to_string(), last.to_string(), chars.to_string()];
     let answer = run_task(cx, "PDF", words, LIMITS, pdf).map_err(|error| {
-        error.hint("It is read in a process of its own, with limits. Fewer pages may do.")
+        error.hint("It is read in a separate process with limits. Ask for fewer pages.")
     })?;
     serde_json::from_slice(&answer).map_err(|error| bad_answer(&error))
 }

@@ -52,7 +52,9 @@ pub(crate) fn scaled_picture(
     let numbers = [fit.side.to_string(), fit.bytes.to_string(), fit.pixels.to_string()];
     let words = std::iter::once(PICTURE.to_owned()).chain(numbers).collect();
     let answer = run_task(cx, "picture", words, limits(fit), bytes).map_err(|error| {
-        error.hint("It is decoded in a process of its own, with limits. Make a smaller copy and read that.")
+        error.hint(
+            "It is decoded in a separate process with limits. Make a smaller copy and read that.",
+        )
     })?;
     let end = answer.iter().position(|&byte| byte == b'\n').unwrap_or(answer.len());
     let (described, rest) = answer.split_at(end);

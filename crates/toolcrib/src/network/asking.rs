@@ -104,8 +104,8 @@ impl<'a> HostAsker<'a> {
                 }
                 HostAnswer::ByRules
             }
-            // Nobody was asked, so the rule is told instead.
-            Answer::NobodyThere => HostAnswer::ByRules,
+            // The rule is told instead.
+            Answer::NoApprover => HostAnswer::ByRules,
             Answer::Unanswered(_) => HostAnswer::Unanswered,
         }
     }

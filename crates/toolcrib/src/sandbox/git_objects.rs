@@ -69,7 +69,7 @@ impl ObjectId {
     }
 
     /// Parses 40 hexadecimal digits.
-    pub(super) fn parse(text: &[u8]) -> Option<ObjectId> {
+    pub(crate) fn parse(text: &[u8]) -> Option<ObjectId> {
         let mut bytes = [0; 20];
         if text.len() != 2 * bytes.len() {
             return None;

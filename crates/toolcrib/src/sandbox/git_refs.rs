@@ -1,16 +1,29 @@
 //! Commits that a repository refers to: branches, tags, stashes and reflogs.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 
-use super::git_objects::ObjectId;
+pub(crate) use super::git_objects::ObjectId;
+use super::git_objects::ObjectStore;
 
 /// More than a repository with a hundred thousand branches has.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Limit of loose references.
 const MAX_REFERENCES: usize = 20_000;
+
+/// Limit of loose branches and tags that are compared around a command. Each is a file to read.
+const MAX_LOOSE: usize = 2_000;
+
+/// Prefixes of branches and tags.
+const FOLLOWED: [&str; 2] = ["refs/heads/", "refs/tags/"];
+
+/// File of the packed references.
+const PACKED: &str = "packed-refs";
 
 /// Limit of the newest entries of a reflog.
 const MAX_LOGGED: usize = 500;
@@ -35,7 +48,7 @@ pub(super) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
         }
     };
     own(&mut tips, directory);
-    if let Some(text) = read(tree, &directory.join("packed-refs")) {
+    if let Some(text) = read(tree, &directory.join(PACKED)) {
         tips.extend(ids(&text));
     }
     for path in files(tree, &directory.join("refs")) {
@@ -65,21 +78,87 @@ pub(crate) fn head(tree: &TreeReader, directory: &Path, common: &Path) -> Option
     let Some(name) = text.trim().strip_prefix("ref:").map(str::trim) else {
         return Some(Head { branch: None, commit: ObjectId::parse(text.trim().as_bytes()) });
     };
-    let is_plain = name.starts_with("refs/") && !name.split('/').any(|part| part == "..");
-    let loose = is_plain.then(|| read(tree, &common.join(name))).flatten();
-    let commit = match loose {
-        Some(text) => ObjectId::parse(text.trim_ascii()),
-        None => packed(&read(tree, &common.join("packed-refs")).unwrap_or_default(), name),
-    };
+    let commit = reference(tree, common, name.as_bytes());
     let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
     Some(Head { branch: Some(branch), commit })
 }
 
-fn packed(text: &[u8], name: &str) -> Option<ObjectId> {
-    let line = text.split(|byte| *byte == b'\n').find(|line| {
-        line.get(41..).is_some_and(|rest| rest == name.as_bytes()) && line.get(40) == Some(&b' ')
-    })?;
-    ObjectId::parse(line.get(..40)?)
+/// Commit of a reference in the git directory with the shared references.
+pub(crate) fn reference(tree: &TreeReader, directory: &Path, name: &[u8]) -> Option<ObjectId> {
+    let is_plain =
+        name.starts_with(b"refs/") && !name.split(|byte| *byte == b'/').any(|part| part == b"..");
+    let loose = is_plain.then(|| read(tree, &directory.join(OsStr::from_bytes(name)))).flatten();
+    match loose {
+        Some(text) => ObjectId::parse(text.trim_ascii()),
+        None => {
+            let text = read(tree, &directory.join(PACKED)).unwrap_or_default();
+            packed(&text).find(|(packed, _)| *packed == name).map(|(_, commit)| commit)
+        }
+    }
+}
+
+/// Branches and tags of a git directory by full name, as many as are limited for one repository.
+pub(crate) fn branches_and_tags(
+    tree: &TreeReader,
+    directory: &Path,
+) -> BTreeMap<Vec<u8>, ObjectId> {
+    let text = read(tree, &directory.join(PACKED)).unwrap_or_default();
+    let is_followed =
+        |name: &[u8]| FOLLOWED.iter().any(|prefix| name.starts_with(prefix.as_bytes()));
+    let packed = packed(&text).filter(|(name, _)| is_followed(name)).take(MAX_REFERENCES);
+    let mut named: BTreeMap<Vec<u8>, ObjectId> =
+        packed.map(|(name, commit)| (name.to_owned(), commit)).collect();
+    let loose = FOLLOWED.iter().flat_map(|prefix| files(tree, &directory.join(prefix)));
+    for path in loose.take(MAX_LOOSE) {
+        let Ok(name) = path.strip_prefix(directory) else { continue };
+        let commit = read(tree, &path).and_then(|text| ObjectId::parse(text.trim_ascii()));
+        named.extend(commit.map(|commit| (name.as_os_str().as_bytes().to_owned(), commit)));
+    }
+    named
+}
+
+/// An entry of the log of a reference. It is compared without the previous commit, which git rewrites when it removes
+/// the entry before.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct LogEntry {
+    pub(crate) commit: ObjectId,
+    /// Author, time and message.
+    details: Vec<u8>,
+}
+
+impl LogEntry {
+    pub(crate) fn message(&self) -> &[u8] {
+        let tab = self.details.iter().position(|byte| *byte == b'\t');
+        tab.and_then(|tab| self.details.get(tab + 1..)).unwrap_or_default()
+    }
+}
+
+/// The log at a path, the oldest entry first.
+pub(crate) fn reflog(tree: &TreeReader, path: &Path) -> Vec<LogEntry> {
+    let text = read(tree, path).unwrap_or_default();
+    let entry = |line: &[u8]| {
+        let commit = ObjectId::parse(line.get(41..81)?)?;
+        Some(LogEntry { commit, details: line.get(81..)?.to_owned() })
+    };
+    text.split(|byte| *byte == b'\n').filter_map(entry).collect()
+}
+
+/// The log of a reference.
+pub(crate) fn reflog_of(tree: &TreeReader, directory: &Path, name: &[u8]) -> Vec<LogEntry> {
+    reflog(tree, &directory.join("logs").join(OsStr::from_bytes(name)))
+}
+
+/// Whether a git directory itself has an object. Alternate object directories are not searched.
+pub(crate) fn has_object(tree: &TreeReader, directory: &Path, id: ObjectId) -> bool {
+    ObjectStore::new(vec![(tree.clone(), directory.join("objects"))]).has(id)
+}
+
+/// Names and commits of packed references.
+fn packed(text: &[u8]) -> impl Iterator<Item = (&[u8], ObjectId)> {
+    text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let name = line.get(40..)?.strip_prefix(b" ")?;
+        Some((name, ObjectId::parse(line.get(..40)?)?))
+    })
 }
 
 /// Object ids at the beginning of lines. In packed references, `^` precedes the target of a tag.

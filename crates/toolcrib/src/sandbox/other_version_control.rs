@@ -38,7 +38,7 @@ pub(super) fn in_other_version_control(relative: &Path, access: &FileAccess) -> 
 
 /// The lines of a Mercurial configuration that do more than name the origin of a clone.
 pub(super) fn mercurial_dangers(new: &[u8]) -> Vec<String> {
-    let Ok(text) = std::str::from_utf8(new) else { return vec!["no text".to_owned()] };
+    let Ok(text) = std::str::from_utf8(new) else { return vec!["not text".to_owned()] };
     let (mut in_paths, mut dangers) = (false, Vec::new());
     for (number, line) in text.lines().enumerate() {
         let trimmed = line.trim();

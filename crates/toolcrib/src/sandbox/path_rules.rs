@@ -2,28 +2,29 @@
 //! that rules deny, and files of the host. They are applied by path at the moment of the change, without a
 //! search.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod configured_paths;
+mod content;
+mod git;
+
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
 use toolcrib_fs::{EntryKind, ResolvedPath, RootMode, TreeReader, Workspace};
-use toolcrib_policy::git_sequence::{self, SequenceFile};
 use toolcrib_policy::{Effect, Policy, Protection};
 
+use self::configured_paths::ConfiguredPaths;
+pub(crate) use self::content::Danger;
 use super::git_directory::{self, Part};
-use super::known_content::{KnownContent, RepositoryLocations};
-use super::named_paths::named_paths;
-use super::other_version_control::{MERCURIAL, in_other_version_control, mercurial_dangers};
+use super::known_content::KnownContent;
+use super::other_version_control::in_other_version_control;
 use super::version_control_programs::{applies_patches, is_version_control_program};
 use crate::hidden_paths::Hidden;
 
 /// Patterns that protect whole version control directories from file tools. Commands may change them, except
 /// for the parts that make programs execute code.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
-
-/// Mode of a restored file whose own mode is not known.
-const USUAL_MODE: u32 = 0o644;
 
 /// Limit of entries checked below a renamed directory, if rules deny files by path.
 const MAX_RENAMED: usize = 50_000;
@@ -41,15 +42,6 @@ pub(super) enum Rule {
     AllowedIfRestorable,
 }
 
-/// Why a content is rejected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Danger {
-    /// These configuration variables can make programs execute code.
-    Variables(Vec<String>),
-    /// The file makes programs execute code, and the content is not the user's own.
-    Unknown,
-}
-
 #[derive(Debug)]
 pub(crate) struct PathRules {
     workspace: Workspace,
@@ -63,10 +55,8 @@ pub(crate) struct PathRules {
     symlink_targets: Vec<PathBuf>,
     /// The user's own content of protected files.
     known: KnownContent,
-    /// Paths in the configurations of repositories, by work tree.
-    configured_paths: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
-    /// The roots and their parent directories, which may be work trees.
-    around_roots: Vec<PathBuf>,
+    /// Paths in the configurations of repositories.
+    configured: ConfiguredPaths,
     /// Programs that stopped rebases already contained, by git directory.
     programs: Mutex<HashMap<PathBuf, HashSet<String>>>,
 }
@@ -80,10 +70,7 @@ impl PathRules {
         hidden: Arc<Hidden>,
     ) -> PathRules {
         let linked = protected_symlink_targets(&workspace, &protection);
-        let around: BTreeSet<PathBuf> = workspace
-            .roots()
-            .flat_map(|root| root.path().ancestors().map(Path::to_owned).collect::<Vec<_>>())
-            .collect();
+        let configured = ConfiguredPaths::new(&workspace, policy.home());
         PathRules {
             workspace,
             caches,
@@ -92,8 +79,7 @@ impl PathRules {
             hidden,
             symlink_targets: linked,
             known: KnownContent::default(),
-            configured_paths: Mutex::default(),
-            around_roots: around.into_iter().collect(),
+            configured,
             programs: Mutex::default(),
         }
     }
@@ -102,7 +88,7 @@ impl PathRules {
     /// commands of this runtime made them.
     pub(super) fn before_command(&self, directory: &Path) {
         // The user may have changed configurations since the last command.
-        self.forget_configured_paths();
+        self.configured.forget();
         let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
         self.known.record_around(&tree, &relative);
     }
@@ -140,7 +126,7 @@ impl PathRules {
         is_linked
             || makes_structure
             || part.is_some_and(|(_, part)| part != Part::Structure)
-            || self.is_configured_path(&tree, relative, false)
+            || self.configured.contains(&tree, relative, false)
             || self.has_protected_name(&tree, relative)
     }
 
@@ -152,17 +138,10 @@ impl PathRules {
         program: &dyn Fn() -> Option<Program>,
     ) -> Rule {
         let path = &access.path;
-        let moves = matches!(access.action, FileAction::RenameFrom | FileAction::Remove);
         if self.hidden.reason(path).is_some() {
             return Rule::Refused(Unwritable::Hidden);
         }
-        let caches = self.caches.iter().flat_map(|caches| caches.roots());
-        let roots = self.workspace.roots().chain(caches).map(|root| root.path());
-        let holds = |held: &Path| moves && held.starts_with(path);
-        let is_directory = access.kind == Some(NodeKind::Directory);
-        let holds_hidden = || is_directory && self.hidden.all().iter().any(|hidden| holds(hidden));
-        let held = self.symlink_targets.iter().map(PathBuf::as_path).chain(roots);
-        if moves && (held.into_iter().any(holds) || holds_hidden()) {
+        if self.moves_fixed_path(access) {
             return Rule::Refused(Unwritable::ParentOfProtected);
         }
         let Some((tree, relative)) = self.workspace.tree_of(path) else {
@@ -179,33 +158,71 @@ impl PathRules {
         if self.protection.allows(&relative) {
             return Rule::Allowed;
         }
-        let pattern = self.protection.find(&relative);
-        let is_linked = self.symlink_targets.iter().any(|linked| path.starts_with(linked));
-        if is_linked {
-            return Rule::Refused(Unwritable::Protected);
+        self.rule_by_name(&tree, &relative, access, all, program)
+            .unwrap_or_else(|| self.rule_by_repository(&tree, &relative, access, program))
+    }
+
+    /// Whether an access renames or removes a directory that contains a root, a cache, a hidden path or the target
+    /// of a protected symlink.
+    fn moves_fixed_path(&self, access: &FileAccess) -> bool {
+        if !matches!(access.action, FileAction::RenameFrom | FileAction::Remove) {
+            return false;
         }
+        let holds = |held: &Path| held.starts_with(&access.path);
+        let caches = self.caches.iter().flat_map(|caches| caches.roots());
+        let mut roots = self.workspace.roots().chain(caches).map(|root| root.path());
+        let is_directory = access.kind == Some(NodeKind::Directory);
+        roots.any(holds)
+            || self.symlink_targets.iter().any(|target| holds(target))
+            || (is_directory && self.hidden.all().iter().any(|hidden| holds(hidden)))
+    }
+
+    /// The rule for a protected name, or for a path that leads to one. `None` if there is no such name.
+    fn rule_by_name(
+        &self,
+        tree: &TreeReader,
+        relative: &Path,
+        access: &FileAccess,
+        all: &[FileAccess],
+        program: &dyn Fn() -> Option<Program>,
+    ) -> Option<Rule> {
+        if self.symlink_targets.iter().any(|target| access.path.starts_with(target)) {
+            return Some(Rule::Refused(Unwritable::Protected));
+        }
+        let pattern = self.protection.find(relative);
         if pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern)) {
-            return protected_file_rule(access, program);
+            return Some(protected_file_rule(access, program));
         }
-        if self.leads_to_protected(&relative, access, all) {
-            return Rule::Refused(Unwritable::Protected);
+        if self.leads_to_protected(relative, access, all) {
+            return Some(Rule::Refused(Unwritable::Protected));
         }
-        if access.action == FileAction::RenameFrom && self.holds_protected(&tree, &relative) {
-            return Rule::Refused(Unwritable::ParentOfProtected);
+        if access.action == FileAction::RenameFrom && self.holds_protected(tree, relative) {
+            return Some(Rule::Refused(Unwritable::ParentOfProtected));
         }
-        if pattern.is_some()
-            && let Some(rule) = in_other_version_control(&relative, access)
-        {
-            return rule;
-        }
-        if self.is_removed_by_accident(&tree, &relative, access, program) {
+        pattern.and_then(|_| in_other_version_control(relative, access))
+    }
+
+    /// The rule for a path by the repositories around it.
+    fn rule_by_repository(
+        &self,
+        tree: &TreeReader,
+        relative: &Path,
+        access: &FileAccess,
+        program: &dyn Fn() -> Option<Program>,
+    ) -> Rule {
+        if self.is_removed_by_accident(tree, relative, access, program) {
             return Rule::Refused(Unwritable::Repository);
         }
-        if access.action == FileAction::Remove
-            && is_directory
-            && !git_directory::is_complete(&tree, &relative, None)
-        {
-            self.known.forget(&tree, &relative);
+        if access.action == FileAction::Remove {
+            if access.kind == Some(NodeKind::Directory)
+                && !git_directory::is_complete(tree, relative, None)
+            {
+                self.known.forget(tree, relative);
+            }
+            return self.in_git_directory(tree, relative, access);
+        }
+        if self.has_protected_name(tree, relative) {
+            return Rule::Refused(Unwritable::Protected);
         }
         let replaces = matches!(
             access.action,
@@ -213,212 +230,10 @@ impl PathRules {
                 | FileAction::RenameTo(_)
                 | FileAction::Create(NodeKind::Symlink)
         );
-        if access.action != FileAction::Remove {
-            if self.has_protected_name(&tree, &relative) {
-                return Rule::Refused(Unwritable::Protected);
-            }
-            if self.is_configured_path(&tree, &relative, replaces) {
-                return protected_file_rule(access, program);
-            }
+        if self.configured.contains(tree, relative, replaces) {
+            return protected_file_rule(access, program);
         }
-        self.in_git_directory(&tree, &relative, access)
-    }
-
-    /// Why the new content of a reviewed file is rejected. `None` if it is accepted.
-    pub(super) fn danger(&self, path: &Path, new: &[u8], is_new: bool) -> Option<Danger> {
-        let place = self.workspace.tree_of(path);
-        let (tree, relative) = place.or_else(|| self.caches.as_ref()?.tree_of(path))?;
-        // Other protected files are not git configurations, whatever is beside them.
-        let pattern = self.protection.find(&relative);
-        let is_other = pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern));
-        let part = git_directory::part_of(&tree, &relative);
-        let is_configuration = matches!(part, Some((_, Part::Configuration | Part::Sequence(_))))
-            || relative.file_name().is_some_and(|name| name == MERCURIAL);
-        // The directory is about to become a git directory with this configuration.
-        if is_new || (is_configuration && !is_other) {
-            return self.danger_in(&tree, &relative, new, is_new);
-        }
-        if !self.known.allows(self.repository_locations(), &tree, &relative, new) {
-            return Some(Danger::Unknown);
-        }
-        if let Some(old) = git_directory::read(&tree, &relative) {
-            self.known.remember_removed(path, &old, USUAL_MODE);
-        }
-        self.known.accept(path, new);
-        None
-    }
-
-    /// Whether a protected file may be removed. `mode` is its mode if the file is captured, so that Undo can
-    /// restore it. Otherwise a commit of the user must contain it.
-    pub(super) fn may_be_removed(&self, path: &Path, mode: Option<u32>) -> bool {
-        let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
-        let content = git_directory::read(&tree, &relative);
-        let is_known = |content: &Vec<u8>| {
-            self.known.accepts_anywhere(content)
-                || self.known.allows(self.repository_locations(), &tree, &relative, content)
-        };
-        let may = mode.is_some() && self.protection.may_be_removed(&relative)
-            || content.as_ref().is_some_and(is_known);
-        if let Some(content) = content.filter(|_| may) {
-            self.known.remember_removed(path, &content, mode.unwrap_or(USUAL_MODE));
-        }
-        may
-    }
-
-    /// Content and mode of a protected file that a command has removed.
-    pub(super) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
-        self.known.removed(path)
-    }
-
-    fn repository_locations(&self) -> RepositoryLocations<'_> {
-        RepositoryLocations {
-            workspace: &self.workspace,
-            caches: self.caches.as_ref(),
-            hidden: &self.hidden,
-        }
-    }
-
-    /// Like [`PathRules::danger`] for a configuration, by its path relative to the root of a tree.
-    pub(super) fn danger_in(
-        &self,
-        tree: &TreeReader,
-        relative: &Path,
-        new: &[u8],
-        is_new: bool,
-    ) -> Option<Danger> {
-        self.forget_configured_paths();
-        let found = if relative.file_name().is_some_and(|name| name == MERCURIAL) {
-            mercurial_dangers(new)
-        } else {
-            let old = git_directory::read(tree, relative).filter(|_| !is_new);
-            match git_directory::part_of(tree, relative) {
-                Some((directory, Part::Sequence(kind))) => {
-                    let known = self.known_programs(tree.path().join(directory), kind, old);
-                    let programs = git_sequence::programs(kind, new);
-                    programs.into_iter().filter(|program| !known.contains(program)).collect()
-                }
-                _ => git_directory::dangerous_variables(relative, old.as_deref(), new),
-            }
-        };
-        (!found.is_empty()).then_some(Danger::Variables(found))
-    }
-
-    /// The programs that a stopped rebase has contained so far. Git removes a step from the list before it runs
-    /// it, and restores the step if it fails.
-    fn known_programs(
-        &self,
-        directory: PathBuf,
-        kind: SequenceFile,
-        old: Option<Vec<u8>>,
-    ) -> HashSet<String> {
-        let mut all = lock(&self.programs);
-        let known = all.entry(directory).or_default();
-        known.extend(git_sequence::programs(kind, &old.unwrap_or_default()));
-        known.clone()
-    }
-
-    /// The rule for a part of a git directory.
-    pub(super) fn in_git_directory(
-        &self,
-        tree: &TreeReader,
-        relative: &Path,
-        access: &FileAccess,
-    ) -> Rule {
-        let Some((directory, part)) = git_directory::part_of(tree, relative) else {
-            return Rule::Allowed;
-        };
-        if self.protection.allows(relative) {
-            return Rule::Allowed;
-        }
-        let moves = matches!(access.action, FileAction::Remove | FileAction::RenameFrom);
-        if part == Part::Structure && moves {
-            // Git itself never does this to a repository in use.
-            let in_use = relative.file_name().is_some_and(|name| name != "commondir")
-                && git_directory::is_complete(tree, &directory, None)
-                && !self.known.was_created_by_command(tree, &directory);
-            return if in_use { Rule::Refused(Unwritable::Repository) } else { Rule::Allowed };
-        }
-        let new = match &access.action {
-            FileAction::Remove => return Rule::Allowed,
-            // Git tests whether modes can be changed.
-            FileAction::ChangeMode if part == Part::Configuration => return Rule::Allowed,
-            FileAction::Write => Some(NodeKind::File),
-            FileAction::Create(kind) | FileAction::RenameTo(kind) => Some(kind.clone()),
-            FileAction::RenameFrom | FileAction::Link | FileAction::ChangeMode => None,
-        };
-        let refused = Rule::Refused(Unwritable::Protected);
-        match (part, new) {
-            (Part::Structure, Some(_)) => {
-                self.rule_for_new_git_directory(tree, &directory, relative)
-            }
-            (Part::Structure, None) => Rule::Allowed,
-            (Part::Configuration, Some(NodeKind::File)) => Rule::NeedsReview,
-            (Part::Hooks, Some(NodeKind::Directory)) => match access.action {
-                FileAction::Create(_) => Rule::Allowed,
-                _ => refused,
-            },
-            (Part::SampleHook, Some(NodeKind::File) | None) => Rule::Allowed,
-            (Part::Sequence(_), Some(NodeKind::File)) => Rule::NeedsReview,
-            // A hard link could be written without a review.
-            (Part::Sequence(_), None) if access.action != FileAction::Link => Rule::Allowed,
-            (Part::SequenceDirectory, Some(NodeKind::Directory)) => match access.action {
-                FileAction::Create(_) => Rule::Allowed,
-                _ => refused,
-            },
-            (Part::SequenceDirectory, None) => Rule::Allowed,
-            _ => refused,
-        }
-    }
-
-    /// A directory may become a git directory if it is clean.
-    fn rule_for_new_git_directory(&self, tree: &TreeReader, directory: &Path, made: &Path) -> Rule {
-        let before = git_directory::is_complete(tree, directory, None);
-        if before || !git_directory::is_complete(tree, directory, made.file_name()) {
-            return Rule::Allowed;
-        }
-        if !git_directory::is_clean(tree, directory) {
-            return Rule::Refused(Unwritable::Protected);
-        }
-        self.known.mark_created(tree, directory);
-        let reviewed = git_directory::reviewed_files(&tree.path().join(directory));
-        // A command may still have the files open, or have hard links to them.
-        Rule::AllowedAfterReview(reviewed)
-    }
-
-    /// Whether a program other than version control removes a repository that no command created, as `rm -rf *`
-    /// does. This prevents accidents; it is not a security boundary, since a removed file runs nothing.
-    fn is_removed_by_accident(
-        &self,
-        tree: &TreeReader,
-        relative: &Path,
-        access: &FileAccess,
-        program: &dyn Fn() -> Option<Program>,
-    ) -> bool {
-        if !matches!(access.action, FileAction::Remove | FileAction::RenameFrom) {
-            return false;
-        }
-        let is_version_control = |path: &&Path| {
-            path.file_name().is_some_and(|name| VERSION_CONTROL.iter().any(|known| name == *known))
-        };
-        let named = relative.ancestors().find(is_version_control).map(Path::to_owned);
-        let Some(repository) = named.or_else(|| git_directory::containing(tree, relative)) else {
-            return false;
-        };
-        let is_part = access.action == FileAction::Remove || repository == relative;
-        let is_temporary = relative.extension().is_some_and(|last| last == "lock");
-        if !is_part || is_temporary || self.known.was_created_by_command(tree, &repository) {
-            return false;
-        }
-        // A file that points to a repository, and a directory that never became one, are no loss.
-        let is_git = repository.file_name().is_some_and(|name| name == ".git");
-        if is_git && !git_directory::is_complete(tree, &repository, None) {
-            return false;
-        }
-        // `git clean` removes nested repositories, which are untracked files to it, and nothing of its own.
-        program().is_none_or(|program| {
-            !is_version_control_program(&program)
-                || program.arguments.iter().any(|one| one == "clean")
-        })
+        self.in_git_directory(tree, relative, access)
     }
 
     /// Whether a rule denies the change, or the change of a file below a renamed directory.
@@ -480,43 +295,6 @@ impl PathRules {
     fn holds_protected(&self, tree: &TreeReader, relative: &Path) -> bool {
         let rests = self.protection.protected_beneath(relative);
         rests.iter().any(|rest| tree.may_have(&relative.join(rest)))
-    }
-
-    /// Whether a repository's configuration makes git run or read the path. If the access `replaces` the path,
-    /// its ancestors count, too. An unreadable configuration counts as a match.
-    fn is_configured_path(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
-        let path = tree.path().join(relative);
-        let is_one =
-            |named: &PathBuf| path.starts_with(named) || (replaces && named.starts_with(&path));
-        let mut in_tree = relative.ancestors().skip(1).map(|work_tree| {
-            let is_work_tree = || git_directory::may_be_work_tree(tree, work_tree);
-            self.configured_paths_of(&tree.path().join(work_tree), is_work_tree)
-        });
-        // No command can make these unreadable.
-        let mut around =
-            self.around_roots.iter().filter_map(|path| self.configured_paths_of(path, || true));
-        in_tree.any(|named| named.is_none_or(|named| named.iter().any(is_one)))
-            || around.any(|named| named.iter().any(is_one))
-    }
-
-    fn configured_paths_of(
-        &self,
-        work_tree: &Path,
-        is_work_tree: impl FnOnce() -> bool,
-    ) -> Option<Arc<Vec<PathBuf>>> {
-        if let Some(known) = lock(&self.configured_paths).get(work_tree) {
-            return Some(known.clone());
-        }
-        let named =
-            if is_work_tree() { named_paths(work_tree, self.policy.home())? } else { Vec::new() };
-        let named = Arc::new(named);
-        lock(&self.configured_paths).insert(work_tree.to_owned(), named.clone());
-        Some(named)
-    }
-
-    /// Makes the configurations be read again: a command has started, or a configuration has changed.
-    pub(super) fn forget_configured_paths(&self) {
-        lock(&self.configured_paths).clear();
     }
 
     /// Whether a file is a hard link to a file that makes git run programs.
@@ -599,8 +377,4 @@ fn paths_below(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBu
         }
     }
     Some(found)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,11 +12,19 @@ use crate::phrases::{counted, first_of};
 /// Lines about denied accesses.
 pub(crate) const MAX_LINES: usize = 3;
 
+/// Caches that programs write if they can.
+const MAN_CACHE: &str = "/var/cache/man";
+const PYTHON_CACHE: &str = "__pycache__";
+
+/// Phrases of programs that may not change a file.
+const FAILURES: [&str; 6] =
+    ["ermission denied", "ot permitted", "ead-only", "annot ", "EACCES", "EPERM"];
+
 /// Accesses named per line.
 const MAX_NAMED: usize = 3;
 
-/// One line per setting, at most `most_lines`, the network first. Paths that `output` contains, absolute or
-/// relative to `directory`, are not repeated.
+/// One line per setting, at most `most_lines`, the network first. Paths of failures that `output` reports, absolute
+/// or relative to `directory`, are not repeated.
 pub(crate) fn notes(
     refusals: &[Refusal],
     output: &str,
@@ -54,15 +62,27 @@ pub(crate) fn notes(
     first.iter().map(line).chain([format!("{BY_SANDBOX}: {more}, for other reasons")]).collect()
 }
 
-/// Whether the output contains a path.
+/// Whether a line of the output reports a failure at a path.
 fn shows(output: &str, path: &Path, directory: &Path) -> bool {
     let absolute = visible_name(path.as_os_str().as_encoded_bytes());
     let relative = path.strip_prefix(directory).ok();
     let relative = relative.map(|path| visible_name(path.as_os_str().as_encoded_bytes()));
-    output.contains(&absolute)
-        || relative.is_some_and(|relative| {
-            !relative.is_empty() && output.contains(&format!("'{relative}'"))
-        })
+    let quoted = relative.filter(|path| !path.is_empty()).map(|path| format!("'{path}'"));
+    let names = |line: &str| {
+        line.contains(&absolute) || quoted.as_ref().is_some_and(|path| line.contains(path))
+    };
+    let fails = |line: &str| FAILURES.iter().any(|phrase| line.contains(phrase));
+    output.lines().any(|line| fails(line) && names(line))
+}
+
+/// Whether it is a write to a cache outside the roots. Programs work without these caches and do not report the failure.
+pub(crate) fn is_unneeded_cache(refusal: &Refusal) -> bool {
+    let (Refusal::Write(path, Unwritable::Outside) | Refusal::Change(_, path, Unwritable::Outside)) =
+        refusal
+    else {
+        return false;
+    };
+    path.starts_with(MAN_CACHE) || path.iter().any(|name| name == PYTHON_CACHE)
 }
 
 /// Metadata of a reply about a command with refused operations.
@@ -103,7 +123,7 @@ struct Kind {
 
 const BY_SANDBOX: &str = "refused by the sandbox";
 const NO_NETWORK: Kind = Kind {
-    refused: "network is off, by network = \"none\"",
+    refused: "network is off",
     remedy: "network = \"list\" with rules for hosts, or \"all\", in config.toml allows it",
 };
 
@@ -120,7 +140,7 @@ fn kind(refusal: &Refusal) -> Kind {
         Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => NO_NETWORK,
         Refusal::Unlisted(_) => UNLISTED,
         Refusal::Socket(_) => {
-            let remedy = "sockets of programs outside are hidden from commands";
+            let remedy = "sockets of other programs are hidden from commands";
             Kind { refused: BY_SANDBOX, remedy }
         }
     }
@@ -133,7 +153,7 @@ fn description(refusal: &Refusal) -> String {
         Refusal::Change(deed, path, _) => format!("{} {}", verb(*deed), shown(path)),
         Refusal::Connect(address) | Refusal::Unlisted(address) => format!("connect {address}"),
         Refusal::LookUp(server) => format!("look up a name at {server}"),
-        Refusal::AnySocket => "make a socket".to_owned(),
+        Refusal::AnySocket => "create a socket".to_owned(),
         Refusal::Socket(path) => format!("connect {}", shown(path)),
     }
 }
@@ -151,20 +171,18 @@ fn path(refusal: &Refusal) -> Option<&Path> {
 fn remedy(why: Unwritable) -> &'static str {
     match why {
         Unwritable::Outside => {
-            "outside the roots; --root DIR adds one, caches in config.toml those of build tools"
+            "outside the roots; --root DIR adds one, caches in config.toml adds build caches"
         }
-        Unwritable::ReadOnly => {
-            "may be read only; a root given as DIR:ro is written when given as DIR"
-        }
+        Unwritable::ReadOnly => "read-only; a root given as DIR:ro is writable if given as DIR",
         Unwritable::Protected => {
-            "protected: it can make programs run code, or a rule says so; allow_protected in config.toml, or the rule"
+            "protected: it can make programs run code, or a rule protects it; allow_protected in config.toml, or the rule, can allow it"
         }
         Unwritable::Repository => {
-            "a repository that was there before this session: nothing of it was removed or renamed, and only the user can do that; allow_protected in config.toml"
+            "part of a repository that is older than this session: nothing of it was removed or renamed, only the user can do that; allow_protected in config.toml can allow it"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::ParentOfProtected => {
-            "holds something protected, and stays where it is; allow_protected in config.toml, or the rule"
+            "contains a protected path and cannot be moved or removed; allow_protected in config.toml, or the rule, can allow it"
         }
     }
 }
@@ -227,8 +245,8 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off, by network = \"none\": look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
-                "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml those of build tools)",
+                "network is off: look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
+                "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml adds build caches)",
             ]
         );
         assert_eq!(notes(&[], "", Path::new("/w"), MAX_LINES), Vec::<String>::new());
@@ -246,8 +264,26 @@ mod tests {
         assert!(all[0].starts_with("refused by the sandbox: remove /w/.git/HEAD ("), "{all:?}");
         let all = notes(&refusals[..1], output, Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: the path shown above ("), "{all:?}");
-        let all = notes(&written(2), "/etc/0 and /etc/1", Path::new("/w"), MAX_LINES);
+        let output = "/etc/0: Permission denied\n/etc/1: Permission denied\n";
+        let all = notes(&written(2), output, Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: the paths shown above ("), "{all:?}");
+    }
+
+    #[test]
+    fn paths_that_the_output_shows_without_a_failure_are_named() {
+        let refusals = [Refusal::Socket("/run/x.sock".into())];
+        let output = "LISTEN 0 128 /run/x.sock\ncurl: (7) Couldn't connect to server\n";
+        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES);
+        assert!(all[0].starts_with("refused by the sandbox: connect /run/x.sock ("), "{all:?}");
+    }
+
+    #[test]
+    fn only_caches_outside_the_roots_are_unneeded() {
+        let write = |path: &str, why| is_unneeded_cache(&Refusal::Write(path.into(), why));
+        assert!(write("/var/cache/man/cat1/catGoghn6", Unwritable::Outside));
+        assert!(write("/usr/share/gdb/__pycache__/x.pyc", Unwritable::Outside));
+        assert!(!write("/w/__pycache__/x.pyc", Unwritable::Protected));
+        assert!(!write("/var/cache/other", Unwritable::Outside));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! ApplyPatch: a patch over any number of files, all of it or nothing.
+//! ApplyPatch: applies a patch to any number of files, atomically.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,6 @@ pub(crate) struct ApplyPatch {
     diff: DiffDetail,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("files_modified", "integer", "always", "Number of files that changed."),
     MetadataField::new("files", "array of object", "always", "The parts of the patch."),
@@ -56,7 +55,7 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "files[].already_applied",
         "boolean",
-        "the part had been applied before",
+        "the part was already applied",
         "`true`.",
     ),
     MetadataField::new("files[].hunks", "array of object", "updates", "The hunks."),
@@ -81,14 +80,14 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "files[].hunks[].already_applied",
         "boolean",
-        "the hunk had been applied before",
+        "the hunk was already applied",
         "`true`.",
     ),
     MetadataField::new(
         "already_applied",
         "boolean",
         "always",
-        "Whether nothing was left to change.",
+        "Whether the whole patch was already applied.",
     ),
     MetadataField::new("added_lines", "integer", "always", "Lines added."),
     MetadataField::new("removed_lines", "integer", "always", "Lines removed."),
@@ -140,7 +139,7 @@ impl Tool for ApplyPatch {
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {
-        // What cannot be read touches nothing; `run` says why.
+        // An invalid patch accesses nothing; `run` reports the error.
         let Ok(patch) = Patch::parse(&self.patch) else { return Vec::new() };
         let written = written(&patch).into_iter().map(Access::Write);
         let copied = patch.files.iter().filter_map(copied_from).map(Access::Read);
@@ -155,12 +154,12 @@ impl Tool for ApplyPatch {
             let plan = Plan::of(cx, &patch, &paths, was)?;
             Ok((plan.edits(), plan))
         })?;
-        Ok(report::reply(cx, &plan, changed, DiffDetail::asked(self.diff, cx)))
+        Ok(report::reply(cx, &plan, changed, DiffDetail::for_call(self.diff, cx)))
     }
 }
 
-/// Every path that is written, once, in the order of the patch: what is made, changed, deleted or moved,
-/// and where to.
+/// Every path that is written, once, in the order of the patch: created, changed, deleted, moved, and the targets
+/// of moves.
 fn written(patch: &Patch<'_>) -> Vec<PathBuf> {
     let moved =
         |file: &'_ FilePatch<'_>| file.from.clone().filter(|_| file.action == FileAction::Move);
@@ -169,7 +168,7 @@ fn written(patch: &Patch<'_>) -> Vec<PathBuf> {
     named.flatten().map(|name| path(&name)).filter(|path| seen.insert(path.clone())).collect()
 }
 
-/// The file that is only read, to make another of it.
+/// The source of a copy, which is only read.
 fn copied_from(file: &FilePatch<'_>) -> Option<PathBuf> {
     file.from.as_deref().filter(|_| file.action == FileAction::Copy).map(path)
 }

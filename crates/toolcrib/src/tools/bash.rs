@@ -1,8 +1,10 @@
-//! Bash: a command, run and waited for.
+//! Bash: runs a command.
 
 mod exit_status;
 mod pipe;
+mod refused_contents;
 mod report;
+mod sandbox_hints;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use toolcrib_exec::{Ending, Job, Snapshot, Status};
 use toolcrib_policy::Access;
 use toolcrib_text::{ExcerptOptions, visible_name};
 
-use self::report::{KEEPS_RUNNING, Report};
+use self::report::{KEEP_RUNNING_HINT, Report};
 use super::changed_files::CHANGED_FILES;
 use super::shell_output::last_line;
 use super::timeout::{lowered_note, milliseconds};
@@ -28,10 +30,10 @@ use crate::sandbox::SANDBOX;
 use crate::sandbox::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
-/// Runs a command in bash and returns its output and exit code. Working directory and exported variables carry over to the
-/// next. There is no terminal. A command that exceeds `timeout`, or leaves processes, continues in the background:
-/// `BashOutput` and `KillShell` take its `bash_id`. Long output is shortened; `BashOutput` has the rest. /tmp is the
-/// session's own, also for file tools. Notes are in brackets; output like them gets a `\` in front.
+/// Runs a bash command. Working directory and exported variables carry over. There is no terminal. A command that
+/// exceeds `timeout`, or leaves processes, continues in the background: use its `bash_id` with `BashOutput` and
+/// `KillShell`. `BashOutput` also shows the omitted lines of long output. /tmp is private to the session, also for
+/// file tools. Notes are in brackets; similar output gets a `\` in front.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
@@ -43,7 +45,7 @@ pub(crate) struct Bash {
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1_000))]
     timeout: u64,
-    /// Answer at once.
+    /// Return at once.
     #[serde(default)]
     run_in_background: bool,
     /// Working directory.
@@ -52,7 +54,7 @@ pub(crate) struct Bash {
     env: Option<BTreeMap<String, String>>,
     /// Standard input.
     stdin: Option<String>,
-    /// Show stderr apart from stdout.
+    /// Show stderr separately.
     #[serde(default)]
     separate_streams: bool,
     /// After the timeout.
@@ -80,22 +82,22 @@ fn default_timeout() -> u64 {
     120_000
 }
 
-/// How long a wish to cancel may go unseen.
-const GLANCE: Duration = Duration::from_millis(25);
+/// Interval between checks for cancellation.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// How often whoever waits hears of it.
-const TELL_EVERY: Duration = Duration::from_millis(500);
+/// Interval between progress reports, and between checks for programs that wait for the keyboard.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// After the shell has ended, what others still write is waited for until it is quiet for so long, and
-/// never for longer than the second.
-const QUIET: Duration = Duration::from_millis(200);
-const DRAIN: Duration = Duration::from_secs(1);
+/// After the shell has ended, its background processes may still write. The output is complete after this long
+/// without output, or after the second limit.
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a keeper may take to see that nothing is left.
-const MOMENT: Duration = Duration::from_millis(30);
+/// Time that a shim may take to report that all processes have exited.
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(30);
 
-/// How long a tree that was told to end is waited for: its half second, and some for the machine.
-const DYING: Duration = Duration::from_secs(5);
+/// Time to wait for processes that were told to end: half a second of grace, and more on a slow machine.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Output of at most this many characters is shown whole.
 const WHOLE_CHARS: usize = 30_000;
@@ -106,7 +108,6 @@ const EXCERPT_CHARS: usize = 12_000;
 /// Characters shown of binary output.
 const BINARY_CHARS: usize = 400;
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "status",
@@ -199,22 +200,24 @@ impl Tool for Bash {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         if self.command.trim().is_empty() {
-            return Err(Error::invalid("`command` is empty").hint("Give a script for bash."));
+            return Err(Error::invalid("`command` is empty").hint("Give a bash script."));
         }
         let timeout = milliseconds(self.timeout);
         let in_background = self.run_in_background;
         if in_background && cx.session().is_for_one_call() {
             let message = format!(
-                "`{RUN_IN_BACKGROUND}`: this session ends with this call, and so would the command"
+                "`{RUN_IN_BACKGROUND}`: this session ends with this call, and so does the command"
             );
-            return Err(Error::invalid(message).hint(format!("Nothing was run. {KEEPS_RUNNING}.")));
+            return Err(
+                Error::invalid(message).hint(format!("Nothing was run. {KEEP_RUNNING_HINT}."))
+            );
         }
         if let Some(name) =
             self.env.iter().flatten().map(|(name, _)| name).find(|name| !is_name(name))
         {
             let name = visible_name(name.as_bytes());
-            return Err(Error::invalid(format!("`env`: {name} is no name of a variable"))
-                .hint("Names have letters, digits and _, and do not begin with a digit."));
+            return Err(Error::invalid(format!("`env`: {name} is not a valid variable name"))
+                .hint("Use letters, digits and _, and no digit at the start."));
         }
         if cx.dry_run() {
             let (directory, confined) = cx.rehearse(&self.script(), self.cwd.as_deref())?;
@@ -238,21 +241,21 @@ impl Tool for Bash {
         if in_background {
             return Ok(report::background(started));
         }
-        let (waited, no_keys) = std::thread::scope(|scope| {
+        let (waited, killed_program_note) = std::thread::scope(|scope| {
             wait(cx, &started.job, timeout, &|| {
                 asker.iter().for_each(|asker| asker.ask_waiting(scope));
             })
         })?;
-        started.notes.extend(no_keys);
+        started.notes.extend(killed_program_note);
         match waited {
-            Waited::Ended => self.ended(cx, started),
-            Waited::TimedOut => self.timed_out(cx, started, timeout),
+            WaitResult::Ended => self.ended(cx, started),
+            WaitResult::TimedOut => self.timed_out(cx, started, timeout),
         }
     }
 }
 
 impl Bash {
-    /// What is run and decided about: the variables for this command, and the command.
+    /// The script that runs and on which the policy decides: the variables for this command, and the command.
     fn script(&self) -> String {
         let variables = self
             .env
@@ -270,13 +273,14 @@ impl Bash {
         let mut report = Report::new(started, now, self.excerpt(cx));
         report.carry(cx, self.cwd.is_none())?;
         if cx.session().is_for_one_call() {
-            report.end_with_the_session();
+            report.end_with_session();
         }
         report.note_reviews(cx);
+        report.note_sandbox_hints(cx);
         report.note_hosts(cx);
-        report.look_for_changes(cx);
+        report.note_changes(cx);
         report.keep_or_forget(cx)?;
-        report.answer()
+        report.finish()
     }
 
     fn timed_out(
@@ -290,20 +294,20 @@ impl Bash {
         let one_call = cx.session().is_for_one_call();
         if self.on_timeout == OnTimeout::Kill || one_call {
             job.end(Ending::Prompt, Status::TimedOut);
-            let now = job.wait(DYING, |now| now.all_exited && now.closed);
+            let now = job.wait(KILL_TIMEOUT, |now| now.all_exited && now.closed);
             let ended = if now.all_exited {
-                "and all it had started was ended"
+                "and was killed with its child processes"
             } else {
-                "and is being ended"
+                "and is being killed"
             };
             let message = format!("the command took longer than {seconds} s {ended}");
             let mut report = Report::new(started, now, self.excerpt(cx));
             if one_call && self.on_timeout != OnTimeout::Kill {
-                report.end_with_the_session();
-                report.note(format!("it cannot go on behind this call; {KEEPS_RUNNING}"));
+                report.end_with_session();
+                report.note(format!("it cannot continue after this call. {KEEP_RUNNING_HINT}"));
             }
             report.note_hosts(cx);
-            report.look_for_changes(cx);
+            report.note_changes(cx);
             return Err(report.error(ErrorKind::Timeout, message));
         }
         let mut report = Report::new(started, job.snapshot(), self.excerpt(cx));
@@ -322,48 +326,49 @@ impl Bash {
             line_chars: cx.limits().line_chars,
             head_lines: lines(self.head_lines),
             tail_lines: lines(self.tail_lines),
+            folds: true,
         }
     }
 }
 
-enum Waited {
+enum WaitResult {
     Ended,
     TimedOut,
 }
 
-/// Until the shell has ended and its output has come, or the time is up. A wish to cancel ends it all. A program
-/// that waits for keys is ended, and that is said.
+/// Waits until the shell has ended or the timeout is over. Cancellation ends the command. A program that waits for
+/// the keyboard is killed, and a note says so.
 fn wait(
     cx: &Cx<'_>,
     job: &Job,
     timeout: Duration,
     ask_waiting: &dyn Fn(),
-) -> Result<(Waited, Option<String>), Error> {
+) -> Result<(WaitResult, Option<String>), Error> {
     let began = Instant::now();
-    let mut told = began;
-    let (mut suspects, mut no_keys) = (Vec::new(), None);
+    let mut last_progress = began;
+    let (mut suspects, mut killed_program_note) = (Vec::new(), None);
     loop {
         let left = timeout.saturating_sub(began.elapsed());
-        let now = job.wait(left.min(GLANCE), |now| !now.status.is_running());
+        let now = job.wait(left.min(POLL_INTERVAL), |now| !now.status.is_running());
         if !now.status.is_running() {
-            return Ok((Waited::Ended, no_keys));
+            return Ok((WaitResult::Ended, killed_program_note));
         }
         ask_waiting();
         if let Err(cancelled) = cx.check_cancelled() {
             job.end(Ending::Prompt, Status::Killed);
-            job.wait(DYING, |now| now.all_exited);
+            job.wait(KILL_TIMEOUT, |now| now.all_exited);
             return Err(cancelled);
         }
         if left.is_zero() {
-            return Ok((Waited::TimedOut, no_keys));
+            return Ok((WaitResult::TimedOut, killed_program_note));
         }
-        if told.elapsed() >= TELL_EVERY {
-            told = Instant::now();
-            // One that waited the last time as well.
+        if last_progress.elapsed() >= PROGRESS_INTERVAL {
+            last_progress = Instant::now();
+            // Only a process that also waited at the previous check.
             let waiting = job.waiting_for_keyboard();
             for process in waiting.iter().filter(|process| suspects.contains(*process)) {
                 job.end_if_waiting_for_keyboard(process);
-                no_keys = Some(no_keys_note(&process.name));
+                killed_program_note = Some(keyboard_note(&process.name));
             }
             suspects = waiting;
             let line = last_line(job, &cx.secrets());
@@ -372,9 +377,9 @@ fn wait(
     }
 }
 
-fn no_keys_note(program: &str) -> String {
+fn keyboard_note(program: &str) -> String {
     format!(
-        "{} waited for keys and was ended: there is no terminal; {EDIT} and {WRITE} change files, sed -i does in scripts",
+        "{} waited for keyboard input and was killed: there is no terminal. Use {EDIT}, {WRITE} or sed -i to change files",
         visible_name(program.as_bytes())
     )
 }
@@ -385,18 +390,18 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The shell has ended; what it left running may hold its output for ever, and may be about to write the
-/// last of it.
+/// Waits for the last output after the shell has ended. Processes that it left running may keep the output open for
+/// ever.
 fn drain(job: &Job) -> Snapshot {
     let began = Instant::now();
     let mut now = job.snapshot();
-    while !now.closed && began.elapsed() < DRAIN {
+    while !now.closed && began.elapsed() < DRAIN_TIMEOUT {
         let written = now.written;
-        now = job.wait(QUIET, |now| now.closed);
+        now = job.wait(QUIET_PERIOD, |now| now.closed);
         if now.written == written {
             break;
         }
     }
-    // Whether anything is left is known a moment later; to ask the system for its processes takes longer.
-    job.wait(MOMENT, |now| now.all_exited)
+    // The shim reports a moment later whether processes are left. Asking the system for them takes longer.
+    job.wait(EXIT_REPORT_TIMEOUT, |now| now.all_exited)
 }

@@ -1,4 +1,4 @@
-//! BashOutput: what a command wrote, and waiting for it.
+//! BashOutput: reads the output of a job, and waits for it.
 
 mod line_filter;
 mod line_range;
@@ -12,11 +12,11 @@ use toolcrib_policy::Access;
 use toolcrib_search::{Deadline, Pattern, PatternOptions, PatternSyntax};
 use toolcrib_text::{Excerpt, ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
-use self::line_filter::{Left, Sieve};
+use self::line_filter::{LineFilter, UndecidedLines};
 use self::line_range::LineRange;
 use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
-use super::command_messages::{listens_on, state};
+use super::command_messages::{ports_note, state};
 use super::shell_output::{
     OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
@@ -53,7 +53,7 @@ pub(crate) struct BashOutput {
     cursor: Option<u64>,
     /// "100-200", or "-50".
     lines: Option<String>,
-    /// stderr of a command with `separate_streams`.
+    /// stderr needs `separate_streams`.
     #[serde(default)]
     stream: StreamName,
 }
@@ -84,16 +84,15 @@ fn default_timeout() -> u64 {
     60_000
 }
 
-/// How long a wish to cancel, a line or a port may go unseen.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Interval between checks for cancellation, for a line or for a port.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a keeper may take to see that nothing is left.
-const MOMENT: Duration = Duration::from_millis(200);
+/// Time that a shim may take to report that all processes have exited.
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How often whoever waits hears of it.
-const TELL_EVERY: Duration = Duration::from_millis(500);
+/// Interval between progress reports.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("bash_id", "string", "always", "Id of the job."),
     MetadataField::new(
@@ -103,19 +102,14 @@ const METADATA: &[MetadataField] = &[
         "`pending`, `running`, `completed`, `failed`, `killed` or `timeout`.",
     ),
     MetadataField::new("cursor", "integer", "always", "Position in the output, for the next call."),
-    MetadataField::new("lines", "integer", "always", "Lines in the reply and left out of it."),
+    MetadataField::new("lines", "integer", "always", "Lines in the reply and omitted lines."),
     MetadataField::new(
         "undecided_lines",
         "integer",
         "always",
         "Lines that could not be matched within the limits.",
     ),
-    MetadataField::new(
-        "truncated",
-        "boolean",
-        "always",
-        "Whether lines are left out of the reply.",
-    ),
+    MetadataField::new("truncated", "boolean", "always", "Whether the reply omits lines."),
     MetadataField::new(
         "dropped_bytes",
         "integer",
@@ -162,11 +156,11 @@ impl Tool for BashOutput {
         let filter = filter.map(|filter| pattern(cx, filter)).transpose()?;
         let lines = self.lines.as_deref().map(LineRange::parse).transpose()?;
         if wait_for == WaitFor::Regex && filter.is_none() {
-            return Err(Error::invalid(format!("`{WAIT_FOR}` is regex, and there is no `filter`"))
+            return Err(Error::invalid(format!("`{WAIT_FOR}` is regex, but `filter` is missing"))
                 .hint("Give the regular expression to wait for as filter."));
         }
         let errors = match self.stream {
-            StreamName::Stderr => Some(job.errors().ok_or_else(|| no_errors(&job))?),
+            StreamName::Stderr => Some(job.errors().ok_or_else(|| no_separate_stderr(&job))?),
             StreamName::Stdout => None,
         };
         let stream = match &errors {
@@ -175,22 +169,24 @@ impl Tool for BashOutput {
         };
         // Only the position in stdout is remembered.
         let remembered = if stream.is_errors { 0 } else { cx.shell()?.cursor(job.id()) };
-        // Without a cursor, a filter is for all output; what is waited for is new.
+        // Without a cursor, a filter applies to all output; a wait applies to new output.
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
         let from = if all { 0 } else { self.cursor.unwrap_or(remembered) };
         let timeout = milliseconds(self.timeout);
         let secrets = cx.secrets();
         let since = self.cursor.unwrap_or(remembered);
-        let waiting = Waiting { wait_for, from: since, filter: filter.as_ref(), port, timeout };
+        let waiting =
+            WaitCondition { wait_for, from: since, filter: filter.as_ref(), port, timeout };
         let waited = wait(cx, (&job, stream), &secrets, &waiting)?;
         let now = job.snapshot();
-        let end = match now.closed {
-            true => stream.written(&now),
-            false => whole_characters(stream.log, &secrets, stream.written(&now)),
+        let end = if now.closed {
+            stream.written(&now)
+        } else {
+            whole_characters(stream.log, &secrets, stream.written(&now))
         };
-        let looked = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
-        let mut output = looked.at(cx, stream.log, &secrets);
+        let view = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
+        let mut output = view.read(cx, stream.log, &secrets);
         output.notes.extend(lowered_note(TIMEOUT, self.timeout));
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() && !stream.is_errors && !cx.dry_run() {
@@ -201,25 +197,25 @@ impl Tool for BashOutput {
         let hosts = if cx.dry_run() { Vec::new() } else { cx.take_host_notes(&job) };
         output.notes.extend(notes::lines(&hosts));
         let exposed = match &waited {
-            Waited::Ports(ports) => ports.first().and_then(|port| cx.exposed(*port)),
+            WaitResult::Ports(ports) => ports.first().and_then(|port| cx.exposed(*port)),
             _ => None,
         };
         let ending = Ending { waited, wait_for, port, network, exposed, changes: changes_text };
-        let reply = answer(&job, &now, output, end, ending);
+        let reply = build_reply(&job, &now, output, end, ending);
         let hosts = notes::facts(&hosts).map(|hosts| ("hosts", hosts)).into_iter().collect();
         Ok(reply.with_all(changes.facts()).with_all(hosts))
     }
 }
 
-/// The files that a job has changed, once nothing of it runs. That is known a moment after its shell has ended.
+/// The files that a job has changed, once all of its processes have exited. The shim reports that a moment after
+/// the shell has ended.
 fn changes(cx: &Cx<'_>, job: &Job, now: &Snapshot) -> Result<Changes, Error> {
     if !now.status.is_running() {
-        job.wait(MOMENT, |now| now.all_exited);
+        job.wait(EXIT_REPORT_TIMEOUT, |now| now.all_exited);
     }
     Changes::of_job(cx, job)
 }
 
-/// The stream that is read.
 #[derive(Clone, Copy)]
 struct ReadStream<'a> {
     log: &'a dyn OutputLog,
@@ -232,14 +228,14 @@ impl ReadStream<'_> {
     }
 }
 
-fn no_errors(job: &Job) -> Error {
+fn no_separate_stderr(job: &Job) -> Error {
     let message = format!("the stderr of {} is part of its output", job.id());
     Error::invalid(message)
         .hint(format!("Omit {STREAM}. {BASH} with {SEPARATE_STREAMS} stores stderr apart."))
 }
 
-/// What is waited for, and for how long.
-struct Waiting<'a> {
+/// The condition to wait for.
+struct WaitCondition<'a> {
     wait_for: WaitFor,
     from: u64,
     filter: Option<&'a Pattern>,
@@ -247,13 +243,12 @@ struct Waiting<'a> {
     timeout: Duration,
 }
 
-/// What came of waiting.
-enum Waited {
-    /// It is as wanted, or nothing was.
+/// The result of a wait.
+enum WaitResult {
+    /// The condition was met, or there was none.
     Done,
-    /// Ports were found.
     Ports(Vec<u16>),
-    /// It ended first.
+    /// The job ended before the condition was met.
     EndedFirst,
     TimedOut,
 }
@@ -262,12 +257,12 @@ fn wait(
     cx: &Cx<'_>,
     (job, stream): (&Job, ReadStream<'_>),
     secrets: &Secrets,
-    waiting: &Waiting<'_>,
-) -> Result<Waited, Error> {
+    waiting: &WaitCondition<'_>,
+) -> Result<WaitResult, Error> {
     let began = Instant::now();
-    let (mut told, mut looked_to) = (began, waiting.from);
+    let (mut last_progress, mut searched_to) = (began, waiting.from);
     if waiting.wait_for == WaitFor::None {
-        return Ok(Waited::Done);
+        return Ok(WaitResult::Done);
     }
     loop {
         cx.check_cancelled()?;
@@ -275,71 +270,71 @@ fn wait(
         match waiting.wait_for {
             WaitFor::None => {}
             WaitFor::Exit => {}
-            WaitFor::Output if stream.written(&now) > waiting.from => return Ok(Waited::Done),
+            WaitFor::Output if stream.written(&now) > waiting.from => return Ok(WaitResult::Done),
             WaitFor::Output => {}
             WaitFor::Regex => {
                 let found = waiting.filter.is_some_and(|filter| {
                     let end = began.checked_add(waiting.timeout).unwrap_or(began);
                     let cancel = cx.cancel();
                     let cancelled = || cancel.is_cancelled();
-                    let sieve = Sieve::new(filter, Deadline::new(end, &cancelled), 1);
+                    let line_filter = LineFilter::new(filter, Deadline::new(end, &cancelled), 1);
                     let end = stream.written(&now);
-                    look_for(sieve, stream.log, secrets, (&mut looked_to, end))
+                    has_match(line_filter, stream.log, secrets, (&mut searched_to, end))
                 });
                 if found {
-                    return Ok(Waited::Done);
+                    return Ok(WaitResult::Done);
                 }
             }
             WaitFor::Port => {
                 let mut ports = job.ports();
                 ports.retain(|port| waiting.port.is_none_or(|wanted| *port == wanted));
                 if !ports.is_empty() {
-                    return Ok(Waited::Ports(ports));
+                    return Ok(WaitResult::Ports(ports));
                 }
             }
         }
         let no_more = !now.status.is_running() && (now.closed || waiting.wait_for == WaitFor::Exit);
         if no_more || now.all_exited {
             let wanted = matches!(waiting.wait_for, WaitFor::Exit);
-            return Ok(if wanted { Waited::Done } else { Waited::EndedFirst });
+            return Ok(if wanted { WaitResult::Done } else { WaitResult::EndedFirst });
         }
-        let left = waiting.timeout.saturating_sub(began.elapsed());
-        if left.is_zero() {
-            return Ok(Waited::TimedOut);
+        let remaining = waiting.timeout.saturating_sub(began.elapsed());
+        if remaining.is_zero() {
+            return Ok(WaitResult::TimedOut);
         }
-        if told.elapsed() >= TELL_EVERY {
-            told = Instant::now();
+        if last_progress.elapsed() >= PROGRESS_INTERVAL {
+            last_progress = Instant::now();
             let line = last_line(job, secrets);
             cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
         }
         let changed = |then: &Snapshot| then.status != now.status || then.closed != now.closed;
-        job.wait(left.min(GLANCE), changed);
+        job.wait(remaining.min(POLL_INTERVAL), changed);
     }
 }
 
-/// Whether a line that came since matches, or may. Lines that are whole are not looked at again.
-fn look_for(
-    mut sieve: Sieve<'_>,
+/// Whether a line since `searched_to` matches, or may match. Complete lines are not examined again.
+fn has_match(
+    mut line_filter: LineFilter<'_>,
     log: &dyn OutputLog,
     secrets: &Secrets,
-    (looked_to, end): (&mut u64, u64),
+    (searched_to, end): (&mut u64, u64),
 ) -> bool {
     let mut found = false;
-    each_line(log, secrets, *looked_to..end, |line| {
-        sieve.line(&line.text, &mut |_| found = true);
+    each_line(log, secrets, *searched_to..end, |line| {
+        line_filter.line(&line.text, &mut |_| found = true);
         !found
     });
-    sieve.finish(&mut |_| found = true);
-    let (from, mut last) = log.read(end.saturating_sub(4096).max(*looked_to), 4096);
-    // More may have come since; nothing of that was looked at.
+    line_filter.finish(&mut |_| found = true);
+    let (from, mut last) = log.read(end.saturating_sub(4096).max(*searched_to), 4096);
+    // Output that came since was not examined.
     last.truncate(usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX));
     if let Some(newline) = last.iter().rposition(|&byte| byte == b'\n') {
-        *looked_to = from + newline as u64 + 1;
+        *searched_to = from + newline as u64 + 1;
     }
     found
 }
 
-/// Which lines to show.
+/// The lines to show.
 struct OutputView<'a> {
     from: u64,
     end: u64,
@@ -348,70 +343,72 @@ struct OutputView<'a> {
 }
 
 impl OutputView<'_> {
-    fn at(&self, cx: &Cx<'_>, log: &dyn OutputLog, secrets: &Secrets) -> Output {
+    fn read(&self, cx: &Cx<'_>, log: &dyn OutputLog, secrets: &Secrets) -> Output {
         let options = ExcerptOptions {
             whole_chars: cx.limits().reply_chars * 3 / 4,
             chars: cx.limits().reply_chars * 3 / 4,
             line_chars: cx.limits().line_chars,
             head_lines: None,
             tail_lines: self.lines.and_then(LineRange::last),
+            folds: false,
         };
         if self.filter.is_none() && self.lines.is_none() {
             let (shown, masked) = excerpt(log, secrets, self.from..self.end, options);
             return Output {
                 shown,
                 notes: masked_note(masked).into_iter().collect(),
-                left: Left::default(),
+                undecided: UndecidedLines::default(),
             };
         }
         let mut excerpt = Excerpt::new(options);
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
         let stop = || Deadline::new(cx.search_deadline(), &cancelled);
-        let mut sieve = self.filter.map(|filter| Sieve::new(filter, stop(), u64::MAX));
+        let mut line_filter = self.filter.map(|filter| LineFilter::new(filter, stop(), u64::MAX));
         let mut number = 0;
         let masked = each_line(log, secrets, self.from..self.end, |line| {
             number = line.number;
             let wanted = self.lines.is_none_or(|lines| lines.contains(number));
-            match &mut sieve {
+            match &mut line_filter {
                 _ if !wanted => {}
                 None => excerpt.cut_line(&line.text, line.missing),
-                Some(sieve) => sieve.line(&line.text, &mut |line| excerpt.line(line)),
+                Some(line_filter) => line_filter.line(&line.text, &mut |line| excerpt.line(line)),
             }
             self.lines.is_none_or(|lines| !lines.is_past(number))
         });
-        let left = sieve.map(|sieve| sieve.finish(&mut |line| excerpt.line(line)));
+        let undecided =
+            line_filter.map(|line_filter| line_filter.finish(&mut |line| excerpt.line(line)));
         let shown = excerpt.finish();
         let none = shown.lines == 0 && self.filter.is_none();
         let which = self.lines.filter(|_| none).map(|lines| lines.missing_note(number));
         let notes = which.into_iter().chain(masked_note(masked)).collect();
-        Output { shown, notes, left: left.unwrap_or_default() }
+        Output { shown, notes, undecided: undecided.unwrap_or_default() }
     }
 }
 
-/// What is shown of an output, what to say of it, and which lines are not decided.
+/// The shown part of an output, its notes, and the undecided lines.
 struct Output {
     shown: ExcerptShown,
     notes: Vec<String>,
-    left: Left,
+    undecided: UndecidedLines,
 }
 
-/// What a reply ends with.
+/// The last lines of a reply.
 struct Ending {
-    waited: Waited,
+    waited: WaitResult,
     wait_for: WaitFor,
     port: Option<u16>,
-    /// That of the sandbox, if there is one.
+    /// Network of the sandbox, if there is one.
     network: Option<Network>,
     /// The outcome of making the first port reachable from outside.
     exposed: Option<Result<(), String>>,
     changes: String,
 }
 
-fn answer(
+fn build_reply(
     job: &Job,
     now: &Snapshot,
-    Output { shown, notes, left }: Output,
+    Output { shown, notes, undecided }: Output,
     cursor: u64,
     Ending { waited, wait_for, port, network, exposed, changes }: Ending,
 ) -> Reply {
@@ -422,7 +419,7 @@ fn answer(
     let escaped = escape_note([text.as_str()]);
     let refused = job.refusals();
     let refusals = refusals::notes(&refused, &text, job.directory(), refusals::MAX_LINES);
-    text.extend(left.notes().map(bracketed));
+    text.extend(undecided.notes().map(bracketed));
     text.extend(notes.iter().map(bracketed));
     text.extend(dropped_note(job, now).map(bracketed));
     text.extend(escaped.iter().map(|(note, _)| bracketed(note)));
@@ -432,18 +429,18 @@ fn answer(
         WaitFor::Regex => "no line matched".to_owned(),
         WaitFor::Port => match port {
             Some(port) => format!("it does not listen on port {port}"),
-            None => "it listens on no port".to_owned(),
+            None => "it does not listen on any port".to_owned(),
         },
-        WaitFor::Output => "there is no more output".to_owned(),
+        WaitFor::Output => "there is no new output".to_owned(),
         WaitFor::Exit | WaitFor::None => "it still runs".to_owned(),
     };
     match &waited {
-        Waited::Done => {}
-        Waited::Ports(ports) => {
-            text.push_str(&bracketed(listens_on(ports, network, exposed)));
+        WaitResult::Done => {}
+        WaitResult::Ports(ports) => {
+            text.push_str(&bracketed(ports_note(ports, network, exposed)));
         }
-        Waited::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
-        Waited::TimedOut => text.push_str(&bracketed(format!("the time is up, and {what}"))),
+        WaitResult::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
+        WaitResult::TimedOut => text.push_str(&bracketed(format!("timed out: {what}"))),
     }
     text.push_str(&changes);
     let reply = Reply::new(text)
@@ -451,10 +448,10 @@ fn answer(
         .with("status", now.status.name())
         .with("cursor", cursor)
         .with("lines", shown.lines)
-        .with("undecided_lines", left.count())
+        .with("undecided_lines", undecided.count())
         .with("truncated", shown.left_out > 0 || shown.has_cut_lines)
         .with("dropped_bytes", now.gap.end - now.gap.start)
-        .with("timed_out", matches!(waited, Waited::TimedOut));
+        .with("timed_out", matches!(waited, WaitResult::TimedOut));
     let reply = match now.ended.as_ref().map(|ended| ended.exit) {
         Some(toolcrib_exec::Exit::Code(code)) => reply.with("exit_code", code),
         Some(toolcrib_exec::Exit::Signal(signal)) => reply.with("signal", signal),
@@ -469,17 +466,19 @@ fn answer(
         None => reply,
     };
     match waited {
-        Waited::Ports(ports) => reply.with("ports", ports),
+        WaitResult::Ports(ports) => reply.with("ports", ports),
         _ => reply,
     }
 }
 
-/// The port that a filter names.
+/// Parses the port in a filter.
 fn port_number(filter: &str) -> Result<u16, Error> {
     filter.trim().parse().map_err(|_| {
         let filter = visible_name(filter.as_bytes());
-        Error::invalid(format!("`{WAIT_FOR}` is port, and `filter` is {filter}, which is no port"))
-            .hint("Give the number of the port as filter, or no filter for any port.")
+        Error::invalid(format!(
+            "`{WAIT_FOR}` is port, but `filter` is {filter}, which is not a port"
+        ))
+        .hint("Give a port number as filter, or omit filter for any port.")
     })
 }
 
@@ -493,9 +492,9 @@ fn pattern(cx: &Cx<'_>, filter: &str) -> Result<Pattern, Error> {
         .map_err(|error| Error::invalid(format!("`filter`: {error}")))?;
     match pattern.understood() {
         PatternSyntax::AsText { why, column } => Err(Error::invalid(format!(
-            "`filter` is no regular expression: {why}, at character {column}"
+            "`filter` is not a regular expression: {why}, at character {column}"
         ))
-        .hint("Escape what is meant as it stands with a backslash.")),
+        .hint("Escape literal characters with a backslash.")),
         _ => Ok(pattern),
     }
 }

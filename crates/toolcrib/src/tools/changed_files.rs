@@ -1,4 +1,4 @@
-//! What is said of the files that a command changed.
+//! Notes and metadata about the files that a command changed.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::Job;
 use toolcrib_fs::{Action, ChangedFile, NotKept};
 
-use crate::command_changes::{CommandChanges, NewChanges};
+use crate::command_changes::{CommandChanges, NewChanges, RepositoryNotes};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::metadata_field::MetadataField;
@@ -15,7 +15,7 @@ use crate::output_notes::bracketed;
 use crate::phrases::{counted, first_of};
 use crate::run_later_notes::RunLater;
 
-/// So many files of a kind are named in the text, and in the metadata.
+/// Number of files of a kind that the text names and that the metadata lists.
 const NAMED: usize = 8;
 const LISTED: usize = 200;
 
@@ -23,12 +23,12 @@ const LISTED: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     files: Vec<Changed>,
-    /// Directories without changed files in them: what happened to each, and its name.
+    /// Directories without changed files: the action and the path.
     directories: Vec<(&'static str, String)>,
     ids: Vec<u64>,
-    moved_heads: Vec<String>,
-    troubles: Vec<String>,
-    later: RunLater,
+    repositories: RepositoryNotes,
+    warnings: Vec<String>,
+    run_later: RunLater,
 }
 
 /// Metadata of a reply about a command that changed files.
@@ -84,36 +84,36 @@ struct Changed {
 }
 
 impl Changes {
-    /// What a command has changed since somebody asked last.
-    pub(super) fn of(cx: &Cx<'_>, trail: &CommandChanges) -> Changes {
-        let NewChanges { files, made, removed, ids, moved_heads, troubles } = trail.take();
+    /// The changes of a command since the last call of this function.
+    pub(super) fn of(cx: &Cx<'_>, changes: &CommandChanges) -> Changes {
+        let NewChanges { files, made, removed, ids, repositories, warnings } = changes.take();
         let top = cx.session().directory();
         let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
-        let directories = made.into_iter().map(|path| directory("made", path));
+        let directories = made.into_iter().map(|path| directory("created", path));
         let directories =
             directories.chain(removed.into_iter().map(|path| directory("removed", path))).collect();
         let written = files
             .iter()
             .filter(|file| file.action != Action::Deleted && !file.ignored)
             .map(|file| file.path.as_path());
-        let later = RunLater::among(cx.runtime(), cx.session(), written);
+        let run_later = RunLater::among(cx.runtime(), cx.session(), written);
         let shown = |file: ChangedFile| {
             let shown = cx.runtime().show_path(top, &file.path);
             Changed { shown, file }
         };
         let files = files.into_iter().map(shown).collect();
-        Changes { files, directories, ids, moved_heads, troubles, later }
+        Changes { files, directories, ids, repositories, warnings, run_later }
     }
 
-    /// The same of a job, once nothing of it is left.
+    /// The changes of a job, once all of its processes have exited.
     pub(super) fn of_job(cx: &Cx<'_>, job: &Job) -> Result<Changes, Error> {
-        let trail = cx.shell()?.changes_of(job.id()).filter(|_| job.snapshot().all_exited);
-        Ok(trail.map(|trail| Changes::of(cx, &trail)).unwrap_or_default())
+        let changes = cx.shell()?.changes_of(job.id()).filter(|_| job.snapshot().all_exited);
+        Ok(changes.map(|changes| Changes::of(cx, &changes)).unwrap_or_default())
     }
 
-    /// For the end of a reply, each a sentence.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        let RepositoryNotes { moved, lost } = &self.repositories;
         let kinds = [
             ("modified", Action::Modified),
             ("created", Action::Created),
@@ -128,7 +128,7 @@ impl Changes {
                 (!files.is_empty()).then(|| format!("{word} {names}"))
             })
             .collect();
-        for word in ["made", "removed"] {
+        for word in ["created", "removed"] {
             let of_word = |(what, _): &&(&str, String)| *what == word;
             let directories: Vec<_> = self.directories.iter().filter(of_word).collect();
             let names = first_of(&directories, NAMED, |(_, shown)| shown.clone());
@@ -139,27 +139,28 @@ impl Changes {
         }
         let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
         if ignored > 0 {
-            parts.push(format!("changed {}", counted(ignored, "ignored file")));
+            parts.push(format!("changed {}", counted(ignored, "ignored or generated file")));
         }
         if !parts.is_empty() {
             let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
             let undo = match ids.as_slice() {
                 [] => String::new(),
-                ids if self.moved_heads.is_empty() => {
-                    format!("; {UNDO} with id {} takes it back", ids.join(", "))
+                ids if moved.is_empty() && lost.is_empty() => {
+                    format!("; {UNDO} with id {} reverts it", ids.join(", "))
                 }
                 ids => format!("; {UNDO} with id {} restores these files only", ids.join(", ")),
             };
             notes.push(format!("{}{undo}", parts.join("; ")));
-            notes.extend(self.moved_heads.iter().cloned());
+            notes.extend(moved.iter().cloned());
         }
+        notes.extend(lost.iter().cloned());
         notes.extend(self.lost_note());
-        notes.extend(self.troubles.iter().cloned());
-        notes.extend(self.later.notes());
+        notes.extend(self.warnings.iter().cloned());
+        notes.extend(self.run_later.notes());
         notes
     }
 
-    /// The notes as they stand at the end of a text.
+    /// The notes as lines.
     pub(super) fn text(&self) -> String {
         self.notes().iter().map(bracketed).collect()
     }
@@ -183,7 +184,7 @@ impl Changes {
                 "deleted": of(Action::Deleted),
             }),
         )];
-        facts.extend(self.later.facts());
+        facts.extend(self.run_later.facts());
         facts.extend(self.change_fact());
         facts
     }
@@ -192,7 +193,7 @@ impl Changes {
         self.ids.last().map(|id| ("change", (*id).into()))
     }
 
-    /// What Undo cannot bring back, and why.
+    /// The note about files that Undo cannot restore, with reasons.
     fn lost_note(&self) -> Option<String> {
         let lost: Vec<(&Changed, &NotKept)> = self
             .files
@@ -201,6 +202,6 @@ impl Changes {
             .filter_map(|one| Some((one, one.file.lost.as_ref()?)))
             .collect();
         let names = first_of(&lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown));
-        (!lost.is_empty()).then(|| format!("not kept, so that {UNDO} cannot take it back: {names}"))
+        (!lost.is_empty()).then(|| format!("not kept, so {UNDO} cannot restore it: {names}"))
     }
 }

@@ -1,4 +1,4 @@
-//! What commands are doing and how they ended, in words: one function for each kind of sentence.
+//! Descriptions of the state of commands.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,26 +7,24 @@ use toolcrib_exec::{Exit, Job, Network, Snapshot};
 use crate::cx::job_error;
 use crate::phrases::{counted_with_verb, duration_text};
 
-/// What a job is doing: `running`, or `failed, exit code 1`.
+/// The state of a job: `running`, or `failed, exit code 1`.
 pub(super) fn state(job: &Job, now: &Snapshot) -> String {
-    stated(now, "", job.processes().len())
+    describe(now, "", job.processes().len())
 }
 
-/// The same with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
+/// The state of a job with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
 pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
     let lasted = duration_text(now.duration);
-    let duration = match now.status.is_running() {
-        true => format!(" for {lasted}"),
-        false => format!(" after {lasted}"),
-    };
-    stated(now, &duration, job.processes().len())
+    let duration =
+        if now.status.is_running() { format!(" for {lasted}") } else { format!(" after {lasted}") };
+    describe(now, &duration, job.processes().len())
 }
 
-fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
+fn describe(now: &Snapshot, duration: &str, processes: usize) -> String {
     let status = now.status.name();
     let words = match (&now.error, &now.ended) {
         (Some(broken), _) => job_error(broken).message().to_owned(),
-        (None, Some(ended)) => format!("{status}{duration}, {}", how(ended.exit)),
+        (None, Some(ended)) => format!("{status}{duration}, {}", exit_text(ended.exit)),
         (None, None) => format!("{status}{duration}"),
     };
     match processes {
@@ -41,25 +39,25 @@ fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
     }
 }
 
-/// How a shell ended.
-pub(super) fn how(exit: Exit) -> String {
+/// Describes how a shell ended.
+pub(super) fn exit_text(exit: Exit) -> String {
     match exit {
-        Exit::Code(code) => format!("exit code {}", code_words(code)),
+        Exit::Code(code) => format!("exit code {}", exit_code_text(code)),
         Exit::Signal(signal) => format!("killed by {}", signal_name(signal)),
     }
 }
 
 /// An exit code, with the signal that it stands for: `1`, `137 (128 + SIGKILL)`.
-pub(super) fn code_words(code: i32) -> String {
+pub(super) fn exit_code_text(code: i32) -> String {
     match code {
         129..=159 => format!("{code} (128 + {})", signal_name(code - 128)),
         code => code.to_string(),
     }
 }
 
-/// The ports that a job listens on, and who can reach them. `network` is that of its sandbox, if it has one, and
+/// The ports that a job listens on, and which programs can reach them. `network` is that of its sandbox, if it has one, and
 /// `exposed` the outcome of making the first port reachable, if that was wanted.
-pub(super) fn listens_on(
+pub(super) fn ports_note(
     ports: &[u16],
     network: Option<Network>,
     exposed: Option<Result<(), String>>,
@@ -83,14 +81,14 @@ pub(super) fn listens_on(
             "only commands of this session reach it; expose in config.toml opens a port to this machine"
         }
         Some(Network::None) => {
-            "only commands of this session reach it; network = \"all\" in config.toml opens it to this machine"
+            "only commands of this session can reach it; network = \"all\" in config.toml opens it to this machine"
         }
-        Some(Network::All) | None => "programs of this machine reach it",
+        Some(Network::All) | None => "programs on this machine can reach it",
     };
     format!("listens on port {ports}: {reach}")
 }
 
-/// A time in seconds since 1970, as metadata has it.
+/// A time in seconds since 1970.
 pub(super) fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -143,28 +141,28 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_a_sentence() {
+    fn states_are_described() {
         let running = snapshot(Status::Running, None);
-        assert_eq!(stated(&running, " for 31 s", 3), "running for 31 s");
+        assert_eq!(describe(&running, " for 31 s", 3), "running for 31 s");
         let completed = snapshot(Status::Completed, Some(Exit::Code(0)));
-        assert_eq!(stated(&completed, "", 0), "completed, exit code 0");
+        assert_eq!(describe(&completed, "", 0), "completed, exit code 0");
         assert_eq!(
-            stated(&completed, " after 31 s", 1),
+            describe(&completed, " after 31 s", 1),
             "completed after 31 s, exit code 0; 1 process still runs"
         );
         let killed = snapshot(Status::Killed, Some(Exit::Signal(9)));
-        assert_eq!(stated(&killed, "", 2), "killed, killed by SIGKILL; 2 processes still run");
-        assert_eq!(how(Exit::Code(137)), "exit code 137 (128 + SIGKILL)");
+        assert_eq!(describe(&killed, "", 2), "killed, killed by SIGKILL; 2 processes still run");
+        assert_eq!(exit_text(Exit::Code(137)), "exit code 137 (128 + SIGKILL)");
     }
 
     #[test]
-    fn a_port_is_told_with_who_reaches_it() {
-        let closed = listens_on(&[8125], Some(Network::None), None);
+    fn ports_are_reported_with_their_reach() {
+        let closed = ports_note(&[8125], Some(Network::None), None);
         assert!(closed.starts_with("listens on port 8125: only commands of this session"));
         assert!(closed.contains("network = \"all\""));
         assert_eq!(
-            listens_on(&[1, 2], None, None),
-            "listens on port 1, 2: programs of this machine reach it"
+            ports_note(&[1, 2], None, None),
+            "listens on port 1, 2: programs on this machine can reach it"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Edit: one piece of text for another, and not a byte more.
+//! Edit: replaces text in a file, and changes no other byte.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use super::replacement::NO_REPLACEMENT;
-use super::replacement::{self, Made, Replacement, changed_elsewhere};
+use super::replacement::{self, EditResult, Replacement, changed_elsewhere};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
@@ -16,9 +16,9 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Replaces text in a file. `old_string` must occur exactly once, with its indentation and without line numbers; otherwise
-/// add context, `near_line` or `replace_all`. Failing that, a unique match that differs only in
-/// whitespace or quotes is used. An empty `old_string` creates a file.
+/// Replaces text in a file. `old_string` must occur exactly once, with its indentation and without line numbers;
+/// otherwise add context, `near_line` or `replace_all`. Without an exact match, a unique match that differs only
+/// in whitespace or quotes is used. An empty `old_string` creates a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -31,7 +31,7 @@ pub(crate) struct Edit {
     /// Replace every match.
     #[serde(default)]
     replace_all: bool,
-    /// The match nearest to it.
+    /// Nearest match.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
     /// The diff shown.
@@ -39,7 +39,6 @@ pub(crate) struct Edit {
     diff: DiffDetail,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "always", "The file."),
     MetadataField::new("created", "boolean", "always", "Whether the file is new."),
@@ -82,7 +81,7 @@ impl Tool for Edit {
             all: self.replace_all,
             near_line: self.near_line,
         };
-        let mut made = Made::default();
+        let mut made = EditResult::default();
         let updated = cx.update(&self.file_path, |was| {
             let replaced =
                 replacement.apply(cx, was.map(|was| &was[..]), &self.file_path, &shown)?;
@@ -100,7 +99,7 @@ impl Edit {
         cx: &Cx<'_>,
         shown: &str,
         updated: &Updated,
-        made: &Made,
+        made: &EditResult,
         elsewhere: Option<String>,
     ) -> Reply {
         let Updated { was, now, changed } = updated;
@@ -112,12 +111,12 @@ impl Edit {
             (true, false) => "Dry run, nothing written. Would edit",
             (true, true) => "Dry run, nothing written. Would create",
         };
-        let detail = match DiffDetail::asked(self.diff, cx) {
-            // Where the same text is replaced everywhere, the lines say it all.
+        let detail = match DiffDetail::for_call(self.diff, cx) {
+            // If the same text is replaced everywhere, the line numbers suffice.
             DiffDetail::Short if made.count > 1 || created => DiffDetail::None,
             detail => detail,
         };
-        let mut says = match made.count {
+        let mut text = match made.count {
             0 => format!("{did} {shown} ({}).", counted(diff.added as u64, "line")),
             count => {
                 let at = match detail {
@@ -128,12 +127,12 @@ impl Edit {
             }
         };
         let link = cx.followed_link(&self.file_path).ok().flatten();
-        let link = link.map(|link| format!("Through the link {link}."));
+        let link = link.map(|link| format!("Through the symlink {link}."));
         for note in made.matched.note().iter().chain(&changed.notes).chain(&link).chain(&elsewhere)
         {
-            says += &format!(" {note}");
+            text += &format!(" {note}");
         }
-        let reply = Reply::new(says)
+        let reply = Reply::new(text)
             .with("file_path", shown)
             .with("created", created)
             .with("replacements", made.count)
@@ -146,7 +145,7 @@ impl Edit {
         detail.show(reply, diff.text, changed.id)
     }
 
-    /// By how many lines each replacement makes the file longer.
+    /// Number of lines by which each replacement lengthens the file.
     fn line_growth(&self) -> i64 {
         let lines = |text: &str| i64::try_from(text.matches('\n').count()).unwrap_or(0);
         lines(&self.new_string) - lines(&self.old_string)

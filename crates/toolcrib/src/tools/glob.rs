@@ -1,4 +1,4 @@
-//! Glob: files by a pattern of their paths.
+//! Glob: finds files by a pattern of their paths.
 
 mod matches;
 mod messages;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toolcrib_policy::Access;
 use toolcrib_search::SplitGlob;
 
-use self::matches::{Asked, find};
+use self::matches::{GlobQuery, find};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::metadata_field::MetadataField;
@@ -19,8 +19,8 @@ use crate::names::READ;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds files by path pattern, newest first: `**`, `*`, `?`, `[abc]`, `{a,b}`, as in "src/**/*.{ts,tsx}". Hidden and
-/// ignored files (.gitignore, node_modules, …) only if `pattern` or `path` names them.
+/// Finds files by glob, newest first, such as "src/**/*.{ts,tsx}". Hidden and ignored files (.gitignore,
+/// node_modules, …) only if `pattern` or `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
@@ -44,7 +44,6 @@ fn default_limit() -> u64 {
     100
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("pattern", "string", "always", "The pattern of the call."),
     MetadataField::new("path", "string", "always", "Directory where the search started."),
@@ -108,8 +107,8 @@ impl Tool for Glob {
             return Err(Error::invalid("`pattern` is empty").hint("`**/*` finds every file."));
         }
         if split.rest.as_deref().unwrap_or_default().split('/').any(|name| name == "..") {
-            return Err(Error::invalid("`pattern`: `..` behind a wildcard leads anywhere")
-                .hint("Give the directory to look in as `path`."));
+            return Err(Error::invalid("`pattern`: `..` after a wildcard is not supported")
+                .hint("Give the directory to search as `path`."));
         }
         let base = cx.search_scope(self.base())?;
         if base.is_file() && !self.leads_elsewhere(&split) {
@@ -117,7 +116,7 @@ impl Tool for Glob {
             return Err(Error::new(ErrorKind::Invalid, message)
                 .hint(format!("Give a directory as `path`; {READ} reads a file.")));
         }
-        let asked = Asked {
+        let query = GlobQuery {
             pattern: &self.pattern,
             base: self.base(),
             split: if self.leads_elsewhere(&split) {
@@ -129,15 +128,15 @@ impl Tool for Glob {
             ignored: self.ignored,
             limit: usize::try_from(self.limit).unwrap_or(usize::MAX),
         };
-        let found = find(cx, &base, &asked)?;
+        let found = find(cx, &base, &query)?;
         cx.check_cancelled()?;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(messages::reply(cx, &asked, found).with("milliseconds", milliseconds))
+        Ok(messages::reply(cx, &query, found).with("milliseconds", milliseconds))
     }
 }
 
 impl Glob {
-    /// Where the pattern begins: at the path, or elsewhere if the pattern says so.
+    /// The directory that the pattern is relative to: `path`, unless the pattern is absolute or begins with `~`.
     fn base(&self) -> PathBuf {
         let path = self.path.as_deref().filter(|path| !path.is_empty());
         let split = SplitGlob::of(&self.pattern);

@@ -1,4 +1,4 @@
-//! Grep: lines by a pattern of what they say.
+//! Grep: finds lines by a pattern.
 
 mod content;
 mod counts;
@@ -21,15 +21,14 @@ use crate::metadata_field::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds lines that match a regular expression (Rust syntax) or literal text. Returns files by
-/// relevance, or lines (content), or counts (count). Ignored files, binaries and files over 10 MB are
-/// searched only if `path` names them.
+/// Searches files for a regex (Rust syntax) or literal text. Returns files by relevance, lines (content) or
+/// counts (count). Ignored files, binaries and files over 10 MB are searched only if `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
     /// A regex.
     pattern: String,
-    /// A file or directory. Default the workspace.
+    /// Default the workspace.
     path: Option<String>,
     /// Such as "src/**/*.rs, !*_test.rs".
     glob: Option<String>,
@@ -105,7 +104,6 @@ enum Sort {
     Modified,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("pattern", "string", "always", "The pattern of the call."),
     MetadataField::new("offset", "integer", "always", "Results skipped."),
@@ -203,11 +201,11 @@ impl Tool for Grep {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let began = Instant::now();
-        let asked = self.asked(cx)?;
+        let query = self.query(cx)?;
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
-        let search = Search::begin(cx, &asked, &cancelled, began);
-        let reply = match asked.mode {
+        let search = Search::begin(cx, &query, &cancelled, began);
+        let reply = match query.mode {
             OutputMode::FilesWithMatches => files::reply(&search),
             OutputMode::Content => content::reply(&search),
             OutputMode::Count => counts::reply(&search),

@@ -1,4 +1,4 @@
-//! History: what was done.
+//! History: lists changes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::names::{HISTORY, Name};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists changes, newest first, with ids for `Undo`; with `id`, one change and its diff.
+/// Lists changes, newest first, with ids for `Undo`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
@@ -22,7 +22,7 @@ pub(crate) struct History {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
     limit: u64,
-    /// One change.
+    /// One change, with its diff.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }
@@ -31,7 +31,6 @@ fn default_limit() -> u64 {
     20
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("shown", "integer", "without `id`", "Number of changes in the reply."),
     MetadataField::new("total", "integer", "without `id`", "Number of changes."),
@@ -96,7 +95,7 @@ impl Tool for History {
         if let Some(id) = self.id {
             let change = log.find(id).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => {
-                    error.hint(format!("Call {HISTORY} without an id to see those that there are."))
+                    error.hint(format!("Call {HISTORY} without id to list the changes."))
                 }
                 _ => error,
             })?;
@@ -125,7 +124,7 @@ impl Tool for History {
     }
 }
 
-/// So many damaged parts of the journal are named.
+/// Number of damaged ranges to name.
 const MAX_DAMAGED: usize = 20;
 
 fn damaged_facts(damaged: &[DamagedChanges]) -> Vec<(&'static str, Value)> {
@@ -138,8 +137,8 @@ fn damaged_facts(damaged: &[DamagedChanges]) -> Vec<(&'static str, Value)> {
 
 fn line(change: &HistoryEntry) -> String {
     let undone = match (change.undone, change.undone_in_part) {
-        (true, _) => " [taken back]",
-        (false, true) => " [taken back in part]",
+        (true, _) => " [undone]",
+        (false, true) => " [undone in part]",
         (false, false) => "",
     };
     format!("{:>6}  {:<12} {}{undone}\n", change.id, change.age(), change.summary())

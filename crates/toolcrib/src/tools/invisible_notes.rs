@@ -1,4 +1,4 @@
-//! Invisible characters in content that a reply shows: the text stays as it is, and a note says where they are.
+//! Notes about invisible characters in the shown content. The content itself is unchanged.
 
 use serde_json::{Value, json};
 use toolcrib_text::{hidden_in, invisible_name};
@@ -7,10 +7,10 @@ use crate::metadata_field::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
-/// So many places are listed in the metadata.
+/// Number of lines that the metadata lists.
 const LISTED: usize = 20;
 
-/// Metadata of a reply that shows such content.
+/// Metadata about invisible characters.
 pub(super) const INVISIBLE: &[MetadataField] = &[
     MetadataField::new(
         "invisible_characters",
@@ -46,15 +46,15 @@ pub(super) const INVISIBLE: &[MetadataField] = &[
 
 /// The invisible characters in the lines that a reply shows.
 #[derive(Debug, Default)]
-pub(super) struct Hidden {
+pub(super) struct InvisibleCharacters {
     first: Option<(String, char)>,
     count: u64,
     places: Vec<Value>,
 }
 
-impl Hidden {
-    /// Looks at a line; `place` is how the reply names it.
-    pub(super) fn look_at(&mut self, line: &str, place: impl FnOnce() -> String) {
+impl InvisibleCharacters {
+    /// Examines a line; `place` is its name in the reply.
+    pub(super) fn examine(&mut self, line: &str, place: impl FnOnce() -> String) {
         let mut found = hidden_in(line).map(|(_, c)| c);
         let Some(first) = found.next() else { return };
         let place = place();
@@ -65,16 +65,16 @@ impl Hidden {
         self.count += 1 + found.count() as u64;
     }
 
-    /// Looks at all lines of a text whose lines the reply does not number.
-    pub(super) fn of_text(text: &str) -> Hidden {
-        let mut hidden = Hidden::default();
+    /// Examines a text whose lines are not numbered in the reply.
+    pub(super) fn of_text(text: &str) -> InvisibleCharacters {
+        let mut hidden = InvisibleCharacters::default();
         for line in text.lines() {
-            hidden.look_at(line, || "in this text".to_owned());
+            hidden.examine(line, || "in this text".to_owned());
         }
         hidden
     }
 
-    /// The note as a line of its own; empty, if nothing hides.
+    /// The note as a line. Empty if there are no invisible characters.
     pub(super) fn note(&self) -> String {
         let Some((place, c)) = &self.first else { return String::new() };
         let name = invisible_name(*c).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Hidden {
         format!("[{place}: {} {name}{more}]\n", code_point(*c))
     }
 
-    /// Adds what programs should know of it.
+    /// Adds the metadata.
     pub(super) fn facts(self, reply: Reply) -> Reply {
         match self.count {
             0 => reply,

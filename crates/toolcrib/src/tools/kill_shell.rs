@@ -1,4 +1,4 @@
-//! KillShell: the end of a command, and of all that it started.
+//! KillShell: ends a command and its child processes.
 
 use std::time::Duration;
 
@@ -28,13 +28,12 @@ pub(crate) struct KillShell {
     shell_id: String,
 }
 
-/// The two seconds of grace, and some for the machine.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Two seconds of grace, and more on a slow machine.
+const KILL_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Lines shown of its last output.
 const LAST_LINES: usize = 20;
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "status",
@@ -75,14 +74,14 @@ impl Tool for KillShell {
             return Ok(Reply::new(format!("Would end {}: {running}.\n", job.id())));
         }
         job.end(Ending::Polite, Status::Killed);
-        let now = job.wait(PATIENCE, |now| now.all_exited && now.closed);
+        let now = job.wait(KILL_TIMEOUT, |now| now.all_exited && now.closed);
         if !now.all_exited {
             let left: Vec<String> =
                 job.processes().into_iter().map(|process| process.name).collect();
             let message =
-                format!("{} has processes that do not end: {}", job.id(), left.join(", "));
+                format!("{} has processes that did not end: {}", job.id(), left.join(", "));
             return Err(Error::new(ErrorKind::Timeout, message)
-                .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} tells when they are gone.")));
+                .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} shows when they are gone.")));
         }
         let (last, masked) = excerpt(
             &*job,
@@ -94,11 +93,12 @@ impl Tool for KillShell {
                 line_chars: cx.limits().line_chars,
                 head_lines: None,
                 tail_lines: Some(LAST_LINES),
+                folds: false,
             },
         );
         let ended = counted(now.killed, "process");
         let output = match last.lines {
-            0 => "It wrote nothing.\n".to_owned(),
+            0 => "It had no output.\n".to_owned(),
             _ => format!("Its last output:\n{}", last.text),
         };
         let changes = Changes::of_job(cx, &job)?;

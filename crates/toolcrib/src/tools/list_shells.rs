@@ -1,4 +1,4 @@
-//! ListShells: the commands of a session.
+//! ListShells: lists the jobs of a session.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::tool::{Category, Hints, Tool};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {
-    /// Only those that run.
+    /// Only running jobs.
     #[serde(default)]
     running: bool,
 }
@@ -26,7 +26,6 @@ pub(crate) struct ListShells {
 /// Characters shown of a command.
 const COMMAND_CHARS: usize = 80;
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("shells", "array of object", "always", "The jobs."),
     MetadataField::new("shells[].bash_id", "string", "with its object", "Id of the job."),
@@ -77,7 +76,7 @@ impl Tool for ListShells {
         let secrets = cx.secrets();
         for job in &listed {
             let now = job.snapshot();
-            // Before it is cut: half a token is not known for one.
+            // Secrets are masked before truncation: half a token would not be recognized.
             let script = visible(job.script());
             let command = one_line(&secrets.mask(&script), COMMAND_CHARS);
             let state = state_and_duration(job, &now);
@@ -94,7 +93,7 @@ impl Tool for ListShells {
             }));
         }
         if listed.is_empty() {
-            text.push_str("No command of this session runs or is remembered.\n");
+            text.push_str("No jobs.\n");
         } else {
             text.push_str(&format!("[{}]\n", counted(listed.len() as u64, "command")));
         }

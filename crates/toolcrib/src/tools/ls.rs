@@ -1,4 +1,4 @@
-//! LS: what is in a directory.
+//! LS: lists a directory.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ pub(crate) struct Ls {
     /// Of the tree. Default 3.
     #[schemars(range(min = 1, max = 100))]
     depth: Option<u64>,
-    /// Names to leave out, such as "*.o".
+    /// Names to omit, such as "*.o".
     ignore: Option<Vec<String>>,
     /// Entries.
     #[serde(default = "default_limit")]
@@ -47,7 +47,6 @@ impl Ls {
     }
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("path", "string", "always", "The directory."),
     MetadataField::new("count", "integer", "always", "Number of entries listed."),
@@ -60,7 +59,7 @@ const METADATA: &[MetadataField] = &[
         "Number of entries counted.",
     ),
     MetadataField::new("complete", "boolean", "always", "Whether every entry is listed."),
-    MetadataField::new("ignored", "integer", "always", "Entries left out by `ignore`."),
+    MetadataField::new("ignored", "integer", "always", "Entries omitted by `ignore`."),
     MetadataField::new("entries", "array of object", "always", "The entries."),
     MetadataField::new("entries[].name", "string", "with its object", "Name."),
     MetadataField::new("entries[].path", "string", "with its object", "Path."),
@@ -105,7 +104,7 @@ impl Tool for Ls {
         if tree.entries.is_empty() && tree.ignored == 0 {
             text += "[empty]\n";
         }
-        let left = tree.left_out(limit, depth);
+        let left = tree.omission_notes(limit, depth);
         if !left.is_empty() {
             text += &format!("[{}]\n", left.join("; "));
         }

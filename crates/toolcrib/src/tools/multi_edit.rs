@@ -1,4 +1,4 @@
-//! MultiEdit: several replacements at once, all of them or none.
+//! MultiEdit: applies several replacements atomically.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use toolcrib_fs::Content;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
-use super::replacement::{self, Made, NO_REPLACEMENT, Replacement};
+use super::replacement::{self, EditResult, NO_REPLACEMENT, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::Cx;
@@ -48,7 +48,7 @@ struct OneEdit {
     /// Replace every match.
     #[serde(default)]
     replace_all: bool,
-    /// The match nearest to it.
+    /// Nearest match.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }
@@ -63,7 +63,6 @@ struct OneFile {
     edits: Vec<OneEdit>,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "one file", "The file."),
     MetadataField::new("total_replacements", "integer", "always", "Replacements in all files."),
@@ -97,11 +96,11 @@ impl Tool for MultiEdit {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let detail = DiffDetail::asked(self.diff, cx);
+        let detail = DiffDetail::for_call(self.diff, cx);
         let files = self.files()?;
         let paths: Vec<&Path> = files.iter().map(|file| Path::new(&file.file_path)).collect();
         let shown = paths.iter().map(|path| cx.show(path)).collect::<Result<Vec<_>, _>>()?;
-        let mut made: Vec<Vec<Made>> = Vec::new();
+        let mut made: Vec<Vec<EditResult>> = Vec::new();
         let (changed_files, changed) = cx.update_all(&paths, |was| {
             made.clear();
             let mut now = Vec::new();
@@ -122,15 +121,15 @@ impl Tool for MultiEdit {
             .collect();
         let total: usize = made.iter().flatten().map(|made| made.count).sum();
         let did = if cx.dry_run() { "Dry run, nothing written. Would edit" } else { "Edited" };
-        let mut says =
+        let mut text =
             format!("{did} {}: {}.", shown.join(", "), counted(total as u64, "replacement"));
         let matched = shown.iter().zip(&made).flat_map(|(shown, made)| notes(shown, made));
-        matched.chain(changed.notes.clone()).for_each(|note| says += &format!(" {note}"));
+        matched.chain(changed.notes.clone()).for_each(|note| text += &format!(" {note}"));
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
         let reply = match shown.as_slice() {
-            [only] => Reply::new(says).with("file_path", only.as_str()),
-            _ => Reply::new(says),
+            [only] => Reply::new(text).with("file_path", only.as_str()),
+            _ => Reply::new(text),
         };
         let reply = reply
             .with("total_replacements", total)
@@ -141,7 +140,7 @@ impl Tool for MultiEdit {
 }
 
 impl MultiEdit {
-    /// The files with their replacements, by whichever of the two forms they were given.
+    /// The files with their edits, from either form of the arguments.
     fn files(self) -> Result<Vec<OneFile>, Error> {
         match (self.file_path, self.edits, self.files) {
             (Some(file_path), Some(edits), None) => Ok(vec![OneFile { file_path, edits }]),
@@ -155,14 +154,14 @@ impl MultiEdit {
 }
 
 impl OneFile {
-    /// What the file says after all of its replacements, and what each of them made.
+    /// Applies all edits of a file. Returns the new content and the result of each edit.
     fn apply(
         &self,
         cx: &Cx<'_>,
         was: Option<&Content>,
         shown: &str,
         files: usize,
-    ) -> Result<(Vec<u8>, Vec<Made>), Error> {
+    ) -> Result<(Vec<u8>, Vec<EditResult>), Error> {
         let (mut content, mut made) = (None, Vec::new());
         for (at, edit) in self.edits.iter().enumerate() {
             let replacement = Replacement {
@@ -190,7 +189,7 @@ impl OneFile {
 }
 
 impl OneFile {
-    /// An error of an edit that comes behind others, with the lines of the file as it is: nothing of the call is written.
+    /// Rewrites the error of a later edit with the line numbers of the file on disk: the call writes nothing.
     fn as_on_disk(
         &self,
         cx: &Cx<'_>,
@@ -204,30 +203,30 @@ impl OneFile {
             Ok(_) => {
                 let message = match error.kind() {
                     ErrorKind::Ambiguous => {
-                        format!("after the edits before it, `{OLD_STRING}` is there more than once")
+                        format!("after the previous edits, `{OLD_STRING}` occurs more than once")
                     }
                     ErrorKind::NoMatch => {
-                        format!("the edits before it have changed the text of `{OLD_STRING}`")
+                        format!("a previous edit changed the text of `{OLD_STRING}`")
                     }
-                    _ => "it does not fit what the edits before it make".to_owned(),
+                    _ => "it does not match the result of the previous edits".to_owned(),
                 };
                 Error::new(error.kind(), message).hint(
-                    format!("Nothing was done. Each edit is made on what those before it made: adapt `{OLD_STRING}`, or change the order."),
+                    format!("Nothing was done. Each edit applies to the result of the previous ones: adapt `{OLD_STRING}`, or change the order."),
                 )
             }
         }
     }
 }
 
-/// How the edits of a file were matched, where that was not letter for letter.
-fn notes(shown: &str, made: &[Made]) -> Vec<String> {
+/// Notes about inexact matches.
+fn notes(shown: &str, made: &[EditResult]) -> Vec<String> {
     let numbered = (1..).zip(made);
     numbered
         .filter_map(|(n, made)| Some(format!("In {shown}, edit {n}: {}", made.matched.note()?)))
         .collect()
 }
 
-fn result(shown: &str, made: &[Made]) -> Value {
+fn result(shown: &str, made: &[EditResult]) -> Value {
     let counts: Vec<usize> = made.iter().map(|made| made.count).collect();
     let matched: Vec<&str> = made.iter().map(|made| made.matched.name()).collect();
     json!({"file_path": shown, "replacements": counts, "matched": matched})

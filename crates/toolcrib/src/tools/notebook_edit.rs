@@ -1,4 +1,4 @@
-//! NotebookEdit: one cell of a Jupyter notebook, and not a byte of the others.
+//! NotebookEdit: changes one cell of a Jupyter notebook, and no byte of the others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::tool::{Category, Hints, Tool};
 
 mod cell_ref;
 
-use self::cell_ref::Which;
+use self::cell_ref::CellRef;
 
 /// Replaces, inserts or deletes one notebook cell, by `cell_id` or `cell_number`. Replacing clears its outputs.
 /// Insert goes after that cell, or to the end.
@@ -37,12 +37,12 @@ pub(crate) struct NotebookEdit {
     /// The new text.
     new_source: Option<String>,
     /// The new type.
-    cell_type: Option<OfCell>,
+    cell_type: Option<CellTypeArgument>,
     /// What to do.
     #[serde(default)]
     edit_mode: Mode,
     /// Of a new cell.
-    position: Option<Where>,
+    position: Option<PositionArgument>,
     /// The diff shown.
     #[serde(default)]
     diff: DiffDetail,
@@ -50,7 +50,7 @@ pub(crate) struct NotebookEdit {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum OfCell {
+enum CellTypeArgument {
     Code,
     Markdown,
     Raw,
@@ -67,13 +67,12 @@ enum Mode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Where {
+enum PositionArgument {
     Before,
     After,
     End,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("notebook_path", "string", "always", "The notebook."),
     MetadataField::new("edit_mode", "string", "always", "`replace`, `insert` or `delete`."),
@@ -90,12 +89,7 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new("added_lines", "integer", "always", "Lines added."),
     MetadataField::new("removed_lines", "integer", "always", "Lines removed."),
     MetadataField::new("hash", "string", "always", "Hash of the new content."),
-    MetadataField::new(
-        "line",
-        "integer",
-        "error `unsupported`",
-        "Line of the JSON that is no notebook.",
-    ),
+    MetadataField::new("line", "integer", "error `unsupported`", "Line of the error in the JSON."),
     MetadataField::new("column", "integer", "error `unsupported`", "Column in that line."),
 ];
 
@@ -129,35 +123,35 @@ impl Tool for NotebookEdit {
             Ok(now)
         })?;
         let Some(edited) = edited else {
-            return Err(Error::new(ErrorKind::Internal, "the file was not asked for"));
+            return Err(Error::new(ErrorKind::Internal, "the file was not requested"));
         };
         let elsewhere = changed_elsewhere(cx, &real, seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &edited, elsewhere))
     }
 }
 
-/// What is to be done, with all that it takes.
+/// The operation, with its arguments.
 enum Step<'a> {
-    Replace(Which<'a>, &'a str, Option<CellType>),
-    Insert(Option<(Which<'a>, Where)>, &'a str, CellType),
-    Delete(Which<'a>),
+    Replace(CellRef<'a>, &'a str, Option<CellType>),
+    Insert(Option<(CellRef<'a>, PositionArgument)>, &'a str, CellType),
+    Delete(CellRef<'a>),
 }
 
 impl NotebookEdit {
-    /// What the arguments ask for, or what is missing in them.
+    /// Validates the arguments.
     fn step(&self) -> Result<Step<'_>, Error> {
-        let which = Which::of(self.cell_id.as_deref(), self.cell_number);
+        let which = CellRef::of(self.cell_id.as_deref(), self.cell_number);
         let mode = self.edit_mode;
         if self.position.is_some() && mode != Mode::Insert {
-            return Err(Error::invalid(format!("`position` is for {EDIT_MODE} insert"))
-                .hint(format!("Nothing was done. Leave it out, or set {EDIT_MODE} to insert.")));
+            return Err(Error::invalid(format!("`position` requires {EDIT_MODE} insert"))
+                .hint(format!("Nothing was done. Omit it, or set {EDIT_MODE} to insert.")));
         }
         let source = self.new_source.as_deref();
-        let cell_type = self.cell_type.map(OfCell::cell_type);
+        let cell_type = self.cell_type.map(CellTypeArgument::cell_type);
         match (mode, which, source) {
             (Mode::Replace | Mode::Insert, _, None) => {
                 Err(Error::invalid(format!("`{NEW_SOURCE}` is missing")).hint(
-                    format!("Nothing was done. Say in `{NEW_SOURCE}` what the cell is to say; to remove a cell, set {EDIT_MODE} to delete."),
+                    format!("Nothing was done. Give the new text as `{NEW_SOURCE}`; to remove a cell, set {EDIT_MODE} to delete."),
                 ))
             }
             (Mode::Replace | Mode::Delete, None, _) => Err(Error::invalid(format!("neither `{CELL_ID}` nor `{CELL_NUMBER}` is given")).hint(
@@ -171,29 +165,35 @@ impl NotebookEdit {
                 Ok(Step::Insert(self.place(which)?, source, cell_type))
             }
             (Mode::Delete, Some(_), Some(source)) if !source.is_empty() => {
-                Err(Error::invalid(format!("`{NEW_SOURCE}` is given, and {EDIT_MODE} is delete")).hint(
-                    format!("Nothing was done. Leave out `{NEW_SOURCE}` to delete the cell, or set {EDIT_MODE} to replace."),
+                Err(Error::invalid(format!("`{NEW_SOURCE}` is given, but {EDIT_MODE} is delete")).hint(
+                    format!("Nothing was done. Omit `{NEW_SOURCE}` to delete the cell, or set {EDIT_MODE} to replace."),
                 ))
             }
             (Mode::Delete, Some(which), _) => Ok(Step::Delete(which)),
         }
     }
 
-    /// The cell next to which a new one goes, and on which side; nothing for the end.
-    fn place<'a>(&self, which: Option<Which<'a>>) -> Result<Option<(Which<'a>, Where)>, Error> {
+    /// The cell next to which a new one is inserted, and the side. `None` for the end.
+    fn place<'a>(
+        &self,
+        which: Option<CellRef<'a>>,
+    ) -> Result<Option<(CellRef<'a>, PositionArgument)>, Error> {
         match (which, self.position) {
-            (Some(_), Some(Where::End)) => {
-                Err(Error::invalid("`position` is end, and a cell is named").hint(
-                    "Nothing was done. For the end leave out the cell, or use position before or after.",
-                ))
+            (Some(_), Some(PositionArgument::End)) => {
+                Err(Error::invalid("`position` is end, but a cell is given")
+                    .hint("Nothing was done. Omit the cell, or use position before or after."))
             }
-            (None, Some(Where::Before | Where::After)) => {
-                Err(Error::invalid("`position` is before or after, but of which cell?").hint(
-                    format!("Nothing was done. Give {CELL_ID} or {CELL_NUMBER} too; 1 is the first cell."),
+            (None, Some(PositionArgument::Before | PositionArgument::After)) => {
+                Err(Error::invalid("`position` is before or after, but no cell is given").hint(
+                    format!(
+                        "Nothing was done. Give {CELL_ID} or {CELL_NUMBER}; 1 is the first cell."
+                    ),
                 ))
             }
             (None, _) => Ok(None),
-            (Some(which), position) => Ok(Some((which, position.unwrap_or(Where::After)))),
+            (Some(which), position) => {
+                Ok(Some((which, position.unwrap_or(PositionArgument::After))))
+            }
         }
     }
 
@@ -207,15 +207,15 @@ impl NotebookEdit {
     ) -> Reply {
         let Updated { was, now, changed } = updated;
         let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
-        let mut says = self.says(cx.dry_run(), was.as_ref() == Some(now), shown, edited);
+        let mut text = self.reply_text(cx.dry_run(), was.as_ref() == Some(now), shown, edited);
         let link = cx.followed_link(&self.notebook_path).ok().flatten();
-        let link = link.map(|link| format!("Through the link {link}."));
+        let link = link.map(|link| format!("Through the symlink {link}."));
         for note in changed.notes.iter().chain(&link).chain(&elsewhere) {
-            says += &format!(" {note}");
+            text += &format!(" {note}");
         }
-        let detail = DiffDetail::asked(self.diff, cx);
+        let detail = DiffDetail::for_call(self.diff, cx);
         let reply = detail
-            .show(Reply::new(says), diff.text, changed.id)
+            .show(Reply::new(text), diff.text, changed.id)
             .with("notebook_path", shown)
             .with("edit_mode", self.edit_mode.name())
             .with("cell_number", edited.number)
@@ -232,34 +232,34 @@ impl NotebookEdit {
         }
     }
 
-    /// What was done, in a sentence or two.
-    fn says(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
+    /// The text of the reply.
+    fn reply_text(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
         let cell = cell_ref::name(edited.number, &edited.cell_type, edited.id.as_deref());
         if same {
-            return format!("{shown}: {cell} says this already; nothing was written.");
+            return format!("{shown}: {cell} already has this content; nothing was written.");
         }
         let did = if dry_run { "Dry run, nothing written. Would edit" } else { "Edited" };
         let total = counted(edited.total as u64, "cell");
         let outputs = counted(edited.outputs_cleared as u64, "output");
-        let mut says = match (self.edit_mode, edited.outputs_cleared) {
+        let mut text = match (self.edit_mode, edited.outputs_cleared) {
             (Mode::Replace, 0) => format!("{did} {shown}: {cell} replaced."),
             (Mode::Replace, _) => format!("{did} {shown}: {cell} replaced, {outputs} cleared."),
-            (Mode::Insert, _) => format!("{did} {shown}: {cell} inserted; {total} in all."),
+            (Mode::Insert, _) => format!("{did} {shown}: {cell} inserted; {total} in total."),
             (Mode::Delete, 0) => format!("{did} {shown}: {cell} deleted; {total} left."),
             (Mode::Delete, _) => {
                 format!("{did} {shown}: {cell} deleted with {outputs}; {total} left.")
             }
         };
         if edited.attachments_removed {
-            says += " Its attachments are gone: a code cell cannot have any.";
+            text += " Its attachments were removed: a code cell cannot have any.";
         }
-        says
+        text
     }
 }
 
 impl Step<'_> {
     fn apply(&self, was: &[u8], shown: &str) -> Result<Edited, Error> {
-        let notebook = Notebook::parse(was).map_err(|error| no_notebook(shown, &error))?;
+        let notebook = Notebook::parse(was).map_err(|error| not_a_notebook(shown, &error))?;
         let edited = match self {
             Step::Replace(which, source, cell_type) => {
                 notebook.replace(which.find(&notebook, shown)?, source, *cell_type)
@@ -267,23 +267,25 @@ impl Step<'_> {
             Step::Insert(next_to, source, cell_type) => {
                 let position = match next_to {
                     None => Position::End,
-                    Some((which, Where::Before)) => Position::Before(which.find(&notebook, shown)?),
+                    Some((which, PositionArgument::Before)) => {
+                        Position::Before(which.find(&notebook, shown)?)
+                    }
                     Some((which, _)) => Position::After(which.find(&notebook, shown)?),
                 };
                 notebook.insert(position, source, *cell_type, seed(was, source))
             }
             Step::Delete(which) => notebook.delete(which.find(&notebook, shown)?),
         };
-        edited.map_err(|error| no_notebook(shown, &error))
+        edited.map_err(|error| not_a_notebook(shown, &error))
     }
 }
 
-impl OfCell {
+impl CellTypeArgument {
     fn cell_type(self) -> CellType {
         match self {
-            OfCell::Code => CellType::Code,
-            OfCell::Markdown => CellType::Markdown,
-            OfCell::Raw => CellType::Raw,
+            CellTypeArgument::Code => CellType::Code,
+            CellTypeArgument::Markdown => CellType::Markdown,
+            CellTypeArgument::Raw => CellType::Raw,
         }
     }
 }
@@ -298,8 +300,7 @@ impl Mode {
     }
 }
 
-/// What the id of a new cell is made of. Not by chance: who agrees to a preview gets the id that it
-/// showed.
+/// Seed of the id of a new cell. It is deterministic, so that the real call makes the id that its preview showed.
 fn seed(was: &[u8], source: &str) -> u32 {
     let mut hasher = ContentHasher::default();
     hasher.feed(was);
@@ -308,13 +309,13 @@ fn seed(was: &[u8], source: &str) -> u32 {
     digits.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
-fn no_notebook(shown: &str, error: &NotebookError) -> Error {
+fn not_a_notebook(shown: &str, error: &NotebookError) -> Error {
     let why = truncate_line(&visible_name(error.why.as_bytes()), 200);
     let (line, column) = (error.line, error.column);
     let message =
         format!("{shown} cannot be edited as a notebook: line {line}, column {column}: {why}");
     Error::new(ErrorKind::Unsupported, message)
-        .hint(format!("Nothing was done. Look at the place; {EDIT} can change it as text."))
+        .hint(format!("Nothing was done. Use {EDIT} to change it as text."))
         .with("line", line)
         .with("column", column)
 }

@@ -1,4 +1,4 @@
-//! Read: what is in a file, in the form that says most about it.
+//! Read: reads a file in the form that fits its type.
 
 mod binary;
 mod large;
@@ -23,8 +23,8 @@ use crate::reply::Reply;
 use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a file: text in any encoding, an image, PDF text or notebook cells. Lines are returned as number, tab,
-/// text. Notes are in brackets.
+/// Reads text in any encoding, images, PDF text and notebook cells. Lines are returned as number, tab, text.
+/// Notes are in brackets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
@@ -51,15 +51,13 @@ fn default_limit() -> u64 {
     2_000
 }
 
-/// Which lines are wanted.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    /// The first line, from 1; below zero it counts from the end.
+    /// The first line, from 1. Negative values count from the end.
     offset: i64,
     limit: u64,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "always", "The file."),
     MetadataField::new(
@@ -152,7 +150,7 @@ impl Tool for Read {
         match binary::kind(&file)? {
             Some(Kind::Picture(media_type)) => return picture::read(cx, &file, media_type),
             Some(Kind::Pdf) => return pdf::read(cx, &file, self.pages.as_deref()),
-            None if notebook::is_one(&file) => match notebook::read(cx, &file, part)? {
+            None if notebook::is_notebook(&file) => match notebook::read(cx, &file, part)? {
                 Ok(reply) => return Ok(reply),
                 Err(why_not) => header.push(why_not),
             },
@@ -163,12 +161,12 @@ impl Tool for Read {
 }
 
 impl Read {
-    /// Lines are counted from 1; for callers that count from 0, that is the first one too.
+    /// Lines are counted from 1. Callers that count from 0 get the first line too.
     fn part(&self) -> Part {
         Part { offset: if self.offset == 0 { 1 } else { self.offset }, limit: self.limit }
     }
 
-    /// Whether the caller has what the file says, and asked to be told no more than that.
+    /// Whether the caller asked for changes only and the file is unchanged.
     fn is_unchanged(&self, cx: &Cx<'_>, file: &OpenFile) -> Result<bool, Error> {
         let Some(since) = &self.if_changed_since else { return Ok(false) };
         let seen = cx.session().seen(file.path());

@@ -1,4 +1,4 @@
-//! One piece of text for another, in the bytes of a file, and not a byte more: what Edit and MultiEdit do.
+//! Replaces text in a file and changes no other byte, for Edit and MultiEdit.
 
 mod equivalent;
 mod not_found;
@@ -21,17 +21,17 @@ use crate::metadata_field::MetadataField;
 use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 use crate::seen_files::Seen;
 
-/// Lines of occurrences that a reply names; of more, the number.
+/// Number of match lines to list.
 const LISTED_LINES: usize = 20;
 
-/// So much of a file tells what it is, and whether it is text.
+/// Bytes from which the type of a file is detected, and whether it is text.
 const HEAD_BYTES: usize = 8 << 10;
-const LOOKED_AT_BYTES: usize = 16 << 20;
+const TEXT_SAMPLE_BYTES: usize = 16 << 20;
 
-/// A text that is in a file more often is not replaced: to note where takes more memory than the file.
-const MAX_PLACES: usize = 4_000_000;
+/// Limit of matches: storing more positions would take more memory than the file.
+const MAX_MATCHES: usize = 4_000_000;
 
-/// Other names that callers use for the fields of an edit.
+/// Other names of the fields of an edit.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("path", "file_path"),
     ("old_str", "old_string"),
@@ -40,36 +40,35 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("new_text", "new_string"),
 ];
 
-/// What is to be replaced by what.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replacement<'a> {
     pub(super) old: &'a str,
     pub(super) new: &'a str,
-    /// Every occurrence.
+    /// Replace every match.
     pub(super) all: bool,
-    /// Of several occurrences, the one nearest to this line.
+    /// Of several matches, replace the one nearest to this line.
     pub(super) near_line: Option<u64>,
 }
 
-/// What came of it.
+/// The result of a replacement.
 pub(super) struct Replaced {
-    /// What the file says then.
+    /// The new content.
     pub(super) now: Vec<u8>,
-    pub(super) made: Made,
+    pub(super) made: EditResult,
 }
 
-/// What was replaced, and how it was found.
+/// The number of replacements, and how the text was matched.
 #[derive(Default)]
-pub(super) struct Made {
-    /// How many occurrences; none, if the file is new.
+pub(super) struct EditResult {
+    /// Number of matches. Zero for a new file.
     pub(super) count: usize,
-    /// The lines of the first of them, before.
+    /// Lines of the first matches, before the replacement.
     pub(super) lines: Vec<u64>,
     pub(super) matched: Matched,
 }
 
-impl Made {
-    /// The lines at which the new text stands, in words; each replacement moves those behind it by `growth`.
+impl EditResult {
+    /// The lines of the new text, in words. Each replacement moves later lines by `growth`.
     pub(super) fn places(&self, growth: i64) -> String {
         let now = |(at, line): (i64, &u64)| line.saturating_add_signed(at * growth).to_string();
         let lines: Vec<String> = (0..).zip(&self.lines).map(now).collect();
@@ -81,16 +80,16 @@ impl Made {
     }
 }
 
-/// A place in a file and what to put there.
-struct Spot {
+/// A match and its replacement.
+struct Match {
     range: Range<usize>,
-    /// Nothing: the new text as it is, with the line endings of the place.
+    /// `None`: the new text as given, with the line endings at the match.
     new: Option<Vec<u8>>,
 }
 
 impl Replacement<'_> {
-    /// Makes the replacement in what a file says, nothing if there is none. `path` is the file as the
-    /// caller named it, `shown` as replies do.
+    /// Applies the replacement to the content of a file, which is `None` for a missing file. `path` is the path as
+    /// given, `shown` as replies show it.
     pub(super) fn apply(
         &self,
         cx: &Cx<'_>,
@@ -99,14 +98,14 @@ impl Replacement<'_> {
         shown: &str,
     ) -> Result<Replaced, Error> {
         if self.old == self.new {
-            return Err(the_same());
+            return Err(same_strings());
         }
         let was = match was {
             Some(was) if !self.old.is_empty() => was,
             None if !self.old.is_empty() => return Err(missing(cx, path)),
             was => {
                 let now = self.create(was, shown)?;
-                return Ok(Replaced { now, made: Made::default() });
+                return Ok(Replaced { now, made: EditResult::default() });
             }
         };
         let encoding = Encoding::of(was);
@@ -114,47 +113,47 @@ impl Replacement<'_> {
         let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
         let mut replaced = self.in_text(cx, &text, shown)?;
         if !encoding.is_utf8() {
-            // What was decoded is written back to the byte, so only what was replaced differs.
+            // Decoded text is encoded to the same bytes, so only the replaced text differs.
             let now = String::from_utf8_lossy(&replaced.now);
             replaced.now = encoding.encode(&now).map_err(|c| unencodable(shown, encoding, c))?;
         }
         Ok(replaced)
     }
 
-    /// Makes the replacement in UTF-8, broken bytes and all.
+    /// Applies the replacement in UTF-8, which may have invalid bytes.
     fn in_text(&self, cx: &Cx<'_>, was: &[u8], shown: &str) -> Result<Replaced, Error> {
         let endings = Endings::of(was);
         let (spots, matched) = self.find(was, endings, shown)?;
         if let [only] = &spots[..]
-            && let Some(line) = self.made_before(was, only, endings)
+            && let Some(line) = self.already_made(was, only, endings)
         {
-            return Err(made_before(shown, line));
+            return Err(already_made(shown, line));
         }
         let now = self.splice(cx, was, &spots, shown)?;
         if now == was {
-            return Err(nothing_new(shown));
+            return Err(no_effect(shown));
         }
         let listed: Vec<usize> = starts(&spots).take(LISTED_LINES).collect();
         let lines = line_numbers(was, &listed, endings.terminator());
-        Ok(Replaced { now, made: Made { count: spots.len(), lines, matched } })
+        Ok(Replaced { now, made: EditResult { count: spots.len(), lines, matched } })
     }
 
-    /// Where the text stands: letter for letter, or else at the lowest rung that has it once.
+    /// The matches: exact ones, or those of the first match level that has a unique one.
     fn find(
         &self,
         was: &[u8],
         endings: Endings,
         shown: &str,
-    ) -> Result<(Vec<Spot>, Matched), Error> {
+    ) -> Result<(Vec<Match>, Matched), Error> {
         let old = endings.adapt(self.old);
-        let places = find_all(was, old.as_bytes(), MAX_PLACES + 1);
-        if places.len() > MAX_PLACES {
+        let places = find_all(was, old.as_bytes(), MAX_MATCHES + 1);
+        if places.len() > MAX_MATCHES {
             return Err(too_many(shown));
         }
         if !places.is_empty() {
             let places = self.choose(was, endings, &old, places, shown)?;
-            let spot = |at| Spot { range: at..at + old.len(), new: None };
-            return Ok((places.into_iter().map(spot).collect(), Matched::Exactly));
+            let spot = |at| Match { range: at..at + old.len(), new: None };
+            return Ok((places.into_iter().map(spot).collect(), Matched::Exact));
         }
         match equivalent::find(self, was, endings, shown)? {
             Some((spot, matched)) => Ok((vec![spot], matched)),
@@ -162,7 +161,7 @@ impl Replacement<'_> {
         }
     }
 
-    /// The places to replace, of those where the text stands.
+    /// Selects the matches to replace.
     fn choose(
         &self,
         was: &[u8],
@@ -187,19 +186,19 @@ impl Replacement<'_> {
         match (0..places.len()).filter(|at| distance(at) == distance(&nearest)).count() {
             1 => Ok(vec![places[nearest]]),
             _ => Err(ambiguous(shown, &lines).hint(format!(
-                "Nothing was done. Two of them are equally near to line {near}: give the line of one."
+                "Nothing was done. Two matches are equally near to line {near}: give the line of one."
             ))),
         }
     }
 
-    /// The line at which the new text stands already around the place of the old one: the edit was made
-    /// before, and would be made upon itself.
-    fn made_before(&self, was: &[u8], spot: &Spot, endings: Endings) -> Option<u64> {
+    /// The line of the new text, if it already surrounds the old text at this match: the edit was already made and
+    /// would be applied to its own result.
+    fn already_made(&self, was: &[u8], spot: &Match, endings: Endings) -> Option<u64> {
         if spot.new.is_some() {
             return None;
         }
         let (old, new) = (endings.adapt(self.old), endings.adapt(self.new));
-        let mut starts = find_all(new.as_bytes(), old.as_bytes(), MAX_PLACES).into_iter();
+        let mut starts = find_all(new.as_bytes(), old.as_bytes(), MAX_MATCHES).into_iter();
         let stands = starts.find_map(|within| {
             let start = spot.range.start.checked_sub(within)?;
             was.get(start..start + new.len()).filter(|there| *there == new.as_bytes())?;
@@ -208,12 +207,12 @@ impl Replacement<'_> {
         line_numbers(was, &[stands], endings.terminator()).first().copied()
     }
 
-    /// The file with the new text at each of the spots.
+    /// The content with all replacements.
     fn splice(
         &self,
         cx: &Cx<'_>,
         was: &[u8],
-        spots: &[Spot],
+        spots: &[Match],
         shown: &str,
     ) -> Result<Vec<u8>, Error> {
         // Each newline may become two bytes.
@@ -222,13 +221,13 @@ impl Replacement<'_> {
         if most as u64 > cx.limits().edit_bytes.saturating_mul(2) {
             let message = format!("{shown} would have up to {most} bytes after this");
             return Err(Error::new(ErrorKind::TooLarge, message)
-                .hint("Nothing was done. Replace fewer occurrences, or with less."));
+                .hint("Nothing was done. Replace fewer matches, or use a shorter replacement."));
         }
         let literal = self.old.contains('\r') || self.new.contains('\r');
         let mut finder = EndingFinder::new(was);
         let mut now = Vec::with_capacity(was.len() + self.new.len());
         let mut kept_to = 0;
-        for Spot { range, new } in spots {
+        for Match { range, new } in spots {
             now.extend_from_slice(&was[kept_to..range.start]);
             match (new, finder.at(range.start)) {
                 (Some(new), _) => now.extend_from_slice(new),
@@ -243,17 +242,17 @@ impl Replacement<'_> {
         Ok(now)
     }
 
-    /// An empty `old_string`: a new file, or one that is there and empty.
+    /// Handles an empty `old_string`: a new or empty file.
     fn create(&self, was: Option<&[u8]>, shown: &str) -> Result<Vec<u8>, Error> {
         if was.is_some_and(|was| !was.is_empty()) {
             return Err(Error::invalid(format!("`{OLD_STRING}` is empty, and {shown} is not"))
-                .hint(format!("Say in `{OLD_STRING}` which text of the file to replace.")));
+                .hint(format!("Give the text to replace as `{OLD_STRING}`.")));
         }
         Ok(self.new.as_bytes().to_vec())
     }
 }
 
-/// What has changed since the session last saw the file, and who did it; told once.
+/// The note about changes since the session last saw the file, with their author. It is shown once.
 pub(super) fn changed_elsewhere(
     cx: &Cx<'_>,
     path: &Path,
@@ -269,29 +268,31 @@ pub(super) fn changed_elsewhere(
     Some(format!("Since this session last saw it, the file was changed{by}{at}."))
 }
 
-/// Refuses a file that is not text: replacing text in it would break it without a trace.
+/// Fails for a file that is not text: replacing text in it would silently corrupt it.
 pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Result<(), Error> {
     let kind = kind_of(&was[..was.len().min(HEAD_BYTES)]);
-    let looks_binary = || TextProperties::of(&was[..was.len().min(LOOKED_AT_BYTES)]).looks_binary();
-    // Of other kinds the first bytes tell too little: two of them make no text a picture.
+    let looks_binary =
+        || TextProperties::of(&was[..was.len().min(TEXT_SAMPLE_BYTES)]).looks_binary();
+    // Only these types are certain from the first bytes: two bytes do not make a text a bitmap.
     let is_document = matches!(kind, Some(Kind::Picture(_) | Kind::Pdf));
     if !is_document && (encoding.is_utf16() || !looks_binary()) {
         return Ok(());
     }
     let what = kind.map_or(String::new(), |kind| format!("{}, ", kind.media_type()));
     let message = format!("{shown} is not text: {what}{} bytes", was.len());
-    Err(Error::new(ErrorKind::Binary, message)
-        .hint("Nothing was done. Change it with the program that it is made with, or with a command that writes bytes."))
+    Err(Error::new(ErrorKind::Binary, message).hint(
+        "Nothing was done. Change it with its own program, or with a command that writes bytes.",
+    ))
 }
 
-/// A letter that the file's encoding does not have.
+/// The error for a character that the file's encoding lacks.
 pub(super) fn unencodable(shown: &str, encoding: Encoding, letter: char) -> Error {
-    let message = format!("{shown} is in {}, which has no {letter:?}", encoding.name());
+    let message = format!("{shown} is encoded in {}, which has no {letter:?}", encoding.name());
     Error::new(ErrorKind::Unsupported, message)
-        .hint("Nothing was written. Use letters that the encoding has, or plain ASCII.")
+        .hint("Nothing was written. Use characters that the encoding has, such as ASCII.")
 }
 
-/// A text that could not be written back to the byte.
+/// The error for a file that cannot be encoded to the same bytes.
 pub(super) fn unreadable(shown: &str, encoding: Encoding) -> Error {
     let message =
         format!("{shown} looks like {}, but not all of it can be decoded", encoding.name());
@@ -299,7 +300,7 @@ pub(super) fn unreadable(shown: &str, encoding: Encoding) -> Error {
         .hint("Nothing was written: other bytes of the file would have changed.")
 }
 
-fn starts(spots: &[Spot]) -> impl Iterator<Item = usize> {
+fn starts(spots: &[Match]) -> impl Iterator<Item = usize> {
     spots.iter().map(|spot| spot.range.start)
 }
 
@@ -309,24 +310,26 @@ pub(super) const NO_REPLACEMENT: &[MetadataField] = &[
     MetadataField::new("matches", "integer", "error `ambiguous`", "Number of matches."),
 ];
 
-fn the_same() -> Error {
+fn same_strings() -> Error {
     Error::invalid(format!("`{OLD_STRING}` and `{NEW_STRING}` are the same"))
-        .hint(format!("Nothing was done. Say in `{NEW_STRING}` what is to stand there."))
+        .hint(format!("Nothing was done. Give the new text as `{NEW_STRING}`."))
 }
 
-fn nothing_new(shown: &str) -> Error {
-    Error::invalid(format!("{shown} says this already: nothing would change"))
-        .hint("Nothing was done. What differs in the two strings does not count here.")
+fn no_effect(shown: &str) -> Error {
+    Error::invalid(format!("{shown} already has this content: nothing would change"))
+        .hint("Nothing was done. The difference between the two strings has no effect here.")
 }
 
-fn made_before(shown: &str, line: u64) -> Error {
-    let message = format!("{shown} has `{NEW_STRING}` at that very place already, at line {line}");
+fn already_made(shown: &str, line: u64) -> Error {
+    let message = format!("{shown} already has `{NEW_STRING}` there, at line {line}");
     Error::new(ErrorKind::AlreadyApplied, message)
-        .hint(format!("Nothing was done. If it is to stand there twice, say in `{OLD_STRING}` what is around it."))
+        .hint(format!(
+            "Nothing was done. To insert it twice, add surrounding lines to `{OLD_STRING}`."
+        ))
         .with("line", line)
 }
 
-/// There is no file: the error that reading it gives names those that are near.
+/// The error for a missing file, with suggestions.
 pub(super) fn missing(cx: &Cx<'_>, path: &str) -> Error {
     match cx.open(path) {
         Err(error) => error,
@@ -337,18 +340,18 @@ pub(super) fn missing(cx: &Cx<'_>, path: &str) -> Error {
 
 fn ambiguous(shown: &str, lines: &[u64]) -> Error {
     let total = lines.len();
-    several(format!("`{OLD_STRING}` is in {shown} {total} times"), lines).hint(format!(
-        "Nothing was done. Add lines around it so that one place fits, or give {NEAR_LINE}, or set {REPLACE_ALL} to replace all {total}."
+    several(format!("`{OLD_STRING}` occurs {total} times in {shown}"), lines).hint(format!(
+        "Nothing was done. Add surrounding lines to make it unique, give {NEAR_LINE}, or set {REPLACE_ALL} to replace all {total}."
     ))
 }
 
 fn too_many(shown: &str) -> Error {
-    let message = format!("`{OLD_STRING}` is in {shown} more than {MAX_PLACES} times");
+    let message = format!("`{OLD_STRING}` occurs more than {MAX_MATCHES} times in {shown}");
     Error::new(ErrorKind::TooLarge, message)
         .hint("Nothing was done. Replace a longer text, or use a command such as sed.")
 }
 
-/// The error for a text that stands at several lines.
+/// The error for a text with several matches.
 fn several(message: String, lines: &[u64]) -> Error {
     let total = lines.len();
     let listed = &lines[..total.min(LISTED_LINES)];

@@ -1,4 +1,4 @@
-//! What a search left out, in the words of Glob and Grep.
+//! Messages of Glob and Grep about files that were not searched.
 
 use std::path::{Path, PathBuf};
 
@@ -8,36 +8,36 @@ use toolcrib_search::Pruned;
 use crate::cx::{Cx, SearchScope};
 use crate::phrases::counted;
 
-/// What a search over many files came past.
-pub(super) struct LeftOut<'a> {
+/// The files that a search skipped.
+pub(super) struct SkippedFiles<'a> {
     pub(super) cx: &'a Cx<'a>,
-    pub(super) ground: &'a SearchScope,
+    pub(super) scope: &'a SearchScope,
     pub(super) pruned: &'a Pruned,
 }
 
-impl LeftOut<'_> {
-    /// What was pruned by rules, and some of its names: `3 ignored (dist/, a.log, …)`.
+impl SkippedFiles<'_> {
+    /// The number of ignored entries and some of their names: `3 ignored (dist/, a.log, …)`.
     pub(super) fn ignored(&self) -> Option<String> {
         let all = self.pruned.ignored();
         (all > 0)
             .then(|| format!("{all} ignored ({})", self.names(&self.pruned.ignored_names, all)))
     }
 
-    /// What could not be looked into, each a sentence.
-    pub(super) fn unseen(&self) -> Vec<String> {
-        let mut unseen = Vec::new();
+    /// Notes about directories that could not be searched.
+    pub(super) fn unsearched_notes(&self) -> Vec<String> {
+        let mut unsearched_notes = Vec::new();
         let Pruned { unreadable, unreadable_names, too_deep, .. } = self.pruned;
         if *unreadable > 0 {
             let names = self.names(unreadable_names, *unreadable);
-            unseen.push(format!("{} cannot be read: {names}", directories(*unreadable)));
+            unsearched_notes.push(format!("{} cannot be read: {names}", directories(*unreadable)));
         }
         if *too_deep > 0 {
-            unseen.push(format!("{} too deep to be opened", directories(*too_deep)));
+            unsearched_notes.push(format!("{} too deep to be opened", directories(*too_deep)));
         }
-        unseen
+        unsearched_notes
     }
 
-    /// The same for programs.
+    /// The same numbers as metadata.
     pub(super) fn facts(&self) -> Value {
         json!({
             "ignored_files": self.pruned.ignored_files,
@@ -47,7 +47,7 @@ impl LeftOut<'_> {
         })
     }
 
-    /// A few names, and that there are more.
+    /// The first names, and an ellipsis if there are more.
     pub(super) fn names(&self, paths: &[PathBuf], all: u64) -> String {
         const NAMED: usize = 3;
         let shown = paths.iter().take(NAMED).map(|path| self.show(path));
@@ -60,7 +60,7 @@ impl LeftOut<'_> {
 
     fn show(&self, path: &Path) -> String {
         let slash = if path.as_os_str().as_encoded_bytes().ends_with(b"/") { "/" } else { "" };
-        self.cx.show_in(&self.ground.tree, path).trim_end_matches('/').to_owned() + slash
+        self.cx.show_in(&self.scope.tree, path).trim_end_matches('/').to_owned() + slash
     }
 }
 

@@ -1,5 +1,4 @@
-//! What a command wrote, as replies show it: decoded as a whole, as a terminal would show it in the end, and
-//! without what is secret in it.
+//! Output of commands as replies show it: decoded, in the final state of a terminal, with secrets masked.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,35 +12,35 @@ use toolcrib_text::{
 use crate::output_notes::escaped;
 use crate::phrases::counted;
 
-/// What is read of a log at a time.
+/// Bytes read from a log at a time.
 const CHUNK: usize = 1 << 20;
 
-/// What tells an output's encoding: so much of its beginning, and of its end.
+/// Bytes of the beginning and of the end from which the encoding is detected.
 const SAMPLE: usize = 1 << 20;
 
-/// Of a stretch that is longer than both together, so much of the beginning is looked through for errors,
-/// and so much of the end; the lines between are counted.
-const LOOKED_THROUGH: u64 = 4 << 20;
-const LOOKED_AT_LAST: u64 = 1 << 20;
+/// If a range is longer than both together, errors are searched in this many bytes of its beginning and of its end.
+/// The lines between are only counted.
+const SEARCHED_START_BYTES: u64 = 4 << 20;
+const SEARCHED_END_BYTES: u64 = 1 << 20;
 
-/// What is held of one line: of its beginning, and of its end. No reply shows as much of it.
+/// Bytes held of one line: of its beginning, and of its end. No reply shows more of a line.
 const MAX_LINE: usize = 64 << 10;
 const MAX_LINE_END: usize = 16 << 10;
 
 /// Bytes from which binary output is recognized.
 const BINARY_SAMPLE: usize = 8 << 10;
 
-/// What the last line is looked for in.
+/// Bytes in which the last line is searched.
 const LAST_BYTES: u64 = 4 << 10;
 
-/// So much before a stretch tells whether it begins in the middle of something secret.
-const BEFORE_BYTES: u64 = 8 << 10;
+/// Bytes before a range that are examined for a secret that continues in it.
+const LOOK_BACK_BYTES: u64 = 8 << 10;
 
 /// The stored bytes of an output.
 pub(super) trait OutputLog {
     /// At most `max` bytes from `from` on, and the position of the first: dropped bytes are skipped.
     fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>);
-    /// The number of line ends before a position.
+    /// The number of newlines before a position.
     fn newlines_before(&self, position: u64) -> u64;
 }
 
@@ -72,19 +71,19 @@ pub(super) fn looks_binary(log: &dyn OutputLog) -> bool {
     properties.looks_binary() && properties.invalid_utf8 > 0
 }
 
-/// A line of an output as it is seen.
+/// A line of output.
 pub(super) struct OutputLine<'a> {
-    /// Its number among the lines of the stretch, those that were dropped among them.
+    /// Its number among the lines of the range, dropped lines included.
     pub(super) number: u64,
-    /// Lines before it that were dropped.
+    /// Number of dropped lines before it.
     pub(super) dropped_before: u64,
     pub(super) text: Cow<'a, str>,
-    /// Where characters of it are missing, and how many.
+    /// Position and number of missing characters.
     pub(super) missing: Option<(usize, u64)>,
 }
 
 impl OutputLine<'_> {
-    /// Hands it to an excerpt.
+    /// Adds it to an excerpt.
     pub(super) fn show_in(&self, excerpt: &mut Excerpt) {
         if self.dropped_before > 0 {
             excerpt.skip(self.dropped_before);
@@ -93,7 +92,7 @@ impl OutputLine<'_> {
     }
 }
 
-/// An excerpt of a stretch of an output, and how many values in it were masked.
+/// Makes an excerpt of a range of output. Returns the number of masked values, too.
 pub(super) fn excerpt(
     log: &dyn OutputLog,
     secrets: &Secrets,
@@ -107,21 +106,21 @@ pub(super) fn excerpt(
             true
         })
     };
-    if stretch.end - stretch.start <= LOOKED_THROUGH + LOOKED_AT_LAST {
+    if stretch.end - stretch.start <= SEARCHED_START_BYTES + SEARCHED_END_BYTES {
         let masked = feed(&mut excerpt, stretch);
         return (excerpt.finish(), masked);
     }
-    let middle = stretch.start + LOOKED_THROUGH..stretch.end - LOOKED_AT_LAST;
+    let middle = stretch.start + SEARCHED_START_BYTES..stretch.end - SEARCHED_END_BYTES;
     let first = feed(&mut excerpt, stretch.start..middle.start);
     let lines = log.newlines_before(middle.end).saturating_sub(log.newlines_before(middle.start));
-    // A line that is shown in part ends in the middle.
+    // A partly shown line ends in the middle.
     let after_a_part = log.read(middle.start - 1, 1).1 != b"\n";
     excerpt.skip(lines.saturating_sub(u64::from(after_a_part)));
     let last = feed(&mut excerpt, middle.end..stretch.end);
     (excerpt.finish(), first + last)
 }
 
-/// What to say of output that was dropped.
+/// The note about dropped output.
 pub(super) fn dropped_note(job: &Job, now: &Snapshot) -> Option<String> {
     let gap = &now.gap;
     if gap.is_empty() {
@@ -137,25 +136,25 @@ pub(super) fn dropped_note(job: &Job, now: &Snapshot) -> Option<String> {
     ))
 }
 
-/// What to say of masked values.
+/// The note about masked values.
 pub(super) fn masked_note(masked: usize) -> Option<String> {
     let what = match masked {
         0 => return None,
-        1 => "a value that looks secret is masked; files have it as it is".to_owned(),
-        _ => format!("{masked} values that look secret are masked; files have them as they are"),
+        1 => "a value that looks secret is masked; files contain it unmasked".to_owned(),
+        _ => format!("{masked} values that look secret are masked; files contain them unmasked"),
     };
     Some(what)
 }
 
-/// Looks at each line of a stretch of an output, until one is not wanted. What is secret in them is masked
-/// before anybody looks; answers how many values were.
+/// Calls `each` with the lines of a range until it returns false. Secrets are masked first. Returns the number of
+/// masked values.
 pub(super) fn each_line(
     log: &dyn OutputLog,
     secrets: &Secrets,
     stretch: Range<u64>,
     mut each: impl FnMut(&OutputLine<'_>) -> bool,
 ) -> usize {
-    // What came before is looked at for what goes on in the stretch, and shown with it: nothing, if that is empty.
+    // An empty range must not show the secret that may continue at its start.
     if stretch.is_empty() {
         return 0;
     }
@@ -163,31 +162,31 @@ pub(super) fn each_line(
     let start = stretch.start - look_back(log, stretch.start, &mut masker);
     let before = masker.masked();
     let mut numbers = Numbers::default();
-    let mut each = |seen: SeenLine<'_>| match seen {
-        SeenLine::Line { begin, missing: 0, .. } => {
+    let mut each = |seen: OutputPiece<'_>| match seen {
+        OutputPiece::Line { begin, missing: 0, .. } => {
             let line = escaped(begin);
             each(&numbers.next(masker.line(&line), None))
         }
-        SeenLine::Line { begin, missing, end } => {
+        OutputPiece::Line { begin, missing, end } => {
             let mut text = masker.line(&escaped(begin)).into_owned();
             let at = text.len();
             text += &masker.line(end);
             each(&numbers.next(text.into(), Some((at, missing))))
         }
-        SeenLine::Dropped { lines, after_a_part } => {
+        OutputPiece::Dropped { lines, after_a_part } => {
             numbers.skip(lines.saturating_sub(u64::from(after_a_part)));
             true
         }
     };
-    each_line_of(log, start..stretch.end, &mut each);
+    each_piece(log, start..stretch.end, &mut each);
     masker.masked() - before
 }
 
-/// Tells a masker what came before a stretch; answers how many bytes of that belong to something secret that
-/// goes on in it.
+/// Feeds the bytes before a range to a masker. Returns how many of them belong to a secret that continues in the
+/// range.
 fn look_back(log: &dyn OutputLog, start: u64, masker: &mut Masker<'_>) -> u64 {
     let (_, before) =
-        log.read(start.saturating_sub(BEFORE_BYTES), start.min(BEFORE_BYTES) as usize);
+        log.read(start.saturating_sub(LOOK_BACK_BYTES), start.min(LOOK_BACK_BYTES) as usize);
     let whole = last_newline(&before).map_or(0, |newline| newline + 1);
     for line in visible(&before[..whole]).lines() {
         masker.line(line);
@@ -195,15 +194,14 @@ fn look_back(log: &dyn OutputLog, start: u64, masker: &mut Masker<'_>) -> u64 {
     masker.unfinished(&before) as u64
 }
 
-/// What is seen of an output.
-enum SeenLine<'a> {
-    /// A line; of a long one its beginning, its end, and how many characters are missing between.
+/// A piece of output.
+enum OutputPiece<'a> {
+    /// A line. A long one has a beginning, an end, and a number of missing characters between them.
     Line { begin: &'a str, missing: u64, end: &'a str },
-    /// Lines that were dropped, and whether the one before them was shown in part.
+    /// Dropped lines, and whether the line before them was shown in part.
     Dropped { lines: u64, after_a_part: bool },
 }
 
-/// Counts lines.
 #[derive(Default)]
 struct Numbers {
     last: u64,
@@ -223,10 +221,10 @@ impl Numbers {
     }
 }
 
-fn each_line_of(
+fn each_piece(
     log: &dyn OutputLog,
     stretch: Range<u64>,
-    mut each: &mut impl FnMut(SeenLine<'_>) -> bool,
+    mut each: &mut impl FnMut(OutputPiece<'_>) -> bool,
 ) {
     let encoding = encoding(log, stretch.end);
     let mut at = stretch.start;
@@ -241,11 +239,13 @@ fn each_line_of(
             newlines = before;
             let old = std::mem::replace(&mut lines, Lines::new(encoding));
             let after_a_part = old.has_begun();
-            if !old.finish(&mut each) || !each(SeenLine::Dropped { lines: dropped, after_a_part }) {
+            if !old.finish(&mut each)
+                || !each(OutputPiece::Dropped { lines: dropped, after_a_part })
+            {
                 return;
             }
         }
-        // It is shorter than it was said to be: what could be read is all there is.
+        // The log is shorter than reported.
         if bytes.is_empty() || !lines.feed(&bytes, &mut each) {
             break;
         }
@@ -255,10 +255,11 @@ fn each_line_of(
     lines.finish(&mut each);
 }
 
-/// The end of a stretch that may be shown while more is to come: not in the middle of a character, nor of what
-/// may turn out to be secret.
+/// The end of the output that may be shown while more is to come: not within a character, and not within a possible
+/// secret.
 pub(super) fn whole_characters(log: &dyn OutputLog, secrets: &Secrets, end: u64) -> u64 {
-    let (_, before) = log.read(end.saturating_sub(BEFORE_BYTES), end.min(BEFORE_BYTES) as usize);
+    let (_, before) =
+        log.read(end.saturating_sub(LOOK_BACK_BYTES), end.min(LOOK_BACK_BYTES) as usize);
     let end = end - secrets.unfinished(&before) as u64;
     let (from, last) = log.read(end.saturating_sub(3), 3);
     let unfinished = last.utf8_chunks().last().map_or(0, |chunk| {
@@ -269,7 +270,7 @@ pub(super) fn whole_characters(log: &dyn OutputLog, secrets: &Secrets, end: u64)
     from + (last.len() - unfinished) as u64
 }
 
-/// The last line that says something, for whoever waits.
+/// The last line that is not blank, for progress reports.
 pub(super) fn last_line(job: &Job, secrets: &Secrets) -> String {
     let written = whole_characters(job, secrets, job.snapshot().written);
     let (_, bytes) = job.read(written.saturating_sub(LAST_BYTES), written.min(LAST_BYTES) as usize);
@@ -278,7 +279,7 @@ pub(super) fn last_line(job: &Job, secrets: &Secrets) -> String {
     seen.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
 }
 
-/// In which encoding an output is. That of its beginning and its end is that of all of it.
+/// Detects the encoding of an output from its beginning and its end.
 fn encoding(log: &dyn OutputLog, end: u64) -> Encoding {
     let (_, first) = log.read(0, SAMPLE);
     let last_from = end.saturating_sub(SAMPLE as u64).max(SAMPLE as u64);
@@ -286,15 +287,15 @@ fn encoding(log: &dyn OutputLog, end: u64) -> Encoding {
     output_encoding(&[&first, &last])
 }
 
-/// From bytes to lines.
+/// Converts bytes to lines.
 struct Lines {
     transcoder: Transcoder,
     terminal: Terminal,
-    /// What is seen of lines that are not shown yet; of the last, its beginning.
+    /// Lines not yet passed on; of the last line, its beginning.
     seen: Vec<u8>,
-    /// What follows of the last line, if it is long: the last of it.
+    /// The end of the last line, if it is long.
     end: Vec<u8>,
-    /// Characters between the two that are not held.
+    /// Number of characters dropped between the two.
     missing: u64,
     begun: bool,
 }
@@ -311,12 +312,11 @@ impl Lines {
         }
     }
 
-    /// Whether a line has begun that has not ended.
     fn has_begun(&self) -> bool {
         self.begun
     }
 
-    fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         self.begun = bytes.last().map_or(self.begun, |&last| last != b'\n');
         let text = self.transcoder.feed(bytes, false);
         let mut new = Vec::new();
@@ -324,7 +324,7 @@ impl Lines {
         self.take(&new, each)
     }
 
-    fn finish(mut self, each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn finish(mut self, each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         let text = self.transcoder.feed(&[], true).into_owned();
         let mut new = Vec::new();
         self.terminal.feed(&text, &mut new);
@@ -333,9 +333,9 @@ impl Lines {
         self.take(&new, each) && (self.seen.is_empty() || self.show_last(each))
     }
 
-    fn take(&mut self, mut new: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn take(&mut self, mut new: &[u8], each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         while let Some(newline) = first_newline(new) {
-            // The first line ends what is held; those after it are shown without being copied.
+            // The first line completes the held one; complete lines after it are passed on without copying.
             if self.seen.is_empty() && newline < MAX_LINE {
                 let whole = last_newline(new).unwrap_or(newline);
                 let long =
@@ -358,7 +358,7 @@ impl Lines {
         true
     }
 
-    /// A line may be as long as the output: its beginning and its end are held.
+    /// A line may be as long as the whole output, so only its beginning and its end are held.
     fn hold(&mut self, more: &[u8]) {
         let (begin, end) = more.split_at(more.len().min(MAX_LINE.saturating_sub(self.seen.len())));
         self.seen.extend_from_slice(begin);
@@ -371,23 +371,22 @@ impl Lines {
         }
     }
 
-    fn show_last(&mut self, each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    fn show_last(&mut self, each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         let (seen, end) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.end));
         let missing = std::mem::take(&mut self.missing);
         if missing == 0 {
             let line = [seen, end].concat();
-            return each(SeenLine::Line { begin: &visible(&line), missing: 0, end: "" });
+            return each(OutputPiece::Line { begin: &visible(&line), missing: 0, end: "" });
         }
-        each(SeenLine::Line { begin: &visible(&seen), missing, end: &visible(&end) })
+        each(OutputPiece::Line { begin: &visible(&seen), missing, end: &visible(&end) })
     }
 }
 
-/// Shows whole lines.
-fn show_lines(lines: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
-    visible(lines).lines().all(|line| each(SeenLine::Line { begin: line, missing: 0, end: "" }))
+fn show_lines(lines: &[u8], each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
+    visible(lines).lines().all(|line| each(OutputPiece::Line { begin: line, missing: 0, end: "" }))
 }
 
-/// The next place where a character begins.
+/// The next character boundary.
 fn boundary(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest.iter().take(3).take_while(|&&byte| is_continuation(byte)).count()

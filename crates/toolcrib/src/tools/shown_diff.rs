@@ -1,4 +1,4 @@
-//! How much of a change a reply shows.
+//! The part of a diff that a reply shows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use crate::names::HISTORY;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
-/// Changed lines that a short diff shows, about.
+/// Approximate number of changed lines in a short diff.
 const SHOWN_LINES: usize = 40;
 
-// How much of a change a reply shows. No doc comment: it would be repeated in the schema of every tool that has the field.
+// Part of the diff to show. No doc comment: it would be repeated in the schema of every tool that has the field.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DiffDetail {
@@ -23,12 +23,12 @@ pub(crate) enum DiffDetail {
 }
 
 impl DiffDetail {
-    /// What is shown if the caller asked for this. A dry run always shows everything: it is what a person is asked about.
-    pub(super) fn asked(asked: DiffDetail, cx: &Cx<'_>) -> DiffDetail {
-        if cx.dry_run() { DiffDetail::Full } else { asked }
+    /// The detail to show. A dry run shows the whole diff: approval depends on it.
+    pub(super) fn for_call(for_call: DiffDetail, cx: &Cx<'_>) -> DiffDetail {
+        if cx.dry_run() { DiffDetail::Full } else { for_call }
     }
 
-    /// The reply with the diff as far as it is shown. `id` is the number of the change in the journal.
+    /// Adds the diff to the reply. `id` is the id of the change in the journal.
     pub(super) fn show(self, reply: Reply, diff: String, id: Option<u64>) -> Reply {
         let shown = match self {
             DiffDetail::Full => diff.clone(),
@@ -39,7 +39,7 @@ impl DiffDetail {
     }
 }
 
-/// The short form of a diff, with the way to see all of it.
+/// The short form of a diff, with a note how to see all of it.
 pub(crate) fn short(diff: &str, id: Option<u64>) -> String {
     let short = short_diff(diff, SHOWN_LINES);
     let all = id.map(|id| format!("{HISTORY} with id {id} shows all"));

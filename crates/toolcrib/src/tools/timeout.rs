@@ -1,20 +1,21 @@
-//! How long a call may wait.
+//! Timeouts of calls.
 
 use std::time::Duration;
 
 use crate::names::Name;
 
-/// The longest that a call waits.
-const MOST: u64 = 600_000;
+/// The maximum in milliseconds.
+const MAX_MILLISECONDS: u64 = 600_000;
 
-/// A timeout in milliseconds, not longer than the longest.
+/// The timeout, at most the maximum.
 pub(super) fn milliseconds(given: u64) -> Duration {
-    Duration::from_millis(given.min(MOST))
+    Duration::from_millis(given.min(MAX_MILLISECONDS))
 }
 
-/// What to say if it was too long.
+/// The note if the given timeout exceeds the maximum.
 pub(super) fn lowered_note(field: Name<'_>, given: u64) -> Option<String> {
-    (given > MOST).then(|| format!("{field} was lowered to {MOST}, the maximum"))
+    (given > MAX_MILLISECONDS)
+        .then(|| format!("{field} was lowered to {MAX_MILLISECONDS}, the maximum"))
 }
 
 #[cfg(test)]
@@ -22,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_timeout_is_lowered_and_that_is_said() {
+    fn a_long_timeout_is_lowered_with_a_note() {
         let field = Name::field("Bash", "timeout");
         assert_eq!(milliseconds(700_000), Duration::from_secs(600));
         assert_eq!(milliseconds(1_000), Duration::from_secs(1));

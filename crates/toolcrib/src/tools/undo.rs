@@ -1,5 +1,6 @@
-//! Undo: taking changes back.
+//! Undo: reverts changes.
 
+mod ignored_directories;
 mod report;
 
 use schemars::JsonSchema;
@@ -15,8 +16,8 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Plan, Selection, UndoRequest, real_paths};
 
-/// Reverts changes by tools and commands, newest first, keeping later edits; with `path`, only there. If later
-/// edits overlap, nothing is written. Changes to ignored files only are skipped unless named by `id`.
+/// Reverts changes by tools and commands, newest first, keeping later edits. If later edits overlap, nothing is
+/// written. Changes to ignored files only are skipped unless named by `id`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -33,7 +34,6 @@ pub(crate) struct Undo {
     path: Option<String>,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("undone", "array of integer", "always", "Ids of the reverted changes."),
     MetadataField::new("files", "integer", "always", "Number of files that were restored."),
@@ -66,15 +66,15 @@ impl Tool for Undo {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
-        let wanted = self.wanted(cx)?;
+        let request = self.request(cx)?;
         let log = cx.runtime().session_changes(cx.session())?;
-        let chosen = Selection::of(&log, wanted)?;
+        let chosen = Selection::of(&log, request)?;
         let plan = Plan::of(cx, &chosen, &log)?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {
             return Err(only_protected(&plan));
         }
         let report = Report::of(cx, &chosen, &plan, &log);
-        // What is taken back is shown to those who are to agree to it.
+        // A dry run shows the diff, because approval depends on it.
         let diffs = if cx.dry_run() { plan.edits.as_slice() } else { &[] };
         let diff: String = diffs.iter().map(|edit| diff(cx, edit)).collect();
         let files = plan.edits.len();
@@ -101,7 +101,7 @@ impl Tool for Undo {
 }
 
 impl Undo {
-    fn wanted(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
+    fn request(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
         let steps = self.steps.filter(|steps| *steps != 1 || (self.id, self.since) == (None, None));
         let given = [
             ("steps", steps.is_some()),
@@ -118,7 +118,7 @@ impl Undo {
         let steps = usize::try_from(steps.unwrap_or(1)).unwrap_or(1);
         match (self.since, self.id, at) {
             (Some(_), _, Some(_)) => Err(Error::invalid("`since` and `path` are both given")
-                .hint("Give one of them. path goes with steps or id.")),
+                .hint("Give one of them. Use path with steps or id.")),
             (Some(id), ..) => Ok(UndoRequest::Since(id)),
             (None, Some(id), at) => Ok(UndoRequest::One { id, at }),
             (None, None, Some((paths, shown))) => Ok(UndoRequest::StepsAt { steps, paths, shown }),
@@ -129,8 +129,8 @@ impl Undo {
 
 fn only_protected(plan: &Plan) -> Error {
     let message = format!(
-        "only protected files would change, and stay as they are: {}",
-        report::left(plan).join(", ")
+        "only protected files would change, and they are not restored: {}",
+        report::not_restored(plan).join(", ")
     );
     Error::new(ErrorKind::Protected, message).hint(
         "Nothing was written. The operator can change them by hand, or allow it with allow_protected in the configuration.",

@@ -1,4 +1,4 @@
-//! Write: a whole file.
+//! Write: writes a whole file.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ mod form;
 mod stale_write;
 mod warnings;
 
-/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass its hash as `expected_hash`.
-/// Mode, encoding and line endings are kept unless given.
+/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass `expected_hash`. Mode,
+/// encoding and line endings are kept unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
@@ -53,7 +53,6 @@ enum LineEndings {
     Cr,
 }
 
-/// Metadata of its replies.
 const METADATA: &[MetadataField] = &[
     MetadataField::new("file_path", "string", "always", "The file."),
     MetadataField::new("created", "boolean", "always", "Whether the file is new."),
@@ -103,20 +102,21 @@ impl Tool for Write {
         notes.extend(warnings::of(&self.content, updated.was.as_deref().unwrap_or_default()));
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
-        notes.extend(link.map(|link| format!("Through the link {link}.")));
-        let detail = DiffDetail::asked(self.diff, cx);
+        notes.extend(link.map(|link| format!("Through the symlink {link}.")));
+        let detail = DiffDetail::for_call(self.diff, cx);
         Ok(reply(cx, &shown, &updated, &notes, detail))
     }
 }
 
 impl Write {
-    /// The encoding and the line endings that the caller asks for.
+    /// The requested encoding and line endings.
     fn form(&self) -> Result<Form, Error> {
         let encoding = self.encoding.as_deref().map(|name| {
             Encoding::named(name).ok_or_else(|| {
                 let name = visible_name(name.as_bytes());
-                Error::invalid(format!("`encoding`: no text is written in {name}"))
-                    .hint("Such as utf-8, utf-8-bom, utf-16le, windows-1252, shift_jis or gbk.")
+                Error::invalid(format!("`encoding`: {name} is not supported")).hint(
+                    "Use one such as utf-8, utf-8-bom, utf-16le, windows-1252, shift_jis or gbk.",
+                )
             })
         });
         let endings = self.line_endings.map(|endings| match endings {
@@ -129,16 +129,14 @@ impl Write {
 
     fn new_file(&self, form: &Form, shown: &str) -> Result<Vec<u8>, Error> {
         if self.expected_hash.is_some() {
-            return Err(Error::new(ErrorKind::Stale, "there is no such file, so it has no hash")
-                .hint(format!(
-                    "Nothing was written. Leave out {EXPECTED_HASH} to create the file."
-                )));
+            return Err(Error::new(ErrorKind::Stale, "the file does not exist, so it has no hash")
+                .hint(format!("Nothing was written. Omit {EXPECTED_HASH} to create the file.")));
         }
         form.of_new_file(&self.content, shown)
     }
 
-    /// A file may be replaced by a session that was shown all of it as it is, or wrote it, or by a call that
-    /// carries its hash.
+    /// A session may overwrite a file if it has read or written all of its current content, or if the call has its
+    /// hash.
     fn require_seen(
         &self,
         cx: &Cx<'_>,
@@ -149,19 +147,19 @@ impl Write {
         let (seen, now) = (cx.session().seen(real), Seen::of(was));
         if let Some(expected) = &self.expected_hash {
             let known = now.hash.is(expected);
-            return if known { Ok(()) } else { Err(stale_write::other_hash(shown, was, &now)) };
+            return if known { Ok(()) } else { Err(stale_write::wrong_hash(shown, was, &now)) };
         }
         match seen {
             Some(seen) if seen.hash == now.hash && seen.is_whole() => Ok(()),
             Some(seen) if seen.hash == now.hash => {
-                Err(stale_write::partly(shown, was, &seen, &now))
+                Err(stale_write::partly_read(shown, was, &seen, &now))
             }
             Some(seen) => {
                 let by = author(cx, real, now.hash);
                 Err(stale_write::changed(shown, was, &seen, &now, by))
             }
             None if was.is_empty() => Ok(()),
-            None => Err(stale_write::never(shown, was, &now)),
+            None => Err(stale_write::never_read(shown, was, &now)),
         }
     }
 }
@@ -183,15 +181,15 @@ fn reply(
     if !created {
         size += &format!("; {}", shown_diff::counts(diff.added, diff.removed));
     }
-    let mut says = match (cx.dry_run(), created, same) {
-        (_, _, true) => format!("{shown} says this already; nothing was written."),
+    let mut text = match (cx.dry_run(), created, same) {
+        (_, _, true) => format!("{shown} already has this content; nothing was written."),
         (false, true, _) => format!("Created {shown} ({size})."),
         (false, false, _) => format!("Wrote {shown} ({size})."),
         (true, true, _) => format!("Dry run, nothing written. Would create {shown} ({size})."),
         (true, false, _) => format!("Dry run, nothing written. Would write {shown} ({size})."),
     };
-    notes.iter().for_each(|note| says += &format!(" {note}"));
-    let reply = Reply::new(says)
+    notes.iter().for_each(|note| text += &format!(" {note}"));
+    let reply = Reply::new(text)
         .with("file_path", shown)
         .with("created", created)
         .with("bytes_written", if same { 0 } else { now.len() })
@@ -200,7 +198,7 @@ fn reply(
         .with("removed_lines", diff.removed)
         .with("hash", now.hash().short())
         .with_all(changed.facts());
-    // The caller has just sent what the file says now.
+    // The caller knows the new content.
     let detail = if detail == DiffDetail::Short { DiffDetail::None } else { detail };
     detail.show(reply, diff.text, changed.id)
 }

@@ -87,7 +87,8 @@ impl CurrentFile {
             }
             (_, None, _) => Err(self.conflict(change, format!("{shown} is gone"))),
             (_, Some(_), None) => {
-                Err(self.conflict(change, format!("it deleted {shown}, which was made anew since")))
+                Err(self
+                    .conflict(change, format!("it deleted {shown}, which was created again since")))
             }
             (Some(before), Some(now), Some(after)) => {
                 if [before, now, after].into_iter().any(Content::is_link) {
@@ -102,7 +103,7 @@ impl CurrentFile {
                     Err(found) => Err(self.conflict(
                         change,
                         format!(
-                            "{shown} has been changed since in the same lines, at line {}",
+                            "the same lines of {shown} were changed since, at line {}",
                             found.line
                         ),
                     )),
@@ -125,12 +126,11 @@ impl CurrentFile {
 
 pub(super) fn conflict(id: Option<u64>, what: String) -> Error {
     let message = match id {
-        Some(id) => format!("change {id} cannot be taken back: {what}"),
-        None => format!("nothing can be taken back: {what}"),
+        Some(id) => format!("change {id} cannot be undone: {what}"),
+        None => format!("nothing can be undone: {what}"),
     };
-    Error::new(ErrorKind::Conflict, message).hint(format!(
-        "Nothing was written. Make the change by hand, with {EDIT}, where it is wanted."
-    ))
+    Error::new(ErrorKind::Conflict, message)
+        .hint(format!("Nothing was written. Use {EDIT} to revert it by hand."))
 }
 
 /// Mode before a change, if the change altered it.

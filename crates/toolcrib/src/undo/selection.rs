@@ -60,9 +60,9 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Selection, Error> {
         return Ok(Selection { changes: chosen, only: None, skipped_ignored: ignored });
     }
     let error = match (chosen.len(), ignored.as_slice()) {
-        (0, []) => not_found("there is nothing to take back"),
-        (0, _) => not_found("there is nothing to take back but changes of ignored files"),
-        (known, _) => not_found(format!("there are only {known} changes to take back")),
+        (0, []) => not_found("there is nothing to undo"),
+        (0, _) => not_found("only changes of ignored files can be undone"),
+        (known, _) => not_found(format!("there are only {known} changes to undo")),
     };
     Err(match ignored.as_slice() {
         [] => error.hint(format!("Nothing was done. {HISTORY} lists the changes.")),
@@ -91,11 +91,10 @@ fn last_at(
     let found = paths.iter().map(|path| (path, at(path))).find(|(_, changes)| !changes.is_empty());
     let hint = format!("Nothing was done. {HISTORY} lists the changes.");
     match found {
-        None => Err(not_found(format!("there is no change of {shown} to take back")).hint(hint)),
+        None => Err(not_found(format!("there is no change of {shown} to undo")).hint(hint)),
         Some((_, changes)) if changes.len() < steps => {
             let known = changes.len();
-            Err(not_found(format!("there are only {known} changes of {shown} to take back"))
-                .hint(hint))
+            Err(not_found(format!("there are only {known} changes of {shown} to undo")).hint(hint))
         }
         Some((path, changes)) => {
             Ok(Selection { changes, only: Some(path.clone()), skipped_ignored: Vec::new() })
@@ -106,7 +105,7 @@ fn last_at(
 fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Selection, Error> {
     let change = find(log, id)?;
     if change.undone {
-        return Err(already_undone(format!("change {id} is taken back already")));
+        return Err(already_undone(format!("change {id} is already undone")));
     }
     let changes = vec![change.clone()];
     require_kept(&changes, log)?;
@@ -115,16 +114,16 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<S
     };
     if !change.undoes.is_empty() {
         return Err(Error::invalid(format!(
-            "change {id} is an undo, and is taken back as a whole"
+            "change {id} is an undo and can only be reverted as a whole"
         ))
-        .hint("Nothing was done. Leave out path."));
+        .hint("Nothing was done. Omit path."));
     }
     match paths.into_iter().find(|path| change.is_effective_at(path)) {
         Some(path) => Ok(Selection { changes, only: Some(path), skipped_ignored: Vec::new() }),
         None => {
             let is_undone = change.files.iter().any(|file| file.path == shown);
             Err(if is_undone {
-                already_undone(format!("change {id} of {shown} is undone already"))
+                already_undone(format!("change {id} of {shown} is already undone"))
             } else {
                 not_found(format!("change {id} did not change {shown}"))
                     .hint(format!("Nothing was done. {HISTORY} with its id shows what it changed."))
@@ -155,7 +154,7 @@ fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
     }
     changes.reverse();
     if changes.is_empty() {
-        return Err(already_undone(format!("all changes since {since} are taken back already")));
+        return Err(already_undone(format!("all changes since {since} are already undone")));
     }
     Ok(Selection { changes, only: None, skipped_ignored: Vec::new() })
 }
@@ -188,7 +187,7 @@ fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
 
 fn already_undone(message: String) -> Error {
     Error::new(ErrorKind::AlreadyApplied, message)
-        .hint("Nothing was done. To have it again, give the id of the change that took it back.")
+        .hint("Nothing was done. To redo it, give the id of the change that undid it.")
 }
 
 fn not_found(message: impl Into<String>) -> Error {

@@ -53,9 +53,13 @@ fn catastrophic_backtracking_leaves_only_its_line_undecided() {
     let reply = reply.unwrap();
     let text = reply.output();
     assert!(text.contains("1:aab aac\n3:aab aac\n"), "{text}");
-    assert!(text.contains("not decided: 1 line in 1 file (a.txt:2)"), "{text}");
+    assert!(text.contains("undecided: 1 line in 1 file (a.txt:2)"), "{text}");
     assert_eq!(reply.metadata()["undecided_lines"], 1);
     assert_eq!(reply.metadata()["complete"], false);
+    let reply =
+        bounded.call("Grep", json!({"pattern": format!("{EXPONENTIAL}|(?=none)none")})).unwrap();
+    let text = reply.output();
+    assert!(text.contains("in the decided lines of 2 files.\n"), "{text}");
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn multiline_backtracking_is_reported_as_undecided() {
     bounded.file("a.txt", format!("x\n{}\n", "a".repeat(1 << 20)));
     let args = json!({"pattern": EXPONENTIAL, "multiline": true});
     let text = bounded.call("Grep", args).unwrap().output().to_owned();
-    assert!(text.contains("not decided: from 1 line in 1 file"), "{text}");
+    assert!(text.contains("undecided: from 1 line in 1 file"), "{text}");
 }
 
 #[test]
@@ -122,7 +126,7 @@ fn output_filter_reports_backtracking_as_undecided() {
     let reply = call("BashOutput", json!({"bash_id": id, "cursor": 0, "filter": filter}));
     let text = reply.output();
     assert_eq!(text.matches("aab\n").count(), 2, "{text}");
-    assert!(text.contains("not decided: 1 line"), "{text}");
+    assert!(text.contains("undecided: 1 line"), "{text}");
     assert_eq!(reply.metadata()["undecided_lines"], 1);
 }
 
@@ -211,7 +215,7 @@ fn unread_ignored_file_is_not_reported_as_no_match() {
     bounded.file("a.txt", "hi\n");
     bounded.file("app.log", "some ERROR here\n".repeat(1_000));
     let text = bounded.call("Grep", json!({"pattern": "ERROR"})).unwrap().output().to_owned();
-    let expected = "1 ignored (app.log) left out; not searched either: 1 too large (app.log), searched if given as path";
+    let expected = "1 ignored (app.log) skipped; not searched either: 1 too large (app.log), searched if given as path";
     assert!(text.contains(expected), "{text}");
     bounded.file("b.log", "nothing\n");
     bounded.file("c.log", b"\0\0\0\0ERROR\0\0\0");

@@ -157,7 +157,7 @@ fn rejected_write_is_reported_and_keeps_the_old_content() {
     let before = commands.read("repo/.envrc");
     let text = commands.output("git merge -q --no-edit b2");
     assert_eq!(commands.read("repo/.envrc"), before, "{text}");
-    assert!(text.contains("[not written, since programs run what it says"), "{text}");
+    assert!(text.contains("[not written, because programs run its content"), "{text}");
     assert!(text.contains("git checkout -- repo/.envrc"), "{text}");
     assert!(!text.contains("refused by the sandbox"), "{text}");
 }
@@ -188,11 +188,11 @@ fn moved_head_is_reported() {
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
     assert!(text.contains("`git checkout main` does]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
-    assert!(text.contains("(detached) to") && text.contains("(main), and an undo"), "{text}");
+    assert!(text.contains("(detached) to") && text.contains("(main); an undo"), "{text}");
     let text = commands.output("echo x >> a.txt && git commit -qam x");
     assert!(text.contains("`git reset "), "{text}");
     let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
-    assert!(text.contains("takes it back]") && !text.contains("HEAD moved"), "{text}");
+    assert!(text.contains("reverts it]") && !text.contains("HEAD moved"), "{text}");
     let text = commands.output("git commit -qam y");
     assert!(!text.contains("HEAD moved"), "{text}");
 }
@@ -216,11 +216,125 @@ fn undo_reports_unreverted_repository_changes() {
     let commands = Commands::after("");
     let text = commands.output("git clone -q . made");
     assert!(text.contains("restores these files only"), "{text}");
-    assert!(text.contains("made/.git was made, and an undo does not remove it"), "{text}");
+    assert!(text.contains("made/.git was created; an undo does not remove it"), "{text}");
     let text = commands.output("rm -rf made");
-    assert!(text.contains("made/.git was removed, and an undo does not bring it back"), "{text}");
+    assert!(text.contains("made/.git was removed; an undo does not restore it"), "{text}");
     let text = commands.output("git worktree add -q wt first");
-    assert!(text.contains("wt/.git was made"), "{text}");
+    assert!(text.contains("wt/.git was created"), "{text}");
     let text = commands.output("echo more >> a.txt; git stash -q");
-    assert!(text.contains("the stash has changed") || !text.contains("Undo with id"), "{text}");
+    assert!(text.contains("the stash was changed") || !text.contains("Undo with id"), "{text}");
+}
+
+#[test]
+fn unfinished_operations_are_reported() {
+    let commands = Commands::after(
+        "cd repo && git checkout -q -b theirs && echo theirs > a.txt && git commit -qam theirs && git checkout -q main && echo ours > a.txt && git commit -qam ours && echo more > a.txt && git commit -qam more",
+    );
+    for (begin, end) in [
+        ("git merge -q theirs", "git merge --abort"),
+        ("git cherry-pick theirs", "git cherry-pick --abort"),
+        ("git revert --no-edit HEAD~1", "git revert --abort"),
+    ] {
+        let text = commands.output(begin);
+        assert!(text.contains("restores these files only]"), "{text}");
+        let note = format!("is not finished; an undo does not end it: `{end}` does");
+        assert!(text.contains(&note), "{text}");
+        commands.output(end);
+    }
+    let text = commands.output("git checkout -q theirs && git rebase -q main");
+    assert!(text.contains("`git rebase --abort` does"), "{text}");
+    let repository = commands.here.ws().join("repo");
+    let began = commands.here.run_outside("git rev-parse theirs", &repository).1;
+    let text =
+        commands.output("echo both > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue");
+    let back = format!("`git reset --keep {}` reverts the rebase", &began[..9]);
+    assert!(text.contains(&back), "{text}");
+}
+
+/// The command that a note names, by its beginning.
+fn command_in(text: &str, beginning: &str) -> String {
+    let from = text.find(beginning).unwrap_or_else(|| panic!("no {beginning}: {text}"));
+    text[from..].split('`').next().unwrap().to_owned()
+}
+
+#[test]
+fn removed_stash_entries_are_named_with_the_way_back() {
+    let commands = Commands::after(
+        "cd repo && for n in 1 2 3 4 5; do echo $n >> a.txt && git stash push -q -m entry$n; done",
+    );
+    let text = commands.output("git stash drop -q stash@{3}");
+    assert!(text.contains("stash entry \"On main: entry2\" was removed; it was at "), "{text}");
+    assert!(!text.contains("entry3") && !text.contains("stash has changed"), "{text}");
+    let text = commands.output("git stash clear");
+    assert!(text.contains("entry5") && text.contains("and 1 more stash entry"), "{text}");
+    commands.output(&command_in(&text, "git stash store "));
+    let text = commands.output("git stash list | wc -l; git stash show -p | tail -1");
+    assert!(text.starts_with("1\n+5\n"), "{text}");
+}
+
+#[test]
+fn removed_branches_and_tags_are_named_with_the_way_back() {
+    let commands = Commands::after(
+        "cd repo && for b in gone kept twin packed; do git branch $b first; done && git tag mark first && git tag -a -m note annotated first && git pack-refs --all && git branch loose first",
+    );
+    let text =
+        commands.output("git branch -q -D gone loose; git tag -d mark annotated > /dev/null");
+    let back: Vec<String> =
+        ["git branch gone ", "git branch loose ", "git tag mark ", "git tag annotated "]
+            .map(|command| command_in(&text, command))
+            .into();
+    assert!(text.contains("branch gone was deleted; it was at "), "{text}");
+    let text = commands.output(&format!(
+        "{}; git rev-parse gone loose mark first | uniq | wc -l; git cat-file -t annotated",
+        back.join("; ")
+    ));
+    assert!(text.starts_with("1\ntag\n"), "{text}");
+
+    let text = commands.output("git branch -q -m kept other");
+    assert!(!text.contains("was deleted"), "{text}");
+    // A deleted branch that names the same commit as a renamed one.
+    let text = commands.output("git branch -q -m other renamed; git branch -q -D twin");
+    assert!(text.contains("branch twin was deleted"), "{text}");
+    assert!(!text.contains("branch other"), "{text}");
+    let text = commands.output("git update-ref -d refs/heads/packed");
+    assert!(text.contains("branch packed was deleted"), "{text}");
+
+    let text = commands.output("git tag moving first; git branch packed first");
+    assert!(!text.contains("moving"), "{text}");
+    let text = commands.output("git tag -f moving main > /dev/null");
+    assert!(text.contains("tag moving was moved; it was at "), "{text}");
+    assert!(text.contains("`git tag -f moving "), "{text}");
+
+    commands.output("git branch lost $(git commit-tree -m y -p HEAD HEAD^{tree})");
+    let text = commands.output("git branch -q -D lost; git gc -q --prune=now");
+    assert!(text.contains("branch lost was deleted; it was at "), "{text}");
+    assert!(text.contains(", which the repository no longer has"), "{text}");
+}
+
+#[test]
+fn removed_entries_of_the_reflog_are_counted() {
+    let commands = Commands::after("cd repo && git checkout -q first && git checkout -q main");
+    let text = commands.output("git commit -q --allow-empty -m more");
+    assert!(!text.contains("reflog"), "{text}");
+    let text = commands.output("git reflog expire --expire=now --all");
+    assert!(
+        text.contains("the reflog of HEAD lost ") && text.contains("their commits: "),
+        "{text}"
+    );
+    let text = commands.output("git status");
+    assert!(!text.contains("reflog"), "{text}");
+}
+
+#[test]
+fn refused_settings_are_counted_and_the_others_are_written() {
+    let commands = Commands::after("");
+    let text = commands.output("git config user.name Me && git config core.editor vim");
+    assert!(text.contains("a write to repo/.git/config was refused, because"), "{text}");
+    assert!(!text.contains("not changed"), "{text}");
+    assert!(commands.read("repo/.git/config").unwrap().contains("name = Me"));
+    let text = commands.output(
+        "for n in $(seq 30); do git config alias.a$n '!x'; done; d=$(echo .git); echo '[core] editor = x' > $d/config.worktree; for m in 1 2 3; do mkdir -p m$m && git init -q m$m && git -C m$m config core.editor x; done",
+    );
+    assert!(text.contains(" and 25 more"), "{text}");
+    assert!(text.contains("more files were refused, for the same reason"), "{text}");
 }

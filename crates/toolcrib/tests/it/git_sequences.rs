@@ -77,7 +77,7 @@ fn commands_cannot_add_programs_to_a_stopped_rebase() {
         assert!(!here.top.path().join("ws/r/.git/rebase-merge/strategy").exists(), "{command}");
         let opts = here.top.path().join("ws/r/.git/sequencer/opts");
         assert!(!opts.exists(), "{command}");
-        let is_told = ["protected", "denied", "was not changed"].iter().any(|word| text.contains(word));
+        let is_told = ["protected", "denied", "was refused"].iter().any(|word| text.contains(word));
         assert!(is_told, "{command}: {text}");
         if now.is_empty() {
             git(&here, &["rebase", "--quit"]);
@@ -116,8 +116,9 @@ fn rebase_and_cherry_pick_work_without_new_programs() {
     git(&here, &["rebase", "--abort"]);
     // A new step is denied, and git names the file.
     let text = run(&here, &format!("{git_inside} rebase --exec true HEAD~1"));
-    assert!(text.contains("can make programs run code: exec true"), "{text}");
-    git(&here, &["rebase", "--abort"]);
+    assert!(text.contains("can make programs run code: exec true. `git rebase --abort`"), "{text}");
+    let text = run(&here, &format!("{git_inside} rebase --abort && git status"));
+    assert!(!text.contains("rebas"), "{text}");
     // Cherry-picks with a built-in strategy.
     let text = run(
         &here,
@@ -125,7 +126,7 @@ fn rebase_and_cherry_pick_work_without_new_programs() {
             "git checkout -q -B pick main; {git_inside} cherry-pick --strategy=ort side~1 side; echo n > f; git add f; {git_inside} cherry-pick --continue && git log --oneline | wc -l"
         ),
     );
-    assert!(!text.contains("was not changed"), "{text}");
+    assert!(!text.contains("was refused"), "{text}");
 }
 
 /// A directory becomes a git directory only without such steps.

@@ -136,3 +136,19 @@ fn registered_paths_of_other_servers_are_hidden() {
     let error = home.call("Bash", json!({"command": command})).unwrap_err();
     assert!(!error.text().contains("canary"), "{error}");
 }
+
+#[test]
+fn a_command_that_names_a_hidden_path_is_told() {
+    let home = Home::as_root();
+    for command in [
+        format!("cat {}; true", home.path("home/.ssh/id_rsa")),
+        "ls .ssh".to_owned(),
+        "cat $(printf '.ss%s/id_rsa' h); true".to_owned(),
+    ] {
+        let reply = home.call("Bash", json!({"command": command})).unwrap();
+        let note = format!("{} is hidden from commands", home.path("home/.ssh"));
+        assert!(reply.output().contains(&note), "{command}: {}", reply.output());
+    }
+    let reply = home.call("Bash", json!({"command": "cat project/a.txt; echo ssh"})).unwrap();
+    assert!(!reply.output().contains("hidden"), "{}", reply.output());
+}

@@ -67,7 +67,7 @@ fn file_restored_by_undo_counts_as_unread() {
     let fixture = Fixture::new();
     fixture.bash("sed -i s/line/lime/ a.txt");
     fixture.call("Undo", json!({}));
-    assert_eq!(fixture.write_error(), "a.txt is there, and this session has not read it");
+    assert_eq!(fixture.write_error(), "a.txt exists, and this session has not read it");
     fixture.call("Undo", json!({"id": 2}));
     fixture.write_error();
     fixture.read(1, 100);
@@ -82,7 +82,7 @@ fn undo_invalidates_content_written_by_the_session() {
     let write = json!({"file_path": "a.txt", "content": "mine\n", "expected_hash": hash});
     fixture.call("Write", write);
     fixture.call("Undo", json!({}));
-    assert_eq!(fixture.write_error(), "this session has not read a.txt as it is now");
+    assert_eq!(fixture.write_error(), "this session has not read the current content of a.txt");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn read_parts_add_up_to_the_whole_file() {
 fn editing_a_line_does_not_count_as_reading() {
     let fixture = Fixture::new();
     fixture.edit("line 7\n", "seven\n");
-    assert_eq!(fixture.write_error(), "this session has not read a.txt as it is now");
+    assert_eq!(fixture.write_error(), "this session has not read the current content of a.txt");
     fixture.read(1, 100);
     fixture.edit("line 8\n", "eight\n");
     fixture.write().unwrap();

@@ -167,7 +167,7 @@ impl Listed {
     }
 
     fn bash(&self, command: &str) -> String {
-        self.bash_asking(command, &toolcrib::Nobody)
+        self.bash_asking(command, &toolcrib::NoApprover)
     }
 
     /// The logged connections to a host, once there are some.
@@ -218,7 +218,7 @@ fn a_reply_has_one_line_per_host_and_the_log_every_connection() {
 fn metadata_names_hosts_and_decisions() {
     let listed = Listed::new();
     let call = json!({"command": "h=$(echo other.test); curl -s http://$h/; curl -s http://a.ok.test/hello"});
-    let reply = listed.call("Bash", call, &toolcrib::Nobody).unwrap();
+    let reply = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
     let hosts = &reply.metadata()["hosts"];
     assert_eq!(hosts[0]["host"], "other.test:80");
     assert_eq!(hosts[0]["decision"], "refused");
@@ -242,10 +242,10 @@ fn a_refusal_says_what_would_allow_it() {
 fn a_job_in_the_background_is_told_about_with_its_output() {
     let listed = Listed::new();
     let call = json!({"command": "curl -s http://a.ok.test/hello", "run_in_background": true});
-    let started = listed.call("Bash", call, &toolcrib::Nobody).unwrap();
+    let started = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
     let id = started.metadata()["bash_id"].as_str().unwrap().to_owned();
     let call = json!({"bash_id": id, "wait_for": "exit"});
-    let reply = listed.call("BashOutput", call, &toolcrib::Nobody).unwrap();
+    let reply = listed.call("BashOutput", call, &toolcrib::NoApprover).unwrap();
     assert!(reply.output().contains("hello"), "{}", reply.output());
     assert!(reply.output().contains("[network: a.ok.test:80 allowed by rule:tests]"));
 }
@@ -272,10 +272,10 @@ fn exposed_ports_are_reachable_from_outside() {
             "mkdir -p site; echo served > site/x; exec {PYTHON} -m http.server -d site {port}"
         );
         let call = json!({"command": script, "run_in_background": true});
-        let started = listed.call("Bash", call, &toolcrib::Nobody).unwrap();
+        let started = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
         let id = started.metadata()["bash_id"].clone();
         let call = json!({"bash_id": id, "wait_for": "port", "filter": port.to_string()});
-        listed.call("BashOutput", call, &toolcrib::Nobody).unwrap().output().to_owned()
+        listed.call("BashOutput", call, &toolcrib::NoApprover).unwrap().output().to_owned()
     };
     let get = |port: u16| {
         let url = format!("http://127.0.0.1:{port}/x");

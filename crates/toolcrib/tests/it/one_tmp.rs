@@ -147,7 +147,7 @@ fn tmp_beside_a_root_in_tmp_is_private() {
     assert!(!Path::new(&sibling).exists());
     let missing = fixture.call("Read", json!({"file_path": "../real.txt"})).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
-    assert!(missing.text().contains("/tmp is this session's own"), "{missing}");
+    assert!(missing.text().contains("/tmp is private to this session"), "{missing}");
     fixture.reply_text("Write", json!({"file_path": "../made.txt", "content": "made\n"}));
     assert!(fixture.bash("cat ../made.txt").contains("made"));
     // Every path to the root leads to the root.

@@ -284,7 +284,7 @@ fn approval_opens_the_directory_for_the_session() {
     assert_eq!(no.unwrap_err().kind(), ErrorKind::Denied);
     let (yes, asked) = machine.ask(&Answer::Allow, "Write", write("a"));
     let text = yes.unwrap().output().to_owned();
-    assert!(asked[0].contains(&format!("yes opens {}", machine.at("other/src").display())));
+    assert!(asked[0].contains(&format!("an approval opens {}", machine.at("other/src").display())));
     assert!(text.contains("commands still cannot write there"), "{text}");
     // The directory and its contents are open; its siblings are not.
     let edit = json!({"file_path": file("main.rs"), "old_string": "main", "new_string": "start"});

@@ -144,7 +144,7 @@ fn a_tool_that_said_it_reads_cannot_write() {
     let runtime = builder.register::<Sneaky>().build().unwrap();
     let error = call(&runtime, "Sneaky", serde_json::json!({"path": "a.txt"})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
-    assert!(error.message().contains("wanted to write a.txt"), "{error}");
+    assert!(error.message().contains("tried to write a.txt"), "{error}");
     assert_eq!(std::fs::read(directory.path().join("a.txt")).unwrap(), b"one");
 }
 
@@ -191,7 +191,7 @@ fn a_tool_that_no_client_could_take_is_not_registered() {
     assert!(refused(builder.register::<Undescribed>()).contains("description"));
     let (_directory, builder) = workspace();
     let twice = builder.register::<Count>().register::<Count>();
-    assert!(refused(twice).contains("there is a tool of that name"));
+    assert!(refused(twice).contains("a tool with that name exists"));
 }
 
 /// Says what a host says instead of a file.
@@ -221,7 +221,7 @@ fn a_tool_takes_the_place_of_a_built_in_one() {
     assert_eq!(call(&runtime, "read_file", json!({})).unwrap().output(), "a file of the host's");
     let (_directory, builder) = workspace();
     let error = builder.replace::<Count>().build().err().unwrap();
-    assert!(error.message().contains("there is no tool of that name"), "{error}");
+    assert!(error.message().contains("no tool has that name"), "{error}");
 }
 
 fn names(runtime: &Runtime) -> Vec<String> {
@@ -235,8 +235,8 @@ fn a_tool_that_was_left_out_is_neither_listed_nor_callable() {
     assert_eq!(names(&runtime), ["Read", "LS"]);
     let error = call(&runtime, "shell", json!({"command": "true"})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
-    assert!(error.message().contains("the operator left this tool out"), "{error}");
-    assert!(error.hint_text().contains("There are: Read, LS."), "{error}");
+    assert!(error.message().contains("the operator disabled this tool"), "{error}");
+    assert!(error.hint_text().contains("Available: Read, LS."), "{error}");
     let (_directory, builder) = workspace();
     let runtime = builder.remove_tool("Bash").register::<Count>().build().unwrap();
     let listed = names(&runtime);

@@ -45,7 +45,7 @@ impl Fixture {
 
     fn wait_for_exit(&self, reply: &Reply) {
         let id = reply.metadata()["bash_id"].as_str().unwrap();
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_secs(600);
         let is_running = || {
             let listed = self.call("ListShells", json!({"running": true})).unwrap();
             !listed.metadata()["shells"].as_array().unwrap().is_empty()

@@ -1,5 +1,4 @@
-//! What weakens the promises of a workspace without being part of the sandbox: mounts, the home, the state
-//! directory.
+//! Weaknesses outside the sandbox: mounts inside the roots, a home directory inside a root, the state directory.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,13 +10,13 @@ use toolcrib::visible_name;
 use crate::args::Common;
 use crate::config;
 
-/// So many mounts are named.
-const NAMED: usize = 20;
+/// The number of mounts that are named.
+const MAX_NAMED_MOUNTS: usize = 20;
 
-/// Where the kernel lists what is mounted.
+/// The kernel's list of mounts.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// What is not enforced because of where the roots are, each as a sentence.
+/// Sentences about protections that are missing because of the location of the roots.
 pub(super) fn not_enforced(common: &Common) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let roots: Vec<PathBuf> = common.roots().iter().map(|root| real(&root.directory)).collect();
@@ -28,13 +27,13 @@ pub(super) fn not_enforced(common: &Common) -> Vec<String> {
     sentences
 }
 
-/// Why a directory is not fit to keep what was there before changes; nothing, if it is, or is yet to be made.
+/// Why a directory is unsafe for the journal. `None` if it is safe or does not exist.
 pub(super) fn state_problem(state: &Path) -> Option<String> {
     let about = std::fs::symlink_metadata(state).ok()?;
     let us = std::fs::metadata("/proc/self").ok()?.uid();
     let shown = visible_name(state.as_os_str().as_encoded_bytes());
     if about.is_symlink() {
-        return Some(format!("{shown} is a symlink: another directory can take its place"));
+        return Some(format!("{shown} is a symlink; use the directory itself"));
     }
     if !about.is_dir() {
         return Some(format!("{shown} is not a directory"));
@@ -44,7 +43,10 @@ pub(super) fn state_problem(state: &Path) -> Option<String> {
     }
     let others = about.mode() & 0o022;
     (others != 0).then(|| {
-        format!("{shown} can be written by others (mode {:o}): chmod go-w", about.mode() & 0o7777)
+        format!(
+            "{shown} can be written by other users (mode {:o}); run chmod go-w on it",
+            about.mode() & 0o7777
+        )
     })
 }
 
@@ -55,14 +57,15 @@ fn mounts_within(roots: &[PathBuf], mounts: &[PathBuf]) -> Vec<String> {
     let within: Vec<&PathBuf> = mounts.iter().filter(inside).collect();
     let mut sentences: Vec<String> = within
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_MOUNTS)
         .map(|mount| {
             let mount = visible_name(mount.as_os_str().as_encoded_bytes());
-            format!("{mount} is a mount inside a root: tools and commands write through it.")
+            format!("{mount} is a mount inside a root: tools and commands can write to it.")
         })
         .collect();
-    if within.len() > NAMED {
-        sentences.push(format!("{} more mounts are inside the roots.", within.len() - NAMED));
+    if within.len() > MAX_NAMED_MOUNTS {
+        sentences
+            .push(format!("{} more mounts are inside the roots.", within.len() - MAX_NAMED_MOUNTS));
     }
     sentences
 }
@@ -71,11 +74,11 @@ fn home_within(roots: &[PathBuf], home: &Path) -> Option<String> {
     let root = roots.iter().find(|root| home.starts_with(root))?;
     let root = visible_name(root.as_os_str().as_encoded_bytes());
     Some(format!(
-        "The home is inside the root {root}: files that shells, editors and desktops run at their start can be written. Choose a project's directory as root."
+        "The home directory is inside the root {root}: tools can write files that shells, editors and desktops run at startup. Choose a project directory as root."
     ))
 }
 
-/// The fifth field of each line, in which blanks and backslashes are written as octal numbers.
+/// Mount points: the fifth field of each line, with whitespace and backslashes as octal escapes.
 fn mount_points(list: &[u8]) -> Vec<PathBuf> {
     let field = |line: &[u8]| line.split(|&byte| byte == b' ').nth(4).map(unescape);
     list.split(|&byte| byte == b'\n').filter_map(field).collect()
@@ -105,13 +108,13 @@ mod tests {
         let list = b"21 1 0:1 / / rw - ext4 d rw\n22 21 0:2 / /w rw - ext4 d rw\n23 22 0:3 / /w/a\\040b rw shared:1 - tmpfs t rw\n24 21 0:4 / /world rw - tmpfs t rw\n";
         let mounts = mount_points(list);
         let said = mounts_within(&["/w".into()], &mounts);
-        assert_eq!(said, ["/w/a b is a mount inside a root: tools and commands write through it."]);
+        assert_eq!(said, ["/w/a b is a mount inside a root: tools and commands can write to it."]);
         let many: Vec<PathBuf> = (0..30).map(|number| format!("/w/{number}").into()).collect();
-        assert_eq!(mounts_within(&["/w".into()], &many).len(), NAMED + 1);
+        assert_eq!(mounts_within(&["/w".into()], &many).len(), MAX_NAMED_MOUNTS + 1);
     }
 
     #[test]
-    fn a_home_inside_a_root_is_said() {
+    fn a_home_inside_a_root_is_reported() {
         assert!(home_within(&["/home".into()], Path::new("/home/a")).is_some());
         assert!(home_within(&["/home/a".into()], Path::new("/home/a")).is_some());
         assert_eq!(home_within(&["/home/a/project".into()], Path::new("/home/a")), None);

@@ -1,13 +1,13 @@
-//! What this machine can enforce on commands, by trying.
+//! The sandbox section of `doctor`: level and escape attempts.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use toolcrib::{Checkup, visible_name};
 
-/// Whether commands are run, and no attempt got out. A lower level promises as much as the highest: that it
-/// cannot hold some of it is a reason to fail.
-pub(super) fn is_well(checkup: &Checkup) -> bool {
+/// Whether commands can run, and no escape attempt succeeded. This applies at every level: a lower level makes the
+/// same promises.
+pub(super) fn is_ok(checkup: &Checkup) -> bool {
     checkup.enough && checkup.attempts.iter().all(|attempt| attempt.blocked)
 }
 
@@ -17,18 +17,22 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
     if !checkup.enough {
         writeln!(stdout, "Commands are refused: level 2 is needed, or profile = \"open\".")?;
     }
-    let got_out = checkup.attempts.iter().filter(|attempt| !attempt.blocked).count();
-    if got_out > 0 {
-        writeln!(stdout, "NOT HELD: {got_out} of {} attempts got out.", checkup.attempts.len())?;
+    let escaped = checkup.attempts.iter().filter(|attempt| !attempt.blocked).count();
+    if escaped > 0 {
+        writeln!(
+            stdout,
+            "NOT CONFINED: {escaped} of {} escape attempts succeeded.",
+            checkup.attempts.len()
+        )?;
     }
     for attempt in &checkup.attempts {
-        let outcome = if attempt.blocked { "refused" } else { "GOT OUT" };
+        let outcome = if attempt.blocked { "blocked" } else { "ESCAPED" };
         let said = attempt.output.lines().next().unwrap_or_default();
         let said = visible_name(said.as_bytes());
         writeln!(stdout, "  {outcome}  {:<36} {said}", attempt.description)?;
     }
     for (title, sentences) in
-        [("Not enforced:", &checkup.missing), ("Why not more:", &checkup.reasons)]
+        [("Not enforced:", &checkup.missing), ("Why no higher level:", &checkup.reasons)]
     {
         if !sentences.is_empty() {
             writeln!(stdout, "{title}")?;
@@ -40,7 +44,7 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
     if !checkup.left_out.is_empty() {
         writeln!(
             stdout,
-            "Variables that commands do not get: {}.",
+            "Variables withheld from commands: {}.",
             visible_name(checkup.left_out.join(", ").as_bytes())
         )?;
     }
@@ -56,7 +60,7 @@ pub(super) fn object(checkup: &Checkup) -> Value {
         "level": checkup.level,
         "means": checkup.means,
         "enough": checkup.enough,
-        "held": is_well(checkup),
+        "held": is_ok(checkup),
         "missing": checkup.missing,
         "reasons": checkup.reasons,
         "attempts": attempts.collect::<Vec<_>>(),
@@ -71,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_that_gets_out_is_a_failure_at_any_level() {
+    fn a_successful_escape_is_a_failure_at_any_level() {
         let attempt = |held| EscapeAttempt {
             description: "change the mode of the home",
             blocked: held,
@@ -87,7 +91,7 @@ mod tests {
                 attempts: vec![attempt(true), attempt(held)],
                 left_out: Vec::new(),
             };
-            assert!(is_well(&checkup(true)) && !is_well(&checkup(false)));
+            assert!(is_ok(&checkup(true)) && !is_ok(&checkup(false)));
             assert_eq!(object(&checkup(false))["held"], false);
         }
     }

@@ -1,11 +1,11 @@
-//! The clients that `install` knows, and where and how each keeps its list of servers.
+//! The supported clients: paths and formats of their server configuration.
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::settings::Form;
+use super::settings::FileFormat;
 
 /// A program that uses MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,15 +28,15 @@ pub(crate) enum Client {
     Goose,
 }
 
-/// How a client starts us.
+/// The command line that starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Start {
+pub(super) struct ServerCommand {
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
 }
 
 /// The user's directories.
-pub(super) struct Places {
+pub(super) struct UserDirectories {
     pub(super) home: PathBuf,
     pub(super) config: PathBuf,
     /// The value of an environment variable that is not empty.
@@ -44,7 +44,7 @@ pub(super) struct Places {
 }
 
 impl Client {
-    /// Its name as people know it.
+    /// Its display name.
     pub(super) fn title(self) -> &'static str {
         match self {
             Client::Claude => "Claude Code",
@@ -58,9 +58,9 @@ impl Client {
         }
     }
 
-    /// The user's own configuration, not that of a project: what is in a project is not ours to trust.
-    pub(super) fn file(self, places: &Places) -> PathBuf {
-        let Places { home, config, variable } = places;
+    /// The user's configuration file. Never one of a project: project files are untrusted.
+    pub(super) fn file(self, directories: &UserDirectories) -> PathBuf {
+        let UserDirectories { home, config, variable } = directories;
         match self {
             Client::Claude => {
                 variable("CLAUDE_CONFIG_DIR").unwrap_or(home.clone()).join(".claude.json")
@@ -77,15 +77,15 @@ impl Client {
         }
     }
 
-    pub(super) fn form(self) -> Form {
+    pub(super) fn format(self) -> FileFormat {
         match self {
-            Client::Codex => Form::Toml,
-            Client::Goose => Form::Yaml,
-            _ => Form::Json,
+            Client::Codex => FileFormat::Toml,
+            Client::Goose => FileFormat::Yaml,
+            _ => FileFormat::Json,
         }
     }
 
-    /// The key that holds the servers, each under its name.
+    /// The key of the object that maps server names to entries.
     pub(super) fn servers(self) -> &'static str {
         match self {
             Client::Claude | Client::Cursor | Client::Gemini => "mcpServers",
@@ -97,9 +97,9 @@ impl Client {
         }
     }
 
-    /// What it takes to start us, in the client's words.
-    pub(super) fn entry(self, start: &Start) -> Value {
-        let Start { program, arguments } = start;
+    /// The entry that starts the server, in the client's format.
+    pub(super) fn entry(self, start: &ServerCommand) -> Value {
+        let ServerCommand { program, arguments } = start;
         match self {
             Client::Claude | Client::Vscode => {
                 json!({"type": "stdio", "command": program, "args": arguments})
@@ -122,12 +122,12 @@ impl Client {
         }
     }
 
-    /// How the client says where the project is, if it does not start us there.
+    /// The client's variable for the project directory, if it does not start servers there.
     pub(super) fn project(self) -> Option<&'static str> {
         matches!(self, Client::Vscode | Client::Cursor).then_some("${workspaceFolder}")
     }
 
-    /// What the user does then.
+    /// The next step for the user.
     pub(super) fn next(self) -> &'static str {
         match self {
             Client::Claude => "Start claude in a project; /mcp lists toolcrib.",
@@ -143,7 +143,7 @@ impl Client {
         }
     }
 
-    /// The page about this client.
+    /// The documentation page of this client.
     pub(super) fn page(self) -> &'static str {
         match self {
             Client::Claude => "docs/clients/claude-code.md",
@@ -157,34 +157,36 @@ impl Client {
         }
     }
 
-    /// Whether the client seems to be installed: its program is on the PATH, or, of one with windows, which
-    /// need not be there, its directory of settings exists.
-    pub(super) fn is_found(self, places: &Places) -> bool {
+    /// Whether the client seems to be installed: its program is on `PATH`, or, for a graphical client, its settings
+    /// directory exists.
+    pub(super) fn is_found(self, directories: &UserDirectories) -> bool {
         let (programs, directory): (&[&str], Option<PathBuf>) = match self {
             Client::Claude => (&["claude"], None),
             Client::Codex => (&["codex"], None),
             Client::Gemini => (&["gemini"], None),
             Client::Opencode => (&["opencode"], None),
             Client::Goose => (&["goose"], None),
-            Client::Vscode => {
-                (&["code"], Some(application_support(&places.home, &places.config).join("Code")))
-            }
-            Client::Cursor => (&["cursor", "cursor-agent"], Some(places.home.join(".cursor"))),
+            Client::Vscode => (
+                &["code"],
+                Some(application_support(&directories.home, &directories.config).join("Code")),
+            ),
+            Client::Cursor => (&["cursor", "cursor-agent"], Some(directories.home.join(".cursor"))),
             Client::Zed => {
-                (&["zed", "zeditor", "zedit", "zed-editor"], Some(places.config.join("zed")))
+                (&["zed", "zeditor", "zedit", "zed-editor"], Some(directories.config.join("zed")))
             }
         };
-        let path = (places.variable)("PATH").unwrap_or_default();
+        let path = (directories.variable)("PATH").unwrap_or_default();
         let mut on_path = std::env::split_paths(&path)
             .flat_map(|directory| programs.iter().map(move |program| directory.join(program)));
         on_path.any(|program| program.is_file()) || directory.is_some_and(|there| there.is_dir())
     }
 }
 
-/// Where programs with windows keep their settings.
+/// The settings directory of graphical programs.
 fn application_support<'a>(home: &'a Path, config: &'a Path) -> std::borrow::Cow<'a, Path> {
-    match cfg!(target_os = "macos") {
-        true => home.join("Library/Application Support").into(),
-        false => config.into(),
+    if cfg!(target_os = "macos") {
+        home.join("Library/Application Support").into()
+    } else {
+        config.into()
     }
 }

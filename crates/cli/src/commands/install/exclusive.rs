@@ -1,37 +1,38 @@
-//! How each client is told to use Toolcrib's tools instead of its own file and shell tools.
+//! Settings that make each client use Toolcrib's tools instead of its own file and shell tools.
 
 use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::clients::{Client, Places};
-use super::settings::{Form, Setting, Written, keys};
+use super::clients::{Client, UserDirectories};
+use super::settings::{FileFormat, InstallRecord, Setting, keys};
 use super::writer;
 
 /// Settings that switch off a client's own tools.
 pub(super) struct Exclusive {
     pub(super) file: PathBuf,
-    pub(super) form: Form,
+    pub(super) format: FileFormat,
     pub(super) settings: Vec<Setting>,
-    /// What the client still has, as a sentence.
+    /// A sentence about the tools that stay enabled.
     pub(super) remains: Option<&'static str>,
 }
 
 impl Exclusive {
-    /// Whether the file has all of the settings.
+    /// Whether the file has all of these settings.
     pub(super) fn is_set(&self) -> Result<bool, String> {
         let text = writer::read(&self.file)?.unwrap_or_default();
-        let applied = Written::new(&self.file, self.form, false).apply(&text, &self.settings);
+        let applied =
+            InstallRecord::new(&self.file, self.format, false).apply(&text, &self.settings);
         Ok(applied.is_ok_and(|applied| applied == text))
     }
 
-    /// The settings as they stand in a file that has nothing else.
+    /// The settings as the content of an otherwise empty file.
     pub(super) fn snippet(&self) -> Result<String, String> {
-        Written::new(&self.file, self.form, true).apply("", &self.settings)
+        InstallRecord::new(&self.file, self.format, true).apply("", &self.settings)
     }
 }
 
-/// Claude Code's tools that read, write or run. Unknown names are allowed: not every build has them all.
+/// Claude Code's tools that read, write or run commands. Unknown names are allowed: some builds lack some of them.
 const CLAUDE: [&str; 10] = [
     "Bash",
     "Edit",
@@ -45,7 +46,7 @@ const CLAUDE: [&str; 10] = [
     "Write",
 ];
 
-/// The same of Gemini CLI.
+/// Gemini CLI's tools that read, write or run commands.
 const GEMINI: [&str; 10] = [
     "glob",
     "grep_search",
@@ -62,19 +63,19 @@ const GEMINI: [&str; 10] = [
 /// No setting of Codex removes this tool; the sandbox keeps it from writing.
 const CODEX_REMAINS: &str = "Its apply_patch tool stays, but writes nothing without your approval in the read-only sandbox.";
 
-/// The permissions of opencode's file and shell tools; `edit` is that of write and patch too.
+/// The permissions of opencode's file and shell tools. `edit` also covers write and patch.
 const OPENCODE: [&str; 6] = ["bash", "edit", "glob", "grep", "list", "read"];
 
 impl Client {
-    /// The settings; nothing, if the client has none. `text` is what the client's own file says now.
-    pub(super) fn exclusive(self, places: &Places, text: &str) -> Option<Exclusive> {
-        let own = self.file(places);
-        let (file, form, settings) = match self {
+    /// The settings. `None` if the client has none. `text` is the current content of the client's configuration.
+    pub(super) fn exclusive(self, directories: &UserDirectories, text: &str) -> Option<Exclusive> {
+        let own = self.file(directories);
+        let (file, format, settings) = match self {
             Client::Claude => {
-                let directory = (places.variable)("CLAUDE_CONFIG_DIR");
-                let directory = directory.unwrap_or_else(|| places.home.join(".claude"));
+                let directory = (directories.variable)("CLAUDE_CONFIG_DIR");
+                let directory = directory.unwrap_or_else(|| directories.home.join(".claude"));
                 let deny = Setting::items(&["permissions", "deny"], &CLAUDE);
-                (directory.join("settings.json"), Form::Json, vec![deny])
+                (directory.join("settings.json"), FileFormat::Json, vec![deny])
             }
             Client::Codex => {
                 let settings = vec![
@@ -82,7 +83,7 @@ impl Client {
                     Setting::value(&["features", "shell_tool"], false),
                     Setting::value(&["features", "view_image"], false),
                 ];
-                (own, Form::Toml, settings)
+                (own, FileFormat::Toml, settings)
             }
             Client::Gemini => {
                 let rule = json!({
@@ -91,12 +92,12 @@ impl Client {
                     "priority": 999,
                     "denyMessage": "Use the tools of the toolcrib server.",
                 });
-                let file = places.home.join(".gemini/policies/toolcrib.toml");
-                (file, Form::Toml, vec![Setting::value(&["rule"], json!([rule]))])
+                let file = directories.home.join(".gemini/policies/toolcrib.toml");
+                (file, FileFormat::Toml, vec![Setting::value(&["rule"], json!([rule]))])
             }
             Client::Opencode => {
                 let deny = |tool: &&str| Setting::value(&["permission", tool], "deny");
-                (own, Form::Json, OPENCODE.iter().map(deny).collect())
+                (own, FileFormat::Json, OPENCODE.iter().map(deny).collect())
             }
             Client::Zed => {
                 let profile = json!({
@@ -108,22 +109,24 @@ impl Client {
                     Setting::value(&["agent", "default_profile"], super::NAME),
                     Setting::value(&["agent", "profiles", super::NAME], profile),
                 ];
-                (own, Form::Json, settings)
+                (own, FileFormat::Json, settings)
             }
             Client::Goose => {
-                let has_entry = Form::Yaml.get(text, &keys(&["extensions", "developer"])).is_some();
-                let setting = match has_entry {
-                    true => Setting::value(&["extensions", "developer", "enabled"], false),
-                    false => Setting::value(
+                let has_entry =
+                    FileFormat::Yaml.get(text, &keys(&["extensions", "developer"])).is_some();
+                let setting = if has_entry {
+                    Setting::value(&["extensions", "developer", "enabled"], false)
+                } else {
+                    Setting::value(
                         &["extensions", "developer"],
                         json!({"enabled": false, "type": "builtin", "name": "developer"}),
-                    ),
+                    )
                 };
-                (own, Form::Yaml, vec![setting])
+                (own, FileFormat::Yaml, vec![setting])
             }
             Client::Vscode | Client::Cursor => return None,
         };
         let remains = (self == Client::Codex).then_some(CODEX_REMAINS);
-        Some(Exclusive { file, form, settings, remains })
+        Some(Exclusive { file, format, settings, remains })
     }
 }

@@ -1,4 +1,4 @@
-//! Starts the server as a client would, and asks it for its tools.
+//! Starts the server as a client would, and lists its tools.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{ChildStderr, Command, Stdio};
@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::clients::{Client, Start};
+use super::clients::{Client, ServerCommand};
 
-/// A server that has not answered by then is taken to be broken.
+/// A server that does not answer within this time counts as broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Its messages have come by then; a process that it left behind could keep the pipe open.
+/// The time limit for reading its messages: a process that it left behind could keep the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// So much of its messages is shown.
+/// The maximum number of bytes shown of its messages.
 const MAX_MESSAGE_BYTES: u64 = 4_096;
 
-/// How many tools the server has, by its own answer; else why it does not answer.
-pub(super) fn count_tools(client: Client, start: &Start) -> Result<usize, String> {
+/// The number of tools that the server lists. The error says why it did not answer.
+pub(super) fn count_tools(client: Client, start: &ServerCommand) -> Result<usize, String> {
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
     let real = |argument: &String| match client.project() {
         Some(project) => argument.replace(project, &here.display().to_string()),
@@ -60,7 +60,7 @@ pub(super) fn count_tools(client: Client, start: &Start) -> Result<usize, String
     })
 }
 
-/// The beginning of what the server writes to its standard error, once it has ended.
+/// The beginning of the server's stderr, once it has exited.
 fn messages(stderr: ChildStderr) -> mpsc::Receiver<String> {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -68,7 +68,7 @@ fn messages(stderr: ChildStderr) -> mpsc::Receiver<String> {
         let mut stderr = stderr.take(MAX_MESSAGE_BYTES);
         let _ = stderr.read_to_end(&mut text);
         let _ = tell.send(String::from_utf8_lossy(&text).into_owned());
-        // The rest is taken, so that the server does not wait for a reader.
+        // The rest is discarded, so that the server does not block on the pipe.
         let _ = std::io::copy(&mut stderr.into_inner(), &mut std::io::sink());
     });
     told

@@ -1,4 +1,4 @@
-//! Settings of a JSON file by their paths; every other byte stays, comments too.
+//! Sets and removes values of a JSON file by path. All other bytes stay, including comments.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -11,8 +11,8 @@ pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
     object_at(root.object_value()?, above)?.get(name)?.to_serde_value()
 }
 
-/// The text with the value at a path set. Objects above it are created. Of a list that is there, only the
-/// items that differ are added and removed.
+/// The text with the value at a path set. Creates missing objects above it. In an existing list, only different
+/// items are added and removed.
 pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, String> {
     let root = parse(text)?;
     let (name, above) = path.split_last().ok_or("it has no such setting")?;
@@ -48,7 +48,7 @@ pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     Ok(root.to_string())
 }
 
-/// Whether nothing is set.
+/// Whether the text sets nothing.
 pub(super) fn is_empty(text: &str) -> bool {
     let root = CstRootNode::parse(text, &ParseOptions::default()).ok();
     let has_comment = text.contains("//") || text.contains("/*");

@@ -1,10 +1,10 @@
-//! Programs that run out of the cache of a package runner, or out of a build directory: their path does not last.
+//! Programs in the cache of a package runner or in a build directory, whose paths do not last.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// The command that starts this program again, if it was started out of the cache of a package runner. The runner may
-/// empty its cache, and puts the next version elsewhere.
+/// The command that starts this program again, if it runs from the cache of a package runner. The runner may empty
+/// its cache, and puts the next version elsewhere.
 pub(super) fn runner(program: &Path) -> Option<&'static [&'static str]> {
     let names = names(program);
     let has = |name: &str| names.contains(&name);
@@ -24,7 +24,7 @@ pub(super) fn runner(program: &Path) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Whether cargo built it there: the next build replaces it.
+/// Whether cargo built it at this path: the next build replaces it.
 pub(super) fn is_build_output(program: &Path) -> bool {
     let names = names(program);
     let profiles = ["debug", "release", "dist", "demo"];
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_runner_is_known_by_its_cache() {
+    fn a_package_runner_is_recognized_by_its_cache() {
         let command = |path: &str| runner(Path::new(path)).map(|words| words.join(" "));
         let npx = "/home/me/.npm/_npx/1f2/node_modules/@toolcrib/linux-x64/bin/toolcrib";
         assert_eq!(command(npx).as_deref(), Some("npx -y toolcrib"));

@@ -1,16 +1,19 @@
-//! What `install` wrote for each client, in the state directory: `uninstall` puts exactly that back.
+//! Records of the changes that `install` made for each client, in the state directory. `uninstall` reverts exactly
+//! these.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
-use super::settings::Written;
+use super::settings::InstallRecord;
 use crate::config;
 
-/// A record is far smaller.
+/// Larger than any real record.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What was written for a client; nothing, if there is no record.
-pub(super) fn read(client: &str) -> Result<Vec<Written>, String> {
+/// The changes for a client. Empty if there is no record. Fails if a newer program has written the state.
+pub(super) fn read(client: &str) -> Result<Vec<InstallRecord>, String> {
+    let checked = config::state_directory().map_or(Ok(()), toolcrib::check_state_version);
+    checked.map_err(|error| error.to_string())?;
     let Some(file) = file(client) else { return Ok(Vec::new()) };
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     match std::fs::metadata(&file) {
@@ -23,9 +26,9 @@ pub(super) fn read(client: &str) -> Result<Vec<Written>, String> {
     serde_json::from_str(&text).map_err(|error| at(&error))
 }
 
-/// Keeps a record, or drops one that is empty.
-pub(super) fn write(client: &str, written: &[Written]) -> Result<(), String> {
-    let file = file(client).ok_or("there is no state directory to note the change in")?;
+/// Writes a record, or deletes it if it is empty.
+pub(super) fn write(client: &str, written: &[InstallRecord]) -> Result<(), String> {
+    let file = file(client).ok_or("the state directory, which records the change, is unknown")?;
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     if written.is_empty() {
         return match std::fs::remove_file(&file) {
@@ -43,7 +46,7 @@ pub(super) fn write(client: &str, written: &[Written]) -> Result<(), String> {
         .map_err(|error| at(&error))
 }
 
-/// In the default state directory, whichever `--state` the server is to have: `uninstall` is not told it.
+/// Always in the default state directory: `uninstall` does not know the `--state` of the server.
 fn file(client: &str) -> Option<PathBuf> {
     Some(config::state_directory()?.join("clients").join(format!("{client}.json")))
 }

@@ -1,15 +1,19 @@
-//! How a client is to start the server.
+//! The command line with which a client starts the server.
 
 use std::path::Path;
 
-use super::clients::{Client, Start};
+use super::clients::{Client, ServerCommand};
 use super::launcher;
 use crate::args::{Common, RootArg};
 use crate::output;
 
-/// This very program, or the package runner that has started it, with the flags that `install` was given. Paths are made
-/// absolute: the client starts the server elsewhere.
-pub(super) fn start(client: Client, common: &Common, flags: &[String]) -> Result<Start, String> {
+/// This program, or the package runner that started it, with the flags given to `install`. Paths are made absolute,
+/// because the client starts the server in another directory.
+pub(super) fn start(
+    client: Client,
+    common: &Common,
+    flags: &[String],
+) -> Result<ServerCommand, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     if launcher::is_build_output(&program) {
         output::warning(&format!(
@@ -54,10 +58,10 @@ pub(super) fn start(client: Client, common: &Common, flags: &[String]) -> Result
         }
     }
     arguments.extend_from_slice(flags);
-    Ok(Start { program, arguments })
+    Ok(ServerCommand { program, arguments })
 }
 
-/// An absolute path. One that begins with a variable of the client's, such as `${workspaceFolder}`, stays.
+/// An absolute path. A path that begins with a client's variable, such as `${workspaceFolder}`, is unchanged.
 fn absolute(path: &Path) -> Result<String, String> {
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
     let whole = match path.as_os_str().as_encoded_bytes().starts_with(b"${") {

@@ -1,4 +1,4 @@
-//! Settings that are written into a client's file, and how they are put back.
+//! Settings in a client's file: writing them, and reverting that.
 
 use std::path::{Path, PathBuf};
 
@@ -10,50 +10,50 @@ use super::{json, toml, yaml};
 /// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Form {
+pub(super) enum FileFormat {
     /// JSON, comments and trailing commas allowed.
     Json,
     Toml,
     Yaml,
 }
 
-impl Form {
+impl FileFormat {
     pub(super) fn get(self, text: &str, path: &[String]) -> Option<Value> {
         match self {
-            Form::Json => json::get(text, path),
-            Form::Toml => toml::get(text, path),
-            Form::Yaml => yaml::get(text, path),
+            FileFormat::Json => json::get(text, path),
+            FileFormat::Toml => toml::get(text, path),
+            FileFormat::Yaml => yaml::get(text, path),
         }
     }
 
     fn set(self, text: &str, path: &[String], value: &Value) -> Result<String, String> {
         match self {
-            Form::Json => json::set(text, path, value),
-            Form::Toml => toml::set(text, path, value),
-            Form::Yaml => yaml::set(text, path, value),
+            FileFormat::Json => json::set(text, path, value),
+            FileFormat::Toml => toml::set(text, path, value),
+            FileFormat::Yaml => yaml::set(text, path, value),
         }
     }
 
     pub(super) fn remove(self, text: &str, path: &[String]) -> Result<String, String> {
         match self {
-            Form::Json => json::remove(text, path),
-            Form::Toml => toml::remove(text, path),
-            Form::Yaml => yaml::remove(text, path),
+            FileFormat::Json => json::remove(text, path),
+            FileFormat::Toml => toml::remove(text, path),
+            FileFormat::Yaml => yaml::remove(text, path),
         }
     }
 
-    /// Whether a file of this text sets nothing.
+    /// Whether a file with this text sets nothing.
     pub(super) fn is_empty(self, text: &str) -> bool {
         match self {
-            Form::Json => json::is_empty(text),
-            Form::Toml => toml::is_empty(text),
-            Form::Yaml => yaml::is_empty(text),
+            FileFormat::Json => json::is_empty(text),
+            FileFormat::Toml => toml::is_empty(text),
+            FileFormat::Yaml => yaml::is_empty(text),
         }
     }
 
     fn is_empty_container(self, text: &str, path: &[String]) -> bool {
         match (self, path) {
-            (Form::Yaml, [key]) => yaml::is_empty_mapping(text, key),
+            (FileFormat::Yaml, [key]) => yaml::is_empty_mapping(text, key),
             _ => match self.get(text, path) {
                 Some(Value::Object(fields)) => fields.is_empty(),
                 Some(Value::Array(items)) => items.is_empty(),
@@ -68,7 +68,7 @@ impl Form {
 pub(super) enum Setting {
     /// The value at a path of keys.
     Value(Vec<String>, Value),
-    /// Items of the list at a path; others in the list stay.
+    /// Items of the list at a path. Other items stay.
     Items(Vec<String>, Vec<String>),
 }
 
@@ -92,17 +92,19 @@ pub(super) fn keys(path: &[&str]) -> Vec<String> {
     path.iter().map(|key| (*key).to_owned()).collect()
 }
 
-/// What was written into one file, for `uninstall` to put it back.
+/// The changes to one file, for `uninstall`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Written {
+pub(super) struct InstallRecord {
     pub(super) file: PathBuf,
-    pub(super) form: Form,
+    // The name of the field in existing records.
+    #[serde(rename = "form")]
+    pub(super) format: FileFormat,
     /// The file did not exist before.
     pub(super) created: bool,
     pub(super) steps: Vec<Step>,
 }
 
-/// One change of a file.
+/// One change to a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Step {
@@ -119,19 +121,19 @@ pub(super) enum Step {
     },
 }
 
-impl Written {
-    pub(super) fn new(file: &Path, form: Form, created: bool) -> Written {
-        Written { file: file.to_owned(), form, created, steps: Vec::new() }
+impl InstallRecord {
+    pub(super) fn new(file: &Path, format: FileFormat, created: bool) -> InstallRecord {
+        InstallRecord { file: file.to_owned(), format, created, steps: Vec::new() }
     }
 
-    /// The text with the settings, and what that changes is noted.
+    /// The text with the settings. Records the changes.
     pub(super) fn apply(&mut self, text: &str, settings: &[Setting]) -> Result<String, String> {
         settings.iter().try_fold(text.to_owned(), |text, setting| self.apply_one(&text, setting))
     }
 
     fn apply_one(&mut self, text: &str, setting: &Setting) -> Result<String, String> {
-        let (form, path) = (self.form, setting.path());
-        let before = form.get(text, path);
+        let (format, path) = (self.format, setting.path());
+        let before = format.get(text, path);
         let (after, step) = match setting {
             Setting::Value(_, value) => {
                 let path = path.to_vec();
@@ -153,15 +155,15 @@ impl Written {
             return Ok(text.to_owned());
         }
         for length in 1..path.len() + usize::from(matches!(setting, Setting::Items(..))) {
-            if form.get(text, &path[..length]).is_none() {
+            if format.get(text, &path[..length]).is_none() {
                 self.note(Step::Container(path[..length].to_vec()));
             }
         }
         self.note(step);
-        form.set(text, path, &after)
+        format.set(text, path, &after)
     }
 
-    /// Notes a step. What was there before the first of several steps for a path counts.
+    /// Records a step. For several steps at one path, the first one's previous value counts.
     fn note(&mut self, step: Step) {
         let old = self.steps.iter_mut().find(|old| old.path() == step.path());
         match (old, step) {
@@ -172,28 +174,32 @@ impl Written {
         }
     }
 
-    /// The text with everything put back that is still as it was written.
+    /// The text with every value reverted that still is as it was written.
     pub(super) fn revert(&self, text: &str) -> Result<String, String> {
         self.steps.iter().rev().try_fold(text.to_owned(), |text, step| self.revert_one(&text, step))
     }
 
     fn revert_one(&self, text: &str, step: &Step) -> Result<String, String> {
-        let form = self.form;
+        let format = self.format;
         match step {
-            Step::Container(path) if form.is_empty_container(text, path) => form.remove(text, path),
-            Step::Value { path, before, after } if form.get(text, path).as_ref() == Some(after) => {
+            Step::Container(path) if format.is_empty_container(text, path) => {
+                format.remove(text, path)
+            }
+            Step::Value { path, before, after }
+                if format.get(text, path).as_ref() == Some(after) =>
+            {
                 match before {
-                    Some(before) => form.set(text, path, before),
-                    None => form.remove(text, path),
+                    Some(before) => format.set(text, path, before),
+                    None => format.remove(text, path),
                 }
             }
-            Step::Items { path, added } => match form.get(text, path) {
+            Step::Items { path, added } => match format.get(text, path) {
                 Some(Value::Array(all)) => {
                     let is_ours = |item: &Value| {
                         item.as_str().is_some_and(|item| added.iter().any(|added| added == item))
                     };
                     let others = all.into_iter().filter(|item| !is_ours(item)).collect();
-                    form.set(text, path, &Value::Array(others))
+                    format.set(text, path, &Value::Array(others))
                 }
                 _ => Ok(text.to_owned()),
             },
@@ -218,25 +224,25 @@ mod tests {
     use super::*;
 
     /// Applies settings and reverts them, through the record's JSON.
-    fn there_and_back(form: Form, text: &str, settings: &[Setting]) -> (String, String) {
-        let mut written = Written::new(Path::new("/x"), form, text.is_empty());
+    fn apply_and_revert(format: FileFormat, text: &str, settings: &[Setting]) -> (String, String) {
+        let mut written = InstallRecord::new(Path::new("/x"), format, text.is_empty());
         let after = written.apply(text, settings).unwrap();
         let again = written.apply(&after, settings).unwrap();
         assert_eq!(again, after, "applied twice");
         let record = serde_json::to_string(&written).unwrap();
-        let back = serde_json::from_str::<Written>(&record).unwrap().revert(&after).unwrap();
+        let back = serde_json::from_str::<InstallRecord>(&record).unwrap().revert(&after).unwrap();
         (after, back)
     }
 
     #[test]
-    fn what_was_there_before_is_there_again() {
+    fn reverting_restores_the_original_text() {
         let deny = [Setting::items(&["permissions", "deny"], &["Bash", "Read"])];
         for text in [
             "{\n  \"permissions\": {\n    \"deny\": [\n      \"Bash\"\n    ]\n  }\n}\n",
             "{\n  \"permissions\": {\n    \"deny\": []\n  }\n}\n",
             "{\n  \"model\": \"x\"\n}\n",
         ] {
-            let (after, back) = there_and_back(Form::Json, text, &deny);
+            let (after, back) = apply_and_revert(FileFormat::Json, text, &deny);
             assert!(after.contains("\"Bash\"") && after.contains("\"Read\""), "{after}");
             assert_eq!(back.replace([' ', '\n'], ""), text.replace([' ', '\n'], ""), "{after}");
         }
@@ -245,20 +251,20 @@ mod tests {
             Setting::value(&["features", "shell_tool"], false),
         ];
         for text in ["", "# mine\nsandbox_mode = \"x\" # y\n", "[features]\nshell_tool = true\n"] {
-            let (after, back) = there_and_back(Form::Toml, text, &off);
+            let (after, back) = apply_and_revert(FileFormat::Toml, text, &off);
             assert!(after.contains("shell_tool = false"), "{after}");
             assert_eq!(back, text);
         }
         let entry = json!({"enabled": true});
         let yaml = [Setting::value(&["extensions", "toolcrib"], entry)];
         for text in ["", "A: 1\n", "extensions:\n  x:\n    enabled: true\n"] {
-            assert_eq!(there_and_back(Form::Yaml, text, &yaml).1, text);
+            assert_eq!(apply_and_revert(FileFormat::Yaml, text, &yaml).1, text);
         }
     }
 
     #[test]
     fn a_value_that_the_user_changed_since_stays() {
-        let mut written = Written::new(Path::new("/x"), Form::Json, false);
+        let mut written = InstallRecord::new(Path::new("/x"), FileFormat::Json, false);
         let after = written.apply("{\"a\": 1}", &[Setting::value(&["a"], 2)]).unwrap();
         let changed = after.replace('2', "3");
         assert_eq!(written.revert(&changed).unwrap(), changed);

@@ -1,4 +1,4 @@
-//! Settings of a TOML file by their paths; every other byte stays, comments too.
+//! Sets and removes values of a TOML file by path. All other bytes stay, including comments.
 
 use serde_json::Value;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike};
@@ -14,14 +14,14 @@ pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
     json(table.get(name)?)
 }
 
-/// The text with the value at a path set. Tables above it are created.
+/// The text with the value at a path set. Creates missing tables above it.
 pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error| format!("{error}"))?;
     let (name, above) = path.split_last().ok_or("it has no such setting")?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for (depth, key) in above.iter().enumerate() {
         let mut group = Table::new();
-        // A table that holds only tables needs no header of its own.
+        // A table with only tables in it needs no header.
         group.set_implicit(depth + 1 == above.len() && value.is_object());
         table = table
             .entry(key)
@@ -31,7 +31,7 @@ pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, 
     }
     let mut new = item(value);
     if let (Some(Item::Value(old)), Item::Value(new)) = (table.get(name), &mut new) {
-        // A comment behind the value stays.
+        // Keeps a comment after the value.
         *new.decor_mut() = old.decor().clone();
     }
     match table.get_mut(name) {
@@ -55,7 +55,7 @@ pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Whether nothing is set.
+/// Whether the text sets nothing.
 pub(super) fn is_empty(text: &str) -> bool {
     text.trim().is_empty()
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_set_and_put_back_with_its_comment() {
+    fn a_value_is_set_and_restored_with_its_comment() {
         let text = "mode = \"rw\" # mine\n\n[features]\nweb = true\n";
         let (mode, shell) = (path(&["mode"]), path(&["features", "shell"]));
         let new = set(text, &mode, &json!("ro")).unwrap();

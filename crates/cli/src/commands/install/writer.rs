@@ -1,5 +1,5 @@
-//! Changes a client's file with Toolcrib's own tools: whole or not at all, with its mode kept, and reverted by
-//! `toolcrib undo` like any other change.
+//! Changes a client's file with Toolcrib's own tools: atomically, with its mode preserved, and undoable with
+//! `toolcrib undo`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use toolcrib::{Call, Caps, Options, Profile, Protection, Reply, Runtime};
 
 use crate::{config, output};
 
-/// A file and what it is to say; nothing, if it is to go.
+/// A file and its new content. `None` deletes it.
 pub(super) struct FileChange {
     file: PathBuf,
     is_new: bool,
     after: Option<String>,
 }
 
-/// What a file says; nothing, if there is none.
+/// The content of a file. `None` if it does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<String>, String> {
     match std::fs::read_to_string(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -25,7 +25,7 @@ pub(super) fn read(file: &Path) -> Result<Option<String>, String> {
 }
 
 impl FileChange {
-    /// The change that `edit` makes; nothing, if it makes none.
+    /// The change that `edit` makes. `None` if it makes none.
     pub(super) fn of(
         file: &Path,
         edit: impl FnOnce(Option<&str>) -> Result<Option<String>, String>,
@@ -49,7 +49,7 @@ impl FileChange {
     }
 
     fn run(&self, dry_run: bool) -> Result<(), String> {
-        // A symlink is how some users keep their settings elsewhere: they mean the file that it leads to.
+        // Some users keep their settings elsewhere, behind a symlink. The change applies to its target.
         let file = self.file.canonicalize().unwrap_or_else(|_| self.file.clone());
         let (root, name) = split(&file)?;
         let runtime = runtime(root, dry_run)?;
@@ -59,13 +59,12 @@ impl FileChange {
             let called = runtime.call(&session, Call::new(tool, arguments), options);
             called.map_err(|error| format!("{}: {}", file.display(), error.text()))
         };
-        // The tools overwrite only a file that their caller knows.
-        let hash = match self.is_new {
-            true => Value::Null,
-            false => {
-                let read = call("Read", json!({"file_path": name, "limit": 1}), false)?;
-                read.metadata()["hash"].clone()
-            }
+        // The tools overwrite a file only if the caller passes its hash.
+        let hash = if self.is_new {
+            Value::Null
+        } else {
+            let read = call("Read", json!({"file_path": name, "limit": 1}), false)?;
+            read.metadata()["hash"].clone()
         };
         let reply = match &self.after {
             Some(content) => {
@@ -81,15 +80,15 @@ impl FileChange {
     }
 }
 
-/// The nearest directory that exists, and the way from there.
+/// The nearest existing parent directory, and the path relative to it.
 fn split(file: &Path) -> Result<(&Path, String), String> {
     let root = file.ancestors().skip(1).find(|above| above.is_dir());
     let name = root.and_then(|root| Some((root, file.strip_prefix(root).ok()?.to_str()?)));
     name.map(|(root, name)| (root, name.to_owned()))
-        .ok_or_else(|| format!("{}: no directory above it exists", file.display()))
+        .ok_or_else(|| format!("{}: no parent directory exists", file.display()))
 }
 
-/// A runtime for one directory, with nothing protected: the user who typed the command means this file.
+/// A runtime for one directory, with nothing protected: the user's command names this file.
 fn runtime(root: &Path, dry_run: bool) -> Result<Runtime, String> {
     let everything = Protection::default().allow("**")?;
     let mut builder = Runtime::builder().root(root).profile(Profile::Open).protection(everything);

@@ -1,11 +1,11 @@
-//! Entries of a mapping at the top of a YAML file, set or removed by their lines; every other byte stays. YAML
-//! that is not written in lines, one key each, is refused: a wrong guess would damage the user's file.
+//! Sets and removes entries of a top-level mapping of a YAML file by lines. All other bytes stay. YAML that does
+//! not have one key per line is refused: a wrong guess would damage the user's file.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// The value at a path: of an entry, its fields that are scalars or lists on one line.
+/// The value at a path. Of an entry, only fields that are scalars or lists on one line.
 pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (key, name) = (path.first()?, path.get(1));
@@ -25,7 +25,7 @@ pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
     }
 }
 
-/// The text with an entry, or one field of an entry that is there, set.
+/// The text with an entry, or one field of an existing entry, set.
 pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, String> {
     refuse_other_yaml(text)?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -36,11 +36,11 @@ pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, 
             let entry = mapping.entry(&lines, name).ok_or_else(|| format!("it has no `{name}`"))?;
             Ok(set_field(&lines, &entry, field, value))
         }
-        _ => Err("only entries of a mapping at its top can be set".to_owned()),
+        _ => Err("only entries of a top-level mapping can be set".to_owned()),
     }
 }
 
-/// The text without an entry, a field of one, or a mapping that has no entries.
+/// The text without an entry, a field of an entry, or an empty mapping.
 pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     refuse_other_yaml(text)?;
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -65,12 +65,12 @@ pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     Ok(lines.concat())
 }
 
-/// Whether nothing is set.
+/// Whether the text sets nothing.
 pub(super) fn is_empty(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Whether a mapping has no lines.
+/// Whether a mapping has no entries.
 pub(super) fn is_empty_mapping(text: &str, key: &str) -> bool {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mapping = find_mapping(&lines, key).ok().flatten();
@@ -80,13 +80,13 @@ pub(super) fn is_empty_mapping(text: &str, key: &str) -> bool {
     })
 }
 
-/// A mapping: the line of its key, and how far its entries are indented.
+/// A mapping: the line of its key, and the indentation of its entries.
 struct Mapping {
     at: usize,
     indent: usize,
 }
 
-/// The lines of an entry, the first with its name.
+/// The lines of an entry. The first has its name.
 struct Entry {
     start: usize,
     end: usize,
@@ -111,9 +111,10 @@ impl Mapping {
 fn find_mapping(lines: &[&str], key: &str) -> Result<Option<Mapping>, String> {
     let head = format!("{key}:");
     let Some(at) = lines.iter().position(|line| line.trim_end() == head) else {
-        return match lines.iter().any(|line| line.starts_with(&head)) {
-            true => Err(format!("`{key}` in it is not written as lines of their own")),
-            false => Ok(None),
+        return if lines.iter().any(|line| line.starts_with(&head)) {
+            Err(format!("`{key}` in it is not a block with one entry per line"))
+        } else {
+            Ok(None)
         };
     };
     match indent_below(&lines[at + 1..]).unwrap_or(2) {
@@ -123,9 +124,10 @@ fn find_mapping(lines: &[&str], key: &str) -> Result<Option<Mapping>, String> {
 }
 
 fn refuse_other_yaml(text: &str) -> Result<(), String> {
-    match text.contains('\t') || text.lines().any(|line| line == "---" || line.starts_with('%')) {
-        true => Err("it has YAML that this program does not edit (tabs, `---`, `%`)".to_owned()),
-        false => Ok(()),
+    if text.contains('\t') || text.lines().any(|line| line == "---" || line.starts_with('%')) {
+        Err("it has YAML syntax that Toolcrib does not edit (tabs, `---`, `%`)".to_owned())
+    } else {
+        Ok(())
     }
 }
 
@@ -168,7 +170,7 @@ fn field_line(lines: &[&str], entry: &Entry, field: &str) -> Option<usize> {
     Some(entry.start + 1 + within.iter().position(is_field)?)
 }
 
-/// The entry as lines. A scalar of JSON is one of YAML.
+/// The entry as lines. A JSON scalar is also a YAML scalar.
 fn block(name: &str, entry: &Value, indent: usize) -> String {
     let mut text = format!("{:indent$}{name}:\n", "");
     for (field, value) in entry.as_object().into_iter().flatten() {
@@ -177,7 +179,7 @@ fn block(name: &str, entry: &Value, indent: usize) -> String {
     text
 }
 
-/// How far the lines of a mapping are indented; nothing, if it has none.
+/// The indentation of a mapping's entries. `None` if it has none.
 fn indent_below(lines: &[&str]) -> Option<usize> {
     let first = lines.iter().find(|line| !is_blank(line))?;
     let indent = indent_of(first);
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_set_and_put_back() {
+    fn a_field_is_set_and_restored() {
         let text = "extensions:\n  developer:\n    type: builtin\n    enabled: true\n  x:\n    enabled: true\n";
         let field = path(&["extensions", "developer", "enabled"]);
         let off = set(text, &field, &json!(false)).unwrap();

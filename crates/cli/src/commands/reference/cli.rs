@@ -1,11 +1,11 @@
-//! The page of all commands, from the definitions that the parser uses.
+//! The page of all commands, from the parser's definitions.
 
 use clap::{Arg, Command};
 
 pub(super) fn page(command: &mut Command) -> String {
     command.build();
     let mut page = super::generated("Command line");
-    page += "\nExit codes: 0 on success, 1 if the call failed (the reply says why), 2 if the command line was wrong.\n";
+    page += "\nExit codes: 0 on success, 1 if the call failed (the reply says why), 2 if the command line was invalid.\n";
     page += "\n`toolcrib call` prints text on a terminal and a JSON object otherwise. Every other command prints text, \
              or JSON with `--json`.\n";
     page += "\n## Global options\n";
@@ -33,12 +33,15 @@ fn section(command: &Command, parent: &str, depth: usize) -> String {
     section
 }
 
-/// Paragraphs as they are; indented or column-aligned lines as a code block.
+/// Formats paragraphs unchanged, and indented or column-aligned lines as a code block.
 fn prose(text: &str) -> String {
     let is_sample = |paragraph: &str| paragraph.contains("   ");
-    let paragraphs = text.trim().split("\n\n").map(|paragraph| match is_sample(paragraph) {
-        true => format!("```text\n{paragraph}\n```"),
-        false => paragraph.to_owned(),
+    let paragraphs = text.trim().split("\n\n").map(|paragraph| {
+        if is_sample(paragraph) {
+            format!("```text\n{paragraph}\n```")
+        } else {
+            paragraph.to_owned()
+        }
     });
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
@@ -75,8 +78,9 @@ fn values(argument: &Arg) -> String {
         .filter(|value| !value.is_hide_set())
         .map(|value| format!("`{}`", value.get_name()))
         .collect();
-    match names.is_empty() || !argument.get_action().takes_values() {
-        true => String::new(),
-        false => format!(" ({})", names.join(", ")),
+    if names.is_empty() || !argument.get_action().takes_values() {
+        String::new()
+    } else {
+        format!(" ({})", names.join(", "))
     }
 }

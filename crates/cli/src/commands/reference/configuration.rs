@@ -1,5 +1,5 @@
-//! The page of all configuration keys: names and descriptions from the struct that is parsed, defaults from the values
-//! that are used.
+//! The page of all configuration keys. Names and descriptions come from the parsed struct, defaults from the values
+//! in use.
 
 use crate::config::Config;
 

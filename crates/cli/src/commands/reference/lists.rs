@@ -12,7 +12,7 @@ pub(super) fn page() -> String {
     for (kind, paths) in hidden_paths::by_kind() {
         page += &format!("\n### In a home: {kind}\n\n{}", list(paths.iter().copied()));
     }
-    page += &format!("\n### Of the system\n\n{}", list(hidden_paths::of_system().iter().copied()));
+    page += &format!("\n### System files\n\n{}", list(hidden_paths::of_system().iter().copied()));
     page += "\n### Named by a variable\n\nThe path that the variable names, or the path beneath it.\n\n";
     page += &list(hidden_paths::by_variable().map(|(name, beneath)| match beneath {
         "" => format!("${name}"),

@@ -1,4 +1,4 @@
-//! Questions as lines: `toolcrib run --approvals` lets the program that sends the calls decide on them.
+//! Approval questions as lines: `toolcrib run --approvals` lets the calling program decide.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,34 +14,34 @@ use toolcrib::{
 use super::request::Approve;
 use crate::rules;
 
-/// How long a cancelled call may keep waiting for its answer.
+/// The interval for checking whether a waiting call was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Characters of the command and of the diff in a question. A question says which of them were cut.
+/// Maximum characters of the command and of the diff in a question. The question lists truncated fields.
 const MAX_TEXT_CHARS: usize = 256 << 10;
 
-/// Characters of a sentence in a question.
+/// Maximum characters of a sentence in a question.
 const MAX_SENTENCE_CHARS: usize = 2_000;
 
-/// Paths in a question.
+/// Maximum number of paths in a question.
 const MAX_PATHS: usize = 1_000;
 
-/// The questions that wait for their answers.
+/// The open questions.
 pub(super) struct Approvals {
     open: Mutex<Open>,
     changed: Condvar,
-    /// After so long without an answer, a question is denied.
+    /// A question without an answer is denied after this time.
     deadline: Duration,
-    /// Where rules are written.
+    /// The file to which rules are added.
     rules: Option<PathBuf>,
 }
 
 #[derive(Default)]
 struct Open {
     asked: u64,
-    /// Open questions by id, with the answers that came.
+    /// Open questions by id, with their answers if any.
     questions: HashMap<String, OpenQuestion>,
-    /// Whether no more answers can come.
+    /// Whether the input has ended.
     closed: bool,
 }
 
@@ -57,14 +57,14 @@ impl Approvals {
         Approvals { open: Mutex::default(), changed: Condvar::new(), deadline, rules }
     }
 
-    /// Gives an open question its answer. An error leaves the question open.
+    /// Answers an open question. After an error the question stays open.
     pub(super) fn answer(&self, approve: &Approve) -> Result<(), Error> {
         let mut open = self.lock();
         let question = open.questions.get_mut(&approve.id);
         let Some(question) = question.filter(|question| question.answer.is_none()) else {
             let id = visible_name(approve.id.as_bytes());
             return Err(Error::new(ErrorKind::NotFound, format!("there is no open question {id}"))
-                .hint("It was answered, its call was cancelled, or its time is over."));
+                .hint("It was answered, its call was cancelled, or it timed out."));
         };
         let message = approve.message.clone();
         let answer = match approve.answer.as_str() {
@@ -85,8 +85,8 @@ impl Approvals {
             }
             other => {
                 let other = visible_name(other.as_bytes());
-                let hint = format!("Answers are: {}.", question.answers().join(", "));
-                return Err(Error::invalid(format!("there is no answer {other}")).hint(hint));
+                let hint = format!("Valid answers: {}.", question.answers().join(", "));
+                return Err(Error::invalid(format!("unknown answer {other}")).hint(hint));
             }
         };
         question.answer = Some(answer);
@@ -95,7 +95,7 @@ impl Approvals {
         Ok(())
     }
 
-    /// No more answers can come: open questions, and all that follow, are denied.
+    /// Called at the end of the input: denies all open and future questions.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -103,7 +103,7 @@ impl Approvals {
 
     fn write(&self, rule: Option<&str>) -> Result<(), Error> {
         let (Some(rule), Some(file)) = (rule, &self.rules) else {
-            return Err(Error::invalid("no rule can answer this question for good")
+            return Err(Error::invalid("no rule can be added for this question")
                 .hint("Answer yes, session or no."));
         };
         rules::add(file, rule).map_err(|problem| Error::new(ErrorKind::Io, problem))
@@ -113,7 +113,7 @@ impl Approvals {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a question; answers its id and the answers that it takes.
+    /// Opens a question. Returns its id, and the fields that describe the valid answers.
     fn open(&self, question: &Question<'_>) -> (String, Map<String, Value>) {
         let rule = |proposal: Option<&Proposal>| {
             proposal.filter(|_| self.rules.is_some()).map(Proposal::text)
@@ -155,7 +155,7 @@ impl Approvals {
                 }
                 None if left.is_some_and(|left| left.is_zero()) => {
                     let seconds = limit.as_secs();
-                    Answer::Unanswered(format!("none came within {seconds} s"))
+                    Answer::Unanswered(format!("timeout after {seconds} s"))
                 }
                 None => {
                     let pause = left.map_or(CANCEL_INTERVAL, |left| left.min(CANCEL_INTERVAL));
@@ -181,12 +181,12 @@ impl OpenQuestion {
     }
 }
 
-/// The program on the other end of the lines, asked about one call.
+/// Asks the calling program about one call.
 pub(super) struct LineApprover<'a> {
     pub(super) approvals: &'a Approvals,
     pub(super) call_id: &'a Value,
     pub(super) cancel: &'a Cancel,
-    /// Writes a line; answers whether it could be written.
+    /// Writes a line. Returns whether that succeeded.
     pub(super) write: &'a (dyn Fn(&Value) -> bool + Sync),
 }
 
@@ -204,7 +204,7 @@ impl Approver for LineApprover<'_> {
         fields.extend(answers);
         if !(self.write)(&json!({ "approval": fields })) {
             self.approvals.lock().questions.remove(&id);
-            return Answer::NobodyThere;
+            return Answer::NoApprover;
         }
         self.approvals.wait(&id, self.cancel, limit.min(self.approvals.deadline))
     }
@@ -214,7 +214,7 @@ impl Approver for LineApprover<'_> {
     }
 }
 
-/// What a question says, within its limits.
+/// The fields of a question, within their limits.
 fn facts(question: &Question<'_>) -> Map<String, Value> {
     let mut facts = Map::new();
     let mut cut = Vec::new();

@@ -1,19 +1,18 @@
-//! Threads that make calls: as many as are needed, up to a bound, so that one long call does not hold
-//! the others. What has come in and is not done is bounded too, in number and in bytes; past that, the
-//! input waits.
+//! A bounded thread pool for calls, so that one long call does not delay the others. Pending calls are bounded in
+//! number and in bytes; beyond that, reading pauses.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 
-/// More calls than this at a time wait for their turn.
+/// The maximum number of concurrent calls.
 const MAX_THREADS: usize = 64;
-/// More calls than this are not taken in before others are done.
+/// The maximum number of pending calls.
 pub(super) const MAX_PENDING: usize = 256;
-/// More bytes of calls than these, likewise.
+/// The maximum number of bytes of pending calls.
 pub(super) const MAX_PENDING_BYTES: usize = 64 << 20;
 
-/// Threads that take what is submitted. Dropped, it lets them finish what they have.
+/// Worker threads for submitted items. When dropped, they finish the pending items.
 pub(super) struct Pool<'scope, 'env, T, F> {
     scope: &'scope Scope<'scope, 'env>,
     shared: Arc<Shared<T, F>>,
@@ -26,7 +25,7 @@ struct Shared<T, F> {
     changed: Condvar,
 }
 
-/// What happens to an item while too much is under way.
+/// How to treat an item if the pool is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhenFull {
     Wait,
@@ -35,9 +34,9 @@ pub(super) enum WhenFull {
 
 struct Queue<T> {
     waiting: VecDeque<Item<T>>,
-    /// Whether the items behind one that is being done wait for it.
-    barred: bool,
-    /// Submitted and not yet done.
+    /// Whether the running item blocks the items after it.
+    is_blocked: bool,
+    /// The number of submitted, unfinished items.
     pending: usize,
     pending_bytes: usize,
     closed: bool,
@@ -46,7 +45,7 @@ struct Queue<T> {
 struct Item<T> {
     item: T,
     bytes: usize,
-    bars: bool,
+    blocks_later: bool,
 }
 
 impl<'scope, 'env, T, F> Pool<'scope, 'env, T, F>
@@ -57,7 +56,7 @@ where
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, work: F) -> Self {
         let queue = Queue {
             waiting: VecDeque::new(),
-            barred: false,
+            is_blocked: false,
             pending: 0,
             pending_bytes: 0,
             closed: false,
@@ -66,13 +65,12 @@ where
         Pool { scope, shared: Arc::new(shared), threads: 0 }
     }
 
-    /// Hands an item of so many bytes to a thread. If it bars, the items behind it wait until it is done. An item that
-    /// is refused comes back.
+    /// Submits an item of this size. With `blocks_later`, later items wait for it. A refused item is returned.
     pub(super) fn submit(
         &mut self,
         item: T,
         bytes: usize,
-        bars: bool,
+        blocks_later: bool,
         when_full: WhenFull,
     ) -> Result<(), T> {
         let full = |queue: &mut Queue<T>| {
@@ -87,13 +85,13 @@ where
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
         queue.pending += 1;
         queue.pending_bytes += bytes;
-        queue.waiting.push_back(Item { item, bytes, bars });
+        queue.waiting.push_back(Item { item, bytes, blocks_later });
         let wanted = queue.pending.min(MAX_THREADS);
         drop(queue);
         self.shared.changed.notify_all();
         if wanted > self.threads && !self.start_thread() && self.threads == 0 {
-            // No thread is to be had: this one does it.
-            while self.shared.do_one(false) {}
+            // No thread could be started, so this thread runs it.
+            while self.shared.run_next(false) {}
         }
         Ok(())
     }
@@ -101,7 +99,7 @@ where
     fn start_thread(&mut self) -> bool {
         let shared = self.shared.clone();
         let started = std::thread::Builder::new()
-            .spawn_scoped(self.scope, move || while shared.do_one(true) {})
+            .spawn_scoped(self.scope, move || while shared.run_next(true) {})
             .is_ok();
         self.threads += usize::from(started);
         started
@@ -122,23 +120,24 @@ impl<T, F> Shared<T, F> {
 }
 
 impl<T, F: Fn(T)> Shared<T, F> {
-    /// Does the next item, waiting for one if wanted; answers whether there was one.
-    fn do_one(&self, wait: bool) -> bool {
+    /// Runs the next item, waiting for one if `wait`. Returns whether there was one.
+    fn run_next(&self, wait: bool) -> bool {
         let mut queue = self.lock();
         if wait {
-            let idle = |queue: &mut Queue<T>| match queue.waiting.is_empty() {
-                true => !queue.closed,
-                false => queue.barred,
+            let idle = |queue: &mut Queue<T>| {
+                if queue.waiting.is_empty() { !queue.closed } else { queue.is_blocked }
             };
             let waited = self.changed.wait_while(queue, idle);
             queue = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        let Some(Item { item, bytes, bars }) = queue.waiting.pop_front() else { return false };
-        queue.barred |= bars;
+        let Some(Item { item, bytes, blocks_later }) = queue.waiting.pop_front() else {
+            return false;
+        };
+        queue.is_blocked |= blocks_later;
         drop(queue);
         (self.work)(item);
         let mut queue = self.lock();
-        queue.barred &= !bars;
+        queue.is_blocked &= !blocks_later;
         queue.pending -= 1;
         queue.pending_bytes -= bytes;
         drop(queue);

@@ -1,11 +1,11 @@
-//! A line of `toolcrib run`, understood.
+//! Parses a line of `toolcrib run`.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib::{Call, Cancel, Error, parse_json};
 
-/// A line.
+/// A parsed line.
 pub(super) enum Message {
     Call(Request),
     Approve(Approve),
@@ -13,7 +13,7 @@ pub(super) enum Message {
     Cancel(Value),
 }
 
-/// A call, and how its reply is to come.
+/// A call with its options.
 pub(super) struct Request {
     pub(super) id: Value,
     pub(super) call: Call,
@@ -22,7 +22,7 @@ pub(super) struct Request {
     pub(super) cancel: Arc<Cancel>,
 }
 
-/// The answer to a question.
+/// An answer to a question.
 pub(super) struct Approve {
     pub(super) id: String,
     pub(super) answer: String,
@@ -33,15 +33,15 @@ const SHAPE: &str = r#"A line is {"id": …, "tool": "Read", "args": {…}}, wit
 
 const APPROVE_SHAPE: &str = r#"An answer is {"approve": "a1", "answer": "yes"}, with "message": "…" for the agent if it is no."#;
 
-/// Characters of a message to the agent.
+/// Maximum characters of a message to the agent.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
 /// A line that cannot be parsed: the field that identifies it, the value of that field, and the error.
-pub(super) type Misunderstood = (&'static str, Value, Error);
+pub(super) type RequestError = (&'static str, Value, Error);
 
 impl Message {
-    /// Reads a line. An error comes with the id, as far as there is one.
-    pub(super) fn parse(line: &[u8]) -> Result<Message, Misunderstood> {
+    /// Parses a line. An error comes with the id, if the line has one.
+    pub(super) fn parse(line: &[u8]) -> Result<Message, RequestError> {
         match parse_json(line) {
             Ok(Value::Object(mut fields)) => match fields.shift_remove("approve") {
                 Some(id) => Approve::from_fields(&id, fields)
@@ -49,14 +49,16 @@ impl Message {
                     .map_err(|error| ("approve", id, error.hint(APPROVE_SHAPE))),
                 None => Message::from_fields(fields),
             },
-            Ok(_) => {
-                Err(("id", Value::Null, Error::invalid("the line is no JSON object").hint(SHAPE)))
-            }
+            Ok(_) => Err((
+                "id",
+                Value::Null,
+                Error::invalid("the line is not a JSON object").hint(SHAPE),
+            )),
             Err(error) => Err(("id", Value::Null, error.hint(SHAPE))),
         }
     }
 
-    fn from_fields(mut fields: Map<String, Value>) -> Result<Message, Misunderstood> {
+    fn from_fields(mut fields: Map<String, Value>) -> Result<Message, RequestError> {
         if let Some(cancel) = fields.shift_remove("cancel") {
             return match unknown_field(&fields) {
                 Ok(()) => Ok(Message::Cancel(cancel)),
@@ -75,7 +77,7 @@ impl Request {
     fn from_fields(id: Value, mut fields: Map<String, Value>) -> Result<Request, Error> {
         let tool = match fields.shift_remove("tool") {
             Some(Value::String(tool)) => tool,
-            Some(_) => return Err(Error::invalid("`tool` is no string")),
+            Some(_) => return Err(Error::invalid("`tool` is not a string")),
             None => return Err(Error::invalid("`tool` is missing")),
         };
         let args = fields.shift_remove("args").unwrap_or_default();
@@ -88,11 +90,11 @@ impl Request {
 
 impl Approve {
     fn from_fields(id: &Value, mut fields: Map<String, Value>) -> Result<Approve, Error> {
-        let Value::String(id) = id else { return Err(Error::invalid("`approve` is no string")) };
+        let Value::String(id) = id else { return Err(Error::invalid("`approve` is not a string")) };
         let mut text = |name: &str| match fields.shift_remove(name) {
             Some(Value::String(text)) => Ok(Some(text)),
             None | Some(Value::Null) => Ok(None),
-            Some(_) => Err(Error::invalid(format!("`{name}` is no string"))),
+            Some(_) => Err(Error::invalid(format!("`{name}` is not a string"))),
         };
         let answer = text("answer")?.ok_or_else(|| Error::invalid("`answer` is missing"))?;
         let message = text("message")?.unwrap_or_default();
@@ -104,7 +106,7 @@ impl Approve {
 
 fn unknown_field(fields: &Map<String, Value>) -> Result<(), Error> {
     match fields.keys().next() {
-        Some(name) => Err(Error::invalid(format!("there is no field `{}` in a line", shown(name)))),
+        Some(name) => Err(Error::invalid(format!("unknown field `{}`", shown(name)))),
         None => Ok(()),
     }
 }
@@ -113,11 +115,11 @@ fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, Error> {
     match fields.shift_remove(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(value)) => Ok(value),
-        Some(_) => Err(Error::invalid(format!("`{name}` is neither true nor false"))),
+        Some(_) => Err(Error::invalid(format!("`{name}` must be true or false"))),
     }
 }
 
-/// A name in an error: enough to know it by.
+/// A field name, truncated for an error message.
 fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }

@@ -1,4 +1,4 @@
-//! The calls that were taken in and have no reply yet, so that a line can cancel one.
+//! Calls without a reply yet, so that a line can cancel them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use toolcrib::Cancel;
 
 use super::request::Request;
 
-/// The calls by id. Several may have the same.
+/// Calls by id. Several calls may have the same id.
 #[derive(Default)]
 pub(super) struct RunningCalls(Mutex<Vec<(Value, Arc<Cancel>)>>);
 
@@ -20,7 +20,7 @@ impl RunningCalls {
         self.lock().retain(|(_, cancel)| !Arc::ptr_eq(cancel, &request.cancel));
     }
 
-    /// Cancels the calls of an id; answers whether there is one.
+    /// Cancels the calls with an id. Returns whether there were any.
     pub(super) fn cancel(&self, id: &Value) -> bool {
         let running = self.lock();
         let mut named = running.iter().filter(|(other, _)| other == id).peekable();

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! The address of an HTTP server.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use toolcrib_mcp::Listener;
 
-/// An address of this machine.
+/// A loopback address or a socket path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListenAt {
     Tcp(SocketAddr),
@@ -21,9 +21,10 @@ impl FromStr for ListenAt {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return match path.is_empty() {
-                true => Err("unix: needs a path behind it".to_owned()),
-                false => Ok(ListenAt::Unix(path.into())),
+            return if path.is_empty() {
+                Err("unix: needs a path after it".to_owned())
+            } else {
+                Ok(ListenAt::Unix(path.into()))
             };
         }
         let port = text.strip_prefix("localhost:").unwrap_or(text);
@@ -31,22 +32,19 @@ impl FromStr for ListenAt {
             return Ok(ListenAt::Tcp((Ipv4Addr::LOCALHOST, port).into()));
         }
         let address: SocketAddr = text.parse().map_err(|_| {
-            "not a port, an address with one such as 127.0.0.1:8765, or unix:PATH".to_owned()
+            "not a port, an address such as 127.0.0.1:8765, or unix:PATH".to_owned()
         })?;
-        match address.ip().is_loopback() {
-            true => Ok(ListenAt::Tcp(address)),
-            false => {
-                Err("other machines could reach that address, and nothing would be encrypted; \
-                 listen on 127.0.0.1 and go through `ssh -L`, or through a proxy with TLS on this \
-                 machine, named by --allow-host"
+        if address.ip().is_loopback() {
+            Ok(ListenAt::Tcp(address))
+        } else {
+            Err("other machines could reach that address without encryption; listen on 127.0.0.1 and use `ssh -L`, or a TLS proxy on this machine that --allow-host names"
                     .to_owned())
-            }
         }
     }
 }
 
 impl ListenAt {
-    /// Listens, and says where, as a client would write it.
+    /// Listens. Returns the listener and its address for display.
     pub(super) fn listen(&self) -> Result<(Listener, String), String> {
         match self {
             ListenAt::Tcp(address) => {
@@ -63,8 +61,8 @@ impl ListenAt {
     }
 }
 
-/// Binds a socket that only its owner can use. One that a server left behind, which nobody listens to any
-/// more, is replaced; anything else at the path is not.
+/// Binds a socket that only its owner can use. Replaces a stale socket of an earlier server; anything else at the
+/// path is an error.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse && is_left_behind(path) => {
@@ -89,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_of_this_machine_or_refused_with_the_reason() {
+    fn only_loopback_addresses_are_accepted() {
         let tcp = |text: &str| ListenAt::Tcp(text.parse().unwrap());
         for (text, expected) in [
             ("8765", tcp("127.0.0.1:8765")),
@@ -115,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_nobody_listens_to_is_replaced_and_nothing_else_is() {
+    fn a_stale_socket_is_replaced_and_other_files_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listening = bind(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(bind(&path).unwrap_err().kind(), ErrorKind::AddrInUse, "somebody listens");
+        assert_eq!(bind(&path).unwrap_err().kind(), ErrorKind::AddrInUse, "a server listens");
         drop(listening);
         drop(bind(&path).unwrap());
         std::fs::remove_file(&path).unwrap();

@@ -1,14 +1,14 @@
-//! The file with the token: its owner's alone.
+//! The token file, which only its owner can read.
 
 use std::path::Path;
 
 use toolcrib::{PrivateFile, PrivateFileError, random_bytes};
 use toolcrib_mcp::Token;
 
-/// More than any token has.
+/// Larger than any token.
 const MAX_TOKEN_BYTES: u64 = 4_096;
 
-/// The token in a file; if there is none, one that nobody can guess is put there.
+/// Reads the token. Creates a random one if the file does not exist.
 pub(super) fn read_or_make(file: &Path) -> Result<Token, String> {
     let found = || {
         let private = PrivateFile::locate(file).map_err(words)?;
@@ -16,7 +16,10 @@ pub(super) fn read_or_make(file: &Path) -> Result<Token, String> {
             Some(content) => content,
             None => {
                 private.create(new_token()?.as_bytes()).map_err(words)?;
-                private.read(MAX_TOKEN_BYTES).map_err(words)?.ok_or("is gone again")?
+                private
+                    .read(MAX_TOKEN_BYTES)
+                    .map_err(words)?
+                    .ok_or("was removed after it was created")?
             }
         };
         let text = std::str::from_utf8(&content).map_err(|_| "is not text")?;
@@ -30,7 +33,7 @@ fn new_token() -> Result<String, String> {
     Ok(bytes.map(|byte| format!("{byte:02x}")).concat() + "\n")
 }
 
-/// A problem, said of the file that holds the token.
+/// Describes a problem with the token file.
 fn words(error: PrivateFileError) -> String {
     match error {
         PrivateFileError::Io(error) => error.to_string(),
@@ -45,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once() {
+    fn a_token_is_created_once() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("new/http-token");
         read_or_make(&file).unwrap();
@@ -56,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_others_can_read_or_guess_is_none() {
+    fn a_readable_or_short_token_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("token");
         for (content, mode, problem) in

@@ -33,16 +33,16 @@ pub(super) fn mount_dev(devices: Vec<(&'static str, DetachedMount)>) -> Result<(
     Tmpfs::small().make()?.attach(root)?;
     for (name, device) in devices {
         let path = root.join(name);
-        path_context("make a place for", &path, fs::File::create_new(&path))?;
+        path_context("create a mount point for", &path, fs::File::create_new(&path))?;
         device.attach(&path)?;
     }
     let links = || -> io::Result<()> {
         SYMLINKS.iter().try_for_each(|(name, target)| symlink(target, root.join(name)))
     };
-    context("make the links of /dev", links())?;
+    context("create the symlinks in /dev", links())?;
     for (name, tree) in [("pts", mount::devpts()?), ("shm", Tmpfs::large().make()?)] {
         let path = root.join(name);
-        path_context("make a place for", &path, fs::create_dir(&path))?;
+        path_context("create a mount point for", &path, fs::create_dir(&path))?;
         tree.attach(&path)?;
     }
     Ok(())

@@ -77,13 +77,13 @@ impl Source {
 
     /// Fails if the file is not the expected one.
     pub(crate) fn check(&self, file: &OwnedFd) -> Result<(), SetupError> {
-        let status = path_context("look at", &self.path, fstat(file))?;
+        let status = path_context("inspect", &self.path, fstat(file))?;
         let is_same = self
             .identity
             .is_none_or(|pinned_source| pinned_source == (status.st_dev, status.st_ino));
         let replaced = if is_same { Ok(()) } else { Err(Errno::STALE) };
         path_context(
-            "find the directory of the session, which was renamed or replaced:",
+            "find the original directory (it was renamed or replaced):",
             &self.path,
             replaced,
         )
@@ -160,7 +160,7 @@ fn source_layers(sandbox: &Sandbox) -> Result<Vec<Layer>, SetupError> {
     for pinned in &sandbox.writable {
         // Nothing can be mounted over the root directory of this process.
         let possible = pinned.path.parent().map(drop).ok_or(Errno::INVAL);
-        path_context("make all writable that is in", &pinned.path, possible)?;
+        path_context("make everything writable in", &pinned.path, possible)?;
         sources.push(writable(pinned_source(pinned)));
     }
     sources.extend(sandbox.read_only.iter().map(pinned_source).map(read_only));

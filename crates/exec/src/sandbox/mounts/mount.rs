@@ -45,7 +45,7 @@ impl DetachedMount {
             propagation: libc::MS_PRIVATE,
             ..MountAttr::default()
         };
-        path_context("make harmless", path, mount_setattr(&tree.root, c"", change))?;
+        path_context("set safe mount attributes on", path, mount_setattr(&tree.root, c"", change))?;
         Ok(tree)
     }
 
@@ -57,7 +57,7 @@ impl DetachedMount {
     /// Clones the tree of a descriptor. `path` is only for error messages.
     pub(super) fn from_fd(place: &OwnedFd, path: &Path) -> Result<DetachedMount, SetupError> {
         let tree = open_tree(place, "", clone_flags() | OpenTreeFlags::AT_EMPTY_PATH);
-        Ok(DetachedMount { root: path_context("take", path, tree)? })
+        Ok(DetachedMount { root: path_context("clone the mount of", path, tree)? })
     }
 
     fn clone_at(
@@ -66,7 +66,11 @@ impl DetachedMount {
         flags: OpenTreeFlags,
     ) -> Result<DetachedMount, SetupError> {
         Ok(DetachedMount {
-            root: path_context("take", path, open_tree(directory, path, clone_flags() | flags))?,
+            root: path_context(
+                "clone the mount of",
+                path,
+                open_tree(directory, path, clone_flags() | flags),
+            )?,
         })
     }
 
@@ -74,7 +78,7 @@ impl DetachedMount {
     pub(super) fn read_only(self) -> Result<DetachedMount, SetupError> {
         let set = bits(MountAttrFlags::MOUNT_ATTR_RDONLY);
         let change = MountAttr { set, ..MountAttr::default() };
-        context("make read-only", mount_setattr(&self.root, c"", change))?;
+        context("make a mount read-only", mount_setattr(&self.root, c"", change))?;
         Ok(self)
     }
 
@@ -86,14 +90,14 @@ impl DetachedMount {
     /// Attaches it to a path, which must not be a symlink.
     pub(super) fn attach(&self, path: &Path) -> Result<(), SetupError> {
         let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        path_context("lay something over", path, move_mount(&self.root, "", CWD, path, from))
+        path_context("mount over", path, move_mount(&self.root, "", CWD, path, from))
     }
 
     /// Attaches it to an open directory or file. `path` is only for error messages.
     pub(super) fn attach_at(&self, place: &OwnedFd, path: &Path) -> Result<(), SetupError> {
         let flags =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        path_context("lay something over", path, move_mount(&self.root, "", place, "", flags))
+        path_context("mount over", path, move_mount(&self.root, "", place, "", flags))
     }
 }
 
@@ -144,7 +148,9 @@ fn new_file_system(
         fsconfig_create(&context)?;
         Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
     };
-    Ok(DetachedMount { root: path_context("make a file system", Path::new(kind), make())? })
+    Ok(DetachedMount {
+        root: path_context("create a file system of type", Path::new(kind), make())?,
+    })
 }
 
 /// An empty directory and an unreadable file, for covering hidden paths, and the DNS configuration.
@@ -166,7 +172,7 @@ impl Placeholders {
             }
             Ok(())
         };
-        context("make what hides", fill())?;
+        context("create placeholders for hidden paths", fill())?;
         tree.read_only()?.attach(place)?;
         Ok(Placeholders { mount_point: place.to_owned() })
     }

@@ -88,9 +88,10 @@ fn start_bubblewrap(
     let arguments = std::env::args_os().skip(1);
     let (mut bubblewrap, inherited, inside) =
         BwrapCommand::new(&confinement.sandbox)?.command(arguments)?;
-    let (outer_end, inner_end) = context("make a socket", UnixStream::pair())?;
-    let stderr = context("hold what is complained of", shell::memfd_with("words", b""))?;
-    let stderr_copy = context("hold what is complained of", stderr.try_clone())?;
+    let (outer_end, inner_end) = context("create a socket", UnixStream::pair())?;
+    let stderr =
+        context("create a buffer for bubblewrap's messages", shell::memfd_with("words", b""))?;
+    let stderr_copy = context("create a buffer for bubblewrap's messages", stderr.try_clone())?;
     bubblewrap
         .env_clear()
         .stdin(OwnedFd::from(inner_end))
@@ -116,10 +117,10 @@ pub(in super::super) fn run_first_process(
     let enter = || {
         let [stdout, stderr] = streams.as_slice() else {
             let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
-            return context("find where to write", missing);
+            return context("receive the output streams", missing);
         };
-        context("write there", dup2_stdout(stdout))?;
-        context("write there", dup2_stderr(stderr))?;
+        context("redirect the output", dup2_stdout(stdout))?;
+        context("redirect the output", dup2_stderr(stderr))?;
         confinement.enter_in_bubblewrap(inside)
     };
     super::run_first_process(command, script, enter, inner_end)

@@ -256,7 +256,7 @@ fn the_root_directory_cannot_be_writable() {
     let mut fixture = Fixture::new();
     fixture.sandbox.writable = vec![pinned(Path::new("/"))];
     let error = fixture.try_to_start("true").unwrap_err();
-    assert!(error.to_string().contains("make all writable that is in /"), "{error}");
+    assert!(error.to_string().contains("make everything writable in /"), "{error}");
 }
 
 /// Two roots, one within the other, and a command that replaces the inner one by a symlink.

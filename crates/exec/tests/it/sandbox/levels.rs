@@ -38,8 +38,11 @@ fn without_namespaces_landlock_and_the_filter_confine() {
         fixture.guard = Arc::new(AllowAll);
         let (level, missing, reasons) = support_of(&fixture);
         assert_eq!(level, Level::Landlock, "{reasons}");
-        assert!(missing.contains("The owner and the times"), "{missing}");
-        assert!(reasons.starts_with("Level 4: could not make namespaces of users"), "{reasons}");
+        assert!(missing.contains("change the owner and the timestamps"), "{missing}");
+        assert!(
+            reasons.starts_with("Level 4: could not create user and network namespaces"),
+            "{reasons}"
+        );
 
         for script in [
             "echo x > $T/out/canary",
@@ -112,7 +115,10 @@ fn gaps_of_landlock_are_listed_as_missing() {
     fixture.run_ok("touch -d 2001-01-01 $T/out/canary");
     assert_eq!(fixture.run_ok("ls -A ~/.ssh"), "id_rsa\n");
     let (_, missing, _) = support_of(&fixture);
-    assert!(missing.contains("times") && missing.contains("names in hidden"), "{missing}");
+    assert!(
+        missing.contains("timestamps") && missing.contains("list hidden directories"),
+        "{missing}"
+    );
 }
 
 #[test]
@@ -131,9 +137,9 @@ fn escape_attempts_report_what_is_blocked() {
         assert_eq!(got_out(&fixture), Vec::<&str>::new());
     }
     let open = got_out(&hobbled(&["namespaces-refused"]));
-    assert!(!open.contains(&"change the mode of the home"), "{open:?}");
-    assert!(!open.contains(&"make a file in the home"), "{open:?}");
-    assert!(!open.contains(&"send it a signal"), "{open:?}");
+    assert!(!open.contains(&"change the mode of the home directory"), "{open:?}");
+    assert!(!open.contains(&"create a file in the home directory"), "{open:?}");
+    assert!(!open.contains(&"send Toolcrib a signal"), "{open:?}");
 }
 
 #[test]
@@ -154,7 +160,7 @@ fn an_older_landlock_enforces_what_it_knows_and_gaps_are_listed() {
         fixture.run_ok("echo x > new; mkdir a; mv new a/; test -e a/new");
         let own = std::process::id();
         let signals = fixture.run(&format!("kill -0 {own}")).exit == Exit::Code(0);
-        assert_eq!(signals, missing.contains("Signals can be sent"), "{version}: {missing}");
+        assert_eq!(signals, missing.contains("can send signals"), "{version}: {missing}");
         assert_eq!(signals, version < 6, "{version}");
         fixture.assert_canary_unchanged();
         let truncate = "import os; os.truncate(os.environ['T'] + '/out/canary', 3)";
@@ -176,8 +182,8 @@ fn without_landlock_the_filter_remains() {
     let fixture = hobbled(&["namespaces-refused", "no-landlock"]);
     let (level, missing, reasons) = support_of(&fixture);
     assert_eq!(level, Level::Seccomp, "{reasons}");
-    assert!(missing.contains("Files outside can be read and written"), "{missing}");
-    assert!(reasons.contains("Level 2: could not begin rules for Landlock"), "{reasons}");
+    assert!(missing.contains("can read and write files outside"), "{missing}");
+    assert!(reasons.contains("Level 2: could not create Landlock rules"), "{reasons}");
     fixture.assert_refused("unshare -Ur true", &["Operation not permitted"]);
     fixture.assert_refused("cat < /dev/tcp/127.0.0.1/1", &["Operation not permitted"]);
     fixture.run_ok("echo x > $T/out/new");

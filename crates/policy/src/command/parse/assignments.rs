@@ -59,7 +59,7 @@ impl Parser<'_> {
         };
         value.pieces.extend(subscript);
         if value.plain().is_some_and(|text| text.contains('~')) {
-            self.note_unsupported("`~` in the value of a variable");
+            self.note_unsupported("a variable's value contains `~`");
         }
         assignments.push(RawAssignment { name, value });
         true
@@ -104,7 +104,7 @@ impl Parser<'_> {
                 Some(byte)
                     if ends_word(byte) && !self.starts_with("<(") && !self.starts_with(">(") =>
                 {
-                    self.fail(UnparsedKind::Unsupported, "an array that is not understood");
+                    self.fail(UnparsedKind::Unsupported, "an array is not supported");
                 }
                 Some(_) => {}
                 None => self.fail(UnparsedKind::SyntaxError, "`)` is missing"),

@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
         let name = self.reserved().to_owned();
         if !is_name(&name) {
-            self.fail(UnparsedKind::Unsupported, "a `for` without the name of a variable");
+            self.fail(UnparsedKind::Unsupported, "a `for` has no variable name");
         }
         self.at += name.len().min(self.end - self.at);
         self.skip_lines();
@@ -64,7 +64,7 @@ impl Parser<'_> {
                 words.push(self.word());
             }
         } else {
-            self.note_unsupported("a `for` over the script's own arguments");
+            self.note_unsupported("a `for` iterates over the script's arguments");
         }
         self.skip_blanks();
         self.take(";");
@@ -122,7 +122,7 @@ impl Parser<'_> {
             lists.push(self.list());
             self.skip_lines();
             if self.take(";;&") || self.take(";&") {
-                self.note_unsupported("a branch of `case` goes on into the next");
+                self.note_unsupported("a branch of `case` falls through to the next");
             } else {
                 self.take(";;");
             }
@@ -134,13 +134,13 @@ impl Parser<'_> {
 
     pub(super) fn function(&mut self, name: &RawWord) -> Node {
         let Some(name) = name.plain().map(str::to_owned) else {
-            self.fail(UnparsedKind::Unsupported, "a function without a plain name");
+            self.fail(UnparsedKind::Unsupported, "a function has no plain name");
             return Node::Simple(Simple::default());
         };
         self.skip_lines();
         // Not valid shell syntax, but a common way to write fork bombs.
         if self.peek() == Some(b'{') && self.reserved() != "{" {
-            self.note_unsupported("a function without blanks in its braces");
+            self.note_unsupported("a function has no whitespace inside its braces");
             self.at += 1;
             let list = self.list();
             self.expect_reserved("}");
@@ -150,11 +150,11 @@ impl Parser<'_> {
         match self.nested(Parser::command) {
             Some(body @ Node::Compound(_)) => Node::Function { name, body: Box::new(body) },
             Some(body) => {
-                self.note_unsupported("a function whose body is no block");
+                self.note_unsupported("the body of a function is not a block");
                 Node::Function { name, body: Box::new(body) }
             }
             None => {
-                self.fail(UnparsedKind::SyntaxError, "a function without a body");
+                self.fail(UnparsedKind::SyntaxError, "a function has no body");
                 Node::Simple(Simple::default())
             }
         }
@@ -183,7 +183,7 @@ impl Parser<'_> {
                     RawWord { start, end: self.at, pieces }
                 }
                 None if self.peek().is_some_and(ends_word) => {
-                    self.fail(UnparsedKind::Unsupported, "a test that is not understood");
+                    self.fail(UnparsedKind::Unsupported, "a `[[ ]]` test is not supported");
                     break;
                 }
                 None => self.word(),

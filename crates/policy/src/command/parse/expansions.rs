@@ -30,7 +30,7 @@ impl Parser<'_> {
                 if !self.pending.is_empty() {
                     self.fail(
                         UnparsedKind::Unsupported,
-                        "a here-document that begins in a substitution",
+                        "a here-document begins in a substitution",
                     );
                 }
                 self.close(")");
@@ -39,12 +39,12 @@ impl Parser<'_> {
             Some(b'{') => return self.nested(|parser| parser.braces(quoted)),
             Some(b'[') => {
                 self.at += 1;
-                self.note_unsupported("it calculates with `$[`");
+                self.note_unsupported("it uses `$[ ]` arithmetic");
                 self.expression("]", quoted)
             }
             Some(b'\'') if !quoted => return self.ansi_quotes(),
             Some(b'"') if !quoted => {
-                self.note_unsupported("a text to be translated (`$\"`)");
+                self.note_unsupported("it uses a translated string (`$\"`)");
                 return None;
             }
             Some(byte) if is_name_byte(byte) && !byte.is_ascii_digit() => {
@@ -110,7 +110,10 @@ impl Parser<'_> {
                     continue;
                 }
                 b'"' | b'\'' | b'\\' => {
-                    self.fail(UnparsedKind::Unsupported, "a quote in an arithmetic expression");
+                    self.fail(
+                        UnparsedKind::Unsupported,
+                        "an arithmetic expression contains a quote",
+                    );
                 }
                 b'(' => open.push(b')'),
                 b'[' => {
@@ -118,7 +121,10 @@ impl Parser<'_> {
                     open.push(b']');
                 }
                 b')' | b']' if open.pop() != Some(byte) => {
-                    self.fail(UnparsedKind::Unsupported, "a bracket in an arithmetic expression");
+                    self.fail(
+                        UnparsedKind::Unsupported,
+                        "an arithmetic expression contains a bracket",
+                    );
                 }
                 b')' | b']' => {}
                 b'0'..=b'9' => {
@@ -143,7 +149,7 @@ impl Parser<'_> {
             self.parsed.assigned_indirectly.extend(names.iter().cloned());
         }
         if assigns || !is_plain {
-            self.note_unsupported("it calculates with more than numbers and variables");
+            self.note_unsupported("an arithmetic expression has more than numbers and variables");
         }
         Piece::Arithmetic { inner, names, quoted }
     }
@@ -191,7 +197,7 @@ impl Parser<'_> {
         self.at += usize::from(is_special);
         let is_position = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
         if !is_special && !is_position && !is_name(&name) {
-            self.fail(UnparsedKind::Unsupported, "a `${…}` that is not understood");
+            self.fail(UnparsedKind::Unsupported, "a `${…}` expansion is not supported");
             return None;
         }
         if !is_name(&name) {
@@ -213,7 +219,7 @@ impl Parser<'_> {
             return Some(Piece::Unknown { inner, quoted: false });
         }
         if is_indirect {
-            self.note_unsupported("the name of a variable is in another variable");
+            self.note_unsupported("a variable's name comes from another variable");
         }
         if self.take("}") {
             let is_plain = !name.is_empty() && !is_indirect && !is_all && inner.is_empty();
@@ -234,7 +240,7 @@ impl Parser<'_> {
             self.at += 1;
             self.expect_brace();
         } else {
-            self.fail(UnparsedKind::Unsupported, "a `${…}` that is not understood");
+            self.fail(UnparsedKind::Unsupported, "a `${…}` expansion is not supported");
         }
         value(inner)
     }
@@ -247,7 +253,7 @@ impl Parser<'_> {
     fn expect_brace(&mut self) {
         match self.peek() {
             Some(b'}') => self.at += 1,
-            Some(_) => self.fail(UnparsedKind::Unsupported, "a `${…}` that is not understood"),
+            Some(_) => self.fail(UnparsedKind::Unsupported, "a `${…}` expansion is not supported"),
             None => self.fail(UnparsedKind::SyntaxError, "`}` is missing"),
         }
     }

@@ -44,7 +44,7 @@ impl Parser<'_> {
         };
         self.skip_blanks();
         if self.peek().is_none_or(ends_word) && !self.starts_with("<(") && !self.starts_with(">(") {
-            self.fail(UnparsedKind::SyntaxError, "a redirection leads nowhere");
+            self.fail(UnparsedKind::SyntaxError, "a redirection has no target");
             return true;
         }
         if sign == "<<" || sign == "<<-" {
@@ -61,7 +61,7 @@ impl Parser<'_> {
             // `>& file` means `&> file`.
             (Operator::Duplicate, ">&") if digits == 0 => Operator::Write,
             (Operator::Duplicate, _) => {
-                self.note_unsupported("a redirection to a handle that is not known");
+                self.note_unsupported("a redirection has an unknown descriptor");
                 Operator::Duplicate
             }
             (other, _) => other,
@@ -73,7 +73,10 @@ impl Parser<'_> {
     fn begin_here_document(&mut self, strips_tabs: bool, redirects: &mut Vec<Redirect>) {
         let word = self.word();
         let Some(delimiter) = word.literal() else {
-            self.fail(UnparsedKind::Unsupported, "a here-document whose end is not a plain word");
+            self.fail(
+                UnparsedKind::Unsupported,
+                "the delimiter of a here-document is not a plain word",
+            );
             return;
         };
         let number = self.parsed.here_documents.len();
@@ -91,7 +94,7 @@ impl Parser<'_> {
         let body_end = loop {
             if line_start >= self.end {
                 // Bash warns and uses the rest of the text.
-                self.fail(UnparsedKind::Unsupported, "a here-document does not end");
+                self.fail(UnparsedKind::Unsupported, "a here-document is not terminated");
                 return;
             }
             let rest = &text[line_start..self.end];
@@ -104,13 +107,13 @@ impl Parser<'_> {
             let backslashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
             continues = !pending.quoted && backslashes % 2 == 1;
             if continues {
-                self.note_unsupported("a line of a here-document goes on in the next");
+                self.note_unsupported("a line of a here-document continues on the next");
             }
             line_start += line.len() + 1;
         };
         let body = &text[start..body_end];
         if !pending.quoted && has_quoted_default(body) {
-            self.note_unsupported("quotes inside `${…}` in a here-document");
+            self.note_unsupported("a `${…}` in a here-document contains quotes");
         }
         let body = if pending.quoted {
             vec![Piece::Literal { text: body.to_owned(), quoted: true }]

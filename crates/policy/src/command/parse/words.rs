@@ -30,7 +30,7 @@ impl Parser<'_> {
         let mut pieces = Vec::new();
         // `#` would begin a comment here, and every caller skips comments first.
         if self.peek() == Some(b'#') {
-            self.fail(UnparsedKind::Unsupported, "a comment where a word should be");
+            self.fail(UnparsedKind::Unsupported, "a comment is in the place of a word");
         }
         if self.starts_with("<(") || self.starts_with(">(") {
             self.parsed.offsets.push(self.at);
@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
         pieces.extend(self.pieces(Terminator::Meta));
         if self.starts_with("<(") || self.starts_with(">(") {
-            self.fail(UnparsedKind::Unsupported, "a process substitution inside a word");
+            self.fail(UnparsedKind::Unsupported, "a word contains a process substitution");
         }
         if pieces.is_empty() && self.at == start {
             self.fail(UnparsedKind::Unsupported, "a word is missing");
@@ -50,7 +50,7 @@ impl Parser<'_> {
         let is_handle = |text: &str| text.strip_prefix('{').is_some_and(|text| text.ends_with('}'));
         let word = RawWord { start, end: self.at, pieces };
         if matches!(self.peek(), Some(b'<' | b'>')) && word.plain().is_some_and(is_handle) {
-            self.fail(UnparsedKind::Unsupported, "a handle is given to a variable");
+            self.fail(UnparsedKind::Unsupported, "a descriptor is assigned to a variable");
         }
         word
     }
@@ -94,7 +94,7 @@ impl Parser<'_> {
             match byte {
                 b'\\' => self.backslash(&mut pieces, terminator),
                 b'\'' if terminator.quoted() => {
-                    self.fail(UnparsedKind::Unsupported, "a quote inside `${…}` inside quotes");
+                    self.fail(UnparsedKind::Unsupported, "a quoted `${…}` contains a quote");
                 }
                 b'\'' => self.single_quotes(&mut pieces),
                 b'"' => self.double_quotes(&mut pieces),
@@ -117,7 +117,7 @@ impl Parser<'_> {
     fn backslash(&mut self, pieces: &mut Vec<Piece>, terminator: Terminator) {
         let Some(next) = self.text.get(self.at + 1..self.end).and_then(|rest| rest.chars().next())
         else {
-            self.fail(UnparsedKind::Unsupported, "a backslash at the end");
+            self.fail(UnparsedKind::Unsupported, "it ends with a backslash");
             return;
         };
         let escapes = !terminator.quoted() || matches!(next, '$' | '`' | '"' | '\\' | '\n');
@@ -180,7 +180,7 @@ impl Parser<'_> {
         };
         self.at = start + length + 1;
         if text.len() != length {
-            self.note_unsupported("a backslash inside backquotes");
+            self.note_unsupported("backquotes contain a backslash");
             return Some(Piece::Script { text, quoted });
         }
         let list = self.parse_range(start, start + length, Parser::list);
@@ -203,7 +203,7 @@ impl Parser<'_> {
                 '\\' => match self.ansi_escape() {
                     Some(letter) => text.push(letter),
                     None => {
-                        self.fail(UnparsedKind::Unsupported, "an escape that is not understood");
+                        self.fail(UnparsedKind::Unsupported, "an escape sequence is not supported");
                         return None;
                     }
                 },

@@ -1,4 +1,4 @@
-//! The files that a patch touches, as they are and as they will be.
+//! The files of a patch, before and after it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,28 +9,26 @@ use super::refusal;
 use crate::cx::{Cx, FileEdit};
 use crate::error::Error;
 
-/// The files, by their real paths: two spellings of one are one file.
+/// The files by their resolved paths: two spellings of a path are one file.
 pub(super) struct Files {
     files: Vec<File>,
     by_path: HashMap<PathBuf, usize>,
 }
 
-/// One file.
 #[derive(Debug, Clone)]
 pub(super) struct File {
     pub(super) path: PathBuf,
-    /// As replies show it.
+    /// Path, as replies show it.
     pub(super) shown: String,
-    /// What it says on disk; nothing, if it is not there.
+    /// Content on disk. `None` if the file does not exist.
     pub(super) was: Option<Content>,
-    /// What it says after what has been done so far.
+    /// Content after the parts so far.
     pub(super) now: Option<Content>,
-    /// Its mode on disk.
+    /// Mode on disk.
     pub(super) mode: Option<u32>,
     pub(super) new_mode: Option<NewMode>,
-    /// What was there before something else took its name: it is to be moved by a later part of the
-    /// patch.
-    pub(super) leaving: Option<Content>,
+    /// Content of a file whose path another file has taken: a later part of the patch moves it.
+    pub(super) displaced: Option<Content>,
 }
 
 impl Files {
@@ -52,14 +50,14 @@ impl Files {
                     now: was.clone(),
                     mode: was.as_ref().and(cx.mode(path)?),
                     new_mode: None,
-                    leaving: None,
+                    displaced: None,
                 });
             }
         }
         Ok(Files { files, by_path })
     }
 
-    /// Which file a path means.
+    /// Index of the file with this path.
     pub(super) fn find(&self, path: &Path) -> Result<usize, Error> {
         self.by_path.get(path).copied().ok_or_else(refusal::unknown_file)
     }
@@ -78,12 +76,11 @@ impl Files {
 }
 
 impl File {
-    /// Whether it will be another.
     pub(super) fn is_changed(&self) -> bool {
         self.was != self.now || self.changed_mode().is_some()
     }
 
-    /// What is to become of it.
+    /// The edit of this file.
     pub(super) fn edit(&self) -> FileEdit {
         FileEdit {
             path: self.path.clone(),
@@ -93,7 +90,7 @@ impl File {
         }
     }
 
-    /// The new mode, if it is another than the file has.
+    /// The new mode, if it changes.
     pub(super) fn changed_mode(&self) -> Option<NewMode> {
         let new = self.new_mode.filter(|_| self.now.is_some())?;
         let same =
@@ -101,7 +98,7 @@ impl File {
         (!same).then_some(new)
     }
 
-    /// The mode that it will have, as far as that is known: a new file has the one that the umask leaves.
+    /// The mode after the patch, as far as it is known: the mode of a new file depends on the umask.
     pub(super) fn mode_after(&self) -> Option<u32> {
         match self.new_mode {
             Some(new) => Some(new.of(self.mode.unwrap_or(0o644))),
@@ -109,7 +106,7 @@ impl File {
         }
     }
 
-    /// The mode that another file gets which is made of this one.
+    /// The mode of a copy of this file.
     pub(super) fn mode_for_another(&self, executable: Option<bool>) -> Option<NewMode> {
         let toggled = executable.map(NewMode::Executable);
         match self.mode {

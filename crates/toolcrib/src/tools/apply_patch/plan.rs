@@ -1,9 +1,8 @@
-//! What a patch makes of its files, part by part and before anything is written.
+//! Computes the result of a patch before anything is written.
 //!
-//! The parts are taken in their order, each on what those before it have made. Three things go by the
-//! whole patch: a name is free for a new file if a later part moves away what is there; what is moved
-//! then is what was there before; and a copy is made of what a file said before the patch. So two files
-//! can change names, as git writes that.
+//! Parts apply in order, each to the result of the previous ones. Three rules consider the whole patch: a path is
+//! free for a new file if a later part moves its old file away; that part then moves the old file; and a copy is
+//! made of the content before the patch. So two files can swap their names, as git writes that.
 
 use std::path::Path;
 
@@ -16,29 +15,28 @@ use crate::cx::{Cx, FileEdit};
 use crate::error::Error;
 use crate::tools::replacement::{require_text, unencodable, unreadable};
 
-/// All that a patch does.
 pub(super) struct Plan {
     pub(super) files: Files,
-    /// What each part does, in the order of the patch.
+    /// The parts, in the order of the patch.
     pub(super) parts: Vec<Part>,
 }
 
-/// What one part of a patch does.
+/// The result of one part of a patch.
 pub(super) struct Part {
     pub(super) action: FileAction,
-    /// Which file.
+    /// Index of the file.
     pub(super) file: usize,
-    /// The one it comes from, as replies show it.
+    /// Path of the source, as replies show it.
     pub(super) from: Option<String>,
-    /// The same, for one that is moved.
+    /// Index of the source, for a move.
     pub(super) moved: Option<usize>,
     pub(super) hunks: Vec<HunkFate>,
-    /// It changes nothing: that was done before.
+    /// The part was already applied and changes nothing.
     pub(super) already: bool,
 }
 
 impl Plan {
-    /// Finds out what the patch does to these files, or why it cannot be applied.
+    /// Computes the result of the patch, or fails if it cannot be applied.
     pub(super) fn of(
         cx: &Cx<'_>,
         patch: &Patch<'_>,
@@ -52,11 +50,10 @@ impl Plan {
             cx.check_cancelled()?;
             parts.push(planner.part(at, part).map_err(|error| refusal::of_part(error, patch, at))?);
         }
-        planner.require_there(&parts)?;
+        planner.require_deleted_files(&parts)?;
         Ok(Plan { files: planner.files, parts })
     }
 
-    /// What is to be written.
     pub(super) fn edits(&self) -> Vec<FileEdit> {
         self.files.iter().filter(|file| file.is_changed()).map(File::edit).collect()
     }
@@ -66,7 +63,7 @@ struct Planner<'c, 'p> {
     cx: &'c Cx<'c>,
     patch: &'p Patch<'p>,
     files: Files,
-    /// What all new contents take.
+    /// Bytes of all new contents.
     bytes: u64,
 }
 
@@ -86,7 +83,7 @@ impl Planner<'_, '_> {
         let text = Content::from(part.added_text());
         let already = self.files.get(file).now.as_ref() == Some(&text);
         if !already {
-            self.take_name(at, file)?;
+            self.free_path(at, file)?;
             self.put(file, text, part.executable.map(NewMode::Executable))?;
         }
         Ok(Part {
@@ -102,7 +99,7 @@ impl Planner<'_, '_> {
     fn update(&mut self, at: usize, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
         let known = self.files.get(file);
         let Some(was) = known.now.clone() else {
-            // Some write a new file as if it had been there, and empty.
+            // Some tools write a new file as an update of an empty one.
             let makes =
                 |hunk: &Hunk<'_>| hunk.before == Some(0) && hunk.old_lines().next().is_none();
             if !part.hunks.is_empty() && part.hunks.iter().all(makes) {
@@ -126,7 +123,7 @@ impl Planner<'_, '_> {
             if !part.hunks.is_empty() {
                 let (rest, _) = apply(was, part, &known.shown)?;
                 if !rest.is_empty() {
-                    return Err(refusal::more_to_delete(known, &rest));
+                    return Err(refusal::partial_deletion(known, &rest));
                 }
             }
         }
@@ -152,8 +149,8 @@ impl Planner<'_, '_> {
                 already,
             })
         };
-        let Some(was) = source.leaving.clone().or(source.now.clone()) else {
-            return match self.moved_before(part, file) {
+        let Some(was) = source.displaced.clone().or(source.now.clone()) else {
+            return match self.already_moved(part, file) {
                 Some(hunks) => moved(hunks, true),
                 None => Err(refusal::missing(self.cx, source)),
             };
@@ -161,9 +158,9 @@ impl Planner<'_, '_> {
         refusal::require_no_link(self.cx, source, "moved")?;
         let (now, hunks) = apply(&was, part, &source.shown)?;
         let mode = source.mode_for_another(part.executable);
-        self.take_name(at, file)?;
+        self.free_path(at, file)?;
         let source = self.files.get_mut(from);
-        if source.leaving.take().is_none() {
+        if source.displaced.take().is_none() {
             source.now = None;
         }
         self.put(file, now, mode)?;
@@ -180,7 +177,7 @@ impl Planner<'_, '_> {
         let (now, hunks) = apply(&was, part, &shown)?;
         let already = self.files.get(file).now.as_ref() == Some(&now);
         if !already {
-            self.take_name(at, file)?;
+            self.free_path(at, file)?;
             let mode = self.cx.mode(&from)?.map(|mode| {
                 NewMode::Exactly(
                     part.executable.map_or(mode, |new| NewMode::Executable(new).of(mode)),
@@ -191,17 +188,17 @@ impl Planner<'_, '_> {
         Ok(Part { action: FileAction::Copy, file, from: Some(shown), moved: None, hunks, already })
     }
 
-    /// What became of the hunks, if a move has been made before: nothing is where it comes from, and
-    /// where it goes is what it makes.
-    fn moved_before(&self, part: &FilePatch<'_>, file: usize) -> Option<Vec<HunkFate>> {
+    /// The hunks of a move that was already applied: the source is missing, and the target has the result. `None`
+    /// otherwise.
+    fn already_moved(&self, part: &FilePatch<'_>, file: usize) -> Option<Vec<HunkFate>> {
         let known = self.files.get(file);
         let there = known.now.as_ref()?;
         let (now, hunks) = apply(there, part, &known.shown).ok()?;
         (now == *there).then_some(hunks)
     }
 
-    /// Sees to it that a name is free for a new file. What is there may stay until a later part moves it.
-    fn take_name(&mut self, at: usize, file: usize) -> Result<(), Error> {
+    /// Makes a path free for a new file. The old file may stay until a later part moves it.
+    fn free_path(&mut self, at: usize, file: usize) -> Result<(), Error> {
         if self.files.get(file).now.is_none() {
             return Ok(());
         }
@@ -211,10 +208,10 @@ impl Planner<'_, '_> {
         };
         let moves_later = self.patch.files[at + 1..].iter().any(moves_it);
         let known = self.files.get_mut(file);
-        if !moves_later || known.leaving.is_some() {
-            return Err(refusal::in_the_way(known));
+        if !moves_later || known.displaced.is_some() {
+            return Err(refusal::path_exists(known));
         }
-        known.leaving = known.now.take();
+        known.displaced = known.now.take();
         Ok(())
     }
 
@@ -222,7 +219,7 @@ impl Planner<'_, '_> {
         self.bytes = self.bytes.saturating_add(now.len() as u64);
         let most = self.cx.limits().edit_bytes.saturating_mul(2);
         if self.bytes > most {
-            return Err(refusal::too_much(self.bytes, most));
+            return Err(refusal::too_large(self.bytes, most));
         }
         let known = self.files.get_mut(file);
         known.now = Some(now);
@@ -230,9 +227,8 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// A file that is to be deleted and is not there is a mistake, unless all else that the patch asks
-    /// for has been done before, too.
-    fn require_there(&self, parts: &[Part]) -> Result<(), Error> {
+    /// Deleting a missing file is an error, unless the rest of the patch was already applied, too.
+    fn require_deleted_files(&self, parts: &[Part]) -> Result<(), Error> {
         let gone = |part: &Part| part.action == FileAction::Delete && part.already;
         let others = parts.iter().filter(|part| !gone(part));
         let replayed =
@@ -247,7 +243,7 @@ impl Planner<'_, '_> {
     }
 }
 
-/// A file with the hunks of a part, in its own encoding.
+/// Applies the hunks of a part to a file, in its encoding.
 fn apply(
     was: &Content,
     part: &FilePatch<'_>,

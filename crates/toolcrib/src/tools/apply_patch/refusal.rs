@@ -1,10 +1,10 @@
-//! Why a patch is not applied, in words that tell what to do about it.
+//! Errors of patches, with hints.
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use toolcrib_text::{
-    Divergence, Hunk, Misfit, Patch, PatchError, PatchErrorKind, TextProperties, Why,
+    Divergence, Hunk, MatchLevel, Misfit, Patch, PatchError, PatchErrorKind, TextProperties, Why,
     show_invisible, truncate_line, visible_name,
 };
 
@@ -14,12 +14,12 @@ use crate::error::{Error, ErrorKind};
 use crate::names::{EDIT, READ};
 use crate::phrases::counted;
 
-/// Characters of a line that are shown.
+/// Characters shown of a line.
 const MAX_CHARS: usize = 200;
-/// Lines of candidates that are named; of more, the number.
+/// Number of candidate lines to list.
 const LISTED_LINES: usize = 20;
 
-/// The text is no patch.
+/// The error for an invalid patch.
 pub(super) fn unreadable(error: &PatchError) -> Error {
     let kind = match error.kind {
         PatchErrorKind::Invalid => ErrorKind::Invalid,
@@ -37,7 +37,7 @@ pub(super) fn unreadable(error: &PatchError) -> Error {
     }
 }
 
-/// The same error, about one of several parts of the patch.
+/// Adds the part of the patch to an error.
 pub(super) fn of_part(error: Error, patch: &Patch<'_>, at: usize) -> Error {
     let part = &patch.files[at];
     let error = match patch.files.len() {
@@ -48,12 +48,12 @@ pub(super) fn of_part(error: Error, patch: &Patch<'_>, at: usize) -> Error {
     error.with("file_path", named).with("patch_line", part.line)
 }
 
-/// A hunk has no place in the file.
+/// The error for a hunk without a unique position.
 pub(super) fn misfit(shown: &str, hunks: &[Hunk<'_>], misfit: &Misfit) -> Error {
     let hunk = &hunks[misfit.hunk];
     let name = hunk_name(hunk, misfit.hunk, hunks.len());
-    let (kind, says, detail, hint) = words(shown, &misfit.why);
-    let error = Error::new(kind, format!("{name} {says}"))
+    let Explanation { kind, message, detail, hint } = Explanation::of(shown, &misfit.why);
+    let error = Error::new(kind, format!("{name} {message}"))
         .detail(detail)
         .hint(format!("Nothing was written. {hint}"))
         .with("hunk", misfit.hunk + 1)
@@ -67,7 +67,7 @@ pub(super) fn misfit(shown: &str, hunks: &[Hunk<'_>], misfit: &Misfit) -> Error 
     }
 }
 
-/// A hunk by its number and its header.
+/// Names a hunk by its number and its header.
 pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
     let of = if total > 1 { format!("hunk {} of {total}", at + 1) } else { "the hunk".to_owned() };
     match hunk.header {
@@ -76,110 +76,122 @@ pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
     }
 }
 
-/// The kind of a refusal, what happened, what to look at, and what to do.
-fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, Cow<'static, str>) {
-    let none = String::new();
-    match why {
-        Why::NotFound { nearest, too_large_to_compare, with_less_context } => {
-            let mut detail = match nearest {
-                Some(nearest) => describe(nearest),
-                None if *too_large_to_compare => {
-                    "None of its lines is in the file, which is too large for a closer comparison.\n"
-                        .to_owned()
-                }
-                None => "No similar text was found in the file.\n".to_owned(),
-            };
-            if let Some(line) = with_less_context {
-                detail += &format!(
-                    "With fewer lines of context it would fit at one place only, line {line}.\n"
-                );
-            }
-            let says = format!("does not fit {shown}: its lines are not there");
-            (
+/// Why a hunk has no unique position.
+struct Explanation {
+    kind: ErrorKind,
+    /// Follows the name of the hunk.
+    message: String,
+    detail: String,
+    hint: Cow<'static, str>,
+}
+
+impl Explanation {
+    fn new(kind: ErrorKind, message: String, hint: impl Into<Cow<'static, str>>) -> Explanation {
+        Explanation { kind, message, detail: String::new(), hint: hint.into() }
+    }
+
+    fn of(shown: &str, why: &Why) -> Explanation {
+        match why {
+            Why::NotFound { nearest, too_large_to_compare, with_less_context } => Explanation {
+                detail: similar_text(nearest.as_ref(), *too_large_to_compare, *with_less_context),
+                ..Explanation::new(
+                    ErrorKind::NoMatch,
+                    format!("does not match {shown}: its lines are not in the file"),
+                    format!("{READ} the file and copy its lines into the hunk."),
+                )
+            },
+            Why::Ambiguous { lines, rung } => Explanation::new(
+                ErrorKind::Ambiguous,
+                format!("matches {shown} at {}", places(lines, rung.map(MatchLevel::words))),
+                "Add context lines, an @@ line that precedes it, or the right line number.",
+            ),
+            Why::Overlaps { line } => Explanation::new(
+                ErrorKind::Conflict,
+                format!(
+                    "matches {shown} only at line {line}, where another hunk changes the same lines"
+                ),
+                "Merge the two hunks.",
+            ),
+            Why::NotAtEnd { elsewhere } => Explanation {
+                detail: elsewhere.map_or_else(String::new, |line| {
+                    format!("It would match only at line {line}.\n")
+                }),
+                ..Explanation::new(
+                    ErrorKind::NoMatch,
+                    format!("belongs at the end of {shown}, but the end differs"),
+                    "Copy the last lines of the file, or omit *** End of File.",
+                )
+            },
+            Why::Nowhere => Explanation::new(
+                ErrorKind::Invalid,
+                format!("only adds lines to {shown} and does not say where"),
+                "Add context lines, an @@ line that precedes them, or *** End of File.",
+            ),
+            Why::NoSuchPlace { named, lines } => Explanation::new(
                 ErrorKind::NoMatch,
-                says,
-                detail,
-                format!("Look at the place with {READ} and make the hunk from it.").into(),
-            )
-        }
-        Why::Ambiguous { lines, rung } => {
-            let but = rung.map_or(none.clone(), |rung| format!(" but for {}", rung.words()));
-            let listed: Vec<String> = lines.iter().take(LISTED_LINES).map(u64::to_string).collect();
-            let more = match lines.len().saturating_sub(LISTED_LINES) {
-                0 => none.clone(),
-                more => format!(" and {more} more"),
-            };
-            let says = format!(
-                "fits {shown} at {}{but}, lines {}{more}",
-                counted(lines.len() as u64, "place"),
-                listed.join(", ")
-            );
-            let hint = "Add lines of context, an @@ line to look behind, or the right line number.";
-            (ErrorKind::Ambiguous, says, none, hint.into())
-        }
-        Why::Overlaps { line } => {
-            let says = format!(
-                "fits {shown} only at line {line}, where another hunk changes the same lines"
-            );
-            (ErrorKind::Conflict, says, none, "Make one hunk of the two.".into())
-        }
-        Why::NotAtEnd { elsewhere } => {
-            let elsewhere = elsewhere.map_or(none.clone(), |line| {
-                format!("The only other place where it would fit is line {line}.\n")
-            });
-            let says = format!("is said to be at the end of {shown}, and the end is another");
-            let hint = "Look at the end of the file; leave out *** End of File if it is not meant.";
-            (ErrorKind::NoMatch, says, elsewhere, hint.into())
-        }
-        Why::Nowhere => {
-            let says = format!("only adds lines to {shown}, and does not say where");
-            let hint =
-                "Give lines around the new ones, an @@ line to go behind, or *** End of File.";
-            (ErrorKind::Invalid, says, none, hint.into())
-        }
-        Why::NoSuchPlace { named, lines } => {
-            let named = truncate_line(named, MAX_CHARS);
-            let has = counted(*lines, "line");
-            let says = format!(
-                "only adds lines, behind {named}, which {shown} does not have (it has {has})"
-            );
-            (
+                format!(
+                    "only adds lines, after {}, which {shown} does not have (it has {})",
+                    truncate_line(named, MAX_CHARS),
+                    counted(*lines, "line")
+                ),
+                "Add context lines, copied from the file.",
+            ),
+            Why::NoIndentation { line } => Explanation::new(
                 ErrorKind::NoMatch,
-                says,
-                none,
-                "Give lines around the new ones, as they stand.".into(),
-            )
-        }
-        Why::NoIndentation { line } => {
-            let says = format!(
-                "fits {shown} at line {line} but for its indentation, and it is not plain how to indent what it adds"
-            );
-            (ErrorKind::NoMatch, says, none, "Copy the indentation from the file.".into())
-        }
-        Why::TooManyLines { lines, most } => {
-            let says = format!(
-                "is not at its line in {shown}, which has {lines} lines, too many to look for it elsewhere (at most {most})"
-            );
-            (
+                format!(
+                    "matches {shown} at line {line} except for its indentation, and the indentation of its new lines is unclear"
+                ),
+                "Copy the indentation from the file.",
+            ),
+            Why::TooManyLines { lines, most } => Explanation::new(
                 ErrorKind::TooLarge,
-                says,
-                none,
-                format!("Give the exact line numbers, use {EDIT}, or a command.").into(),
-            )
-        }
-        Why::TooRepetitive => {
-            let says = format!("could not be placed: {shown} has its lines too often");
-            (
+                format!(
+                    "is not at its line in {shown}, and the file is too long to search ({lines} lines; the limit is {most})"
+                ),
+                format!("Give the exact line numbers, use {EDIT}, or a command."),
+            ),
+            Why::TooRepetitive => Explanation::new(
                 ErrorKind::Limit,
-                says,
-                none,
-                format!("Use {EDIT}, or give hunks with lines that are rare.").into(),
-            )
+                format!("could not be placed: its lines occur too often in {shown}"),
+                format!("Use {EDIT}, or add unique lines to the hunks."),
+            ),
         }
     }
 }
 
-/// The first line that differs, on both sides.
+/// The lines of several matches, with the difference if they are not exact.
+fn places(lines: &[u64], difference: Option<&str>) -> String {
+    let count = counted(lines.len() as u64, "place");
+    let difference = difference.map_or_else(String::new, |words| format!(" except for {words}"));
+    let listed: Vec<String> = lines.iter().take(LISTED_LINES).map(u64::to_string).collect();
+    let more = match lines.len().saturating_sub(LISTED_LINES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{count}{difference}, lines {}{more}", listed.join(", "))
+}
+
+/// Describes the text of the file that is most similar to a hunk.
+fn similar_text(
+    nearest: Option<&Divergence>,
+    too_large_to_compare: bool,
+    with_less_context: Option<u64>,
+) -> String {
+    let mut detail = match nearest {
+        Some(nearest) => describe(nearest),
+        None if too_large_to_compare => {
+            "None of its lines is in the file. The file is too large for a closer comparison.\n"
+                .to_owned()
+        }
+        None => "No similar text was found in the file.\n".to_owned(),
+    };
+    if let Some(line) = with_less_context {
+        detail += &format!("With fewer context lines it would match only at line {line}.\n");
+    }
+    detail
+}
+
+/// Shows the first line that differs.
 fn describe(nearest: &Divergence) -> String {
     let show = |line: &[u8]| match line {
         [] => "(an empty line)".to_owned(),
@@ -187,24 +199,24 @@ fn describe(nearest: &Divergence) -> String {
     };
     let found = nearest.found.as_deref().map_or("(the file ends here)".to_owned(), show);
     format!(
-        "The nearest text begins at line {}; it differs first at line {}:\n  the patch: {}\n  the file:  {found}\n",
+        "The most similar text begins at line {}; it differs first at line {}:\n  the patch: {}\n  the file:  {found}\n",
         nearest.begins,
         nearest.line,
         show(&nearest.expected),
     )
 }
 
-/// A file that is to be changed, moved or deleted is not there.
+/// The error for a missing file that is to be changed, moved or deleted.
 pub(super) fn missing(cx: &Cx<'_>, file: &File) -> Error {
     if file.was.is_some() {
-        let message = format!("{} is gone by an earlier part of the patch", file.shown);
+        let message = format!("an earlier part of the patch deletes or moves {}", file.shown);
         return Error::new(ErrorKind::NotFound, message)
-            .hint("Put what changes it before what deletes or moves it.");
+            .hint("Change it before the part that deletes or moves it.");
     }
     missing_source(cx, &file.path)
 }
 
-/// There is no file: the error that reading it gives names those that are near.
+/// The error for a missing file, with suggestions.
 pub(super) fn missing_source(cx: &Cx<'_>, path: &Path) -> Error {
     match cx.open(path) {
         Err(error) => error,
@@ -213,45 +225,43 @@ pub(super) fn missing_source(cx: &Cx<'_>, path: &Path) -> Error {
     }
 }
 
-/// A new file would replace one that is there.
-pub(super) fn in_the_way(file: &File) -> Error {
+/// The error for a new file whose path exists.
+pub(super) fn path_exists(file: &File) -> Error {
     let there = match &file.was {
-        Some(_) => "is there already, and says something else",
-        None => "is made twice by the patch, with different contents",
+        Some(_) => "already exists with other content",
+        None => "is added twice by the patch, with different contents",
     };
     Error::new(ErrorKind::Conflict, format!("{} {there}", file.shown))
-        .hint("Make it an update of that file, or delete it in an earlier part of the patch.")
+        .hint("Update that file instead, or delete it in an earlier part of the patch.")
 }
 
-/// A deletion whose lines are not all that the file says.
-pub(super) fn more_to_delete(file: &File, rest: &[u8]) -> Error {
+/// The error for a deletion that lists only a part of the file.
+pub(super) fn partial_deletion(file: &File, rest: &[u8]) -> Error {
     let more = counted(TextProperties::of(rest).lines(), "line");
-    let message =
-        format!("the patch deletes {}, which has {more} more than the patch has", file.shown);
-    Error::new(ErrorKind::Conflict, message)
-        .hint("Look at the file; if all of it is to go, use *** Delete File.")
+    let message = format!("the patch deletes {}, which has {more} more than the patch", file.shown);
+    Error::new(ErrorKind::Conflict, message).hint("To delete the whole file, use *** Delete File.")
 }
 
-/// What a link names would be deleted or moved, and the link would stay.
+/// Fails for a symlink: its target would be deleted or moved, and the symlink would stay.
 pub(super) fn require_no_link(cx: &Cx<'_>, file: &File, done: &str) -> Result<(), Error> {
     match cx.followed_link(&file.path)? {
         None => Ok(()),
         Some(link) => {
-            let message = format!("{link} leads through a link, and is not {done} by that name");
+            let message =
+                format!("{link} leads through a symlink and cannot be {done} by that path");
             Err(Error::new(ErrorKind::Unsupported, message)
-                .hint("Name the file itself; links are not patched."))
+                .hint("Give the path of the file itself."))
         }
     }
 }
 
-/// More than is held in memory.
-pub(super) fn too_much(bytes: u64, most: u64) -> Error {
-    let message =
-        format!("the patch makes files of {bytes} bytes together; at most {most} are made at once");
+/// The error for a patch that exceeds the memory limit.
+pub(super) fn too_large(bytes: u64, most: u64) -> Error {
+    let message = format!("the patched files have {bytes} bytes in total; the limit is {most}");
     Error::new(ErrorKind::TooLarge, message).hint("Apply it in parts.")
 }
 
-/// A fault of ours: every path of the patch was read before.
+/// A bug: every path of the patch was read before.
 pub(super) fn unknown_file() -> Error {
     Error::new(ErrorKind::Internal, "a part of the patch names a file that was not read")
 }

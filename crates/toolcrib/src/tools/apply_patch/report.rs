@@ -1,4 +1,4 @@
-//! What a patch has done: a line a file, what was not as the patch says, and the diff.
+//! The reply of a patch: one line per file, notes about inexact hunks, and the diff.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,26 +13,27 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::shown_diff::DiffDetail;
 
-/// Remarks that are made; of more, the number.
-const MAX_REMARKS: usize = 20;
+/// Limit of notes.
+const MAX_NOTES: usize = 20;
 
 pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDetail) -> Reply {
     let diff = Diff::of(cx, plan, detail);
     let modified = plan.files.iter().filter(|file| file.is_changed()).count();
-    let mut says = summary(cx, plan, modified);
+    let mut text = summary(cx, plan, modified);
     let link = |file: &File| cx.followed_link(&file.path).ok().flatten();
-    let links = plan.files.iter().filter_map(link).map(|link| format!("Through the link {link}."));
-    let of_parts = plan.parts.iter().flat_map(|part| remarks(plan, part));
-    let remarks: Vec<String> = of_parts.chain(links).collect();
-    let left_out = remarks.len().saturating_sub(MAX_REMARKS);
-    for remark in remarks.iter().take(MAX_REMARKS).chain(&changed.notes) {
-        says += &format!("\n{remark}");
+    let links =
+        plan.files.iter().filter_map(link).map(|link| format!("Through the symlink {link}."));
+    let of_parts = plan.parts.iter().flat_map(|part| notes_of_hunks(plan, part));
+    let notes_of_hunks: Vec<String> = of_parts.chain(links).collect();
+    let left_out = notes_of_hunks.len().saturating_sub(MAX_NOTES);
+    for hunk_note in notes_of_hunks.iter().take(MAX_NOTES).chain(&changed.notes) {
+        text += &format!("\n{hunk_note}");
     }
     if left_out > 0 {
-        says += &format!("\n[{left_out} more remarks]");
+        text += &format!("\n[{left_out} more notes]");
     }
     let files: Vec<Value> = plan.parts.iter().map(|part| facts(plan, part)).collect();
-    let reply = Reply::new(says)
+    let reply = Reply::new(text)
         .with("files_modified", modified)
         .with("files", files)
         .with("already_applied", modified == 0)
@@ -42,24 +43,24 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
     detail.show(reply, diff.text, changed.id)
 }
 
-/// What was done, or would be, a line a file.
+/// One line per file.
 fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
     let distinct: HashSet<usize> = plan.parts.iter().map(|part| part.file).collect();
     let files = counted(distinct.len() as u64, "file");
     let did = match (modified, cx.dry_run()) {
-        (0, _) => "The patch was applied before; nothing was written".to_owned(),
+        (0, _) => "The patch is already applied; nothing was written".to_owned(),
         (_, false) => format!("Applied the patch to {files}"),
         (_, true) => format!("Dry run, nothing written. Would apply the patch to {files}"),
     };
     let mut named = HashSet::new();
     let lines: String = match modified {
-        // Whatever each part does, together they do nothing.
+        // The parts together have no effect.
         0 => plan
             .parts
             .iter()
             .map(|part| part.file)
             .filter(|file| named.insert(*file))
-            .map(|file| as_left(plan, file))
+            .map(|file| already_applied_line(plan, file))
             .collect(),
         _ => plan.parts.iter().map(|part| line(plan, part)).collect(),
     };
@@ -79,11 +80,11 @@ fn line(plan: &Plan, part: &Part) -> String {
     }
     match file.changed_mode() {
         Some(NewMode::Executable(true)) => notes.push("executable".to_owned()),
-        Some(NewMode::Executable(false)) => notes.push("not executable any more".to_owned()),
+        Some(NewMode::Executable(false)) => notes.push("no longer executable".to_owned()),
         _ => {}
     }
     if part.already {
-        return as_left(plan, part.file);
+        return already_applied_line(plan, part.file);
     }
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
     let shown = &file.shown;
@@ -96,33 +97,33 @@ fn line(plan: &Plan, part: &Part) -> String {
     }
 }
 
-fn as_left(plan: &Plan, file: usize) -> String {
-    format!("\n  {} is as the patch leaves it", plan.files.get(file).shown)
+fn already_applied_line(plan: &Plan, file: usize) -> String {
+    format!("\n  {} already has these changes", plan.files.get(file).shown)
 }
 
-/// What was not as the patch says, hunk by hunk.
-fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
+/// Notes about hunks that did not match exactly.
+fn notes_of_hunks(plan: &Plan, part: &Part) -> Vec<String> {
     let shown = &plan.files.get(part.file).shown;
-    let remark = |(number, fate): (usize, &HunkFate)| {
+    let hunk_note = |(number, fate): (usize, &HunkFate)| {
         let mut words = Vec::new();
         if fate.already && !part.already {
-            words.push("had been applied before".to_owned());
+            words.push("was already applied".to_owned());
         }
-        // What was applied before stands where the whole patch has put it.
+        // The offset of an applied hunk is that of the whole patch.
         if fate.offset != 0 && !fate.already {
             let by = counted(fate.offset.unsigned_abs(), "line");
             let way = if fate.offset > 0 { "further down" } else { "further up" };
             words.push(format!("was found {by} {way}, at line {}", fate.line));
         }
         if let Some(rung) = fate.rung {
-            words.push(format!("matched but for {}: what the file has was kept", rung.words()));
+            words.push(format!("matched except for {}: the file's version was kept", rung.words()));
         }
         (!words.is_empty()).then(|| format!("Hunk {number} in {shown} {}.", words.join(", and ")))
     };
-    (1..).zip(&part.hunks).filter_map(remark).collect()
+    (1..).zip(&part.hunks).filter_map(hunk_note).collect()
 }
 
-/// The same for programs.
+/// Metadata of a part.
 fn facts(plan: &Plan, part: &Part) -> Value {
     let file = plan.files.get(part.file);
     let action = match part.action {
@@ -157,7 +158,7 @@ fn hunk_facts(fate: &HunkFate) -> Value {
     facts
 }
 
-/// The diff of all files, and its sums.
+/// The diff of all files, with its totals.
 #[derive(Default)]
 struct Diff {
     text: String,
@@ -177,7 +178,7 @@ impl Diff {
             }
             let from = moves.get(&at).map(|from| plan.files.get(*from));
             if let Some(from) = from {
-                // A file that only got another name is not shown line by line.
+                // A renamed file is not shown line by line.
                 diff.text += &format!("rename from {}\nrename to {}\n", from.shown, file.shown);
             }
             diff.push(cx, file, from.unwrap_or(file).was.as_deref(), detail);
@@ -188,7 +189,7 @@ impl Diff {
     fn push(&mut self, cx: &Cx<'_>, file: &File, was: Option<&[u8]>, detail: DiffDetail) {
         let line_chars = cx.limits().line_chars;
         let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars);
-        // The caller has just sent what is in a new file.
+        // The caller knows the content of a new file.
         if was.is_some() || detail == DiffDetail::Full {
             self.text += &diff.text;
         }
@@ -197,7 +198,7 @@ impl Diff {
     }
 }
 
-/// To where and from where a file was moved, if nothing else happened to either name.
+/// Target and source of a move, if no other part changes either path.
 fn moved(plan: &Plan, part: &Part) -> Option<(usize, usize)> {
     let from = part.moved.filter(|_| !part.already)?;
     let only = plan.files.get(from).now.is_none() && plan.files.get(part.file).was.is_none();

@@ -2,20 +2,20 @@
 
 use toolcrib_exec::ShellState;
 
-use super::exit_status::command_answers;
-use crate::tools::command_messages::code_words;
+use super::exit_status::command_exit_one_is_result;
+use crate::tools::command_messages::exit_code_text;
 
-/// What a shell gives for a part that a later one did not read to its end: no failure, as of `yes | head`.
+/// Exit code of a part that a later part did not read to its end. Not a failure: `yes | head`.
 const SIGPIPE: i32 = 141;
 
-/// Words shown of a part, and characters of them.
-const WORDS: usize = 3;
-const CHARS: usize = 40;
+/// Limits for showing a part: words and characters.
+const MAX_WORDS: usize = 3;
+const MAX_CHARS: usize = 40;
 
-/// What to say of the parts of the last pipe that failed, the last one aside: its exit code is the command's.
+/// The note about failed parts of the last pipe, except the last part: its exit code is that of the command.
 pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
     let ShellState { pipe_codes, last_command, .. } = left;
-    // The pipe may be any that ran before the exit.
+    // After `exit`, the codes may be those of any earlier pipe.
     if pipe_codes.len() < 2 || first_word(last_command) == "exit" {
         return None;
     }
@@ -23,7 +23,7 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
     let count = pipe_codes.len();
     let failed = pipe_codes.iter().take(count - 1).enumerate().filter_map(|(index, &code)| {
         let part = parts.as_ref().and_then(|parts| parts.get(index));
-        let answers = code == 1 && part.is_some_and(|part| command_answers(part));
+        let answers = code == 1 && part.is_some_and(|part| command_exit_one_is_result(part));
         if code == 0 || code == SIGPIPE || answers {
             return None;
         }
@@ -31,13 +31,14 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
             Some(part) => shown(part),
             None => format!("part {} of {count}", index + 1),
         };
-        Some(format!("{name} ended with {}", code_words(code)))
+        Some(format!("{name} exited with {}", exit_code_text(code)))
     });
     let failed: Vec<String> = failed.collect();
     (!failed.is_empty()).then(|| format!("in the pipe, {}", failed.join(", ")))
 }
 
-/// The parts of the pipe that ran last, if just one in the script has so many and ends with this command.
+/// The parts of the pipe that ran last, if exactly one pipe of the script has `count` parts and ends with this
+/// command.
 fn named_parts<'a>(script: &'a str, count: usize, last_command: &str) -> Option<Vec<&'a str>> {
     let pipes = pipes(script)?;
     let fits = |parts: &&Vec<&str>| {
@@ -49,8 +50,8 @@ fn named_parts<'a>(script: &'a str, count: usize, last_command: &str) -> Option<
     fitting.next().is_none().then(|| only.clone())
 }
 
-/// The pipes of a script, those in parentheses aside, each as its parts. Nothing for a script with what a look
-/// at its letters does not understand.
+/// The pipes of a script outside parentheses, each as its parts. `None` if the script has syntax that this scanner
+/// does not support.
 fn pipes(script: &str) -> Option<Vec<Vec<&str>>> {
     let puzzling = |word: &str| matches!(word, "case" | "[[" | "coproc" | "eval" | "function");
     if ["<<", "((", "()"].iter().any(|odd| script.contains(odd))
@@ -87,7 +88,7 @@ fn pipes(script: &str) -> Option<Vec<Vec<&str>>> {
             (None, b'|' | b'&' | b';' | b'\n') => {
                 at += usize::from(next == Some(byte) && byte != b'\n');
                 let is_continued = script.get(begin..at)?.trim().is_empty() && !parts.is_empty();
-                // A line may end behind a `|`.
+                // A line may end after a `|`.
                 if !is_continued {
                     parts.push(script.get(begin..at)?);
                     pipes.push(std::mem::take(&mut parts));
@@ -116,7 +117,7 @@ fn pipes(script: &str) -> Option<Vec<Vec<&str>>> {
     Some(pipes)
 }
 
-/// A part without what begins a compound command, or says how to run it.
+/// Removes leading keywords and prefixes.
 fn without_keywords(mut part: &str) -> &str {
     while let Some(rest) =
         ["if", "then", "elif", "else", "while", "until", "do", "!", "time", "{"].iter().find_map(
@@ -141,18 +142,18 @@ fn is_assignment(word: &str) -> bool {
 /// The first words of a part.
 fn shown(part: &str) -> String {
     if part.starts_with(['(', '{']) {
-        return toolcrib_text::truncate_line(part, CHARS);
+        return toolcrib_text::truncate_line(part, MAX_CHARS);
     }
     let words = part.split_whitespace().skip_while(|word| is_assignment(word));
-    let words: Vec<&str> = words.take(WORDS).collect();
-    toolcrib_text::truncate_line(&words.join(" "), CHARS)
+    let words: Vec<&str> = words.take(MAX_WORDS).collect();
+    toolcrib_text::truncate_line(&words.join(" "), MAX_CHARS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(script: &str, codes: &[i32], last: &str) -> Option<String> {
+    fn note(script: &str, codes: &[i32], last: &str) -> Option<String> {
         failed_parts(
             script,
             &ShellState {
@@ -165,33 +166,33 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_failed_is_named() {
+    fn failed_parts_are_named() {
         for (script, codes, last, expected) in [
-            ("pytest | tail", [1, 0], "tail", "in the pipe, pytest ended with 1"),
+            ("pytest | tail", [1, 0], "tail", "in the pipe, pytest exited with 1"),
             (
                 "cd a && CI=1 pytest -q x 2>&1 | tail -3",
                 [2, 0],
                 "tail -3",
-                "in the pipe, pytest -q x ended with 2",
+                "in the pipe, pytest -q x exited with 2",
             ),
             (
                 "(make; true) |& tee 'a|b'",
                 [1, 0],
                 "tee 'a|b'",
-                "in the pipe, (make; true) ended with 1",
+                "in the pipe, (make; true) exited with 1",
             ),
-            ("a |\n b", [137, 0], "b", "in the pipe, a ended with 137 (128 + SIGKILL)"),
-            ("if x; then a | b; fi", [1, 0], "b", "in the pipe, a ended with 1"),
-            ("echo \"x|y\" >| f; a | b", [1, 0], "b", "in the pipe, a ended with 1"),
+            ("a |\n b", [137, 0], "b", "in the pipe, a exited with 137 (128 + SIGKILL)"),
+            ("if x; then a | b; fi", [1, 0], "b", "in the pipe, a exited with 1"),
+            ("echo \"x|y\" >| f; a | b", [1, 0], "b", "in the pipe, a exited with 1"),
         ] {
-            assert_eq!(told(script, &codes, last).as_deref(), Some(expected), "{script}");
+            assert_eq!(note(script, &codes, last).as_deref(), Some(expected), "{script}");
         }
-        let three = told("a | b | c", &[1, 3, 0], "c");
-        assert_eq!(three.as_deref(), Some("in the pipe, a ended with 1, b ended with 3"));
+        let three = note("a | b | c", &[1, 3, 0], "c");
+        assert_eq!(three.as_deref(), Some("in the pipe, a exited with 1, b exited with 3"));
     }
 
     #[test]
-    fn where_the_pipe_is_not_known_no_name_is_said() {
+    fn parts_of_an_unknown_pipe_are_numbered() {
         for script in [
             "if x; then a | tail; else b | tail; fi",
             "cat <<E | tail\n|\nE",
@@ -199,21 +200,21 @@ mod tests {
             "f() { a | tail; }; . ./other.sh",
             "x # | tail",
         ] {
-            let said = told(script, &[1, 0], "tail -1 other");
-            assert_eq!(said.as_deref(), Some("in the pipe, part 1 of 2 ended with 1"), "{script}");
+            let said = note(script, &[1, 0], "tail -1 other");
+            assert_eq!(said.as_deref(), Some("in the pipe, part 1 of 2 exited with 1"), "{script}");
         }
         assert_eq!(
-            told("if x; then a | tail; else b | tail; fi", &[1, 0], "tail").as_deref(),
-            Some("in the pipe, part 1 of 2 ended with 1")
+            note("if x; then a | tail; else b | tail; fi", &[1, 0], "tail").as_deref(),
+            Some("in the pipe, part 1 of 2 exited with 1")
         );
     }
 
     #[test]
-    fn what_is_no_failure_is_not_told() {
-        assert_eq!(told("yes | head -1", &[141, 0], "head -1"), None);
-        assert_eq!(told("cat a | grep x | wc -l", &[0, 1, 0], "wc -l"), None);
-        assert_eq!(told("a | b", &[0, 1], "b"), None, "the command's own exit code tells");
-        assert_eq!(told("a | b; exit 0", &[1, 0], "exit 0"), None);
-        assert_eq!(told("a", &[1], "a"), None);
+    fn successful_parts_are_not_named() {
+        assert_eq!(note("yes | head -1", &[141, 0], "head -1"), None);
+        assert_eq!(note("cat a | grep x | wc -l", &[0, 1, 0], "wc -l"), None);
+        assert_eq!(note("a | b", &[0, 1], "b"), None, "the command's own exit code tells");
+        assert_eq!(note("a | b; exit 0", &[1, 0], "exit 0"), None);
+        assert_eq!(note("a", &[1], "a"), None);
     }
 }

@@ -1,14 +1,17 @@
-//! What is said of a command: what it wrote, how it ended, what it left.
+//! The reply about a command: its output, its exit status, and its side effects.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
 use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
-use super::exit_status::{command_answers, script_answers};
+use super::exit_status::{command_exit_one_is_result, script_exit_one_is_result};
 use super::pipe::failed_parts;
+use super::refused_contents;
+use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
@@ -16,46 +19,46 @@ use crate::network::notes::{self, HostNote};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
-use crate::sandbox::{Danger, refusals};
+use crate::sandbox::refusals;
 use crate::shell::Variables;
 use crate::tools::changed_files::Changes;
-use crate::tools::command_messages::{how, unix_seconds};
+use crate::tools::command_messages::{exit_text, unix_seconds};
 use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, looks_binary, masked_note, whole_characters,
 };
 
-/// So many of the processes that are left are named.
+/// Number of processes or paths to name.
 const NAMED: usize = 5;
 
 /// Characters of a command in metadata.
 const COMMAND_CHARS: usize = 1_000;
 
-/// A command that ended, or is told about while it runs.
+/// A reply in progress about a command that ended or still runs.
 pub(super) struct Report {
     started: StartedCommand,
     now: Snapshot,
     shown: ExcerptShown,
-    /// Stderr, if it is shown apart.
+    /// stderr, if it is shown separately.
     errors: Option<ExcerptShown>,
-    /// Whether exit code 1 is an answer and no failure.
-    exit_one_answers: bool,
-    /// Lines of output that imitate our own.
+    /// Whether exit code 1 is a result, not a failure.
+    exit_one_is_result: bool,
+    /// Lines of output that imitate notes.
     escaped_lines: usize,
-    /// Up to where the output is shown: the beginning of what may be secret waits for the rest of it.
+    /// End of the shown output. The beginning of a possible secret is held back until the rest has come.
     read_to: u64,
-    left: Vec<Process>,
-    /// What the caller should know besides the output.
+    /// Processes that still run.
+    remaining: Vec<Process>,
     notes: Vec<String>,
     directory: String,
     kept: bool,
     changes: Changes,
-    /// The exit codes of the parts of its last pipe.
+    /// Exit codes of the parts of its last pipe.
     pipe_codes: Vec<i32>,
-    /// The session ends with this call, and everything that it has started.
+    /// The session ends with this call, and so do its processes.
     last_call: bool,
     /// The hosts that it tried to reach.
     hosts: Vec<HostNote>,
-    /// Contents that were refused, in words, and the paths of their files.
+    /// Notes about refused file contents, and the paths of these files.
     review_notes: Vec<String>,
     reviewed: Vec<PathBuf>,
 }
@@ -67,9 +70,8 @@ impl Report {
         options: ExcerptOptions,
     ) -> Report {
         let (job, secrets) = (&*started.job, &started.secrets);
-        let end = |log: &dyn OutputLog, written| match now.closed {
-            true => written,
-            false => whole_characters(log, secrets, written),
+        let end = |log: &dyn OutputLog, written| {
+            if now.closed { written } else { whole_characters(log, secrets, written) }
         };
         let read_to = end(job, now.written);
         let output = show(job, secrets, read_to, options);
@@ -81,16 +83,16 @@ impl Report {
         let masked = streams().map(|stream| stream.masked).sum();
         let is_binary = streams().any(|stream| stream.is_binary);
         let escaped = escape_note(streams().map(|stream| stream.shown.text.as_str()));
-        let left = if now.all_exited { Vec::new() } else { started.job.processes() };
+        let remaining = if now.all_exited { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
-        let left_by_shell = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
+        let shell_state = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
         let script = String::from_utf8_lossy(started.job.script());
-        notes.extend(left_by_shell.and_then(|left| failed_parts(&script, left)));
-        let exit_one_answers = match left_by_shell {
-            Some(left) => command_answers(&left.last_command),
-            None => script_answers(&script),
+        notes.extend(shell_state.and_then(|state| failed_parts(&script, state)));
+        let exit_one_is_result = match shell_state {
+            Some(state) => command_exit_one_is_result(&state.last_command),
+            None => script_exit_one_is_result(&script),
         };
-        let pipe_codes = left_by_shell.map(|left| left.pipe_codes.clone()).unwrap_or_default();
+        let pipe_codes = shell_state.map(|state| state.pipe_codes.clone()).unwrap_or_default();
         notes.extend(dropped_note(&started.job, &now));
         notes.extend(masked_note(masked));
         if is_binary {
@@ -103,10 +105,10 @@ impl Report {
             now,
             shown: output.shown,
             errors: errors.map(|errors| errors.shown),
-            exit_one_answers,
+            exit_one_is_result,
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             read_to,
-            left,
+            remaining,
             notes,
             directory,
             kept: true,
@@ -119,86 +121,80 @@ impl Report {
         }
     }
 
-    /// Says that nothing can be asked about it later: the session ends with this call. What it left running
-    /// is ended now.
-    pub(super) fn end_with_the_session(&mut self) {
+    /// Ends the processes that the command left running: the session ends with this call.
+    pub(super) fn end_with_session(&mut self) {
         self.last_call = true;
-        if self.left.is_empty() {
+        if self.remaining.is_empty() {
             return;
         }
         self.started.job.end(Ending::Prompt, Status::Killed);
-        self.now.all_exited = self.started.job.wait(super::DYING, |now| now.all_exited).all_exited;
-        let left = std::mem::take(&mut self.left);
-        let names = first_of(&left, NAMED, |process| visible_name(process.name.as_bytes()));
-        self.notes.push(format!(
-            "{} that it had left running: {names}: ended with this call; {KEEPS_RUNNING}",
-            counted(left.len() as u64, "process")
-        ));
+        self.now.all_exited =
+            self.started.job.wait(super::KILL_TIMEOUT, |now| now.all_exited).all_exited;
+        let ended = std::mem::take(&mut self.remaining);
+        let names = first_of(&ended, NAMED, |process| visible_name(process.name.as_bytes()));
+        self.notes.push(format!("ended with this call: {names}. {KEEP_RUNNING_HINT}"));
     }
 
-    /// Says which files kept their old content because the new one can make programs run code, in a line for each
-    /// reason.
+    /// Adds notes about contents that were not written because they can make programs run code.
     pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
         let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
         let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
-        let mut unknown = Vec::new();
-        for (path, danger) in &refused {
-            let Danger::Variables(variables) = danger else {
-                unknown.push(cx.show_real(path));
-                continue;
-            };
-            let hint = for_one_command(variables).unwrap_or_default();
-            let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
-            self.review_notes.push(format!(
-                "{} was not changed, since this can make programs run code: {variables}{hint}",
-                cx.show_real(path)
-            ));
-        }
-        if let Some(first) = unknown.first() {
-            self.review_notes.push(format!(
-                "not written, since programs run what it says and no commit from before this session says that: {}. \
-                 The old content stays. The user can write it outside: git checkout -- {first}",
-                first_of(&unknown, NAMED, String::clone)
-            ));
-        }
-        self.review_notes.truncate(refusals::MAX_LINES);
+        self.review_notes = refused_contents::notes(&refused, |path| cx.show_real(path));
         self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
     }
 
-    /// Says which hosts it tried to reach, and which rule decided.
+    /// Adds notes about the hosts that it tried to reach, with the rule that decided.
     pub(super) fn note_hosts(&mut self, cx: &Cx<'_>) {
         self.hosts = cx.take_host_notes(&self.started.job);
         self.notes.extend(notes::lines(&self.hosts));
     }
 
-    /// Says something else.
+    /// Adds notes about hidden paths that the command named, and about failed tracing.
+    pub(super) fn note_sandbox_hints(&mut self, cx: &Cx<'_>) {
+        if self.started.guarded.is_none() {
+            return;
+        }
+        let home = self.started.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.map(|(_, home)| Path::new(home));
+        let job = &self.started.job;
+        let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
+        let named = named_paths(&script, &output, job.directory(), home);
+        let hidden = cx.runtime().hidden();
+        let secrets: BTreeSet<&Path> =
+            named.iter().filter_map(|path| hidden.secret_containing(path)).collect();
+        let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
+        self.notes.extend(hidden_note(&secrets, home));
+        self.notes.extend(tracing_note(&output).map(str::to_owned));
+    }
+
     pub(super) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// Says which files it changed.
-    pub(super) fn look_for_changes(&mut self, cx: &Cx<'_>) {
+    /// Adds notes about the changed files.
+    pub(super) fn note_changes(&mut self, cx: &Cx<'_>) {
         if let Some((_, trail)) = &self.started.guarded {
             self.changes = Changes::of(cx, trail);
             self.notes.extend(self.changes.notes());
         }
     }
 
-    /// Hands what the command left to the next: its variables, and where it was if it was not sent there
-    /// for this once.
+    /// Carries the exported variables over to the next command, and the working directory unless it was given for
+    /// this call only.
     pub(super) fn carry(&mut self, cx: &Cx<'_>, with_directory: bool) -> Result<(), Error> {
-        let Some(mut left) = self.now.ended.as_mut().and_then(|ended| ended.shell_state.take())
+        let Some(mut state) = self.now.ended.as_mut().and_then(|ended| ended.shell_state.take())
         else {
             return Ok(());
         };
         for given in &self.started.given {
-            restore(&mut left.environment, given, &self.started.environment);
+            restore(&mut state.environment, given, &self.started.environment);
         }
-        if !cx.shell()?.carry_environment(left.environment, self.started.with_login) {
-            self.notes
-                .push("what it exported is too much to be carried to the next command".to_owned());
+        if !cx.shell()?.carry_environment(state.environment, self.started.with_login) {
+            self.notes.push(
+                "the exported variables are too large to carry over to the next command".to_owned(),
+            );
         }
-        let Some(directory) = left.directory.filter(|_| with_directory) else { return Ok(()) };
+        let Some(directory) = state.directory.filter(|_| with_directory) else { return Ok(()) };
         match cx.carry_directory(&directory) {
             Ok(shown) if shown != self.started.directory => {
                 self.notes.push(format!("{CWD}: {shown}"));
@@ -206,51 +202,51 @@ impl Report {
             }
             Ok(_) => {}
             Err(outside) => self.notes.push(format!(
-                "it ended in {outside}, outside the workspace; the next command begins in {}",
+                "it ended in {outside}, outside the workspace; the next command starts in {}",
                 self.started.directory
             )),
         }
         Ok(())
     }
 
-    /// A command of which nothing runs and all was shown need not be remembered.
+    /// Forgets a command if nothing of it runs and all of its output was shown.
     pub(super) fn keep_or_forget(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
-        self.kept = !self.left.is_empty() || self.left_out() > 0 || !self.now.closed;
+        self.kept = !self.remaining.is_empty() || self.omitted_lines() > 0 || !self.now.closed;
         let (jobs, id) = (cx.shell()?.jobs(), self.started.job.id());
         if self.kept {
             cx.shell()?.read_to(id, self.read_to);
         } else {
-            // The keeper may still be about to say that it is over.
-            self.started.job.wait(super::QUIET, |now| now.all_exited);
+            // The shim may still be about to report that everything has exited.
+            self.started.job.wait(super::QUIET_PERIOD, |now| now.all_exited);
             jobs.forget(id);
         }
         Ok(())
     }
 
-    /// The answer to a call whose command has ended.
-    pub(super) fn answer(self) -> Result<Reply, Error> {
+    /// The reply to a call whose command has ended.
+    pub(super) fn finish(self) -> Result<Reply, Error> {
         let exit = self.now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit);
         match exit {
             Exit::Code(0) => Ok(self.reply("")),
-            Exit::Code(1) if self.exit_one_answers => Ok(self.reply("exit code 1")),
-            exit => Err(self.error(ErrorKind::Failed, how(exit))),
+            Exit::Code(1) if self.exit_one_is_result => Ok(self.reply("exit code 1")),
+            exit => Err(self.error(ErrorKind::Failed, exit_text(exit))),
         }
     }
 
-    /// The answer to a call whose command goes on.
+    /// The reply to a call whose command continues in the background.
     pub(super) fn moved_to_background(mut self, cx: &Cx<'_>, seconds: f64) -> Result<Reply, Error> {
         let id = self.started.job.id().to_owned();
         cx.shell()?.read_to(&id, self.read_to);
-        self.left.clear();
+        self.remaining.clear();
         self.notes.push(format!(
-            "still running after {seconds} s, and goes on in the background as {id}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it"
+            "still running after {seconds} s, now in the background as {id}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it"
         ));
         Ok(self.reply("").with("timed_out", true))
     }
 
     pub(super) fn error(mut self, kind: ErrorKind, message: String) -> Error {
         self.note_refusals();
-        self.note_what_is_missing();
+        self.note_omissions();
         let confined = self.started.confined.note();
         let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
         let error = Error::new(kind, message).detail(self.output()).hint(notes.trim_end());
@@ -259,7 +255,7 @@ impl Report {
 
     fn reply(mut self, ending: &str) -> Reply {
         self.note_refusals();
-        self.note_what_is_missing();
+        self.note_omissions();
         let mut text = self.output();
         let ending = (!ending.is_empty()).then(|| ending.to_owned());
         let notes = ending.into_iter().chain(std::mem::take(&mut self.notes));
@@ -268,7 +264,7 @@ impl Report {
         Reply::new(text).with_all(self.metadata())
     }
 
-    /// The output of the command, stderr behind stdout if they are shown apart.
+    /// The output of the command. If the streams are separate, stderr follows stdout.
     fn output(&self) -> String {
         match &self.errors {
             Some(errors) if !errors.text.is_empty() => {
@@ -284,43 +280,44 @@ impl Report {
         parts.into_iter().flatten().any(|part| part.left_out > 0 || part.has_cut_lines)
     }
 
-    /// Lines of both streams that are not shown.
-    fn left_out(&self) -> u64 {
+    /// Lines of both streams that are omitted.
+    fn omitted_lines(&self) -> u64 {
         self.shown.left_out + self.errors.as_ref().map_or(0, |errors| errors.left_out)
     }
 
-    /// Says what the sandbox refused, and what would allow it.
+    /// Adds notes about operations that the sandbox refused, and about the settings that would allow them.
     fn note_refusals(&mut self) {
         let job = &self.started.job;
         let is_new = |refusal: &Refusal| match refusal {
-            Refusal::Write(path, _) => !self.reviewed.contains(path),
-            _ => true,
+            Refusal::Write(path, _) if self.reviewed.contains(path) => false,
+            refusal => !refusals::is_unneeded_cache(refusal),
         };
-        let told: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
-        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len());
-        let notes = refusals::notes(&told, &self.shown.text, job.directory(), lines);
+        let new_refusals: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
+        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len()).max(1);
+        let notes = refusals::notes(&new_refusals, &self.shown.text, job.directory(), lines);
         self.notes.append(&mut self.review_notes);
         self.notes.extend(notes);
     }
 
-    fn note_what_is_missing(&mut self) {
+    fn note_omissions(&mut self) {
         let id = self.started.job.id();
-        if self.left_out() > 0 {
+        if self.omitted_lines() > 0 {
             let lines = counted(self.shown.lines, "line");
-            self.notes.push(match self.last_call {
-                false => format!(
-                    "{lines} in all; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter has those left out"
-                ),
-                true => format!(
-                    "{lines} in all; {HEAD_LINES}, {TAIL_LINES} or a file for the output shows others"
-                ),
+            self.notes.push(if self.last_call {
+                format!(
+                    "{lines} in total; use {HEAD_LINES}, {TAIL_LINES} or redirect to a file to see others"
+                )
+            } else {
+                format!(
+                    "{lines} in total; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter shows the omitted ones"
+                )
             });
         }
-        if !self.left.is_empty() {
+        if !self.remaining.is_empty() {
             let names =
-                first_of(&self.left, NAMED, |process| visible_name(process.name.as_bytes()));
+                first_of(&self.remaining, NAMED, |process| visible_name(process.name.as_bytes()));
             self.notes.push(format!(
-                "still running: {names}: {BASH_OUTPUT} {id} has what they write, {KILL_SHELL} {id} ends them"
+                "still running: {names}: {BASH_OUTPUT} {id} shows their output, {KILL_SHELL} {id} ends them"
             ));
         }
     }
@@ -369,10 +366,12 @@ impl Report {
             facts.push(("bash_id", self.started.job.id().into()));
             facts.push(("cursor", self.read_to.into()));
         }
-        if !self.left.is_empty() {
-            let left =
-                self.left.iter().map(|process| json!({"pid": process.pid, "name": process.name}));
-            facts.push(("processes_left", left.collect()));
+        if !self.remaining.is_empty() {
+            let processes = self
+                .remaining
+                .iter()
+                .map(|process| json!({"pid": process.pid, "name": process.name}));
+            facts.push(("processes_left", processes.collect()));
         }
         facts
     }
@@ -402,11 +401,11 @@ fn show(
     ShownStream { shown, masked, is_binary }
 }
 
-/// The answer to a call that does not wait.
+/// The reply to a call with `run_in_background`.
 pub(super) fn background(started: StartedCommand) -> Reply {
     let id = started.job.id();
     let mut text = format!(
-        "Started {id} in {}: {BASH_OUTPUT} reads what it writes and waits for it, {KILL_SHELL} ends it.\n",
+        "Started {id} in {}: {BASH_OUTPUT} reads its output and waits for it, {KILL_SHELL} ends it.\n",
         started.directory
     );
     text.extend(started.notes.iter().map(bracketed));
@@ -420,26 +419,18 @@ pub(super) fn background(started: StartedCommand) -> Reply {
         .with_all(started.confined.facts())
 }
 
-/// What a command line cannot keep can be kept elsewhere.
-pub(super) const KEEPS_RUNNING: &str =
-    "`toolcrib run` and `toolcrib serve` have sessions that last, and keep commands running";
+/// Advice for the command line, whose sessions end with each call.
+pub(super) const KEEP_RUNNING_HINT: &str =
+    "Use `toolcrib run` or `toolcrib serve` to keep commands running";
 
-/// How to set a variable of git for one command, if it is one.
-fn for_one_command(variables: &[String]) -> Option<String> {
-    let name = variables.first()?.split(" (line ").next()?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    let is_variable = name.contains('.') && name.chars().all(is_name);
-    is_variable.then(|| format!(". For one command: git -c {name}=VALUE …; the user can set it"))
-}
-
-/// Gives a variable back the value that it had before the call that set it for its command alone.
-fn restore(left: &mut Variables, (name, value): &(String, String), before: &Variables) {
+/// Restores the value that a variable had before a call that set it for its command only.
+fn restore(variables: &mut Variables, (name, value): &(String, String), before: &Variables) {
     let is_it = |variable: &&(OsString, OsString)| variable.0 == **name;
-    if left.iter().find(is_it).is_none_or(|(_, now)| now != value.as_str()) {
+    if variables.iter().find(is_it).is_none_or(|(_, now)| now != value.as_str()) {
         return;
     }
-    left.retain(|variable| variable.0 != **name);
-    left.extend(before.iter().find(is_it).cloned());
+    variables.retain(|variable| variable.0 != **name);
+    variables.extend(before.iter().find(is_it).cloned());
 }
 
 fn millis(duration: std::time::Duration) -> Value {

@@ -1,90 +1,99 @@
-//! The lines of an output that a pattern matches, and those of which that is not known.
+//! Filters lines of output by a pattern, and counts the undecided ones.
 
 use toolcrib_search::{Deadline, LineReason, Pattern};
 use toolcrib_text::truncate_line;
 
 use crate::phrases::counted;
 
-/// Lines are looked at together, since a pattern may run in another process.
-const TOGETHER_BYTES: usize = 256 << 10;
+/// Lines are matched in batches, because a pattern may run in another process.
+const BATCH_BYTES: usize = 256 << 10;
 
-/// So much is shown of a line that is not decided.
+/// Characters shown of an undecided line.
 const SHOWN_CHARS: usize = 100;
 
-/// Takes lines, and hands out those that match.
-pub(super) struct Sieve<'a> {
+/// Passes on the lines that match.
+pub(super) struct LineFilter<'a> {
     pattern: &'a Pattern,
     stop: Deadline<'a>,
-    most: u64,
-    /// Lines that are not looked at yet, each with its end.
-    waiting: String,
-    left: Left,
+    max_matches: u64,
+    /// Lines of the current batch, each with its newline.
+    batch: String,
+    undecided_lines: UndecidedLines,
 }
 
-/// Lines of which it is not known whether they match.
+/// Numbers of lines for which the match is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct UndecidedLines {
     /// The pattern backtracks too much on them.
     undecided: u64,
-    /// Time was over before they were looked at.
-    unseen: u64,
+    /// The deadline passed before they were examined.
+    unsearched: u64,
 }
 
-impl<'a> Sieve<'a> {
-    /// For so many matches at most.
-    pub(super) fn new(pattern: &'a Pattern, stop: Deadline<'a>, most: u64) -> Sieve<'a> {
-        Sieve { pattern, stop, most, waiting: String::new(), left: Left::default() }
-    }
-
-    /// Takes a line.
-    pub(super) fn line(&mut self, line: &str, take: &mut impl FnMut(&str)) {
-        self.waiting.push_str(line);
-        self.waiting.push('\n');
-        if self.waiting.len() >= TOGETHER_BYTES {
-            self.look(take);
+impl<'a> LineFilter<'a> {
+    /// Stops after `max_matches`.
+    pub(super) fn new(
+        pattern: &'a Pattern,
+        stop: Deadline<'a>,
+        max_matches: u64,
+    ) -> LineFilter<'a> {
+        LineFilter {
+            pattern,
+            stop,
+            max_matches,
+            batch: String::new(),
+            undecided_lines: UndecidedLines::default(),
         }
     }
 
-    /// Looks at the last lines; answers what is not known.
-    pub(super) fn finish(mut self, take: &mut impl FnMut(&str)) -> Left {
-        self.look(take);
-        self.left
+    /// Adds a line.
+    pub(super) fn line(&mut self, line: &str, take: &mut impl FnMut(&str)) {
+        self.batch.push_str(line);
+        self.batch.push('\n');
+        if self.batch.len() >= BATCH_BYTES {
+            self.match_batch(take);
+        }
     }
 
-    fn look(&mut self, take: &mut impl FnMut(&str)) {
-        let Sieve { pattern, stop, most, waiting, left } = self;
-        let looked_to = pattern.choose_lines(waiting, *most, stop, |line, choice| match choice {
-            LineReason::Matches => {
-                *most = most.saturating_sub(1);
-                take(&waiting[line]);
-            }
-            LineReason::Undecided => {
-                left.undecided += 1;
-                let line = truncate_line(&waiting[line], SHOWN_CHARS);
-                take(&format!(
-                    "[not decided: the pattern backtracks too much on this line] {line}"
-                ));
-            }
-        });
-        left.unseen += waiting[looked_to..].lines().count() as u64;
-        waiting.clear();
+    /// Matches the last batch. Returns the numbers of undecided lines.
+    pub(super) fn finish(mut self, take: &mut impl FnMut(&str)) -> UndecidedLines {
+        self.match_batch(take);
+        self.undecided_lines
+    }
+
+    fn match_batch(&mut self, take: &mut impl FnMut(&str)) {
+        let LineFilter { pattern, stop, max_matches, batch, undecided_lines } = self;
+        let searched_to =
+            pattern.choose_lines(batch, *max_matches, stop, |line, choice| match choice {
+                LineReason::Matches => {
+                    *max_matches = max_matches.saturating_sub(1);
+                    take(&batch[line]);
+                }
+                LineReason::Undecided => {
+                    undecided_lines.undecided += 1;
+                    let line = truncate_line(&batch[line], SHOWN_CHARS);
+                    take(&format!(
+                        "[undecided: the pattern backtracks too much on this line] {line}"
+                    ));
+                }
+            });
+        undecided_lines.unsearched += batch[searched_to..].lines().count() as u64;
+        batch.clear();
     }
 }
 
-impl Left {
-    /// What to say of it.
+impl UndecidedLines {
     pub(super) fn notes(self) -> impl Iterator<Item = String> {
-        let Left { undecided, unseen } = self;
+        let UndecidedLines { undecided, unsearched } = self;
         let undecided = (undecided > 0).then(|| {
-            format!("not decided: {}; the pattern backtracks too much", counted(undecided, "line"))
+            format!("undecided: {}; the pattern backtracks too much", counted(undecided, "line"))
         });
-        let unseen = (unseen > 0)
-            .then(|| format!("time was over: {} were not looked at", counted(unseen, "line")));
-        undecided.into_iter().chain(unseen)
+        let unsearched = (unsearched > 0)
+            .then(|| format!("out of time: {} not searched", counted(unsearched, "line")));
+        undecided.into_iter().chain(unsearched)
     }
 
-    /// How many lines that is.
     pub(super) fn count(self) -> u64 {
-        self.undecided + self.unseen
+        self.undecided + self.unsearched
     }
 }

@@ -1,11 +1,11 @@
-//! Which lines of an output are asked for.
+//! A range of output lines.
 
 use toolcrib_text::visible_name;
 
 use crate::error::Error;
 use crate::phrases::counted;
 
-/// Lines by their numbers, or so many of the last.
+/// Lines by number, or the last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineRange {
     Numbers { first: u64, last: u64 },
@@ -13,7 +13,7 @@ pub(super) enum LineRange {
 }
 
 impl LineRange {
-    /// `7`, `7-9`, `7-`, or `-9` for the last nine.
+    /// Parses `7`, `7-9`, `7-`, or `-9` for the last nine.
     pub(super) fn parse(text: &str) -> Result<LineRange, Error> {
         let range = match text.trim().split_once('-') {
             None => {
@@ -31,7 +31,7 @@ impl LineRange {
         };
         range.filter(valid).ok_or_else(|| {
             Error::invalid(format!(
-                "`lines` is {}, which names no lines",
+                "`lines` is {}, which is not a range of lines",
                 visible_name(text.as_bytes())
             ))
             .hint("Lines are counted from 1: \"7\", \"7-9\", \"7-\", or \"-9\" for the last nine.")
@@ -45,12 +45,12 @@ impl LineRange {
         }
     }
 
-    /// Whether no line after this one is asked for.
+    /// Whether the range has no line after this one.
     pub(super) fn is_past(self, number: u64) -> bool {
         matches!(self, LineRange::Numbers { last, .. } if last <= number)
     }
 
-    /// What to say where none of them is there, and the last that is kept has this number.
+    /// The note if the output has no line of the range. `last` is the number of the last available line.
     pub(super) fn missing_note(self, last: u64) -> String {
         match self {
             LineRange::Numbers { first, last: until } if first < last => {
@@ -61,7 +61,7 @@ impl LineRange {
         }
     }
 
-    /// How many of the last lines, if it is these.
+    /// The number of last lines, for a range of that form.
     pub(super) fn last(self) -> Option<usize> {
         match self {
             LineRange::Numbers { .. } => None,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_not_there_are_explained() {
+    fn missing_lines_are_explained() {
         let numbers = |first, last| LineRange::Numbers { first, last };
         assert_eq!(numbers(11, 12).missing_note(10), "there are 10 lines");
         assert_eq!(numbers(5, u64::MAX).missing_note(1), "there is 1 line");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_asked_for_in_four_ways() {
+    fn four_forms_of_ranges_are_parsed() {
         let parse = |text| LineRange::parse(text).ok();
         assert_eq!(parse("7"), Some(LineRange::Numbers { first: 7, last: 7 }));
         assert_eq!(parse("7-9"), Some(LineRange::Numbers { first: 7, last: 9 }));

@@ -1,4 +1,4 @@
-//! Walking, choosing, and putting the newest first.
+//! Finds matching files and sorts them by age.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -11,63 +11,66 @@ use toolcrib_search::{
 use crate::cx::{Cx, SearchScope};
 use crate::error::{Error, ErrorKind};
 
-/// What is asked for.
-pub(super) struct Asked<'a> {
+/// The arguments, parsed.
+pub(super) struct GlobQuery<'a> {
     pub(super) pattern: &'a str,
     pub(super) base: PathBuf,
-    /// The pattern from the base on.
+    /// The pattern relative to the base.
     pub(super) split: SplitGlob,
     pub(super) hidden: bool,
     pub(super) ignored: bool,
     pub(super) limit: usize,
 }
 
-/// What there is.
+/// The result.
 pub(super) struct Matches {
-    /// Where it was looked for.
-    pub(super) ground: SearchScope,
-    /// As replies show them, the newest first; no more than were asked for.
+    /// The searched directory.
+    pub(super) scope: SearchScope,
+    /// Newest first, as replies show them, at most as many as the limit.
     pub(super) files: Vec<String>,
     pub(super) total: usize,
     pub(super) complete: bool,
-    /// How many files were looked at.
-    pub(super) looked_at: usize,
-    /// Hidden ones that match, and the first of them.
+    /// Number of files compared with the pattern.
+    pub(super) checked: usize,
+    /// Number of matching hidden files, and the first of them.
     pub(super) hidden: usize,
     pub(super) first_hidden: Option<String>,
     pub(super) pruned: Pruned,
-    /// The pattern that was taken instead, since nothing fits the one that was given.
+    /// The pattern that was used because nothing matched the given one.
     pub(super) instead: Option<String>,
-    /// Directories that match, which are not for Glob.
+    /// Matching directories, which Glob does not list.
     pub(super) directories: Vec<String>,
-    /// Why there was nowhere to look.
-    pub(super) nowhere: Option<String>,
-    /// What is among the ignored.
-    pub(super) among_ignored: Among,
+    /// Why the start directory could not be searched.
+    pub(super) start_error: Option<String>,
+    pub(super) among_ignored: IgnoredMatches,
 }
 
-/// What a short look at what is ignored shows.
-pub(super) enum Among {
-    /// Nobody looked.
+/// The result of a short search in the ignored files.
+pub(super) enum IgnoredMatches {
+    /// Not searched to the end.
     Unknown,
     Nothing,
-    /// So many, and the first of them.
+    /// Number of matches, and the first of them.
     Some(usize, String),
 }
 
-/// So long it takes at most to find out what is among the ignored.
-const SECOND_LOOK: Duration = Duration::from_millis(300);
+/// Time limit of the search in ignored files.
+const IGNORED_SEARCH_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// So many directories are named.
+/// Number of directories to name.
 const NAMED_DIRECTORIES: usize = 3;
 
-pub(super) fn find(cx: &Cx<'_>, base: &SearchScope, asked: &Asked<'_>) -> Result<Matches, Error> {
+pub(super) fn find(
+    cx: &Cx<'_>,
+    base: &SearchScope,
+    query: &GlobQuery<'_>,
+) -> Result<Matches, Error> {
     let cancel = cx.cancel();
     let cancelled = || cancel.is_cancelled();
     let stop = Deadline::new(cx.search_deadline(), &cancelled);
-    let search = Search { cx, asked, stop: &stop };
+    let search = Search { cx, query, stop: &stop };
     let plain = search.plain_file()?;
-    if asked.split.rest.is_none()
+    if query.split.rest.is_none()
         && let Some(plain) = plain
     {
         return Ok(plain);
@@ -79,7 +82,7 @@ pub(super) fn find(cx: &Cx<'_>, base: &SearchScope, asked: &Asked<'_>) -> Result
     if matches.total == 0 && matches.hidden == 0 && matches.complete {
         matches = search.at_any_depth(base)?.unwrap_or(matches);
     }
-    if matches.total == 0 && matches.pruned.ignored() > 0 && !asked.ignored {
+    if matches.total == 0 && matches.pruned.ignored() > 0 && !query.ignored {
         matches.among_ignored = search.among_ignored(&matches);
     }
     Ok(matches)
@@ -87,87 +90,87 @@ pub(super) fn find(cx: &Cx<'_>, base: &SearchScope, asked: &Asked<'_>) -> Result
 
 struct Search<'a> {
     cx: &'a Cx<'a>,
-    asked: &'a Asked<'a>,
+    query: &'a GlobQuery<'a>,
     stop: &'a Deadline<'a>,
 }
 
 impl Search<'_> {
-    /// The file that the pattern names letter by letter, wildcards or not: `app/[id]/page.tsx`.
+    /// The file whose path is the pattern itself, wildcards or not: `app/[id]/page.tsx`.
     fn plain_file(&self) -> Result<Option<Matches>, Error> {
-        let rest = self.asked.split.rest.as_deref().unwrap_or_default();
-        // To join nothing would add a slash, and only a directory is named with one.
+        let rest = self.query.split.rest.as_deref().unwrap_or_default();
+        // Joining an empty path would add a slash, which only a directory may have.
         let path = match rest {
-            "" => self.asked.start().to_owned(),
-            rest => self.asked.start().join(rest),
+            "" => self.query.start().to_owned(),
+            rest => self.query.start().join(rest),
         };
         if rest.contains('*') || path.as_os_str().len() > 4_000 {
             return Ok(None);
         }
-        let ground = match self.cx.search_scope(&path) {
-            Ok(ground) if ground.is_file() => ground,
+        let scope = match self.cx.search_scope(&path) {
+            Ok(scope) if scope.is_file() => scope,
             Err(error) if error.kind() == ErrorKind::OutsideWorkspace => return Err(error),
             _ => return Ok(None),
         };
-        let shown = self.cx.show_in(&ground.tree, ground.start());
-        Ok(Some(Matches { files: vec![shown], total: 1, looked_at: 1, ..Matches::nothing(ground) }))
+        let shown = self.cx.show_in(&scope.tree, scope.start());
+        Ok(Some(Matches { files: vec![shown], total: 1, checked: 1, ..Matches::nothing(scope) }))
     }
 
-    /// What fits the pattern.
+    /// The files that match the pattern.
     fn pattern(&self, base: &SearchScope) -> Result<Matches, Error> {
-        let split = &self.asked.split;
-        let ground = match self.cx.search_scope(self.asked.start()) {
-            Ok(ground) => ground,
+        let split = &self.query.split;
+        let scope = match self.cx.search_scope(self.query.start()) {
+            Ok(scope) => scope,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let nowhere = format!("{}. {}", error.message(), error.hint_text());
-                let ground = base.clone();
-                return Ok(Matches { nowhere: Some(nowhere), ..Matches::nothing(ground) });
+                let start_error = format!("{}. {}", error.message(), error.hint_text());
+                let scope = base.clone();
+                return Ok(Matches { start_error: Some(start_error), ..Matches::nothing(scope) });
             }
             Err(error) => return Err(error),
         };
         match &split.rest {
-            Some(rest) if !ground.is_file() => {
-                self.listed(ground, rest, split.names_hidden() || self.asked.hidden)
+            Some(rest) if !scope.is_file() => {
+                self.listed(scope, rest, split.names_hidden() || self.query.hidden)
             }
-            Some(_) => Ok(Matches::nothing(ground)),
+            Some(_) => Ok(Matches::nothing(scope)),
             None => {
-                let shown = self.cx.show_in(&ground.tree, ground.start());
-                Ok(Matches { directories: vec![shown], ..Matches::nothing(ground) })
+                let shown = self.cx.show_in(&scope.tree, scope.start());
+                Ok(Matches { directories: vec![shown], ..Matches::nothing(scope) })
             }
         }
     }
 
-    /// What fits the pattern deeper down, if it did not ask for that.
+    /// The files that match the pattern at any depth, unless the pattern covers that.
     fn at_any_depth(&self, base: &SearchScope) -> Result<Option<Matches>, Error> {
-        let split = &self.asked.split;
+        let split = &self.query.split;
         let rest = split.rest.as_deref().unwrap_or_default();
         if rest.starts_with("**") || base.is_file() {
             return Ok(None);
         }
         let whole = Path::new(&split.prefix).join(rest);
         let pattern = format!("**/{}", whole.to_string_lossy().trim_matches('/'));
-        let ground = base.clone();
-        let hidden = SplitGlob::of(&pattern).names_hidden() || self.asked.hidden;
-        let found = self.listed(ground, &pattern, hidden)?;
+        let scope = base.clone();
+        let hidden = SplitGlob::of(&pattern).names_hidden() || self.query.hidden;
+        let found = self.listed(scope, &pattern, hidden)?;
         Ok((found.total > 0).then(|| Matches { instead: Some(pattern), ..found }))
     }
 
-    fn listed(&self, ground: SearchScope, pattern: &str, hidden: bool) -> Result<Matches, Error> {
+    fn listed(&self, scope: SearchScope, pattern: &str, hidden: bool) -> Result<Matches, Error> {
         let glob = glob(pattern)?;
-        let listing = self.cx.list_tree(&self.walk(&ground, self.asked.ignored, self.stop));
-        let mut matches = Matches::nothing(ground);
-        let start = matches.ground.start().to_owned();
-        matches.looked_at = listing.count();
+        let listing = self.cx.list_tree(&self.walk(&scope, self.query.ignored, self.stop));
+        let mut matches = Matches::nothing(scope);
+        let start = matches.scope.start().to_owned();
+        matches.checked = listing.count();
         let may_have = |names: &[u8]| glob.may_fit_among(names);
         let files = listing.choose(may_have, |file| {
             if !fits(&glob, file)
-                || (file.is_link() && !self.cx.leads_to_file(&matches.ground.tree, file.path()))
+                || (file.is_link() && !self.cx.leads_to_file(&matches.scope.tree, file.path()))
             {
                 return false;
             }
             if file.is_hidden() && !hidden {
                 matches.hidden += 1;
                 if matches.first_hidden.is_none() {
-                    let shown = self.cx.show_in(&matches.ground.tree, file.path());
+                    let shown = self.cx.show_in(&matches.scope.tree, file.path());
                     matches.first_hidden = Some(shown);
                 }
                 return false;
@@ -180,61 +183,61 @@ impl Search<'_> {
         if matches.total == 0 {
             let fits = |path: &Path| glob.fits(path.strip_prefix(&start).unwrap_or(path));
             let directories = listing.choose_directories(NAMED_DIRECTORIES, fits);
-            let shown = directories.iter().map(|path| self.cx.show_in(&matches.ground.tree, path));
+            let shown = directories.iter().map(|path| self.cx.show_in(&matches.scope.tree, path));
             matches.directories = shown.collect();
         }
-        let newest = self.newest(&matches.ground, &listing, &files);
+        let newest = self.newest(&matches.scope, &listing, &files);
         matches.files =
-            newest.iter().map(|path| self.cx.show_in(&matches.ground.tree, path)).collect();
+            newest.iter().map(|path| self.cx.show_in(&matches.scope.tree, path)).collect();
         Ok(matches)
     }
 
     fn walk<'b>(
         &'b self,
-        ground: &'b SearchScope,
+        scope: &'b SearchScope,
         ignored: bool,
         stop: &'b Deadline<'b>,
     ) -> Walk<'b> {
-        let (tree, start) = (&ground.tree, ground.start());
-        Walk { tree, start, ignored, named: &[], own: &ground.hidden, stop }
+        let (tree, start) = (&scope.tree, scope.start());
+        Walk { tree, start, ignored, named: &[], own: &scope.hidden, stop }
     }
 
-    /// The newest files, as many as were asked for; by their paths where two are of the same moment.
-    fn newest(&self, ground: &SearchScope, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
-        let modified = listing.modified(&ground.tree, files);
+    /// The newest files up to the limit. Files of the same age are sorted by path.
+    fn newest(&self, scope: &SearchScope, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
+        let modified = listing.modified(&scope.tree, files);
         let mut stamped: Vec<_> = modified.into_iter().zip(0..).collect();
         let newest_first = |stamped: &(_, usize)| (Reverse(stamped.0), stamped.1);
-        if stamped.len() > self.asked.limit {
-            stamped.select_nth_unstable_by_key(self.asked.limit, newest_first);
-            stamped.truncate(self.asked.limit);
+        if stamped.len() > self.query.limit {
+            stamped.select_nth_unstable_by_key(self.query.limit, newest_first);
+            stamped.truncate(self.query.limit);
         }
         stamped.sort_unstable_by_key(newest_first);
         stamped.into_iter().map(|(_, at)| listing.path(files[at])).collect()
     }
 
-    /// Whether something that was left out would have been found.
-    fn among_ignored(&self, matches: &Matches) -> Among {
-        let Some(rest) = &self.asked.split.rest else { return Among::Unknown };
-        let Ok(glob) = glob(rest) else { return Among::Unknown };
-        let stop = self.stop.not_after(Instant::now() + SECOND_LOOK);
-        let usual = self.cx.list_tree(&self.walk(&matches.ground, false, &stop));
-        let listing = walk_ignored(&self.walk(&matches.ground, true, &stop), &usual);
+    /// Searches the ignored files for matches.
+    fn among_ignored(&self, matches: &Matches) -> IgnoredMatches {
+        let Some(rest) = &self.query.split.rest else { return IgnoredMatches::Unknown };
+        let Ok(glob) = glob(rest) else { return IgnoredMatches::Unknown };
+        let stop = self.stop.not_after(Instant::now() + IGNORED_SEARCH_TIMEOUT);
+        let usual = self.cx.list_tree(&self.walk(&matches.scope, false, &stop));
+        let listing = walk_ignored(&self.walk(&matches.scope, true, &stop), &usual);
         let may_have = |names: &[u8]| glob.may_fit_among(names);
-        let is_shown = |file: &Candidate<'_>| !file.is_hidden() || self.asked.hidden;
+        let is_shown = |file: &Candidate<'_>| !file.is_hidden() || self.query.hidden;
         let files = listing.choose(may_have, |file| is_shown(file) && fits(&glob, file));
         match files.first() {
             Some(first) => {
-                let shown = self.cx.show_in(&matches.ground.tree, &listing.path(*first));
-                Among::Some(files.len(), shown)
+                let shown = self.cx.show_in(&matches.scope.tree, &listing.path(*first));
+                IgnoredMatches::Some(files.len(), shown)
             }
-            None if listing.complete => Among::Nothing,
-            None => Among::Unknown,
+            None if listing.complete => IgnoredMatches::Nothing,
+            None => IgnoredMatches::Unknown,
         }
     }
 }
 
-impl Asked<'_> {
-    /// Where the plain names of the pattern lead.
+impl GlobQuery<'_> {
+    /// The directory that the literal prefix of the pattern names.
     fn start(&self) -> PathBuf {
         match (self.split.prefix.as_str(), &self.base) {
             ("", base) => base.clone(),
@@ -245,7 +248,7 @@ impl Asked<'_> {
 }
 
 impl Matches {
-    /// Puts the file that was named letter by letter before those that fit.
+    /// Puts the literally named file before the others.
     fn put_first(&mut self, plain: Matches) {
         let before = self.files.len();
         self.files.retain(|file| !plain.files.contains(file));
@@ -255,20 +258,20 @@ impl Matches {
         self.files.splice(0..0, plain.files);
     }
 
-    fn nothing(ground: SearchScope) -> Matches {
+    fn nothing(scope: SearchScope) -> Matches {
         Matches {
-            ground,
+            scope,
             files: Vec::new(),
             total: 0,
             complete: true,
-            looked_at: 0,
+            checked: 0,
             hidden: 0,
             first_hidden: None,
             pruned: Pruned::default(),
             instead: None,
             directories: Vec::new(),
-            nowhere: None,
-            among_ignored: Among::Unknown,
+            start_error: None,
+            among_ignored: IgnoredMatches::Unknown,
         }
     }
 }
@@ -279,7 +282,7 @@ fn fits(glob: &Glob, file: &mut Candidate<'_>) -> bool {
 
 fn glob(pattern: &str) -> Result<Glob, Error> {
     Glob::new(pattern).map_err(|error| {
-        Error::invalid(format!("`pattern`: {pattern} is no pattern: {error}"))
-            .hint("`[` and `{` begin a choice; write `[[]` or `[{]` for the characters themselves.")
+        Error::invalid(format!("`pattern`: {pattern} is not a valid glob: {error}"))
+            .hint("`[` and `{` begin a choice; write `[[]` or `[{]` for the literal characters.")
     })
 }

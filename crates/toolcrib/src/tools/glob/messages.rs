@@ -1,19 +1,19 @@
-//! What Glob answers.
+//! The reply of Glob.
 
 use toolcrib_text::visible_name;
 
-use super::matches::{Among, Asked, Matches};
+use super::matches::{GlobQuery, IgnoredMatches, Matches};
 use crate::cx::Cx;
 use crate::names::LS;
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::search_messages::LeftOut;
+use crate::tools::search_messages::SkippedFiles;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
-pub(super) fn reply(cx: &Cx<'_>, asked: &Asked<'_>, matches: Matches) -> Reply {
-    let left_out = LeftOut { cx, ground: &matches.ground, pruned: &matches.pruned };
+pub(super) fn reply(cx: &Cx<'_>, query: &GlobQuery<'_>, matches: Matches) -> Reply {
+    let skipped_files = SkippedFiles { cx, scope: &matches.scope, pruned: &matches.pruned };
     let room = cx.limits().reply_chars.saturating_sub(NOTE_CHARS);
     let mut text = String::new();
     let mut chars = 0;
@@ -29,10 +29,10 @@ pub(super) fn reply(cx: &Cx<'_>, asked: &Asked<'_>, matches: Matches) -> Reply {
     }
     let notes = match matches.total {
         0 => {
-            text = zero(asked, &matches);
-            zero_notes(&matches, &left_out)
+            text = no_match_text(query, &matches);
+            no_match_notes(&matches, &skipped_files)
         }
-        _ => notes(asked, &matches, files.len(), &left_out),
+        _ => notes(query, &matches, files.len(), &skipped_files),
     };
     for note in &notes {
         text += &format!("[{note}]\n");
@@ -42,84 +42,85 @@ pub(super) fn reply(cx: &Cx<'_>, asked: &Asked<'_>, matches: Matches) -> Reply {
         && matches.pruned.unreadable + matches.pruned.too_deep == 0;
     let total = if matches.complete { "total" } else { "at_least" };
     Reply::new(text)
-        .with("pattern", asked.pattern)
-        .with("path", cx.show_in(&matches.ground.tree, matches.ground.start()))
+        .with("pattern", query.pattern)
+        .with("path", cx.show_in(&matches.scope.tree, matches.scope.start()))
         .with("count", files.len())
         .with("shown", files.len())
         .with(total, matches.total)
         .with("complete", complete)
         .with("truncated", files.len() < matches.total)
-        .with("files_looked_at", matches.looked_at)
+        .with("files_looked_at", matches.checked)
         .with("hidden_matches", matches.hidden)
-        .with("left_out", left_out.facts())
+        .with("left_out", skipped_files.facts())
         .with("files", files)
 }
 
 fn notes(
-    asked: &Asked<'_>,
+    query: &GlobQuery<'_>,
     matches: &Matches,
     shown: usize,
-    left_out: &LeftOut<'_>,
+    skipped_files: &SkippedFiles<'_>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(instead) = &matches.instead {
-        notes.push(format!("nothing fits `{}`; these fit `{instead}`", visible(asked.pattern)));
+        notes
+            .push(format!("nothing matches `{}`; these match `{instead}`", visible(query.pattern)));
     }
     let more = matches.total - shown;
     if more > 0 {
         let at_least = if matches.complete { "" } else { "at least " };
-        let how = match asked.limit {
+        let how = match query.limit {
             limit if limit < 1_000 && shown == limit => format!("limit over {limit}, or "),
             _ => String::new(),
         };
         notes.push(format!(
-            "{at_least}{} more, older: {how}a narrower pattern or path shows more",
+            "{at_least}{} more, older: use {how}a narrower pattern or path",
             counted(more as u64, "file")
         ));
     }
     notes.extend(hidden_note(matches));
     notes.extend(unfinished(matches));
-    notes.extend(left_out.unseen());
+    notes.extend(skipped_files.unsearched_notes());
     notes
 }
 
-fn zero(asked: &Asked<'_>, matches: &Matches) -> String {
-    let pattern = visible(asked.pattern);
-    match &matches.nowhere {
-        Some(nowhere) => format!("No file matches `{pattern}`: {nowhere}\n"),
-        None if matches.looked_at == 0 => format!("No file matches `{pattern}`.\n"),
+fn no_match_text(query: &GlobQuery<'_>, matches: &Matches) -> String {
+    let pattern = visible(query.pattern);
+    match &matches.start_error {
+        Some(start_error) => format!("No file matches `{pattern}`: {start_error}\n"),
+        None if matches.checked == 0 => format!("No file matches `{pattern}`.\n"),
         None => {
-            let all = counted(matches.looked_at as u64, "file");
-            format!("No file matches `{pattern}`; {all} looked at.\n")
+            let all = counted(matches.checked as u64, "file");
+            format!("No file matches `{pattern}`; {all} checked.\n")
         }
     }
 }
 
-fn zero_notes(matches: &Matches, left_out: &LeftOut<'_>) -> Vec<String> {
+fn no_match_notes(matches: &Matches, skipped_files: &SkippedFiles<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(hidden_note(matches));
-    if let Some(ignored) = left_out.ignored() {
+    if let Some(ignored) = skipped_files.ignored() {
         notes.push(match &matches.among_ignored {
-            Among::Unknown => format!("{ignored} left out; ignored: true looks there too"),
-            Among::Nothing => format!("{ignored} left out; nothing there matches either"),
-            Among::Some(1, first) => {
-                format!("{ignored} left out; ignored: true finds {first}")
+            IgnoredMatches::Unknown => format!("{ignored} skipped; ignored: true searches them"),
+            IgnoredMatches::Nothing => format!("{ignored} skipped; nothing in them matches either"),
+            IgnoredMatches::Some(1, first) => {
+                format!("{ignored} skipped; ignored: true finds {first}")
             }
-            Among::Some(all, first) => {
-                format!("{ignored} left out; ignored: true finds {first} and {} more", all - 1)
+            IgnoredMatches::Some(all, first) => {
+                format!("{ignored} skipped; ignored: true finds {first} and {} more", all - 1)
             }
         });
     }
     if let Some(directory) = matches.directories.first() {
         notes.push(match directory.as_str() {
-            "." => "it names a directory; **/* finds the files in it".to_owned(),
+            "." => "it is a directory; **/* finds the files in it".to_owned(),
             name => {
                 format!("{name} is a directory; {name}/** finds the files in it, {LS} lists it")
             }
         });
     }
     notes.extend(unfinished(matches));
-    notes.extend(left_out.unseen());
+    notes.extend(skipped_files.unsearched_notes());
     notes
 }
 
@@ -135,7 +136,7 @@ fn hidden_note(matches: &Matches) -> Option<String> {
 
 fn unfinished(matches: &Matches) -> Option<String> {
     (!matches.complete).then(|| {
-        "time was over before all directories were looked at: give a narrower path or a pattern that begins with a directory".to_owned()
+        "out of time before all directories were searched: use a narrower path, or a pattern that begins with a directory".to_owned()
     })
 }
 

@@ -1,4 +1,4 @@
-//! The lines that match, page by page.
+//! The reply with matching lines.
 
 use toolcrib_search::{FileId, LineMatches, MatchOptions, Searched, ShownLine};
 use toolcrib_text::visible;
@@ -7,27 +7,27 @@ use super::Sort;
 use super::no_matches;
 use super::search::{Found, Search};
 use crate::reply::Reply;
-use crate::tools::invisible_notes::Hidden;
+use crate::tools::invisible_notes::InvisibleCharacters;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
 pub(super) fn reply(search: &Search<'_>) -> Reply {
-    let asked = search.asked;
-    let by_relevance = asked.sort == Sort::Relevance;
-    let end = asked.offset.saturating_add(asked.limit);
+    let query = search.query;
+    let by_relevance = query.sort == Sort::Relevance;
+    let end = query.offset.saturating_add(query.limit);
     let keep = MatchOptions {
         skip: 0,
-        // Behind an offset nobody knows yet which lines will be shown.
-        most: if asked.offset == 0 && !by_relevance { asked.limit } else { 0 },
-        // One more than is shown tells that there are more.
+        // With an offset it is not known in advance which lines are shown.
+        most: if query.offset == 0 && !by_relevance { query.limit } else { 0 },
+        // One more than is shown proves that there are more.
         count_to: if by_relevance { u64::MAX } else { end.saturating_add(1) },
-        before: asked.before,
-        after: asked.after,
+        before: query.before,
+        after: query.after,
     };
     let mut found: Vec<Found> = Vec::new();
     let mut total = 0;
-    let looked = search.run(keep, |one| {
+    let searched = search.run(keep, |one| {
         total += one.hits.count;
         found.push(one);
         by_relevance || total <= end
@@ -36,23 +36,23 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         found = search.by_relevance(found);
     }
     if found.is_empty() {
-        return no_matches::reply(search, &looked);
+        return no_matches::reply(search, &searched);
     }
-    let is_total = (by_relevance || total <= end) && search.saw_all(&looked);
-    if asked.offset >= total {
-        return no_matches::past_the_end(search, &looked, "match", total, is_total);
+    let is_total = (by_relevance || total <= end) && search.is_complete(&searched);
+    if query.offset >= total {
+        return no_matches::past_the_end(search, &searched, "match", total, is_total);
     }
     let mut page = Page {
         search,
         text: search.header(),
         chars: 0,
         room: search.cx.limits().reply_chars.saturating_sub(NOTE_CHARS),
-        next: asked.offset,
+        next: query.offset,
         files: 0,
-        hidden: Hidden::default(),
+        hidden: InvisibleCharacters::default(),
     };
     page.fill(&found, keep);
-    page.reply(&looked, total, is_total)
+    page.reply(&searched, total, is_total)
 }
 
 struct Page<'a> {
@@ -60,24 +60,25 @@ struct Page<'a> {
     text: String,
     chars: usize,
     room: usize,
-    /// The first hit that is not shown.
+    /// Index of the first hit that is not shown.
     next: u64,
     files: u64,
-    hidden: Hidden,
+    hidden: InvisibleCharacters,
 }
 
 impl Page<'_> {
     fn fill(&mut self, found: &[Found], kept: MatchOptions) {
-        let (mut before, end) = (0, self.search.asked.offset + self.search.asked.limit);
+        let (mut before, end) = (0, self.search.query.offset + self.search.query.limit);
         for one in found {
             let after = before + one.hits.count;
             if after > self.next && before < end {
                 let skip = self.next - before;
                 let most = end.min(after) - self.next;
                 let whole = skip == 0 && most == one.hits.count && kept.most >= most;
-                let again = match whole {
-                    true => None,
-                    false => self.search.again(one.file, MatchOptions { skip, most, ..kept }),
+                let again = if whole {
+                    None
+                } else {
+                    self.search.again(one.file, MatchOptions { skip, most, ..kept })
                 };
                 if !self.file(one.file, again.as_ref().unwrap_or(&one.hits), before) {
                     return;
@@ -88,8 +89,8 @@ impl Page<'_> {
         }
     }
 
-    /// Shows the lines of a file; answers whether there is room for more. `before` is how many hits are in
-    /// the files before it.
+    /// Adds the lines of a file. Returns whether there is room for more. `before` is the number of hits in earlier
+    /// files.
     fn file(&mut self, file: FileId, hits: &LineMatches, before: u64) -> bool {
         let gap = if self.files == 0 { "" } else { "\n" };
         let encoding = hits.encoding.map_or(String::new(), |name| format!(" [{name}]"));
@@ -103,10 +104,10 @@ impl Page<'_> {
             last = Some(line.number);
             let rendered = self.line(line);
             self.hidden
-                .look_at(&rendered, || format!("{}:{}", self.search.show(file), line.number));
+                .examine(&rendered, || format!("{}:{}", self.search.show(file), line.number));
             chars += rendered.chars().count();
             if chars > self.room && (shown > 0 || self.files > 0) {
-                // What belongs to a hit is shown with it, or not at all.
+                // The context of a hit is shown with it, or not at all.
                 if let Some(hit) = line.hit {
                     self.next = before + hit;
                 }
@@ -132,14 +133,15 @@ impl Page<'_> {
     }
 
     fn has_context(&self) -> bool {
-        self.search.asked.before + self.search.asked.after > 0
+        self.search.query.before + self.search.query.after > 0
     }
 
     fn line(&self, line: &ShownLine) -> String {
         let mark = if line.hit.is_some() { ':' } else { '-' };
-        let number = match self.search.asked.numbers {
-            true => format!("{}{mark}", line.number),
-            false => String::new(),
+        let number = if self.search.query.numbers {
+            format!("{}{mark}", line.number)
+        } else {
+            String::new()
         };
         let text = visible(&line.text);
         if line.before + line.after == 0 {
@@ -155,10 +157,10 @@ impl Page<'_> {
         format!("{number}{place}{from}{text}{to}\n")
     }
 
-    fn reply(mut self, looked: &Searched, total: u64, is_total: bool) -> Reply {
+    fn reply(mut self, searched: &Searched, total: u64, is_total: bool) -> Reply {
         let search = self.search;
-        let first = search.asked.offset + 1;
-        let shown = self.next.saturating_sub(search.asked.offset);
+        let first = search.query.offset + 1;
+        let shown = self.next.saturating_sub(search.query.offset);
         if self.next < total {
             let at_least = if is_total { "" } else { "at least " };
             let next = self.next;
@@ -167,16 +169,16 @@ impl Page<'_> {
             );
         }
         self.text += &self.hidden.note();
-        for unseen in search.unseen(looked) {
-            self.text += &format!("[{unseen}]\n");
+        for unsearched_notes in search.unsearched_notes(searched) {
+            self.text += &format!("[{unsearched_notes}]\n");
         }
         let key = if is_total { "total_matches" } else { "at_least" };
         search
-            .facts(self.hidden.facts(Reply::new(self.text)), looked)
+            .facts(self.hidden.facts(Reply::new(self.text)), searched)
             .with(key, total)
             .with("returned_matches", shown)
             .with("shown", shown)
             .with("files_shown", self.files)
-            .with("complete", self.next >= total && search.saw_all(looked))
+            .with("complete", self.next >= total && search.is_complete(searched))
     }
 }

@@ -1,4 +1,4 @@
-//! How many matches there are, file by file.
+//! The reply with the number of matches in each file.
 
 use toolcrib_search::MatchOptions;
 
@@ -8,30 +8,30 @@ use super::search::{Found, Search};
 use crate::phrases::counted;
 use crate::reply::Reply;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
-/// Counts are always true, so every file is searched to its end.
+/// Counts are exact, so every file is searched to its end.
 pub(super) fn reply(search: &Search<'_>) -> Reply {
-    let asked = search.asked;
+    let query = search.query;
     let mut found: Vec<Found> = Vec::new();
-    let looked = search.run(MatchOptions::count(u64::MAX), |one| {
+    let searched = search.run(MatchOptions::count(u64::MAX), |one| {
         found.push(one);
         true
     });
-    if asked.sort == Sort::Relevance {
+    if query.sort == Sort::Relevance {
         found = search.by_relevance(found);
     }
     if found.is_empty() {
-        return no_matches::reply(search, &looked);
+        return no_matches::reply(search, &searched);
     }
     let (files, total) = (found.len() as u64, found.iter().map(|one| one.hits.count).sum::<u64>());
-    let saw_all = search.saw_all(&looked);
-    if asked.offset >= files {
-        return no_matches::past_the_end(search, &looked, "file", files, saw_all);
+    let is_complete = search.is_complete(&searched);
+    if query.offset >= files {
+        return no_matches::past_the_end(search, &searched, "file", files, is_complete);
     }
-    let first = usize::try_from(asked.offset).unwrap_or(usize::MAX);
-    let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let first = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
     let room = search.cx.limits().reply_chars.saturating_sub(NOTE_CHARS);
     let mut text = search.header();
     let (mut shown, mut chars) = (0_u64, 0);
@@ -44,26 +44,26 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         text += &line;
         shown += 1;
     }
-    let next = asked.offset + shown;
-    let at_least = if saw_all { "" } else { "at least " };
+    let next = query.offset + shown;
+    let at_least = if is_complete { "" } else { "at least " };
     let (matches, all) = (counted(total, "match"), counted(files, "file"));
     text += &match next < files {
         false if files == 1 => String::new(),
         false => format!("[{at_least}{matches} in {all}]\n"),
         true => format!(
-            "[{at_least}{matches} in {all}; files {}-{next} are here, for more, offset: {next}]\n",
-            asked.offset + 1
+            "[{at_least}{matches} in {all}; files {}-{next} shown; for more, offset: {next}]\n",
+            query.offset + 1
         ),
     };
-    for unseen in search.unseen(&looked) {
-        text += &format!("[{unseen}]\n");
+    for unsearched_notes in search.unsearched_notes(&searched) {
+        text += &format!("[{unsearched_notes}]\n");
     }
-    let key = if saw_all { "total_matches" } else { "at_least" };
+    let key = if is_complete { "total_matches" } else { "at_least" };
     search
-        .facts(Reply::new(text), &looked)
+        .facts(Reply::new(text), &searched)
         .with(key, total)
         .with("files_with_matches", files)
         .with("shown", shown)
         .with("returned_matches", shown)
-        .with("complete", next >= files && saw_all)
+        .with("complete", next >= files && is_complete)
 }

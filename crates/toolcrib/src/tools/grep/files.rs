@@ -1,4 +1,4 @@
-//! Which files match.
+//! The reply with matching files.
 
 use toolcrib_search::MatchOptions;
 
@@ -7,19 +7,19 @@ use super::no_matches;
 use super::search::{Found, Search};
 use crate::reply::Reply;
 
-/// Hits that are counted in a file, to tell which is more relevant: beyond it, many is many.
+/// Hits to count in a file for its relevance. More hits do not make it more relevant.
 const COUNTED_HITS: u64 = 100;
 
-/// Room for the last lines.
+/// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
 
 pub(super) fn reply(search: &Search<'_>) -> Reply {
-    let asked = search.asked;
-    let by_relevance = asked.sort == Sort::Relevance;
-    let wanted = asked.offset.saturating_add(asked.limit);
+    let query = search.query;
+    let by_relevance = query.sort == Sort::Relevance;
+    let wanted = query.offset.saturating_add(query.limit);
     let mut found: Vec<Found> = Vec::new();
     let keep = MatchOptions::count(if by_relevance { COUNTED_HITS } else { 1 });
-    let looked = search.run(keep, |one| {
+    let searched = search.run(keep, |one| {
         found.push(one);
         by_relevance || found.len() as u64 <= wanted
     });
@@ -27,15 +27,15 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         found = search.by_relevance(found);
     }
     if found.is_empty() {
-        return no_matches::reply(search, &looked);
+        return no_matches::reply(search, &searched);
     }
     let total = found.len() as u64;
-    let is_total = (by_relevance || total <= wanted) && search.saw_all(&looked);
-    if asked.offset >= total {
-        return no_matches::past_the_end(search, &looked, "file", total, is_total);
+    let is_total = (by_relevance || total <= wanted) && search.is_complete(&searched);
+    if query.offset >= total {
+        return no_matches::past_the_end(search, &searched, "file", total, is_total);
     }
-    let first = usize::try_from(asked.offset).unwrap_or(usize::MAX);
-    let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let first = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
     let room = search.cx.limits().reply_chars.saturating_sub(NOTE_CHARS);
     let mut text = search.header();
     let (mut files, mut chars) = (Vec::new(), 0);
@@ -49,21 +49,21 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         text.push('\n');
         files.push(path);
     }
-    let next = asked.offset + files.len() as u64;
+    let next = query.offset + files.len() as u64;
     if next < total {
         let at_least = if is_total { "" } else { "at least " };
-        let from = asked.offset + 1;
+        let from = query.offset + 1;
         text += &format!("[files {from}-{next} of {at_least}{total}; for more, offset: {next}]\n");
     }
-    for unseen in search.unseen(&looked) {
-        text += &format!("[{unseen}]\n");
+    for unsearched_notes in search.unsearched_notes(&searched) {
+        text += &format!("[{unsearched_notes}]\n");
     }
     let key = if is_total { "total" } else { "at_least" };
     search
-        .facts(Reply::new(text), &looked)
+        .facts(Reply::new(text), &searched)
         .with("shown", files.len())
         .with(key, total)
         .with("returned_matches", files.len())
-        .with("complete", next >= total && search.saw_all(&looked))
+        .with("complete", next >= total && search.is_complete(&searched))
         .with("files", files)
 }

@@ -1,4 +1,4 @@
-//! No match: what was looked at, what was not, and what might have been meant.
+//! The reply without matches: the number of files searched, skipped files, and alternatives.
 
 use std::time::{Duration, Instant};
 
@@ -7,46 +7,49 @@ use toolcrib_search::{
 };
 use toolcrib_text::{truncate_line, visible_name};
 
-use super::search::{Search, Unchosen, choose};
+use super::search::{Search, Unsearched, choose};
 use crate::names::GLOB;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
-/// A second look takes no longer than half of the first did, within these. Nearly always it is over in one or two
-/// milliseconds; on a machine that is busy it is to say the same.
-const LEAST_LOOK: Duration = Duration::from_millis(150);
-const LONGEST_LOOK: Duration = Duration::from_millis(300);
+/// A second search takes at most half the time of the first, within these limits. It usually takes one or two
+/// milliseconds; on a busy machine it should give the same result.
+const MIN_SECOND_SEARCH: Duration = Duration::from_millis(150);
+const MAX_SECOND_SEARCH: Duration = Duration::from_millis(300);
 
-/// So much of the pattern is repeated.
+/// Characters of the pattern to repeat.
 const PATTERN_CHARS: usize = 200;
 
-/// Nothing was found.
-pub(super) fn reply(search: &Search<'_>, looked: &Searched) -> Reply {
-    let asked = search.asked;
-    let pattern = truncate_line(&visible_name(asked.text.as_bytes()), PATTERN_CHARS);
+pub(super) fn reply(search: &Search<'_>, searched: &Searched) -> Reply {
+    let query = search.query;
+    let pattern = truncate_line(&visible_name(query.text.as_bytes()), PATTERN_CHARS);
     let mut text = search.header();
-    text += &match (looked.searched, asked.ground.is_file()) {
+    text += &match (searched.searched, query.scope.is_file()) {
         (0, true) => format!("Not searched for `{pattern}`.\n"),
+        (files, _) if searched.undecided > 0 => format!(
+            "No match for `{pattern}` in the decided lines of {}.\n",
+            counted(files, "file")
+        ),
         (files, _) => format!("No match for `{pattern}` in {}.\n", counted(files, "file")),
     };
-    let mut notes = skipped(search, looked);
-    notes.extend(second_look(search));
-    notes.extend(search.unseen(looked));
+    let mut notes = skipped(search, searched);
+    notes.extend(suggestions(search));
+    notes.extend(search.unsearched_notes(searched));
     for note in notes {
         text += &format!("[{note}]\n");
     }
     search
-        .facts(Reply::new(text), looked)
+        .facts(Reply::new(text), searched)
         .with("total_matches", 0)
         .with("returned_matches", 0)
         .with("shown", 0)
-        .with("complete", search.saw_all(looked))
+        .with("complete", search.is_complete(searched))
 }
 
-/// There are matches, but none where the caller looks.
+/// The reply if the offset is past the last match.
 pub(super) fn past_the_end(
     search: &Search<'_>,
-    looked: &Searched,
+    searched: &Searched,
     noun: &str,
     total: u64,
     is_total: bool,
@@ -54,105 +57,106 @@ pub(super) fn past_the_end(
     let at_least = if is_total { "" } else { "at least " };
     let text = format!(
         "Nothing at offset {}: there are {at_least}{}, the first at offset 0.\n",
-        search.asked.offset,
+        search.query.offset,
         counted(total, noun)
     );
     search
-        .facts(Reply::new(search.header() + &text), looked)
+        .facts(Reply::new(search.header() + &text), searched)
         .with(if is_total { "total" } else { "at_least" }, total)
         .with("returned_matches", 0)
         .with("shown", 0)
-        .with("complete", search.saw_all(looked))
+        .with("complete", search.is_complete(searched))
 }
 
-/// What was not searched.
-fn skipped(search: &Search<'_>, looked: &Searched) -> Vec<String> {
+/// Notes about skipped files.
+fn skipped(search: &Search<'_>, searched: &Searched) -> Vec<String> {
     let mut notes = Vec::new();
-    let skipped = &looked.skipped;
-    if search.files.is_empty() && search.unchosen.hidden == 0 && !search.asked.filter.wants_all() {
-        notes.push(format!("no file fits glob and type; {GLOB} shows which files there are"));
+    let skipped = &searched.skipped;
+    if search.files.is_empty() && search.unsearched.hidden == 0 && !search.query.filter.wants_all()
+    {
+        notes.push(format!("no file matches glob and type; {GLOB} lists files"));
     }
     if skipped.binary > 0 {
         notes.push(format!("{} skipped: not text", counted(skipped.binary, "file")));
     }
     if skipped.large > 0 {
-        let names = search.left_out().names(&skipped.large_names, skipped.large);
+        let names = search.skipped_files().names(&skipped.large_names, skipped.large);
         let files = counted(skipped.large, "file");
-        notes.push(match search.asked.ground.is_file() {
-            true => format!("{names} is too large for matches over several lines: without multiline it is searched"),
-            false => format!("{files} skipped as too large ({names}): as path it is searched"),
+        notes.push(match search.query.scope.is_file() {
+            true => format!("{names} is too large for multiline; search it without multiline"),
+            false => {
+                format!("{files} skipped as too large ({names}); give one as path to search it")
+            }
         });
     }
-    if search.unchosen.hidden > 0 {
+    if search.unsearched.hidden > 0 {
         notes.push(format!(
-            "{} left out; searched with hidden: true",
-            counted(search.unchosen.hidden, "hidden file")
+            "{} skipped; use hidden: true",
+            counted(search.unsearched.hidden, "hidden file")
         ));
     }
     notes
 }
 
-/// What a short second look finds: the same text in ignored files, in another case, as plain text.
-fn second_look(search: &Search<'_>) -> Vec<String> {
-    let asked = search.asked;
+/// Searches for the same text in ignored files, in another case, and as plain text.
+fn suggestions(search: &Search<'_>) -> Vec<String> {
+    let query = search.query;
     let mut notes = Vec::new();
-    let time = (search.began.elapsed() / 2).clamp(LEAST_LOOK, LONGEST_LOOK);
+    let time = (search.began.elapsed() / 2).clamp(MIN_SECOND_SEARCH, MAX_SECOND_SEARCH);
     let stop = search.stop.not_after(Instant::now() + time);
     let again = |text: &str, literal: bool, ignore_case: bool, multiline: bool| {
         let wanted = PatternOptions { pattern: text, literal, ignore_case, multiline };
-        let pattern = Pattern::new(wanted, &asked.processes, &stop);
-        look_for(search, &pattern.ok()?, None, &stop).0
+        let pattern = Pattern::new(wanted, &query.processes, &stop);
+        first_match(search, &pattern.ok()?, None, &stop).0
     };
-    let multiline = asked.pattern.multiline();
+    let multiline = query.pattern.multiline();
     let is_text =
-        asked.literal || matches!(asked.pattern.understood(), PatternSyntax::AsText { .. });
-    if !is_text && asked.text.contains("\\|") {
-        let meant = asked.text.replace("\\|", "|");
-        let found = again(&meant, false, asked.ignore_case, multiline)
+        query.literal || matches!(query.pattern.understood(), PatternSyntax::AsText { .. });
+    if !is_text && query.text.contains("\\|") {
+        let meant = query.text.replace("\\|", "|");
+        let found = again(&meant, false, query.ignore_case, multiline)
             .map_or(String::new(), |first| format!("; {meant} is in {first}"));
-        notes.push(format!(
-            "in this syntax | alone means \"or\", and \\| is the character itself{found}"
-        ));
+        notes.push(format!("in this syntax | means \"or\" and \\| is a literal |{found}"));
     }
-    if let Some(ignored) = search.left_out().ignored() {
-        let walk = asked.walk(true, &[], &stop);
+    if let Some(ignored) = search.skipped_files().ignored() {
+        let walk = query.walk(true, &[], &stop);
         let listing = walk_ignored(&walk, &search.listing);
-        let (first, looked) = look_for(search, &asked.pattern, Some(&listing), &stop);
+        let (first, searched) = first_match(search, &query.pattern, Some(&listing), &stop);
         notes.push(match first {
-            Some(first) => format!("{ignored} left out; ignored: true finds it in {first}"),
-            None if listing.complete && !stop.is_over() && looked.complete => {
-                format!("{ignored} left out; {}", not_there_either(search, &looked))
+            Some(first) => format!("{ignored} skipped; ignored: true finds it in {first}"),
+            None if listing.complete && !stop.is_over() && searched.complete => {
+                format!("{ignored} skipped; {}", ignored_without_match(search, &searched))
             }
-            None => format!("{ignored} left out; ignored: true searches them"),
+            None => format!("{ignored} skipped; ignored: true searches them"),
         });
     }
     if !is_text
-        && regex_syntax_in(&asked.text)
-        && let Some(first) = again(&asked.text, true, asked.ignore_case, multiline)
+        && regex_syntax_in(&query.text)
+        && let Some(first) = again(&query.text, true, query.ignore_case, multiline)
     {
-        notes.push(format!("as plain text it is in {first}: literal: true finds it"));
+        notes.push(format!("as plain text it is in {first}; use literal: true"));
     }
     if !is_text
         && !multiline
-        && [".*", ".+", "\\s", "[^"].iter().any(|crossing| asked.text.contains(crossing))
-        && let Some(first) = again(&asked.text, false, asked.ignore_case, true)
+        && [".*", ".+", "\\s", "[^"].iter().any(|crossing| query.text.contains(crossing))
+        && let Some(first) = again(&query.text, false, query.ignore_case, true)
     {
-        notes.push(format!("over several lines it is in {first}: multiline: true finds it"));
+        notes.push(format!("across lines it is in {first}; use multiline: true"));
     }
-    if !asked.ignore_case
-        && let Some(first) = again(&asked.text, asked.literal, true, multiline)
+    if !query.ignore_case
+        && let Some(first) = again(&query.text, query.literal, true, multiline)
     {
-        notes.push(format!("in another case it is in {first}: \"-i\": true finds it"));
+        notes.push(format!("in another case it is in {first}; use \"-i\": true"));
     }
     notes
 }
 
-/// What is known of ignored files in which nothing was found. Only of those that were read it is said that they have no match.
-fn not_there_either(search: &Search<'_>, looked: &Searched) -> String {
-    let skipped = &looked.skipped;
+/// Describes the search in ignored files without a match. It claims "no match" only for files that were read.
+fn ignored_without_match(search: &Search<'_>, searched: &Searched) -> String {
+    let skipped = &searched.skipped;
     let mut unsearched = Vec::new();
     if skipped.large > 0 {
-        let names = search.left_out().names(&skipped.large_names, skipped.large);
+        let names = search.skipped_files().names(&skipped.large_names, skipped.large);
         unsearched
             .push(format!("{} too large ({names}), searched if given as path", skipped.large));
     }
@@ -162,11 +166,11 @@ fn not_there_either(search: &Search<'_>, looked: &Searched) -> String {
     if skipped.unreadable > 0 {
         unsearched.push(format!("{} unreadable", skipped.unreadable));
     }
-    if looked.undecided > 0 {
-        unsearched.push(counted(looked.undecided, "undecided line"));
+    if searched.undecided > 0 {
+        unsearched.push(counted(searched.undecided, "undecided line"));
     }
-    match (unsearched.is_empty(), looked.searched) {
-        (true, _) => "it is not there either".to_owned(),
+    match (unsearched.is_empty(), searched.searched) {
+        (true, _) => "no match in them either".to_owned(),
         (false, 0) => format!("not searched either: {}", unsearched.join(", ")),
         (false, files) => {
             let files = counted(files, "file");
@@ -175,26 +179,26 @@ fn not_there_either(search: &Search<'_>, looked: &Searched) -> String {
     }
 }
 
-/// The first file that has a match, among those that were searched or those of another list, and what was looked at.
-fn look_for(
+/// The first matching file among the searched files or those of another listing, and the statistics of the search.
+fn first_match(
     search: &Search<'_>,
     pattern: &Pattern,
     listing: Option<&Listing>,
     stop: &toolcrib_search::Deadline<'_>,
 ) -> (Option<String>, Searched) {
-    let mut unchosen = Unchosen::default();
-    let others = listing.map(|listing| choose(search.cx, search.asked, listing, &mut unchosen));
+    let mut unsearched = Unsearched::default();
+    let others = listing.map(|listing| choose(search.cx, search.query, listing, &mut unsearched));
     let listing = listing.unwrap_or(&search.listing);
     let files = others.as_ref().unwrap_or(&search.files);
     let mut first = None;
-    let mut asked = search.grep(pattern, MatchOptions::count(1), stop);
-    asked.listing = listing;
-    let mut looked = grep(&asked, files, |file, _, _| {
+    let mut query = search.grep(pattern, MatchOptions::count(1), stop);
+    query.listing = listing;
+    let mut searched = grep(&query, files, |file, _, _| {
         first = Some(listing.path(file));
         false
     });
-    looked.complete &= unchosen.hidden + unchosen.kept_back == 0;
-    (first.map(|first| search.cx.show_in(&search.asked.ground.tree, &first)), looked)
+    searched.complete &= unsearched.hidden + unsearched.denied == 0;
+    (first.map(|first| search.cx.show_in(&search.query.scope.tree, &first)), searched)
 }
 
 fn regex_syntax_in(pattern: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What is asked for, understood.
+//! The arguments of Grep, parsed.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::helper::MatchingProcesses;
 use crate::names::{GLOB, READ};
 use crate::suggest::similar_names;
 
-/// What is asked for.
-pub(super) struct Asked {
+/// The arguments, parsed.
+pub(super) struct GrepQuery {
     pub(super) text: String,
     pub(super) pattern: Pattern,
     pub(super) processes: Arc<dyn Processes>,
     pub(super) literal: bool,
     pub(super) ignore_case: bool,
-    pub(super) ground: SearchScope,
+    pub(super) scope: SearchScope,
     pub(super) filter: FileFilter,
     pub(super) mode: OutputMode,
     pub(super) sort: Sort,
@@ -37,7 +37,7 @@ pub(super) struct Asked {
 const MAX_LIMIT: u64 = 10_000;
 
 impl Grep {
-    pub(super) fn asked(&self, cx: &Cx<'_>) -> Result<Asked, Error> {
+    pub(super) fn query(&self, cx: &Cx<'_>) -> Result<GrepQuery, Error> {
         if self.pattern.is_empty() {
             return Err(Error::invalid("`pattern` is empty").hint(format!(
                 "It matches every line; to see a file use {READ}, to list files use {GLOB}."
@@ -50,13 +50,13 @@ impl Grep {
         };
         let context = self.context;
         let processes = MatchingProcesses::of(cx);
-        Ok(Asked {
+        Ok(GrepQuery {
             text: self.pattern.clone(),
             pattern: self.ready(cx, &processes)?,
             processes,
             literal: self.literal,
             ignore_case: self.ignore_case,
-            ground: cx.search_scope(self.path())?,
+            scope: cx.search_scope(self.path())?,
             filter: self.filter()?,
             mode,
             sort: self.sort.unwrap_or(usual_sort),
@@ -84,9 +84,8 @@ impl Grep {
         let cancelled = || cancel.is_cancelled();
         let stop = Deadline::new(cx.search_deadline(), &cancelled);
         Pattern::new(wanted, processes, &stop).map_err(|error| {
-            Error::new(ErrorKind::Limit, format!("`pattern`: {error}")).hint(
-                "Repeat less, or look for a part of it: what comes near is easily told apart by reading.",
-            )
+            Error::new(ErrorKind::Limit, format!("`pattern`: {error}"))
+                .hint("Use fewer repetitions, or search for a part of it.")
         })
     }
 
@@ -97,8 +96,8 @@ impl Grep {
             FilterError::Type => unknown_type(file_type.as_deref().unwrap_or_default()),
             FilterError::Glob(glob, error) => {
                 let glob = visible_name(glob.as_bytes());
-                Error::invalid(format!("`glob`: {glob} is no pattern: {error}"))
-                    .hint("Such as \"*.ts\", \"src/**/*.{c,h}\" or \"*.rs, !*_test.rs\".")
+                Error::invalid(format!("`glob`: {glob} is not a valid glob: {error}"))
+                    .hint("Use one such as \"*.ts\", \"src/**/*.{c,h}\" or \"*.rs, !*_test.rs\".")
             }
         })
     }
@@ -110,7 +109,7 @@ fn unknown_type(name: &str) -> Error {
     let name = visible_name(name.as_bytes());
     let hint = match like.as_slice() {
         [] => format!("Use glob instead, such as \"*.{name}\"."),
-        like => format!("There is: {}. Or use glob, such as \"*.{name}\".", like.join(", ")),
+        like => format!("Similar types: {}. Or use glob, such as \"*.{name}\".", like.join(", ")),
     };
-    Error::invalid(format!("`type`: there is no file type {name}")).hint(hint)
+    Error::invalid(format!("`type`: {name} is not a known file type")).hint(hint)
 }

@@ -1,4 +1,4 @@
-//! The search itself: which files, in which order, and what was found in them.
+//! The search of Grep: files, their order, and their matches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,65 +12,64 @@ use toolcrib_search::{
 };
 
 use super::Sort;
-use super::query::Asked;
+use super::query::GrepQuery;
 use crate::cancel::Progress;
 use crate::cx::Cx;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::search_decoder::SearchDecoder;
-use crate::tools::search_messages::LeftOut;
+use crate::tools::search_messages::SkippedFiles;
 
-/// A search that has begun: the files are listed and in order.
+/// A search with its sorted list of files.
 pub(super) struct Search<'a> {
     pub(super) cx: &'a Cx<'a>,
-    pub(super) asked: &'a Asked,
+    pub(super) query: &'a GrepQuery,
     pub(super) began: Instant,
     pub(super) stop: Deadline<'a>,
     pub(super) listing: Listing,
     pub(super) files: Arc<[FileId]>,
     pub(super) pruned: Pruned,
-    pub(super) unchosen: Unchosen,
+    pub(super) unsearched: Unsearched,
 }
 
-/// Files that were left out on the way.
+/// Numbers of files that were not searched.
 #[derive(Default)]
-pub(super) struct Unchosen {
+pub(super) struct Unsearched {
     pub(super) hidden: u64,
-    /// By rules of the user.
-    pub(super) kept_back: u64,
+    /// Denied by the user's rules.
+    pub(super) denied: u64,
 }
 
-/// A file with hits.
 pub(super) struct Found {
     pub(super) file: FileId,
     pub(super) hits: LineMatches,
     pub(super) stamp: Stamp,
 }
 
-/// So often the caller hears how far it is, in files.
+/// Files between progress reports.
 const PROGRESS_FILES: u64 = 5_000;
 
 impl<'a> Search<'a> {
-    /// Lists the files and puts them in the order in which they are searched.
+    /// Lists and sorts the files.
     pub(super) fn begin(
         cx: &'a Cx<'a>,
-        asked: &'a Asked,
+        query: &'a GrepQuery,
         cancelled: &'a (dyn Fn() -> bool + Sync),
         began: Instant,
     ) -> Search<'a> {
         let stop = Deadline::new(cx.search_deadline(), cancelled);
-        let listing = list(cx, asked, &stop);
-        let mut unchosen = Unchosen::default();
-        let files = choose(cx, asked, &listing, &mut unchosen);
+        let listing = list(cx, query, &stop);
+        let mut unsearched = Unsearched::default();
+        let files = choose(cx, query, &listing, &mut unsearched);
         let pruned = listing.pruned();
-        let mut search = Search { cx, asked, began, stop, listing, files, pruned, unchosen };
-        if asked.sort == Sort::Modified {
+        let mut search = Search { cx, query, began, stop, listing, files, pruned, unsearched };
+        if query.sort == Sort::Modified {
             search.newest_first();
         }
         search
     }
 
-    /// Searches the files in their order, until `take` has enough.
+    /// Searches the files in order until `take` returns false.
     pub(super) fn run(
         &self,
         keep: MatchOptions,
@@ -79,7 +78,7 @@ impl<'a> Search<'a> {
         let progress = self.cx.progress_to();
         let total = Some(self.files.len() as u64);
         let mut done = 0;
-        grep(&self.grep(&self.asked.pattern, keep, &self.stop), &self.files, |file, hits, stamp| {
+        grep(&self.grep(&self.query.pattern, keep, &self.stop), &self.files, |file, hits, stamp| {
             done += 1;
             if done % PROGRESS_FILES == 0 {
                 progress(Progress { done, total, message: "files with matches" });
@@ -88,12 +87,12 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Looks into one file once more.
+    /// Searches one file again.
     pub(super) fn again(&self, file: FileId, keep: MatchOptions) -> Option<LineMatches> {
-        grep_ignored(&self.grep(&self.asked.pattern, keep, &self.stop), file, keep)
+        grep_ignored(&self.grep(&self.query.pattern, keep, &self.stop), file, keep)
     }
 
-    /// The same search for another pattern.
+    /// The search with another pattern.
     pub(super) fn grep<'b>(
         &'b self,
         pattern: &'b Pattern,
@@ -101,17 +100,18 @@ impl<'a> Search<'a> {
         stop: &'b Deadline<'b>,
     ) -> Grep<'b> {
         let limits = self.cx.limits();
-        let named = self.asked.ground.is_file();
+        let named = self.query.scope.is_file();
         Grep {
-            tree: &self.asked.ground.tree,
+            tree: &self.query.scope.tree,
             listing: &self.listing,
             pattern,
             letters: &SearchDecoder,
-            tables: self.cx.listing_caches(&self.asked.ground.tree),
-            // What is named is searched: window by window, or whole if matches may go over lines.
-            max_bytes: match named && pattern.multiline() {
-                true => limits.edit_bytes,
-                false => limits.search_bytes,
+            tables: self.cx.listing_caches(&self.query.scope.tree),
+            // A file that `path` names is always searched: in windows, or whole if matches may span lines.
+            max_bytes: if named && pattern.multiline() {
+                limits.edit_bytes
+            } else {
+                limits.search_bytes
             },
             named,
             keep,
@@ -130,7 +130,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Puts files in order of relevance; those of the same rank stay in the order of their paths.
+    /// Sorts files by relevance. Files of equal rank stay sorted by path.
     pub(super) fn by_relevance(&self, found: Vec<Found>) -> Vec<Found> {
         let mut ranked: Vec<(Rank, Found)> =
             found.into_iter().map(|found| (self.rank(&found), found)).collect();
@@ -139,16 +139,16 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn show(&self, file: FileId) -> String {
-        self.cx.show_in(&self.asked.ground.tree, &self.listing.path(file))
+        self.cx.show_in(&self.query.scope.tree, &self.listing.path(file))
     }
 
-    pub(super) fn left_out(&self) -> LeftOut<'_> {
-        LeftOut { cx: self.cx, ground: &self.asked.ground, pruned: &self.pruned }
+    pub(super) fn skipped_files(&self) -> SkippedFiles<'_> {
+        SkippedFiles { cx: self.cx, scope: &self.query.scope, pruned: &self.pruned }
     }
 
-    /// Lines that stand before what was found: how the pattern was understood, if not as it was meant.
+    /// The first line of the reply, if the pattern was interpreted as text.
     pub(super) fn header(&self) -> String {
-        match self.asked.pattern.understood() {
+        match self.query.pattern.understood() {
             PatternSyntax::AsText { why, column } => format!(
                 "[not a regular expression ({why}, at column {column}): searched as plain text]\n"
             ),
@@ -156,138 +156,141 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What could not be looked at, each in words.
-    pub(super) fn unseen(&self, looked: &Searched) -> Vec<String> {
-        let mut unseen = self.left_out().unseen();
-        let tree = &self.asked.ground.tree;
-        unseen.extend(self.cx.listing_caches(tree).and_then(|tables| tables.take_alarm(tree)));
-        let skipped = &looked.skipped;
+    /// Notes about files and lines that could not be searched.
+    pub(super) fn unsearched_notes(&self, searched: &Searched) -> Vec<String> {
+        let mut unsearched_notes = self.skipped_files().unsearched_notes();
+        let tree = &self.query.scope.tree;
+        unsearched_notes
+            .extend(self.cx.listing_caches(tree).and_then(|tables| tables.take_alarm(tree)));
+        let skipped = &searched.skipped;
         if skipped.unreadable > 0 {
-            let names = self.left_out().names(&skipped.unreadable_names, skipped.unreadable);
-            unseen.push(format!("{} cannot be read: {names}", counted(skipped.unreadable, "file")));
+            let names = self.skipped_files().names(&skipped.unreadable_names, skipped.unreadable);
+            unsearched_notes
+                .push(format!("{} cannot be read: {names}", counted(skipped.unreadable, "file")));
         }
-        unseen.extend(self.undecided(looked));
-        if self.unchosen.kept_back > 0 {
-            let files = counted(self.unchosen.kept_back, "file");
-            unseen.push(format!("{files} kept back by the user's rules"));
+        unsearched_notes.extend(self.undecided(searched));
+        if self.unsearched.denied > 0 {
+            let files = counted(self.unsearched.denied, "file");
+            unsearched_notes.push(format!("{files} skipped because of the user's rules"));
         }
-        if !self.listing.complete || !looked.complete {
-            unseen.push(format!(
-                "time was over after {} of {}{}: give a narrower path or glob",
-                looked.searched,
+        if !self.listing.complete || !searched.complete {
+            unsearched_notes.push(format!(
+                "out of time after {} of {}{}: use a narrower path or glob",
+                searched.searched,
                 counted(self.files.len() as u64, "file"),
                 if self.listing.complete { "" } else { " and more" },
             ));
         }
-        unseen
+        unsearched_notes
     }
 
-    /// Which lines the pattern backtracks too much on.
-    fn undecided(&self, looked: &Searched) -> Option<String> {
-        if looked.undecided == 0 {
+    /// The note about lines on which the pattern backtracks too much.
+    fn undecided(&self, searched: &Searched) -> Option<String> {
+        if searched.undecided == 0 {
             return None;
         }
-        let tree = &self.asked.ground.tree;
-        let named = looked.undecided_lines.iter().map(|(path, lines)| {
+        let tree = &self.query.scope.tree;
+        let named = searched.undecided_lines.iter().map(|(path, lines)| {
             let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
             format!("{}:{}", self.cx.show_in(tree, path), lines.join(","))
         });
         let mut named: Vec<String> = named.collect();
-        let listed: u64 = looked.undecided_lines.iter().map(|(_, lines)| lines.len() as u64).sum();
-        if listed < looked.undecided {
+        let listed: u64 =
+            searched.undecided_lines.iter().map(|(_, lines)| lines.len() as u64).sum();
+        if listed < searched.undecided {
             named.push("…".to_owned());
         }
-        // Where matches go over lines, nothing is known of what comes behind the one that is named.
-        let from = if self.asked.pattern.multiline() { "from " } else { "" };
-        let why = match self.asked.pattern.understood() {
+        // If matches can span lines, the result is unknown from the named line on.
+        let from = if self.query.pattern.multiline() { "from " } else { "" };
+        let why = match self.query.pattern.understood() {
             PatternSyntax::WithLookAround => {
-                "the pattern backtracks too much there; one without look-around never does"
+                "the pattern backtracks too much there; use one without look-around"
             }
-            _ => "longer than a line may be that is searched",
+            _ => "the line is too long to search",
         };
         Some(format!(
-            "not decided: {from}{} in {} ({}); {why}",
-            counted(looked.undecided, "line"),
-            counted(looked.undecided_files, "file"),
+            "undecided: {from}{} in {} ({}); {why}",
+            counted(searched.undecided, "line"),
+            counted(searched.undecided_files, "file"),
             named.join(", "),
         ))
     }
 
-    /// What it cost, and what was skipped, for programs.
-    pub(super) fn facts(&self, reply: Reply, looked: &Searched) -> Reply {
-        let skipped = &looked.skipped;
+    /// Adds statistics and skipped files to the metadata.
+    pub(super) fn facts(&self, reply: Reply, searched: &Searched) -> Reply {
+        let skipped = &searched.skipped;
         reply
-            .with("pattern", self.asked.text.as_str())
-            .with("offset", self.asked.offset)
-            .with("head_limit", self.asked.limit)
-            .with("files_searched", looked.searched)
-            .with("undecided_lines", looked.undecided)
+            .with("pattern", self.query.text.as_str())
+            .with("offset", self.query.offset)
+            .with("head_limit", self.query.limit)
+            .with("files_searched", searched.searched)
+            .with("undecided_lines", searched.undecided)
             .with(
                 "files_skipped",
                 json!({
                     "binary": skipped.binary,
                     "large": skipped.large,
                     "unreadable": skipped.unreadable,
-                    "hidden": self.unchosen.hidden,
+                    "hidden": self.unsearched.hidden,
                     "ignored": self.pruned.ignored_files,
                     "ignored_directories": self.pruned.ignored_directories,
                 }),
             )
     }
 
-    /// Whether everything was looked at that was to be.
-    pub(super) fn saw_all(&self, looked: &Searched) -> bool {
+    /// Whether everything was searched.
+    pub(super) fn is_complete(&self, searched: &Searched) -> bool {
         self.listing.complete
-            && looked.complete
-            && self.unchosen.kept_back == 0
-            && looked.undecided + looked.skipped.unreadable == 0
+            && searched.complete
+            && self.unsearched.denied == 0
+            && searched.undecided + searched.skipped.unreadable == 0
             && self.pruned.unreadable + self.pruned.too_deep == 0
     }
 
     fn newest_first(&mut self) {
-        let modified = self.listing.modified(&self.asked.ground.tree, &self.files);
+        let modified = self.listing.modified(&self.query.scope.tree, &self.files);
         let mut stamped: Vec<_> = modified.into_iter().zip(self.files.iter().copied()).collect();
         stamped.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
         self.files = stamped.into_iter().map(|(_, file)| file).collect();
     }
 }
 
-/// The files beneath where the search begins.
-fn list(cx: &Cx<'_>, asked: &Asked, stop: &Deadline<'_>) -> Listing {
-    match asked.ground.is_file() {
-        true => Listing::of_file(asked.ground.start()),
-        false => cx.list_tree(&asked.walk(asked.ignored, &asked.named(), stop)),
+/// Lists the files below the start directory.
+fn list(cx: &Cx<'_>, query: &GrepQuery, stop: &Deadline<'_>) -> Listing {
+    if query.scope.is_file() {
+        Listing::of_file(query.scope.start())
+    } else {
+        cx.list_tree(&query.walk(query.ignored, &query.named(), stop))
     }
 }
 
-impl Asked {
-    /// What to walk.
+impl GrepQuery {
     pub(super) fn walk<'b>(
         &'b self,
         ignored: bool,
         named: &'b [PathBuf],
         stop: &'b Deadline<'b>,
     ) -> Walk<'b> {
-        let (tree, start) = (&self.ground.tree, self.ground.start());
-        Walk { tree, start, ignored, named, own: &self.ground.hidden, stop }
+        let (tree, start) = (&self.scope.tree, self.scope.start());
+        Walk { tree, start, ignored, named, own: &self.scope.hidden, stop }
     }
 
-    /// What the choice of files spells out, which no rule hides.
+    /// Paths that the arguments name explicitly, which ignore rules do not hide.
     pub(super) fn named(&self) -> Vec<PathBuf> {
-        self.filter.named().iter().map(|named| self.ground.start().join(named)).collect()
+        self.filter.named().iter().map(|named| self.scope.start().join(named)).collect()
     }
 }
 
-/// Those that are to be searched. A link is not: what it leads to has a place of its own.
+/// The files to search. Symlinks are excluded: their targets have their own entries.
 pub(super) fn choose(
     cx: &Cx<'_>,
-    asked: &Asked,
+    query: &GrepQuery,
     listing: &Listing,
-    unchosen: &mut Unchosen,
+    unsearched: &mut Unsearched,
 ) -> Arc<[FileId]> {
-    let named = asked.ground.is_file();
-    let filter = &asked.filter;
-    if !named && asked.hidden && filter.wants_all() && !cx.keeps_any_back() {
+    let named = query.scope.is_file();
+    let filter = &query.filter;
+    if !named && query.hidden && filter.wants_all() && !cx.keeps_any_back() {
         return listing.files();
     }
     let may_have = |names: &[u8]| named || filter.may_want_among(names);
@@ -301,12 +304,12 @@ pub(super) fn choose(
         if !is_wanted {
             return false;
         }
-        if file.is_hidden() && !asked.hidden {
-            unchosen.hidden += 1;
+        if file.is_hidden() && !query.hidden {
+            unsearched.hidden += 1;
             return false;
         }
-        if cx.keeps_any_back() && cx.keeps_back(&asked.ground.tree, file.path()) {
-            unchosen.kept_back += 1;
+        if cx.keeps_any_back() && cx.keeps_back(&query.scope.tree, file.path()) {
+            unsearched.denied += 1;
             return false;
         }
         true

@@ -1,4 +1,4 @@
-//! Names to leave out of a list.
+//! Names that a listing omits.
 
 use toolcrib_policy::name_matches;
 
@@ -7,7 +7,7 @@ use toolcrib_policy::name_matches;
 pub(super) struct Patterns(Vec<String>);
 
 impl Patterns {
-    /// Takes patterns as they are written for other tools, too: `**/dist/` is `dist`.
+    /// Also accepts the syntax of other tools: `**/dist/` is `dist`.
     pub(super) fn parse(patterns: &[String]) -> Patterns {
         let name = |pattern: &String| {
             pattern

@@ -12,7 +12,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::hidden_paths::Reason;
 
-/// Directories that a person does not mean by "what is in here": one line each.
+/// Directories of dependencies, build output and caches, shown as one line each.
 const COLLAPSED: &[&str] = &[
     ".git",
     ".hg",
@@ -34,10 +34,9 @@ const COLLAPSED: &[&str] = &[
     ".idea",
 ];
 
-/// So long the files in collapsed directories are counted, all of them together.
-const COUNTING: Duration = Duration::from_millis(300);
+/// Time limit for counting the files in all collapsed directories.
+const COUNT_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// What is wanted.
 pub(super) struct Options {
     pub(super) depth: usize,
     pub(super) limit: usize,
@@ -45,18 +44,18 @@ pub(super) struct Options {
     pub(super) chars: usize,
 }
 
-/// What there is, as far as it is shown.
+/// The listing.
 #[derive(Default)]
 pub(super) struct Tree {
     pub(super) text: String,
     pub(super) entries: Vec<Value>,
-    /// Entries that are there, as far as they were looked at.
+    /// Number of entries found.
     pub(super) total: usize,
     pub(super) ignored: usize,
-    /// Whether all of them were looked at.
+    /// Whether all entries were counted.
     pub(super) complete: bool,
     unreadable: usize,
-    /// Directories at the end of the depth that have something in them.
+    /// Number of directories at the depth limit that are not empty.
     deeper: usize,
     chars: usize,
     budget: usize,
@@ -64,26 +63,26 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The tree of a directory; `prefix` is what its paths begin with in replies.
+    /// Lists a directory; `prefix` precedes its paths in replies.
     pub(super) fn of(
         cx: &Cx<'_>,
         directory: &Directory,
         prefix: &str,
         options: Options,
     ) -> Result<Tree, Error> {
-        // Room for the first line and the last, and for the facts beside the text.
+        // Half of the budget is for the first and last line and for the metadata.
         let mut tree = Tree { complete: true, budget: options.chars / 2, ..Tree::default() };
         tree.add(cx, directory, prefix, 0, &options)?;
         Ok(tree)
     }
 
-    /// Whether everything that was asked for is shown, but for what was to be ignored.
+    /// Whether every requested entry is shown, except ignored ones.
     pub(super) fn is_complete(&self) -> bool {
         self.complete && self.total == self.entries.len() && self.unreadable + self.deeper == 0
     }
 
-    /// What is left out, in words, and what would show it.
-    pub(super) fn left_out(&self, limit: usize, depth: u64) -> Vec<String> {
+    /// Notes about omitted entries, and how to see them.
+    pub(super) fn omission_notes(&self, limit: usize, depth: u64) -> Vec<String> {
         let hidden = self.total.saturating_sub(self.entries.len());
         let at_least = if self.complete { "" } else { "at least " };
         let entries = if hidden == 1 { "entry" } else { "entries" };
@@ -91,10 +90,10 @@ impl Tree {
             (
                 hidden,
                 format!(
-                    "{at_least}{hidden} more {entries}: list a directory of it, or set limit over {limit}"
+                    "{at_least}{hidden} more {entries}: list a subdirectory, or set limit over {limit}"
                 ),
             ),
-            (self.deeper, format!("… goes deeper: depth {} shows more", depth + 1)),
+            (self.deeper, format!("… is deeper: depth {} shows more", depth + 1)),
             (self.unreadable, format!("{} could not be read", self.unreadable)),
             (self.ignored, format!("{} ignored", self.ignored)),
         ];
@@ -123,7 +122,7 @@ impl Tree {
             let opened = (*kind == EntryKind::Directory).then(|| directory.child(name));
             let hidden =
                 cx.hidden_reason(&directory.path().join(name)).map(|reason| match reason {
-                    Reason::Own => "this program's own, not shown",
+                    Reason::Own => "Toolcrib's own, not shown",
                     Reason::Secret(_) => "hidden: keys, tokens or history",
                     Reason::System(_) => "not open to file tools",
                 });
@@ -157,7 +156,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The names of a directory, directories first, as many as could be shown; the rest is counted.
+    /// The names in a directory, directories first, up to the limit; the rest is only counted.
     fn first_names(
         &mut self,
         directory: &Directory,
@@ -208,13 +207,13 @@ impl Tree {
                 self.line(&format!("{indent}{shown} → {target}"), entry);
             }
             EntryKind::Special => {
-                self.line(&format!("{indent}{shown} (no regular file)"), entry(path, "special"));
+                self.line(&format!("{indent}{shown} (not a regular file)"), entry(path, "special"));
             }
             _ => {
                 let size = directory.size(name).unwrap_or(0);
                 let mut entry = entry(path, "file");
                 entry["size"] = size.into();
-                self.line(&format!("{indent}{shown} ({})", human(size)), entry);
+                self.line(&format!("{indent}{shown} ({})", human_size(size)), entry);
             }
         }
     }
@@ -230,7 +229,7 @@ impl Tree {
         self.entries.len() >= options.limit || self.chars >= self.budget
     }
 
-    /// What stands behind a directory that is not entered. In a plain list none is, and nothing does.
+    /// The count shown after a collapsed directory. A plain list has none.
     fn count_collapsed(&mut self, child: &Directory, shown: &str, options: &Options) -> String {
         if options.depth == 1 {
             return String::new();
@@ -250,17 +249,17 @@ impl Tree {
         " …".to_owned()
     }
 
-    /// How many files are in a directory and below.
+    /// The number of files below a directory.
     fn count_files(&mut self, directory: &Directory) -> String {
-        let until = *self.counting_until.get_or_insert_with(|| Instant::now() + COUNTING);
+        let until = *self.counting_until.get_or_insert_with(|| Instant::now() + COUNT_TIMEOUT);
         let (files, all) = count_below(directory, until);
         let at_least = if all { "" } else { "at least " };
         format!("{at_least}{} {}", thousands(files), if files == 1 { "file" } else { "files" })
     }
 }
 
-/// How many files are below a directory, and whether those are all: what cannot be read, is too deep or
-/// takes too long is not counted.
+/// The number of files below a directory, and whether it is complete: unreadable, too deep and late entries are not
+/// counted.
 fn count_below(directory: &Directory, until: Instant) -> (u64, bool) {
     const DEEPEST: usize = 200;
     let (mut files, mut all) = (0, true);
@@ -302,8 +301,8 @@ fn entry(path: &str, kind: &str) -> Value {
     json!({"name": name, "path": path, "type": kind})
 }
 
-/// A size as people read it.
-fn human(bytes: u64) -> String {
+/// A human-readable size.
+fn human_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut size = bytes as f64;
     let mut unit = 0;
@@ -314,7 +313,7 @@ fn human(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{size:.1} {}", UNITS[unit]) }
 }
 
-/// `312,004`.
+/// Formats a number: `312,004`.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -336,7 +335,7 @@ mod tests {
         assert_eq!(["312,004", "7", "1,000"], [312_004, 7, 1_000].map(thousands).as_slice());
         assert_eq!(
             ["999 B", "1.5 kB", "2.0 GB"],
-            [999, 1_500, 2_000_000_000].map(human).as_slice()
+            [999, 1_500, 2_000_000_000].map(human_size).as_slice()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Which cell a call means.
+//! References to cells.
 
 use toolcrib_media::Notebook;
 use toolcrib_text::{truncate_line, visible_name};
@@ -7,30 +7,30 @@ use crate::error::{Error, ErrorKind};
 use crate::names::{CELL_ID, CELL_NUMBER, READ};
 use crate::phrases::counted;
 
-/// So many cells are listed where none fits.
+/// Number of cells to list if none matches.
 const LISTED_CELLS: usize = 20;
 
-/// Characters shown of an id; real ones have at most 64.
+/// Characters shown of an id. Valid ids have at most 64.
 const ID_CHARS: usize = 64;
 
 /// Characters shown of a cell's first line.
 const LINE_CHARS: usize = 60;
 
-/// A cell as a call names it.
+/// A reference to a cell.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Which<'a> {
+pub(super) enum CellRef<'a> {
     Id(&'a str),
     Number(u64),
-    /// Both, which then must be the same cell.
+    /// Both must refer to the same cell.
     Both(&'a str, u64),
 }
 
-impl<'a> Which<'a> {
-    pub(super) fn of(id: Option<&'a str>, number: Option<u64>) -> Option<Which<'a>> {
+impl<'a> CellRef<'a> {
+    pub(super) fn of(id: Option<&'a str>, number: Option<u64>) -> Option<CellRef<'a>> {
         match (id, number) {
-            (Some(id), Some(number)) => Some(Which::Both(id, number)),
-            (Some(id), None) => Some(Which::Id(id)),
-            (None, Some(number)) => Some(Which::Number(number)),
+            (Some(id), Some(number)) => Some(CellRef::Both(id, number)),
+            (Some(id), None) => Some(CellRef::Id(id)),
+            (None, Some(number)) => Some(CellRef::Number(number)),
             (None, None) => None,
         }
     }
@@ -38,9 +38,9 @@ impl<'a> Which<'a> {
     /// The number of the cell.
     pub(super) fn find(self, notebook: &Notebook<'_>, shown: &str) -> Result<usize, Error> {
         match self {
-            Which::Id(id) => by_id(notebook, id, shown),
-            Which::Number(number) => by_number(notebook, number, shown),
-            Which::Both(id, number) => {
+            CellRef::Id(id) => by_id(notebook, id, shown),
+            CellRef::Number(number) => by_number(notebook, number, shown),
+            CellRef::Both(id, number) => {
                 let (one, other) =
                     (by_id(notebook, id, shown)?, by_number(notebook, number, shown)?);
                 if one == other {
@@ -56,7 +56,7 @@ impl<'a> Which<'a> {
     }
 }
 
-/// How replies call a cell.
+/// The name of a cell in replies.
 pub(super) fn name(number: usize, cell_type: &str, id: Option<&str>) -> String {
     let cell_type = show_id(cell_type);
     match id {
@@ -74,9 +74,9 @@ fn by_id(notebook: &Notebook<'_>, id: &str, shown: &str) -> Result<usize, Error>
         .collect();
     match found.as_slice() {
         [only] => Ok(*only),
-        [] => in_place_of_id(notebook, id).ok_or_else(|| {
+        [] => by_number_in_id(notebook, id).ok_or_else(|| {
             let message = format!("no cell of {shown} has the id {}", show_id(id));
-            none_fits(notebook, message)
+            no_such_cell(notebook, message)
         }),
         several => {
             let numbers: Vec<String> =
@@ -93,9 +93,8 @@ fn by_id(notebook: &Notebook<'_>, id: &str, shown: &str) -> Result<usize, Error>
     }
 }
 
-/// `cell-3` is how cells without an id are called elsewhere: it stands for the number, if the cell with
-/// that number has no id of its own.
-fn in_place_of_id(notebook: &Notebook<'_>, id: &str) -> Option<usize> {
+/// Resolves `cell-3`, which other tools use for cells without an id, to the number, if that cell has no id.
+fn by_number_in_id(notebook: &Notebook<'_>, id: &str) -> Option<usize> {
     let number: usize = id.strip_prefix("cell-").unwrap_or(id).parse().ok()?;
     let cell = notebook.cells().get(number.checked_sub(1)?)?;
     cell.id().is_none().then_some(number)
@@ -107,12 +106,12 @@ fn by_number(notebook: &Notebook<'_>, number: u64, shown: &str) -> Result<usize,
         Ok(number) if (1..=cells).contains(&number) => Ok(number),
         _ => {
             let has = counted(cells as u64, "cell");
-            Err(none_fits(notebook, format!("{shown} has {has}; there is no cell {number}")))
+            Err(no_such_cell(notebook, format!("{shown} has {has}; there is no cell {number}")))
         }
     }
 }
 
-fn none_fits(notebook: &Notebook<'_>, message: String) -> Error {
+fn no_such_cell(notebook: &Notebook<'_>, message: String) -> Error {
     let cells = notebook.cells();
     let mut list = String::new();
     for cell in cells.iter().take(LISTED_CELLS) {
@@ -124,9 +123,12 @@ fn none_fits(notebook: &Notebook<'_>, message: String) -> Error {
     if cells.len() > LISTED_CELLS {
         list += &format!("  and {} more; {READ} shows them\n", cells.len() - LISTED_CELLS);
     }
-    let hint = match cells.is_empty() {
-        true => "Nothing was done. It has no cell; insert one without naming a cell.",
-        false => "Nothing was done. Name one of these.",
+    let hint = if cells.is_empty() {
+        format!(
+            "Nothing was done. It has no cells; omit {CELL_ID} and {CELL_NUMBER} to insert one."
+        )
+    } else {
+        "Nothing was done. Give one of these.".to_owned()
     };
     Error::new(ErrorKind::NoMatch, message).detail(list).hint(hint).with("total_cells", cells.len())
 }

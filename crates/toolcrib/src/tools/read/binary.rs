@@ -1,4 +1,4 @@
-//! What is no text is described, not shown.
+//! Binary files are described, not shown.
 
 use toolcrib_fs::ContentHasher;
 use toolcrib_media::{Kind, kind_of};
@@ -7,15 +7,15 @@ use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::open_file::OpenFile;
 
-/// So much of a file tells what it is.
+/// Bytes from which the type is detected.
 const HEAD_BYTES: usize = 8 << 10;
 
-/// What a file is by its first bytes, if it is no text.
+/// The type of a file by its first bytes. `None` for text.
 pub(super) fn kind(file: &OpenFile) -> Result<Option<Kind>, Error> {
     Ok(kind_of(&file.head(HEAD_BYTES)?))
 }
 
-/// The error for a file that is not text: what it is, as far as that can be told.
+/// The error for a binary file, with its type.
 pub(super) fn binary(cx: &Cx<'_>, file: &OpenFile) -> Error {
     let media_type = kind(file).ok().flatten().map(Kind::media_type);
     let what = media_type.map_or(String::new(), |media_type| format!("{media_type}, "));
@@ -34,7 +34,7 @@ pub(super) fn binary(cx: &Cx<'_>, file: &OpenFile) -> Error {
     }
 }
 
-/// The hash of a file that is not too large to be looked through.
+/// The hash of a file, unless it is too large.
 fn hash(cx: &Cx<'_>, file: &OpenFile) -> Option<String> {
     if file.size() > cx.limits().look_bytes {
         return None;

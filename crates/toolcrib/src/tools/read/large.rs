@@ -1,5 +1,5 @@
-//! Text that is too large to be looked through first: its beginning tells what kind of text it is, and
-//! the lines come from whichever end is nearer to them.
+//! Text that is too large to be read as a whole: its properties are those of its beginning, and lines are read from
+//! the nearer end.
 
 use toolcrib_text::{Detector, Encoding, LineCount, LineWindow, TextProperties, Window};
 
@@ -11,13 +11,13 @@ use crate::error::{Error, ErrorKind};
 use crate::open_file::OpenFile;
 use crate::reply::Reply;
 
-/// So much of its beginning is looked at.
+/// Bytes of the beginning that are examined.
 const SAMPLE_BYTES: usize = 1 << 20;
 
-/// So much is read at once on the way back from the end.
+/// Bytes read at a time backwards from the end.
 const BACK_BYTES: u64 = 64 << 10;
 
-/// Reads a part of a large text file, in flat memory.
+/// Reads a part of a large text file, in constant memory.
 pub(super) fn read(
     cx: &Cx<'_>,
     file: &OpenFile,
@@ -27,7 +27,10 @@ pub(super) fn read(
     let sample = file.head(SAMPLE_BYTES)?;
     let (survey, encoding) = kind(&sample).ok_or_else(|| binary(cx, file))?;
     header.extend(notes(&survey, encoding));
-    header.push(format!("{} bytes, judged by the first of them", file.size()));
+    header.push(format!(
+        "{} bytes; encoding and line endings are those of the beginning",
+        file.size()
+    ));
     let text = Large { cx, file, encoding, terminator: survey.terminator(), limit: part.limit };
     if part.offset < 0 {
         text.page_before_end(part.offset.unsigned_abs(), header)
@@ -36,7 +39,7 @@ pub(super) fn read(
     }
 }
 
-/// What kind of text a sample is, if it is one.
+/// The properties of a sample. `None` if it is not text.
 fn kind(sample: &[u8]) -> Option<(TextProperties, Encoding)> {
     let (mut survey, mut detector) = (TextProperties::default(), Detector::default());
     survey.feed(sample);
@@ -49,7 +52,7 @@ fn kind(sample: &[u8]) -> Option<(TextProperties, Encoding)> {
         survey = TextProperties::default();
         survey.feed(&encoding.stream().feed(sample, false));
     }
-    // The sample may end inside a character or between \r and \n: what is cut off there is not counted.
+    // The sample may end within a character or between \r and \n; that end is not counted.
     Some((survey, encoding))
 }
 
@@ -74,8 +77,8 @@ impl Large<'_> {
         })
     }
 
-    /// The page from a line on, and in the same pass how many lines there are: as far as they are
-    /// counted, which is at least as far as the page.
+    /// The page from a line on, with the number of lines. Lines are counted up to a limit, and at least to the end
+    /// of the page.
     fn page_from(&self, first: u64, header: Vec<String>) -> Result<Reply, Error> {
         let (mut window, mut wants_more) = (self.window(first, &header), true);
         let mut stream = self.encoding.stream();
@@ -101,8 +104,8 @@ impl Large<'_> {
         Ok(Page { file, header, total, first, limit, lines: shown, hash: None }.reply())
     }
 
-    /// The page that begins so many lines before the end. It is found by going back from there, so
-    /// lines have the numbers that count from the end.
+    /// The page that begins `back` lines before the end. Line numbers are negative, since lines are counted from
+    /// the end.
     fn page_before_end(&self, back: u64, mut header: Vec<String>) -> Result<Reply, Error> {
         let (start, lines_there) = self.start_of_line(back)?;
         header.push("lines are counted from the end".to_owned());
@@ -121,12 +124,12 @@ impl Large<'_> {
         Ok(Page { file, header, total: Total::Unknown, first, limit, lines, hash: None }.reply())
     }
 
-    /// Where the line begins that is so many before the end, or the first there is; and how many lines
-    /// there are from it on.
+    /// The position of the line `back` lines before the end, or of the first line, and the number of lines from
+    /// there on.
     fn start_of_line(&self, back: u64) -> Result<(u64, u64), Error> {
         let unit = self.encoding.unit_bytes();
         let size = self.file.size() / unit * unit;
-        // The last line's own end is not the end of one before it.
+        // The newline at the end of the file does not end an earlier line.
         let mut end = size;
         if self.ends_a_line(end)? {
             end -= unit;
@@ -160,9 +163,9 @@ impl Large<'_> {
 
 fn too_far(file: &OpenFile, lines: u64) -> Error {
     let message = format!(
-        "{} has lines too long to go back so far: there are {lines} in its last part",
+        "{} has very long lines: only the last {lines} can be counted from the end",
         file.shown()
     );
     Error::new(ErrorKind::TooLarge, message)
-        .hint(format!("Use an offset of -{} or nearer to the end.", lines.max(1)))
+        .hint(format!("Use an offset from -{} to -1.", lines.max(1)))
 }

@@ -1,4 +1,4 @@
-//! A Jupyter notebook, cell by cell.
+//! Reads a Jupyter notebook cell by cell.
 
 use toolcrib_fs::Content;
 use toolcrib_media::{Notebook, Rendered};
@@ -12,15 +12,15 @@ use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::seen_files::Seen;
-use crate::tools::invisible_notes::Hidden;
+use crate::tools::invisible_notes::InvisibleCharacters;
 
-/// Whether a file is to be read as a notebook, by its name: the bytes are those of any JSON.
-pub(super) fn is_one(file: &OpenFile) -> bool {
+/// Whether a file is a notebook by its name. Its bytes are those of any JSON.
+pub(super) fn is_notebook(file: &OpenFile) -> bool {
     file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Reads a part of a notebook, where offset and limit count cells. What is called one and is none is
-/// for the caller to read as text: the answer is then why it is none.
+/// Reads a part of a notebook; offset and limit count cells. Returns the reason if the file is not a notebook; the
+/// caller then reads it as text.
 pub(super) fn read(
     cx: &Cx<'_>,
     file: &OpenFile,
@@ -28,12 +28,14 @@ pub(super) fn read(
 ) -> Result<Result<Reply, String>, Error> {
     if file.size() > cx.limits().notebook_bytes {
         let most = cx.limits().notebook_bytes;
-        return Ok(Err(format!("shown as text: a notebook is read as one up to {most} bytes")));
+        return Ok(Err(format!("shown as text: notebooks are parsed up to {most} bytes")));
     }
     let bytes = Content::from(file.read_all(cx.limits().notebook_bytes)?);
     let notebook = match Notebook::parse(&bytes) {
         Ok(notebook) => notebook,
-        Err(error) => return Ok(Err(format!("shown as text, it is no notebook: {error}"))),
+        Err(error) => {
+            return Ok(Err(format!("shown as text, because it is not a notebook: {error}")));
+        }
     };
     let total = notebook.cells().len() as u64;
     let first = match part.offset {
@@ -54,7 +56,7 @@ pub(super) fn read(
     cx.session().remember_seen(file.path().to_owned(), seen);
     let text = if total == 0 { "[the notebook has no cells]\n".to_owned() } else { text };
     let text = visible(text.as_bytes());
-    let hidden = Hidden::of_text(&text);
+    let hidden = InvisibleCharacters::of_text(&text);
     let text = text + &hidden.note();
     Ok(Ok(hidden
         .facts(Reply::new(text))

@@ -1,4 +1,4 @@
-//! A part of a text, as a reply.
+//! A page of lines as a reply.
 
 use toolcrib_text::{Encoding, Endings, Line, TextProperties};
 
@@ -6,31 +6,30 @@ use crate::error::Error;
 use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::invisible_notes::Hidden;
+use crate::tools::invisible_notes::InvisibleCharacters;
 
-/// What a reply needs besides its lines and its header: the line behind them.
+/// Characters reserved for the line after the page.
 pub(super) const FOOTER_CHARS: usize = 200;
 
-/// How many lines a file has, as far as it was counted.
+/// The number of lines, as far as they were counted.
 #[derive(Clone, Copy)]
 pub(super) enum Total {
     Known(u64),
     AtLeast(u64),
-    /// The lines were counted from the end, and only those that were wanted.
+    /// Lines were counted from the end, and only the requested ones.
     Unknown,
 }
 
-/// A part of a file, ready to be shown.
 pub(super) struct Page<'a> {
     pub(super) file: &'a OpenFile,
-    /// What the lines do not show.
+    /// Notes about properties that the lines do not show.
     pub(super) header: Vec<String>,
     pub(super) total: Total,
-    /// The number of the first line; below zero where it is counted from the end.
+    /// Number of the first line. Negative if counted from the end.
     pub(super) first: i64,
     pub(super) limit: u64,
     pub(super) lines: Vec<Line>,
-    /// The hash of the file, if all of it was looked at.
+    /// Hash of the file, if all of it was read.
     pub(super) hash: Option<String>,
 }
 
@@ -51,10 +50,10 @@ impl Page<'_> {
             _ => format!("[{span}; for more, offset: {next}]\n"),
         };
         let mut text = in_brackets(&self.header);
-        let mut hidden = Hidden::default();
+        let mut hidden = InvisibleCharacters::default();
         for line in &self.lines {
             line.render_to(&mut text);
-            hidden.look_at(&line.text, || format!("line {}", line.number));
+            hidden.examine(&line.text, || format!("line {}", line.number));
         }
         text += &hidden.note();
         let mut reply = hidden
@@ -77,18 +76,18 @@ impl Page<'_> {
         }
     }
 
-    /// How many lines follow the page, at least.
+    /// The minimum number of lines after the page.
     fn remaining(&self, next: i64) -> u64 {
         match self.total {
             Total::Known(total) => (total + 1).saturating_sub(next.unsigned_abs()),
-            // Where counting stopped, there is more.
+            // Counting stopped before the end.
             Total::AtLeast(total) => (total + 1).saturating_sub(next.unsigned_abs()).max(1),
             Total::Unknown => next.min(0).unsigned_abs(),
         }
     }
 }
 
-/// What the lines do not show of a text.
+/// Notes about properties that the lines do not show.
 pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> {
     let mut notes = Vec::new();
     if survey.bytes == 0 {
@@ -108,7 +107,7 @@ pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> 
     }
     match survey.endings() {
         Endings::CrLf => notes.push("CRLF line endings".to_owned()),
-        Endings::Cr => notes.push("lines end in CR alone".to_owned()),
+        Endings::Cr => notes.push("CR line endings".to_owned()),
         Endings::Mixed => notes
             .push(format!("mixed line endings: {} of {} are CRLF", survey.crlf, survey.line_feeds)),
         Endings::Lf | Endings::None => {}
@@ -119,12 +118,12 @@ pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> 
     notes
 }
 
-/// What the lines do not show, as a line in brackets; empty, if there is nothing to say.
+/// The notes as a line in brackets. Empty if there are none.
 pub(super) fn in_brackets(notes: &[String]) -> String {
     if notes.is_empty() { String::new() } else { format!("[{}]\n", notes.join("; ")) }
 }
 
-/// The error for an offset behind the last line.
+/// The error for an offset past the last line.
 pub(super) fn no_such_line(file: &OpenFile, line: u64, lines: u64) -> Error {
     let has = format!("{} has {}", file.shown(), counted(lines, "line"));
     let hint = match lines {

@@ -1,4 +1,4 @@
-//! A picture, made to fit into a reply.
+//! Reads an image, scaled to fit into a reply.
 
 use toolcrib_media::{ImageError, ImageLimits};
 
@@ -8,12 +8,11 @@ use crate::helper::{acquire_decoder, scaled_picture};
 use crate::open_file::OpenFile;
 use crate::reply::{Picture, Reply};
 
-/// Reads a picture.
 pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Reply, Error> {
     let limits = cx.limits();
     let _place = acquire_decoder(cx)?;
     let bytes = file.read_all(limits.picture_bytes).map_err(|error| {
-        error.hint("Pictures of this size are not read. Make a smaller copy and read that.")
+        error.hint("Images of this size are not supported. Make a smaller copy and read that.")
     })?;
     let fit = ImageLimits {
         side: limits.picture_side,
@@ -23,19 +22,19 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Rep
     let shown =
         scaled_picture(cx, &bytes, fit)?.map_err(|error| broken(cx, file, media_type, error))?;
     let (width, height) = shown.original;
-    let mut says = format!("{}: {media_type}, {width}x{height}", file.shown());
+    let mut text = format!("{}: {media_type}, {width}x{height}", file.shown());
     if shown.turned {
-        says += ", turned upright";
+        text += ", rotated upright";
     }
     let is_remade = shown.remade.is_some();
     if is_remade {
         let (width, height) = shown.shown;
-        says += &format!(", shown as {} of {width}x{height}", shown.format.media_type());
+        text += &format!(", shown as {} of {width}x{height}", shown.format.media_type());
     }
     if is_remade && media_type == "image/gif" {
-        says += " (its first frame)";
+        text += " (its first frame)";
     }
-    Ok(Reply::new(says + "\n")
+    Ok(Reply::new(text + "\n")
         .with("file_path", file.shown())
         .with("media_type", media_type)
         .with("size", file.size())
@@ -55,9 +54,8 @@ fn broken(cx: &Cx<'_>, file: &OpenFile, media_type: &str, error: ImageError) -> 
         ImageError::TooLarge(width, height) => {
             let pixels = u64::from(width) * u64::from(height);
             let most = cx.limits().picture_pixels;
-            let message = format!(
-                "{shown} is {width}x{height}: {pixels} pixels, more than the {most} that are decoded"
-            );
+            let message =
+                format!("{shown} is {width}x{height}: {pixels} pixels; the limit is {most}");
             Error::new(ErrorKind::TooLarge, message).hint(
                 "Make a smaller copy with a command (convert, magick, ffmpeg, sips) and read that.",
             )
@@ -65,11 +63,11 @@ fn broken(cx: &Cx<'_>, file: &OpenFile, media_type: &str, error: ImageError) -> 
         ImageError::Unknown | ImageError::Broken(_) => {
             let why = match error {
                 ImageError::Broken(why) => why,
-                _ => "nothing in it is a picture".to_owned(),
+                _ => "it contains no image".to_owned(),
             };
-            let message = format!("{shown} begins as {media_type}, but cannot be decoded: {why}");
+            let message = format!("{shown} looks like {media_type}, but cannot be decoded: {why}");
             Error::new(ErrorKind::Unsupported, message)
-                .hint("The file is damaged or not what it says. Its bytes are not shown.")
+                .hint("The file is damaged or has another format. Its bytes are not shown.")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text of a size that can be looked through as a whole, before any of it is shown.
+//! Reads text that is small enough to be examined as a whole first.
 
 use toolcrib_text::{Detector, Encoding, Line, LineWindow, TextProperties, Window};
 
@@ -12,10 +12,9 @@ use crate::open_file::OpenFile;
 use crate::reply::Reply;
 use crate::seen_files::{Seen, SeenBuilder};
 
-/// A file that is not larger is held while it is looked through: most are not.
+/// Files up to this size are held in memory while they are examined. Most are.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// Reads a part of a text file.
 pub(super) fn read(
     cx: &Cx<'_>,
     file: &OpenFile,
@@ -25,7 +24,7 @@ pub(super) fn read(
     if file.size() > cx.limits().look_bytes {
         return large::read(cx, file, part, header);
     }
-    let Look { survey, encoding, seen, whole } = look(cx, file)?;
+    let Examined { survey, encoding, seen, whole } = examine(cx, file)?;
     let total = survey.lines();
     header.extend(notes(&survey, encoding));
     if !survey.ends_with_newline() {
@@ -62,18 +61,18 @@ pub(super) fn read(
     Ok(Page { file, header, total, first, limit: part.limit, lines, hash }.reply())
 }
 
-/// What one look through a file tells of it.
-struct Look {
+/// The properties of a file.
+struct Examined {
     survey: TextProperties,
     encoding: Encoding,
     seen: Seen,
-    /// The file, if it came in one piece: then it need not be read again.
+    /// The content, if the file is small: it need not be read again.
     whole: Option<Vec<u8>>,
 }
 
-/// Looks through the file: what kind of text it is, what it says, how many lines. Text that is not
-/// UTF-8 is looked through again, as the letters it stands for.
-fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
+/// Examines a file: text properties, hash, number of lines. Text that is not UTF-8 is examined again after
+/// decoding.
+fn examine(cx: &Cx<'_>, file: &OpenFile) -> Result<Examined, Error> {
     let (mut raw, mut detector) = (TextProperties::default(), Detector::default());
     let mut seeing = SeenBuilder::default();
     let (mut chunks, mut pieces, mut whole) = (file.chunks(cx), 0, None);
@@ -90,7 +89,7 @@ fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
     raw.finish();
     let encoding = detector.finish(&raw);
     let survey = if encoding.is_utf8() { raw } else { survey_letters(cx, file, encoding)? };
-    Ok(Look { survey, encoding, seen: seeing.finish(), whole })
+    Ok(Examined { survey, encoding, seen: seeing.finish(), whole })
 }
 
 fn survey_letters(
@@ -125,7 +124,7 @@ fn read_window(
     Ok(lines.finish())
 }
 
-/// The same of a file that is at hand.
+/// A window of content in memory.
 fn window_of(whole: &[u8], encoding: Encoding, window: Window) -> Vec<Line> {
     let (mut lines, mut stream) = (LineWindow::new(window), encoding.stream());
     if lines.feed(&stream.feed(whole, false)) {
@@ -134,7 +133,7 @@ fn window_of(whole: &[u8], encoding: Encoding, window: Window) -> Vec<Line> {
     lines.finish()
 }
 
-/// That the file is not as the session last saw it; told once.
+/// The note that the file has changed since the session last saw it. It is shown once.
 fn changed(cx: &Cx<'_>, file: &OpenFile, before: &Seen, now: &Seen) -> String {
     let by = author(cx, file.path(), now.hash).map_or(String::new(), |by| format!(", by {by}"));
     let at = before.changed_lines(now).map_or(String::new(), |at| format!(": {at}"));

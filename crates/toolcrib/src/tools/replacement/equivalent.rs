@@ -1,68 +1,70 @@
-//! A text that is not in the file letter for letter, but is but for what says nothing.
+//! Matches that differ only in whitespace, quotes and the like.
 
 use toolcrib_text::{
     EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_all,
     find_equivalents, from_visible, line_numbers, without_line_numbers,
 };
 
-use super::{Replacement, Spot, several};
+use super::{Match, Replacement, several};
 use crate::error::Error;
 use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 
-/// How a text was found in a file.
+/// How a text was matched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Matched {
-    /// Letter for letter.
     #[default]
-    Exactly,
-    /// But for this.
-    But(MatchLevel),
-    /// But for the line numbers in front of it, and for this.
+    Exact,
+    /// Except for this difference.
+    Except(MatchLevel),
+    /// Except for line numbers before each line, and for this difference.
     Numbered(Option<MatchLevel>),
-    /// By the bytes that stand in it as `\\xNN`, as Read shows them.
+    /// With `\\xNN` read as bytes, as Read shows them.
     ShownBytes,
 }
 
 impl Matched {
-    /// Its name for programs.
+    /// Name in the metadata.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Matched::Exactly => "exact",
-            Matched::But(rung) => rung.name(),
+            Matched::Exact => "exact",
+            Matched::Except(rung) => rung.name(),
             Matched::Numbered(_) => "line_numbers",
             Matched::ShownBytes => "shown_bytes",
         }
     }
 
-    /// What to tell of it, if anything.
+    /// The note for the reply. `None` for an exact match.
     pub(crate) fn note(self) -> Option<String> {
-        let kept = "what the file has was kept, and new text follows it";
-        let numbers = "the line numbers in it, which were left out";
+        let kept = "the file's version was kept, and the new text was adapted";
+        let numbers = "the line numbers in it, which were removed";
         Some(match self {
-            Matched::Exactly => return None,
+            Matched::Exact => return None,
             Matched::ShownBytes => format!(
-                "`{OLD_STRING}` matched with each \\xNN as the byte that it shows; those in `{NEW_STRING}` became bytes too."
+                "`{OLD_STRING}` matched with each \\xNN read as a byte. `{NEW_STRING}` was read in the same way."
             ),
-            Matched::But(rung) => {
-                format!("`{OLD_STRING}` matched but for {}: {kept}.", rung.words())
+            Matched::Except(rung) => {
+                format!("`{OLD_STRING}` matched except for {}: {kept}.", rung.words())
             }
-            Matched::Numbered(None) => format!("`{OLD_STRING}` matched but for {numbers}."),
+            Matched::Numbered(None) => format!("`{OLD_STRING}` matched except for {numbers}."),
             Matched::Numbered(Some(rung)) => {
-                format!("`{OLD_STRING}` matched but for {numbers}, and {}: {kept}.", rung.words())
+                format!(
+                    "`{OLD_STRING}` matched except for {numbers}, and {}: {kept}.",
+                    rung.words()
+                )
             }
         })
     }
 }
 
-/// The one place where the text stands but for what says nothing, and what to put there.
+/// The unique inexact match, and its replacement.
 pub(super) fn find(
     replacement: &Replacement<'_>,
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Spot, Matched)>, Error> {
-    if let Some((spot, rung)) = at_a_rung(replacement, was, endings, shown)? {
-        return Ok(Some((spot, Matched::But(rung))));
+) -> Result<Option<(Match, Matched)>, Error> {
+    if let Some((spot, rung)) = at_level(replacement, was, endings, shown)? {
+        return Ok(Some((spot, Matched::Except(rung))));
     }
     if let Some(found) = without_numbers(replacement, was, endings, shown)? {
         return Ok(Some(found));
@@ -70,53 +72,53 @@ pub(super) fn find(
     Ok(by_shown_bytes(replacement, was, endings))
 }
 
-/// A text with bytes that are not UTF-8, copied as Read shows them. It must be there once.
+/// Matches text with bytes that are not UTF-8, copied from the output of Read. The match must be unique.
 fn by_shown_bytes(
     replacement: &Replacement<'_>,
     was: &[u8],
     endings: Endings,
-) -> Option<(Spot, Matched)> {
+) -> Option<(Match, Matched)> {
     let old = from_visible(&endings.adapt(replacement.old))?;
     let places = find_all(was, &old, 2);
     let [at] = places[..] else { return None };
     let new = endings.adapt(replacement.new);
     let new = from_visible(&new).unwrap_or_else(|| new.into_bytes());
-    Some((Spot { range: at..at + old.len(), new: Some(new) }, Matched::ShownBytes))
+    Some((Match { range: at..at + old.len(), new: Some(new) }, Matched::ShownBytes))
 }
 
-fn at_a_rung(
+fn at_level(
     replacement: &Replacement<'_>,
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Spot, MatchLevel)>, Error> {
+) -> Result<Option<(Match, MatchLevel)>, Error> {
     let (old, new) = (SoughtText::new(replacement.old), SoughtText::new(replacement.new));
     let places = find_equivalents(was, endings.terminator(), &old);
     let [place] = places.as_slice() else {
         return if places.is_empty() {
             Ok(None)
         } else {
-            Err(in_several(was, endings, shown, &places))
+            Err(ambiguous_inexact(was, endings, shown, &places))
         };
     };
     let range = place.range();
     let ending = EndingFinder::new(was).at(range.start);
     let new = place.rewrite(was, &old, &new, ending);
-    Ok(new.map(|new| (Spot { range, new: Some(new) }, place.rung())))
+    Ok(new.map(|new| (Match { range, new: Some(new) }, place.rung())))
 }
 
-/// A text copied with the line numbers that Read shows. They must be those of the lines where it
-/// stands: a table whose rows begin with numbers is no such text.
+/// Matches text copied with the line numbers of Read. They must be those of the match: a table whose rows begin
+/// with numbers has no line numbers.
 fn without_numbers(
     replacement: &Replacement<'_>,
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Spot, Matched)>, Error> {
+) -> Result<Option<(Match, Matched)>, Error> {
     let Some((first, old)) = without_line_numbers(replacement.old) else { return Ok(None) };
     let new = match without_line_numbers(replacement.new) {
         Some((_, new)) => new,
-        // Where only some lines have numbers, it is not plain which of them are meant.
+        // If only some lines have numbers, the intended text is unclear.
         None if replacement.new.lines().any(|line| without_line_numbers(line).is_some()) => {
             return Ok(None);
         }
@@ -125,11 +127,11 @@ fn without_numbers(
     let bare = Replacement { old: &old, new: &new, near_line: Some(first), ..*replacement };
     let Ok((spots, matched)) = bare.find(was, endings, shown) else { return Ok(None) };
     let rung = match matched {
-        Matched::But(rung) => Some(rung),
-        Matched::Exactly => None,
+        Matched::Except(rung) => Some(rung),
+        Matched::Exact => None,
         Matched::Numbered(_) | Matched::ShownBytes => return Ok(None),
     };
-    let Ok([mut spot]) = <[Spot; 1]>::try_from(spots) else { return Ok(None) };
+    let Ok([mut spot]) = <[Match; 1]>::try_from(spots) else { return Ok(None) };
     if line_numbers(was, &[spot.range.start], endings.terminator()) != [first] {
         return Ok(None);
     }
@@ -140,12 +142,12 @@ fn without_numbers(
     Ok(Some((spot, Matched::Numbered(rung))))
 }
 
-fn in_several(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) -> Error {
+fn ambiguous_inexact(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) -> Error {
     let starts: Vec<usize> = places.iter().map(|place| place.range().start).collect();
     let lines = line_numbers(was, &starts, endings.terminator());
     let but = places.first().map_or("", |place| place.rung().words());
     let total = lines.len();
     let at_least = if total == MAX_EQUIVALENTS { "at least " } else { "" };
-    several(format!("`{OLD_STRING}` is not in {shown} letter for letter; but for {but} it is, {at_least}{total} times"), &lines)
-        .hint(format!("Nothing was done. Copy the text as it stands, with lines around it so that one place fits; {NEAR_LINE} and {REPLACE_ALL} hold for exact text only."))
+    several(format!("`{OLD_STRING}` has no exact match in {shown}; except for {but} it matches {at_least}{total} times"), &lines)
+        .hint(format!("Nothing was done. Copy the text exactly, with surrounding lines to make it unique; {NEAR_LINE} and {REPLACE_ALL} need an exact match."))
 }

@@ -1,4 +1,4 @@
-//! Why a text is not in a file, as far as that can be told.
+//! Explains why a text was not found in a file.
 
 use std::borrow::Cow;
 
@@ -12,26 +12,25 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::error::{Error, ErrorKind};
 use crate::names::{NEW_STRING, OLD_STRING, READ};
 
-/// Lines of the nearest block that are shown; the whole error stays under 40.
+/// Lines shown of the most similar block. The whole error stays under 40 lines.
 const MAX_BLOCK_LINES: usize = 20;
-/// Characters of a line that are shown.
+/// Characters shown of a line.
 const MAX_CHARS: usize = 200;
-/// Characters that are shown before the first that differs, in a line that is longer.
+/// Characters shown before the first difference, in a longer line.
 const CHARS_BEFORE: usize = 60;
-/// Lines that are compared to find out whether only blank ones differ.
+/// Limit of comparisons for finding out whether only blank lines differ.
 const MAX_COMPARED_LINES: usize = 1_000_000;
-/// A shorter text is in many files anyway; that it is there says little.
-const TELLING_CHARS: usize = 16;
+/// A shorter text may occur in many files by chance.
+const MIN_CONCLUSIVE_CHARS: usize = 16;
 
 /// A shorter `new_string` is not reported as present.
-const LEAST_CHARS: usize = 4;
+const MIN_WORD_CHARS: usize = 4;
 
-/// The error for an `old` that is nowhere in the file.
+/// The error for an `old` that does not occur in the file.
 pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     if text.is_empty() {
-        return Error::new(ErrorKind::NoMatch, format!("{shown} is empty")).hint(format!(
-            "Nothing was done. An empty {OLD_STRING} puts text into an empty file."
-        ));
+        return Error::new(ErrorKind::NoMatch, format!("{shown} is empty"))
+            .hint(format!("Nothing was done. Use an empty {OLD_STRING} to fill an empty file."));
     }
     let survey = &TextProperties::of(text);
     let likeness = nearest_block(text, old.as_bytes(), survey.terminator());
@@ -40,20 +39,20 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
         Likeness::Nothing | Likeness::NoLine => None,
     };
     let applied = applied(text, survey, new);
-    let telling = new.contains('\n') || new.trim().chars().count() >= TELLING_CHARS;
+    let is_conclusive = new.contains('\n') || new.trim().chars().count() >= MIN_CONCLUSIVE_CHARS;
     match applied {
-        Some((line, but)) if telling => {
+        Some((line, but)) if is_conclusive => {
             let message = format!(
                 "`{OLD_STRING}` is not in {shown}, and `{NEW_STRING}` already is{but}, at line {line}"
             );
             Error::new(ErrorKind::AlreadyApplied, message)
                 .detail(nearest.map(describe).unwrap_or_default())
-                .hint("Nothing was done. If that line is the change you meant, it was made before: go on.")
+                .hint("Nothing was done. If that line is your change, it is already made: go on.")
                 .with("line", line)
         }
         applied => {
-            // A letter or a bracket is in every file.
-            let is_word = new.trim().chars().count() >= LEAST_CHARS;
+            // A single letter or bracket occurs in every file.
+            let is_word = new.trim().chars().count() >= MIN_WORD_CHARS;
             let there = applied.filter(|_| is_word).map_or(String::new(), |(line, but)| {
                 format!(" (`{NEW_STRING}` is there{but}, at line {line})")
             });
@@ -62,7 +61,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
                 Likeness::Block(nearest) => describe(nearest),
                 Likeness::Nothing => "No similar text was found in the file.".to_owned(),
                 Likeness::NoLine => {
-                    "None of its lines is in the file, which is too large for a closer comparison."
+                    "None of its lines is in the file. The file is too large for a closer comparison."
                         .to_owned()
                 }
             };
@@ -73,7 +72,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     }
 }
 
-/// The line at which the new text already stands, and but for what.
+/// The line of the new text, if the file has it, and the difference if it is not exact.
 fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, String)> {
     if new.trim().is_empty() {
         return None;
@@ -85,12 +84,12 @@ fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, Stri
     }
     let places = find_equivalents(text, terminator, &SoughtText::new(new));
     let place = places.first()?;
-    Some((line(place.range().start)?, format!(" but for {}", place.rung().words())))
+    Some((line(place.range().start)?, format!(" except for {}", place.rung().words())))
 }
 
-/// The block that is most like the text, and the first line that differs.
+/// Shows the most similar block and the first line that differs.
 fn describe(nearest: &NearestMatch<'_>) -> String {
-    let mut detail = format!("The nearest text begins at line {}:\n", nearest.first_line);
+    let mut detail = format!("The most similar text begins at line {}:\n", nearest.first_line);
     for (number, line) in
         (nearest.first_line.cast_signed()..).zip(&nearest.lines).take(MAX_BLOCK_LINES)
     {
@@ -105,16 +104,17 @@ fn describe(nearest: &NearestMatch<'_>) -> String {
     let same = standing.as_ref().map_or(0, |standing| {
         expected.chars().zip(standing.chars()).take_while(|(a, b)| a == b).count()
     });
-    let standing = standing.map_or("(the file ends here)".to_owned(), |line| around(&line, same));
+    let standing =
+        standing.map_or("(the file ends here)".to_owned(), |line| excerpt_around(&line, same));
     detail
         + &format!(
             "It differs first at line {line}:\n  {OLD_STRING}: {}\n  the file:   {standing}\n",
-            around(&expected, same)
+            excerpt_around(&expected, same)
         )
 }
 
-/// A line as far as it can be shown, from a little before the character that matters.
-fn around(line: &str, at: usize) -> String {
+/// A part of a line, from a little before the position `at`.
+fn excerpt_around(line: &str, at: usize) -> String {
     if line.is_empty() {
         return "(an empty line)".to_owned();
     }
@@ -138,47 +138,46 @@ fn hint(
         })
     };
     let hint: Cow<'_, str> = if without_line_numbers(old).is_some() {
-        format!("`{OLD_STRING}` seems to hold the line numbers that {READ} shows: leave them out, in `{NEW_STRING}` too.").into()
+        format!("`{OLD_STRING}` seems to contain the line numbers that {READ} shows: remove them, also from `{NEW_STRING}`.").into()
     } else if old.contains("\\n")
         && !find_all(text, old.replace("\\n", "\n").as_bytes(), 1).is_empty()
     {
         format!(
-            "`\\n` in `{OLD_STRING}` is a backslash and an n; with real newlines it would be there."
+            "`\\n` in `{OLD_STRING}` is a backslash and an n; with real newlines it would match."
         )
         .into()
     } else if wanted.iter().any(|line| is_elision(line)) {
-        format!("`{OLD_STRING}` leaves lines out (`...`): give all of them, or make several edits.")
+        format!("`{OLD_STRING}` omits lines (`...`): give all of them, or make several edits.")
             .into()
     } else if survey.nuls > 2 {
-        "The file has NUL bytes; it may be UTF-16 or no text at all.".into()
+        "The file has NUL bytes; it may be UTF-16 or not text.".into()
     } else if differ(|have, want| without_blanks(have) == without_blanks(want)) {
-        "Only blanks differ (→ is a tab, · a space at the end), inside lines or not by the same in each: copy them from the file.".into()
+        "Only whitespace differs (→ is a tab, · a trailing space): copy it from the file.".into()
     } else if same_but_for_blank_lines(text, old, survey.terminator()) {
-        "Only blank lines differ: there is one too many, or one is missing.".into()
+        "Only blank lines differ: add or remove some.".into()
     } else if differ(|have, want| composed(have) == composed(want)) {
-        "The letters are the same and composed otherwise (one character, or a letter and its accent): copy them from the file.".into()
+        "Only the Unicode composition differs (one character, or a letter and its accent): copy the text from the file.".into()
     } else {
-        format!("Look at the place with {READ} and copy the text as it stands.").into()
+        format!("{READ} the file and copy the text exactly.").into()
     };
     format!("Nothing was done. {hint}")
 }
 
-/// Whether a line stands for others that were left out.
+/// Whether a line is a placeholder for omitted lines.
 fn is_elision(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let words = line.strip_prefix(b"//").or(line.strip_prefix(b"#")).unwrap_or(line).trim_ascii();
     matches!(words, b"..." | b"\xe2\x80\xa6") || (words != line && words.starts_with(b"..."))
 }
 
-/// Whether the lines that say something stand in the file in this order, with nothing between them but
-/// blank lines.
+/// Whether the non-blank lines of `old` occur in the file in order, with only blank lines between them.
 fn same_but_for_blank_lines(text: &[u8], old: &str, terminator: u8) -> bool {
-    fn said(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
+    fn non_blank_lines(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
         each_line(text, terminator).map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty())
     }
-    let wanted: Vec<&[u8]> = said(old.as_bytes(), b'\n').collect();
+    let wanted: Vec<&[u8]> = non_blank_lines(old.as_bytes(), b'\n').collect();
     let Some((first, rest)) = wanted.split_first() else { return false };
-    let (mut file, mut compared) = (said(text, terminator), 0);
+    let (mut file, mut compared) = (non_blank_lines(text, terminator), 0);
     while let Some(line) = file.next() {
         let mut following = file.clone();
         let mut is_next = |wanted: &&[u8]| {

@@ -1,38 +1,47 @@
-//! What is said of changes that were taken back: a line each, and never what the files say.
+//! The reply of an undo: one line per change and file, without content.
 
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, NewMode};
 use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
+use super::ignored_directories;
 use crate::author::is_by_session;
 use crate::cx::{Cx, FileEdit};
-use crate::history::ChangeLog;
+use crate::history::{ChangeLog, MAX_COUNTED_BYTES};
 use crate::phrases::{counted, first_of};
 use crate::undo::{Plan, Selection};
 
-/// So many changes, and files and directories, have a line each.
-const MAX_CHANGES: usize = 10;
-const MAX_FILES: usize = 40;
+/// Limits of lines about changes, and about files and directories.
+const MAX_CHANGES: usize = 5;
+const MAX_FILES: usize = 10;
 
-/// So many files are named in a line.
+/// Limit of lines about ignored directories.
+const MAX_IGNORED: usize = 2;
+
+/// Number of files named in a line.
 const NAMED: usize = 10;
 
-/// What is said, made before it is done.
+/// The lines of the reply, made before the undo is performed.
 pub(super) struct Report {
     lines: Vec<String>,
 }
 
 impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
-        let did =
-            if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
+        let is_redo = chosen.changes.iter().all(|change| change.is_undo);
+        let did = match (cx.dry_run(), is_redo) {
+            (true, true) => "Dry run, nothing written. Would redo the undone changes",
+            (true, false) => "Dry run, nothing written. Would undo",
+            (false, true) => "Redid the undone changes",
+            (false, false) => "Undid",
+        };
         let mut lines = vec![match &chosen.only {
             Some(only) => format!("{did}, only at {}", cx.show_real(only)),
             None => did.to_owned(),
         }];
         for change in chosen.changes.iter().take(MAX_CHANGES) {
-            // For a person at the command line, every change is one of another session.
+            // At the command line every call has its own session, so the note would be noise.
             let is_own = cx.session().is_for_one_call() || is_by_session(cx, &change.entry);
             let by = if is_own { "" } else { ", by another session" };
             lines.push(format!("  {} ({}{by}) {}", change.id, change.age(), change.summary()));
@@ -41,11 +50,11 @@ impl Report {
             lines.push(format!("  and {} more changes", chosen.changes.len() - MAX_CHANGES));
         }
         let mut report = Report { lines };
-        report.say_files(cx, plan);
-        report.say_notes(cx, chosen, plan);
+        report.add_files(cx, plan);
+        report.add_notes(cx, chosen, plan);
         let oldest = chosen.changes.iter().map(|change| change.id).min().unwrap_or(0);
         for damaged in log.damaged.iter().filter(|damaged| *damaged.ids.end() > oldest) {
-            report.lines.push(format!("[{damaged}; it was not taken back]"));
+            report.lines.push(format!("[{damaged}; it was not undone]"));
         }
         report
     }
@@ -54,54 +63,62 @@ impl Report {
         self.lines.join("\n")
     }
 
-    fn say_files(&mut self, cx: &Cx<'_>, plan: &Plan) {
+    fn add_files(&mut self, cx: &Cx<'_>, plan: &Plan) {
         let restored = without_files(plan.needed.iter().map(|(path, _)| path), plan);
         let removed = without_files(plan.unneeded.iter(), plan);
         let total = plan.edits.len() + restored.len() + removed.len();
         if total == 0 {
             self.lines.push(
-                "The files already say what they said before; nothing was written.".to_owned(),
+                "The files already have their previous content; nothing was written.".to_owned(),
             );
         }
-        let files = plan.edits.iter().map(|edit| line(cx, edit));
+        let (ignored, files) = ignored_directories::split(cx, &plan.edits);
+        let total = files.len() + restored.len() + removed.len();
+        let files = files.into_iter().map(|edit| line(cx, edit));
         let made = restored.iter().map(|path| format!("restored directory {}", cx.show_real(path)));
         let gone = removed.iter().map(|path| format!("removed directory {}", cx.show_real(path)));
         self.lines.extend(files.chain(made).chain(gone).take(MAX_FILES));
         if total > MAX_FILES {
             self.lines.push(format!("and {} more", total - MAX_FILES));
         }
+        self.lines.extend(ignored.iter().take(MAX_IGNORED).map(|directory| {
+            directory.only_file().map_or_else(|| directory.line(cx), |edit| line(cx, edit))
+        }));
+        if ignored.len() > MAX_IGNORED {
+            let more = (ignored.len() - MAX_IGNORED) as u64;
+            self.lines.push(format!("and files in {}", counted(more, "more ignored directory")));
+        }
     }
 
-    fn say_notes(&mut self, cx: &Cx<'_>, chosen: &Selection, plan: &Plan) {
+    fn add_notes(&mut self, cx: &Cx<'_>, chosen: &Selection, plan: &Plan) {
         let named = |names: &[String]| first_of(names, NAMED, String::clone);
         if !plan.merged.is_empty() {
             self.lines.push(format!("Later changes were kept in: {}.", named(&plan.merged)));
         }
         let protected: Vec<String> = plan.restored.iter().map(|path| cx.show_real(path)).collect();
         if !protected.is_empty() {
-            self.lines.push(format!(
-                "Protected files that say again what they said before: {}.",
-                named(&protected)
-            ));
+            self.lines.push(format!("Restored protected files: {}.", named(&protected)));
         }
-        let left = left(plan);
-        if !left.is_empty() {
-            self.lines.push(format!("Protected, and left as they are: {}.", named(&left)));
+        let not_restored = not_restored(plan);
+        if !not_restored.is_empty() {
+            self.lines.push(format!("Protected, not restored: {}.", named(&not_restored)));
         }
         let not_kept = chosen.changes.iter().flat_map(|change| change.not_kept.iter().cloned());
         let not_kept: Vec<String> = not_kept.collect();
         if !not_kept.is_empty() {
-            self.lines.push(format!("Not restored, since it was not kept: {}.", named(&not_kept)));
+            self.lines
+                .push(format!("Not restored, because it was not kept: {}.", named(&not_kept)));
         }
         if !chosen.skipped_ignored.is_empty() {
             let ids = first_of(&chosen.skipped_ignored, NAMED, u64::to_string);
-            self.lines.push(format!("[passed over, since only ignored files changed: {ids}]"));
+            self.lines
+                .push(format!("[skipped, because only ignored or generated files changed: {ids}]"));
         }
     }
 }
 
-/// The protected files that stay, each with its reason.
-pub(super) fn left(plan: &Plan) -> Vec<String> {
+/// The protected files that are not restored, each with its reason.
+pub(super) fn not_restored(plan: &Plan) -> Vec<String> {
     plan.kept.iter().map(|(path, why)| format!("{path} ({why})")).collect()
 }
 
@@ -114,7 +131,7 @@ fn line(cx: &Cx<'_>, edit: &FileEdit) -> String {
     }
 }
 
-/// What changes at a file, in few words.
+/// Describes the change of a file in few words.
 fn facts(edit: &FileEdit) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(target) = edit.now.as_ref().filter(|now| now.is_link()) {
@@ -125,7 +142,10 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     }
     let file = |content: &Option<Content>| content.clone().filter(|content| !content.is_link());
     let (was, now) = (file(&edit.was), file(&edit.now));
-    match was.iter().chain(&now).any(|content| TextProperties::of(content).looks_binary()) {
+    let is_uncounted = |content: &Content| {
+        content.len() as u64 > MAX_COUNTED_BYTES || TextProperties::of(content).looks_binary()
+    };
+    match was.iter().chain(&now).any(is_uncounted) {
         true => facts.extend(now.map(|now| counted(now.len() as u64, "byte"))),
         false => {
             let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX);
@@ -142,9 +162,9 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     facts
 }
 
-/// Those of some directories in which no file changes.
+/// The directories in which no file changes.
 fn without_files<'a>(directories: impl Iterator<Item = &'a PathBuf>, plan: &Plan) -> Vec<&'a Path> {
-    // The edits are in the order of their paths, so those in a directory follow it at once.
+    // The edits are sorted by path, so those in a directory follow it directly.
     let has_files = |directory: &&PathBuf| {
         let after = plan.edits.partition_point(|edit| edit.path <= **directory);
         plan.edits.get(after).is_some_and(|edit| edit.path.starts_with(directory))

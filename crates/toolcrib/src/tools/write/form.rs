@@ -1,4 +1,4 @@
-//! The encoding and the line endings of a file: those that the caller asks for, else those that the file has.
+//! Encoding and line endings: the requested ones, or those of the file.
 
 use toolcrib_text::{Encoding, Endings};
 
@@ -7,7 +7,6 @@ use crate::tools::replacement::unencodable;
 
 const BOM: &str = "\u{feff}";
 
-/// What the caller asks for.
 pub(super) struct Form {
     pub(super) encoding: Option<Encoding>,
     pub(super) endings: Option<Endings>,
@@ -26,7 +25,7 @@ impl Form {
         }
     }
 
-    /// The bytes of a file that is written anew, and what became of its form.
+    /// The bytes of a rewritten file, and notes about its format.
     pub(super) fn rewrite(
         &self,
         content: &str,
@@ -57,9 +56,10 @@ impl Form {
             if !had.is_utf8() {
                 notes.push(format!("Its encoding was kept: {}.", had.name()));
             }
-            return match had.is_utf8() && !had.has_bom() {
-                true => Ok(text.into_bytes()),
-                false => encode(&text, had, shown),
+            return if had.is_utf8() && !had.has_bom() {
+                Ok(text.into_bytes())
+            } else {
+                encode(&text, had, shown)
             };
         };
         notes.extend(changed("encoding", &name(had), &name(encoding)));
@@ -67,7 +67,7 @@ impl Form {
     }
 }
 
-/// The bytes of a text in an encoding, with one byte order mark or none, as the encoding has it.
+/// Encodes a text, with a byte order mark if the encoding has one.
 fn encode(text: &str, encoding: Encoding, shown: &str) -> Result<Vec<u8>, Error> {
     let text = text.trim_start_matches(BOM);
     let mut bytes = if encoding.is_utf8() && encoding.has_bom() { BOM.into() } else { Vec::new() };
@@ -75,7 +75,7 @@ fn encode(text: &str, encoding: Encoding, shown: &str) -> Result<Vec<u8>, Error>
     Ok(bytes)
 }
 
-/// A text with all line ends alike.
+/// A text with uniform line endings.
 fn with_endings(text: &str, endings: Endings) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     match endings {

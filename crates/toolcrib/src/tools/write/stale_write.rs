@@ -1,4 +1,4 @@
-//! Refusing to replace what the caller does not know, with what it needs to know.
+//! Errors for overwriting unknown content, with that content.
 
 use toolcrib_text::{LineWindow, TextProperties, Window};
 
@@ -6,26 +6,26 @@ use crate::error::{Error, ErrorKind};
 use crate::names::{EDIT, EXPECTED_HASH};
 use crate::seen_files::Seen;
 
-/// Lines of the file that a refusal shows.
+/// Lines of the file that the error shows.
 const HEAD_LINES: u64 = 40;
 const HEAD_CHARS: usize = 4_000;
 
-/// It was never read.
-pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
-    let message = format!("{shown} is there, and this session has not read it");
+/// The error for a file that was never read.
+pub(super) fn never_read(shown: &str, was: &[u8], now: &Seen) -> Error {
+    let message = format!("{shown} exists, and this session has not read it");
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
-/// Only a part of it was read.
-pub(super) fn partly(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
+/// The error for a file that was read in part.
+pub(super) fn partly_read(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
     let message = match seen.parts() {
         Some(parts) => format!("this session has read only a part of {shown}: {parts}"),
-        None => format!("this session has not read {shown} as it is now"),
+        None => format!("this session has not read the current content of {shown}"),
     };
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
-/// It was read, and is another now.
+/// The error for a file that changed since it was read.
 pub(super) fn changed(
     shown: &str,
     was: &[u8],
@@ -39,8 +39,8 @@ pub(super) fn changed(
     refuse(ErrorKind::Stale, message, was, now)
 }
 
-/// The call carries the hash of something else.
-pub(super) fn other_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
+/// The error for a wrong hash.
+pub(super) fn wrong_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
     let message = format!("{shown} does not have the expected hash");
     refuse(ErrorKind::Stale, message, was, now)
 }
@@ -48,9 +48,9 @@ pub(super) fn other_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
 fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
     let hash = now.hash.short();
     Error::new(kind, message)
-        .detail(format!("It says now:\n{}", head(was)))
+        .detail(format!("Current content:\n{}", head(was)))
         .hint(format!(
-            "Nothing was written. To replace it all the same, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
+            "Nothing was written. To replace it anyway, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
         ))
         .with("hash", hash)
 }
@@ -58,7 +58,7 @@ fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
 fn head(text: &[u8]) -> String {
     let survey = TextProperties::of(text);
     if survey.looks_binary() {
-        return format!("[no text: {} bytes]", text.len());
+        return format!("[not text: {} bytes]", text.len());
     }
     let mut window = LineWindow::new(Window {
         terminator: survey.terminator(),

@@ -1,9 +1,8 @@
-//! What may not be meant by a content, each in a sentence.
+//! Warnings about suspicious content.
 
-/// A file that shrinks to less than a tenth of this or more is worth a word.
+/// A file of at least this size that shrinks to less than a tenth gets a warning.
 const LARGE_BYTES: usize = 1_000;
 
-/// What may not be meant.
 pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
     let mut warnings = Vec::new();
     if was.len() >= LARGE_BYTES && content.len() < was.len() / 10 {
@@ -13,24 +12,24 @@ pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
             content.len()
         ));
     }
-    if let Some(line) = content.lines().find(|line| stands_for_the_rest(line)) {
+    if let Some(line) = content.lines().find(|line| is_placeholder(line)) {
         warnings.push(format!(
-            "Note: a line reads as if it stood for text that is left out: {:?}. The file holds just what was given.",
+            "Note: a line looks like a placeholder for omitted text: {:?}. It was written literally.",
             line.trim()
         ));
     }
     let escaped = !content.contains('\n') && content.matches("\\n").count() > 1;
     if escaped {
         warnings.push(
-            "Note: the content has no newline but \\n as two letters; it was written so."
+            "Note: the content has no newline, but \\n as two characters. It was written literally."
                 .to_owned(),
         );
     }
     warnings
 }
 
-/// A comment such as `// ... rest of the code unchanged`.
-fn stands_for_the_rest(line: &str) -> bool {
+/// Whether a line is a placeholder such as `// ... rest of the code unchanged`.
+fn is_placeholder(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     let is_comment = ["//", "#", "/*", "<!--", "--", ";"].iter().any(|mark| line.starts_with(mark));
     let has_gap = line.contains("...") || line.contains('…');
@@ -43,10 +42,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_stands_for_others_is_told_from_one_that_does_not() {
-        assert!(stands_for_the_rest("    // ... rest of the code unchanged ..."));
-        assert!(stands_for_the_rest("# … existing code …"));
-        assert!(!stands_for_the_rest("// the rest of the world"));
-        assert!(!stands_for_the_rest("let unchanged = \"...\";"));
+    fn placeholders_are_recognized() {
+        assert!(is_placeholder("    // ... rest of the code unchanged ..."));
+        assert!(is_placeholder("# … existing code …"));
+        assert!(!is_placeholder("// the rest of the world"));
+        assert!(!is_placeholder("let unchanged = \"...\";"));
     }
 }

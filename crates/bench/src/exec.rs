@@ -1,0 +1,217 @@
+//! `bench exec`: the cost of a command through Bash, compared with the same command without Toolcrib.
+//!
+//! The contestants alternate, so that a slow phase of the machine affects all of them.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolcrib_devtools::conversation::Conversation;
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::packages;
+
+use super::Rounds;
+use super::table::{ratio, two_digits};
+use super::times::Times;
+
+/// Bytes of the flood; a smoke run uses fewer.
+const FLOOD: u64 = 5_000_000_000;
+const SMALL_FLOOD: u64 = 50_000_000;
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let binary = rounds.build()?;
+    let directory = tempfile::tempdir()?;
+    small(&binary, directory.path(), rounds)?;
+    changes(&binary, rounds)?;
+    git(&binary, rounds)?;
+    flood(&binary, directory.path(), if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD })
+}
+
+fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
+    let mut open = session(binary, directory, "open")?;
+    let mut confined = session(binary, directory, "workspace")?;
+    let peer = packages::BUBBLEWRAP.obtain();
+    let mut times: [Times; 5] = Default::default();
+    for round in 0..rounds.warm_up + rounds.measured {
+        let taken = [
+            Some(timed(|| spawned("sh", &["-c", "true"]))?),
+            Some(timed(|| spawned("bash", &BASH))?),
+            Some(timed(|| bash(&mut open, "true").map(|_| ()))?),
+            Some(timed(|| bash(&mut confined, "true").map(|_| ()))?),
+            peer.is_ok().then(|| timed(|| wrapped(directory))).transpose()?,
+        ];
+        if round >= rounds.warm_up {
+            let both = times.iter_mut().zip(taken);
+            both.for_each(|(times, taken)| taken.into_iter().for_each(|taken| times.add(taken)));
+        }
+    }
+    open.end()?;
+    confined.end()?;
+    let [sh, bash, ours, in_sandbox, in_bubblewrap] = &times;
+    println!("\n| `true` | p50 ms | p90 ms | to `sh -c true` |\n| --- | ---: | ---: | ---: |");
+    for (name, times) in [
+        ("posix_spawn of sh -c", sh),
+        ("posix_spawn of bash -c", bash),
+        ("posix_spawn of bwrap … bash -c", in_bubblewrap),
+        ("Bash, profile open", ours),
+        ("Bash, in the sandbox", in_sandbox),
+    ] {
+        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
+        let to = ratio(p50, sh.percentile_ms(50));
+        println!("| {name} | {} | {} | {to} |", two_digits(p50), two_digits(p90));
+    }
+    let added =
+        |with: &Times, without: &Times| Some(with.percentile_ms(50)? - without.percentile_ms(50)?);
+    println!(
+        "\n{} measurements each. A sandbox adds: ours {} ms, bubblewrap's of the same shape {} ms.",
+        ours.count(),
+        two_digits(added(in_sandbox, ours)),
+        two_digits(added(in_bubblewrap, bash)),
+    );
+    if let Err(why) = peer {
+        println!("Not compared: {why}.");
+    }
+    Ok(())
+}
+
+/// The arguments of a shell that does nothing.
+const BASH: [&str; 4] = ["--noprofile", "--norc", "-c", "true"];
+
+/// Runs this shell in bubblewrap, with namespaces and mounts as in our sandbox, but without a seccomp filter,
+/// Landlock and supervisor.
+fn wrapped(directory: &Path) -> Result<()> {
+    let root = directory.to_string_lossy();
+    let mut words =
+        vec!["--ro-bind", "/", "/", "--bind", &root, "/tmp", "--bind", &root, "/var/tmp"];
+    words.extend(["--tmpfs", "/run", "--dev", "/dev", "--bind", &root, &root]);
+    words.extend(["--proc", "/proc", "--unshare-user", "--unshare-pid", "--unshare-net"]);
+    words.extend(["--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"]);
+    words.extend(["--cap-drop", "ALL", "bash"]);
+    words.extend(BASH);
+    spawned(packages::BUBBLEWRAP.program, &words)
+}
+
+/// The number of files in the tree that commands change.
+const TREE: usize = 5_000;
+
+/// Measures the cost of change capture: the same command with the profile `open`, which captures nothing.
+fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let fill = format!(
+        "mkdir d{{1..50}}; for i in {{1..{TREE}}}; do head -c 4000 /dev/urandom | base64 > d$((i % 50 + 1))/f$i; done"
+    );
+    let root = directory.path().join("tree");
+    std::fs::create_dir(&root)?;
+    spawned("bash", &["-c", &format!("cd {} && {fill}", root.display())])?;
+    let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
+    let (mut open, mut confined) = (start("open")?, start("workspace")?);
+    println!(
+        "\n| among {TREE} files | open ms | captured ms | difference |\n| --- | ---: | ---: | ---: |"
+    );
+    for (what, script) in [
+        ("nothing changed", "true"),
+        ("all of them read", "cat d*/* > /dev/null"),
+        ("100 rewritten", "for f in d7/*; do echo $RANDOM > $f; done"),
+        ("1,000 rewritten", "for f in d1?/*; do echo $RANDOM > $f; done"),
+        ("500 made and removed", "cp -r d2 new; cp -r d3 d4 d5 d6 new; rm -r new"),
+    ] {
+        let mut times = [Times::default(), Times::default()];
+        for _ in 0..(rounds.measured / 20).max(1) {
+            times[0].add(timed(|| bash(&mut open, script).map(|_| ()))?);
+            times[1].add(timed(|| bash(&mut confined, script).map(|_| ()))?);
+        }
+        let [open, kept] = times.map(|times| times.percentile_ms(50));
+        let more = kept.zip(open).map(|(kept, open)| kept - open);
+        let words = [open, kept, more].map(two_digits);
+        println!("| {what} | {} | {} | {} |", words[0], words[1], words[2]);
+    }
+    open.end()?;
+    confined.end()?;
+    Ok(())
+}
+
+/// Measures git in the sandbox, where each file that it writes is checked and captured.
+fn git(binary: &Path, rounds: Rounds) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let root = directory.path().join("tree");
+    std::fs::create_dir(&root)?;
+    let commit = "git -c user.name=a -c user.email=a@b commit -q -m";
+    let fill = format!(
+        "git init -q repo && cd repo && mkdir d{{1..40}} && for i in {{1..2000}}; do echo $i > d$((i % 40 + 1))/f$i; done && git add -A && {commit} one && git tag one && for i in {{1..1000}}; do echo more >> d$((i % 40 + 1))/f$i; done && {commit} two -a && git tag two"
+    );
+    spawned("bash", &["-c", &format!("cd {} && {fill}", root.display())])?;
+    let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
+    let (mut open, mut confined) = (start("open")?, start("workspace")?);
+    println!("\n| git | open ms | sandbox ms | ratio |\n| --- | ---: | ---: | ---: |");
+    for (what, before, script) in [
+        ("clone of 2,000 files", "rm -rf copy", "git clone -q repo copy"),
+        (
+            "checkout that changes 1,000 files",
+            "git -C repo checkout -q two",
+            "git -C repo checkout -q one",
+        ),
+        ("status", "true", "git -C repo status --porcelain"),
+    ] {
+        let mut times = [Times::default(), Times::default()];
+        for _ in 0..(rounds.measured / 20).max(1) {
+            bash(&mut open, before)?;
+            times[0].add(timed(|| bash(&mut open, script).map(|_| ()))?);
+            bash(&mut open, before)?;
+            times[1].add(timed(|| bash(&mut confined, script).map(|_| ()))?);
+        }
+        let [open, confined] = times.map(|times| times.percentile_ms(50));
+        let words = [open, confined].map(two_digits);
+        println!("| {what} | {} | {} | {} |", words[0], words[1], ratio(confined, open));
+    }
+    open.end()?;
+    confined.end()?;
+    Ok(())
+}
+
+fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
+    let script = format!("head -c {bytes} /dev/zero");
+    let peer = timed(|| spawned("sh", &["-c", &format!("{script} | cat >/dev/null")]))?;
+    let mut session = session(binary, directory, "open")?;
+    let began = Instant::now();
+    let reply = bash(&mut session, &script)?;
+    let ours = began.elapsed();
+    if reply.pointer("/metadata/bytes").and_then(Value::as_u64) != Some(bytes) {
+        return Err(format!("not all bytes came: {reply}").into());
+    }
+    let rate = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
+    let memory = session.peak_memory()? >> 20;
+    println!("\n| {} MB of output | MB/s |\n| --- | ---: |", bytes / 1_000_000);
+    println!("| `\\| cat >/dev/null` | {:.0} |\n| Bash | {:.0} |", rate(peer), rate(ours));
+    println!("\nThe server had {memory} MiB in memory at most.");
+    session.end()?;
+    Ok(())
+}
+
+fn session(binary: &Path, directory: &Path, profile: &str) -> Result<Conversation> {
+    session_in(binary, directory, &directory.join("state"), profile)
+}
+
+fn session_in(binary: &Path, root: &Path, state: &Path, profile: &str) -> Result<Conversation> {
+    let mut command = Command::new(binary);
+    command.args(["--profile", profile, "--state"]).arg(state);
+    command.arg("--root").arg(root).arg("run").env_remove("SHELL");
+    Conversation::start(command)
+}
+
+fn bash(session: &mut Conversation, script: &str) -> Result<Value> {
+    let args = json!({"command": script, "timeout": 600_000});
+    let reply = session.ask(&format!("{}\n", json!({"id": 1, "tool": "Bash", "args": args})))?;
+    if reply["success"] == true { Ok(reply) } else { Err(format!("Bash failed: {reply}").into()) }
+}
+
+fn spawned(program: &str, arguments: &[&str]) -> Result<()> {
+    let status = Command::new(program).args(arguments).stdin(Stdio::null()).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{program} failed").into()) }
+}
+
+fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+    let began = Instant::now();
+    work()?;
+    Ok(began.elapsed())
+}

@@ -1,0 +1,44 @@
+//! `bench files`: the cost of crash safety and journaling. Each part is compared with the usual way without
+//! Toolcrib. Both alternate, so that a slow phase of the machine affects both.
+
+mod listing;
+mod processes;
+mod replace;
+
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{process, workspace};
+
+use super::Rounds;
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let binary = rounds.build()?;
+    // On the disk of the repository rather than in memory: syncing is most of the cost.
+    let directory = workspace::cache_directory()?;
+    replace::run(&binary, &directory, rounds)?;
+    listing::run(&binary, &directory, rounds)?;
+    processes::run(&binary, &directory, rounds)?;
+    run_examples()
+}
+
+/// In-process measurements: the examples of the fs crate, each compared with its peer.
+fn run_examples() -> Result<()> {
+    for example in ["atomic_replace", "confined_open"] {
+        println!();
+        let words = [
+            "run",
+            "--quiet",
+            "--profile",
+            "dist",
+            "--locked",
+            "-p",
+            "toolcrib-fs",
+            "--example",
+            example,
+        ];
+        let mut command = process::cargo(&words);
+        // They write to their working directory, which need not be in this repository.
+        command.arg("--manifest-path").arg(workspace::root().join("Cargo.toml"));
+        process::run(command.current_dir(workspace::cache_directory()?))?;
+    }
+    Ok(())
+}

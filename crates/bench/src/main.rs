@@ -1,0 +1,122 @@
+//! Benchmarks, printed as Markdown. No benchmark fails because of its times. Each fails at a wrong result, because the
+//! time of a wrong result means nothing.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers: it reads files, starts processes and prints; the bans are for the library"
+)]
+
+mod exec;
+mod files;
+mod mcp;
+mod patch;
+mod policy;
+mod search;
+mod start;
+mod table;
+mod text;
+mod times;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use toolcrib_devtools::error::{self, Result};
+use toolcrib_devtools::product;
+
+/// Runs benchmarks
+#[derive(Debug, Parser)]
+#[command(name = "bench", arg_required_else_help = true)]
+struct Arguments {
+    /// The benchmark. With --smoke, all of them if none is given
+    #[arg(required_unless_present = "smoke")]
+    bench: Option<Bench>,
+    /// Run few rounds of the debug build, to check the results only
+    #[arg(long, conflicts_with = "rounds")]
+    smoke: bool,
+    /// Number of measured rounds
+    #[arg(long, value_name = "N", default_value_t = Rounds::DEFAULT.measured, value_parser = at_least_one)]
+    rounds: usize,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Bench {
+    /// One `toolcrib call Read` from spawn to exit, compared with cat and node
+    Start,
+    /// A change, a long listing and an edit, compared with fsync and rename, ls -f, sed -i
+    Files,
+    /// Large files read and edited, small Reads, compared with wc -l, tail, cp and fsync, cat
+    Text,
+    /// A patch over 500 files, compared with git apply, in memory and on disk
+    Patch,
+    /// `true` through Bash compared with a bare spawn, a flood compared with cat, a large server
+    Exec,
+    /// Grep and Glob compared with ripgrep and fd, on the kernel's sources and on this repository
+    Search,
+    /// A decision on a call, from a file to a script of 20 kB
+    Policy,
+    /// The MCP server compared with the official one for Node, rust-mcp-filesystem and Desktop Commander
+    Mcp,
+}
+
+/// The number of rounds.
+#[derive(Clone, Copy)]
+struct Rounds {
+    /// Rounds that only fill the caches and are not counted.
+    warm_up: usize,
+    measured: usize,
+    /// Whether this run only checks the results.
+    is_smoke: bool,
+}
+
+impl Rounds {
+    const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300, is_smoke: false };
+    const SMOKE: Rounds = Rounds { warm_up: 1, measured: 3, is_smoke: true };
+
+    /// For rounds that take long: at most this many, and few to fill the caches.
+    fn at_most(self, measured: usize) -> Rounds {
+        Rounds { warm_up: self.warm_up.min(2), measured: self.measured.min(measured), ..self }
+    }
+
+    /// Builds the program to measure.
+    fn build(self) -> Result<PathBuf> {
+        if self.is_smoke { product::build_debug() } else { product::build_dist() }
+    }
+}
+
+fn at_least_one(word: &str) -> std::result::Result<usize, String> {
+    word.parse().ok().filter(|count| *count > 0).ok_or_else(|| "not a number above 0".to_owned())
+}
+
+fn main() -> ExitCode {
+    error::exit_code(run(&Arguments::parse()))
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let rounds = match arguments.smoke {
+        true => Rounds::SMOKE,
+        false => Rounds { measured: arguments.rounds, ..Rounds::DEFAULT },
+    };
+    match arguments.bench {
+        Some(bench) => bench.run(rounds),
+        None => Bench::value_variants().iter().try_for_each(|bench| bench.run(rounds)),
+    }
+}
+
+impl Bench {
+    fn run(self, rounds: Rounds) -> Result<()> {
+        match self {
+            Bench::Start => start::run(rounds),
+            Bench::Files => files::run(rounds),
+            Bench::Text => text::run(rounds),
+            Bench::Patch => patch::run(rounds),
+            Bench::Exec => exec::run(rounds),
+            Bench::Search => search::run(rounds),
+            Bench::Policy => policy::run(rounds),
+            Bench::Mcp => mcp::run(rounds),
+        }
+    }
+}

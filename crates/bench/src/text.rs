@@ -1,0 +1,39 @@
+//! `bench text`: the cost of reading and editing text in large and small files. Each part is compared with a
+//! program that does only the necessary work. Both alternate, so that a slow phase of the machine affects both.
+//! The tables list the targets.
+
+mod calls;
+mod edit;
+mod lines;
+mod numbered;
+
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{process, workspace};
+
+use super::Rounds;
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let binary = rounds.build()?;
+    // On the disk of the repository rather than in memory: an edit waits for it.
+    let directory = workspace::cache_directory()?;
+    lines::run(&binary, &directory, rounds)?;
+    edit::run(&binary, &directory, rounds)?;
+    calls::run(&binary, &directory, rounds)?;
+    run_examples()
+}
+
+/// In-process measurements: the examples of the text crate.
+fn run_examples() -> Result<()> {
+    let words = [
+        "run",
+        "--quiet",
+        "--profile",
+        "dist",
+        "--locked",
+        "-p",
+        "toolcrib-text",
+        "--example",
+        "text_properties",
+    ];
+    process::run(&mut process::cargo(&words))
+}

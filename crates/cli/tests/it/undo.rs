@@ -1,0 +1,176 @@
+//! `toolcrib log`, `undo` and `redo`.
+
+use serde_json::Value;
+
+use crate::{text, toolcrib};
+
+fn edit(workspace: &std::path::Path, old: &str, new: &str) {
+    let args = serde_json::json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+    let output = toolcrib(workspace, &["call", "Edit", "-"], args.to_string().as_bytes());
+    assert!(output.status.success(), "{}", text(&output.stdout));
+}
+
+#[test]
+fn the_operator_lists_and_undoes_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    let content = || std::fs::read_to_string(workspace.join("a.txt")).unwrap();
+    let run = |words: &[&str]| toolcrib(workspace, words, b"");
+    assert!(text(&run(&["log", "--text"]).stdout).contains("No changes are recorded here yet."));
+    edit(workspace, "one", "two");
+    edit(workspace, "two", "three");
+
+    let log: Value = serde_json::from_slice(&run(&["log", "--json"]).stdout).unwrap();
+    let changes = log["changes"].as_array().unwrap();
+    assert_eq!((changes.len(), &log["complete"]), (2, &Value::Bool(true)));
+    assert_eq!(changes[0]["tool"], "Edit");
+    assert_eq!(changes[0]["arguments"]["new_string"], "three");
+    assert_eq!(changes[0]["rule"], "profile:workspace:write");
+    assert_eq!(changes[0]["files"][0]["path"], "a.txt");
+    let (first, last) = (changes[1]["id"].to_string(), changes[0]["id"].to_string());
+    assert!(text(&run(&["log", "--text"]).stdout).contains("Edit: a.txt"));
+    assert!(text(&run(&["show", &first, "--text"]).stdout).contains("-one\n+two\n"));
+    assert!(text(&run(&["diff"]).stdout).contains("-one\n+three\n"));
+    assert!(text(&run(&["diff", &last]).stdout).contains("-two\n+three\n"));
+
+    assert!(run(&["undo", "--dry-run"]).status.success());
+    assert_eq!(content(), "three\n");
+    assert!(run(&["undo"]).status.success());
+    assert_eq!(content(), "two\n");
+    assert!(run(&["undo"]).status.success());
+    assert_eq!(content(), "one\n");
+    assert_eq!(text(&run(&["diff"]).stdout), "");
+    assert_eq!(run(&["undo"]).status.code(), Some(1));
+    assert!(run(&["redo"]).status.success());
+    assert_eq!(content(), "two\n");
+    assert!(run(&["redo"]).status.success());
+    assert_eq!(content(), "three\n");
+    assert_eq!(run(&["redo"]).status.code(), Some(1));
+    assert_eq!(run(&["show", "99999"]).status.code(), Some(1));
+}
+
+#[test]
+fn the_operator_undoes_one_path_or_all_changes_since_one() {
+    // Outside /tmp, which commands see as another directory.
+    let directory = crate::command_directory();
+    let workspace = directory.path();
+    let says = |name: &str| std::fs::read_to_string(workspace.join(name)).ok();
+    let run = |words: &[&str]| {
+        let output = toolcrib(workspace, words, b"");
+        (output.status.code(), text(&output.stdout).to_owned())
+    };
+    let bash = |command: &str| {
+        let args = serde_json::json!({"command": command}).to_string();
+        let output = toolcrib(workspace, &["call", "Bash", "-"], args.as_bytes());
+        assert!(output.status.success(), "{}", text(&output.stdout));
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+        reply["metadata"]["change"].to_string()
+    };
+    let first = bash("echo 1 > a; echo 1 > b; ln -s a l");
+    let second = bash("echo 2 > a; echo 2 > b");
+    let third = bash("mkdir __pycache__; echo c > __pycache__/c.pyc");
+
+    let (_, log) = run(&["log", "--text"]);
+    assert!(log.contains(
+        "Bash `mkdir __pycache__; echo c > __pycache__/c.pyc`: 1 ignored or generated file"
+    ));
+    assert!(log.contains("Bash `echo 2 > a; echo 2 > b`: a, b"), "{log}");
+    let (_, shown) = run(&["show", &second, "--text"]);
+    assert!(shown.contains("Bash `echo 2 > a; echo 2 > b`: a, b"), "{shown}");
+
+    assert_eq!(run(&["undo", "--path", "a"]).0, Some(0));
+    assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("2\n")));
+    assert!(run(&["log", "--text"]).1.contains("partly undone"));
+    assert_eq!(run(&["redo"]).0, Some(0));
+    assert_eq!(says("a").as_deref(), Some("2\n"));
+
+    // An undo without arguments skips changes of ignored files only.
+    assert_eq!(run(&["undo"]).0, Some(0));
+    assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("1\n")));
+    assert!(workspace.join("__pycache__/c.pyc").exists());
+    assert_eq!(run(&["redo"]).0, Some(0));
+
+    assert_eq!(run(&["undo", "--since", &first, "--path", "a"]).0, Some(2));
+    assert_eq!(run(&["undo", "--since", &first]).0, Some(0));
+    assert_eq!(std::fs::read_dir(workspace).unwrap().count(), 0);
+    assert_eq!(run(&["redo"]).0, Some(0));
+    assert_eq!((says("l").as_deref(), says("b").as_deref()), (Some("2\n"), Some("2\n")));
+    assert!(workspace.join("__pycache__/c.pyc").exists());
+    assert_eq!(run(&["undo", &third]).0, Some(0));
+    assert!(!workspace.join("__pycache__").exists());
+}
+
+#[test]
+fn another_workspace_has_its_own_history() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for workspace in [&one, &two] {
+        std::fs::write(workspace.path().join("a.txt"), "one\n").unwrap();
+    }
+    edit(one.path(), "one", "two");
+    let log: Value =
+        serde_json::from_slice(&toolcrib(two.path(), &["log", "--json"], b"").stdout).unwrap();
+    assert_eq!(log["total"], 0);
+    assert_eq!(toolcrib(two.path(), &["undo"], b"").status.code(), Some(1));
+}
+
+/// Two processes edit both ends of one file. No edit is lost.
+#[test]
+fn edits_of_two_processes_compose() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines: Vec<String> = (0..200).map(|n| format!("line {n}.")).collect();
+    std::fs::write(directory.path().join("a.txt"), lines.join("\n")).unwrap();
+    std::thread::scope(|scope| {
+        for process in 0..2 {
+            let workspace = directory.path();
+            scope.spawn(move || {
+                let input: String = (process * 100..process * 100 + 100)
+                    .map(|n| {
+                        let args = serde_json::json!({"file_path": "a.txt", "old_string": format!("line {n}."), "new_string": format!("edited {n}.")});
+                        format!("{}\n", serde_json::json!({"id": n, "wait": true, "tool": "Edit", "args": args}))
+                    })
+                    .collect();
+                let output = toolcrib(workspace, &["run"], input.as_bytes());
+                assert_eq!(text(&output.stdout).matches("\"success\":true").count(), 100);
+            });
+        }
+    });
+    let expected: Vec<String> = (0..200).map(|n| format!("edited {n}.")).collect();
+    assert_eq!(
+        std::fs::read_to_string(directory.path().join("a.txt")).unwrap(),
+        expected.join("\n")
+    );
+}
+
+#[test]
+fn changes_of_a_command_can_be_undone_after_its_server_was_killed() {
+    let directory = crate::command_directory();
+    let workspace = directory.path();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    let mut server = std::process::Command::new(crate::PROGRAM)
+        .arg("run")
+        .current_dir(workspace)
+        .envs(crate::isolated_home())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let call =
+        r#"{"id": 1, "tool": "Bash", "args": {"command": "rm a.txt; echo x > b.txt; sleep 60"}}"#;
+    std::io::Write::write_all(server.stdin.as_mut().unwrap(), format!("{call}\n").as_bytes())
+        .unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(600);
+    while !std::fs::read(workspace.join("b.txt")).is_ok_and(|says| says == b"x\n") {
+        assert!(std::time::Instant::now() < until, "the command does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+
+    let log: Value =
+        serde_json::from_slice(&toolcrib(workspace, &["log", "--json"], b"").stdout).unwrap();
+    assert_eq!(log["changes"][0]["tool"], "Bash", "{log}");
+    assert!(toolcrib(workspace, &["undo"], b"").status.success());
+    assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");
+    assert!(!workspace.join("b.txt").exists());
+}

@@ -1,0 +1,45 @@
+//! Programs from system packages that some tasks need.
+
+use std::process::Command;
+
+use crate::error::Result;
+use crate::process;
+
+/// strace, which traces system calls.
+pub const STRACE: Package = Package { name: "strace", program: "strace" };
+
+/// bubblewrap: a sandbox to compare with, and the only one that some systems allow to create namespaces.
+pub const BUBBLEWRAP: Package = Package { name: "bubblewrap", program: "bwrap" };
+
+/// pytest, which some tests run in the sandbox.
+pub const PYTEST: Package = Package { name: "python3-pytest", program: "pytest-3" };
+
+/// QEMU, which runs programs for other processors.
+pub const QEMU: Package = Package { name: "qemu-user-static", program: "qemu-aarch64-static" };
+
+/// A package, and one of its programs that supports `--version`.
+pub struct Package {
+    name: &'static str,
+    /// A program of the package, to see whether it is installed.
+    pub program: &'static str,
+}
+
+impl Package {
+    /// Installs the package if its program is missing. Fails if it cannot be installed.
+    pub fn obtain(&self) -> Result<()> {
+        let Package { name, program } = self;
+        let probe = || process::probe(Command::new(program).arg("--version")).is_some();
+        if probe() {
+            return Ok(());
+        }
+        println!("{name} is not installed: trying apt-get");
+        let install = ["install", "--yes", "--quiet", name];
+        let _ = process::probe(Command::new("apt-get").arg("update"));
+        let _ = process::probe(Command::new("apt-get").args(install));
+        if probe() {
+            Ok(())
+        } else {
+            Err(format!("{name} is not installed, and apt-get cannot install it").into())
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Installs third-party programs to compare with, from crates.io into the cache.
+
+use std::path::PathBuf;
+
+use crate::error::Result;
+use crate::{process, workspace};
+
+/// The installed search programs.
+pub struct Peers {
+    /// ripgrep.
+    pub rg: PathBuf,
+    /// fd.
+    pub fd: PathBuf,
+}
+
+/// Installs missing programs. This takes minutes the first time.
+pub fn install() -> Result<Peers> {
+    Ok(Peers { rg: program("ripgrep", "rg")?, fd: program("fd-find", "fd")? })
+}
+
+/// Another MCP file server written in Rust.
+pub fn server() -> Result<PathBuf> {
+    program("rust-mcp-filesystem", "rust-mcp-filesystem")
+}
+
+/// mdBook, without its web server and its search index.
+pub fn mdbook() -> Result<PathBuf> {
+    program_with("mdbook", "mdbook", &["--no-default-features"])
+}
+
+fn program(package: &str, name: &str) -> Result<PathBuf> {
+    program_with(package, name, &[])
+}
+
+fn program_with(package: &str, name: &str, flags: &[&str]) -> Result<PathBuf> {
+    let root = workspace::cache_directory()?.join("peers");
+    let program = root.join("bin").join(name);
+    if !program.exists() {
+        println!("   installing {package} from crates.io");
+        let mut command = process::cargo(&["install", "--quiet", "--locked", package]);
+        command.args(flags);
+        process::run(command.arg("--root").arg(&root).env("CARGO_TARGET_DIR", root.join("build")))?;
+        // The build directory is many times the size of the program.
+        let _ = std::fs::remove_dir_all(root.join("build"));
+    }
+    Ok(program)
+}

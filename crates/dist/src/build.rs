@@ -1,0 +1,102 @@
+//! Building the program for a target.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{metadata, process, python, workspace};
+
+use super::target::Target;
+
+/// A program, built.
+pub(super) struct Program {
+    pub(super) target: &'static Target,
+    pub(super) path: PathBuf,
+}
+
+impl Program {
+    /// The file itself.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>> {
+        fs::read(&self.path).map_err(|error| format!("{}: {error}", self.path.display()).into())
+    }
+}
+
+/// Builds it with Zig as C compiler and linker: it has every C library, so the result does not depend on the compiler
+/// and the C library of this machine.
+pub(super) fn build(target: &'static Target) -> Result<Program> {
+    println!("building {} (some minutes)", target.name);
+    process::run(Command::new("rustup").args(["target", "add", target.triple]))?;
+    let python = python::with_libraries("build-requirements.txt", "build-venv")?;
+    let tools = python.parent().ok_or("the virtual environment has no bin directory")?;
+    let mut command = process::cargo(&["zigbuild", "--locked", "--profile", "dist"]);
+    command.args(["-p", "toolcrib-cli", "--bin", "toolcrib", "--target", target.linked_for]);
+    command.env("PATH", path_with(tools)?);
+    let renamed = renamed_directories()?;
+    // A program at random addresses: Zig makes static ones for a fixed address unless told otherwise.
+    let linking = "\x1f-Clink-arg=-pie";
+    let rust_flags = flags("--remap-path-prefix=", "\x1f", &renamed) + linking;
+    command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags);
+    command.env("CFLAGS", flags("-ffile-prefix-map=", " ", &renamed));
+    process::run(&mut command)?;
+    existing(target)
+}
+
+/// The program of an earlier build.
+pub(super) fn existing(target: &'static Target) -> Result<Program> {
+    let path = target_directory()?.join(target.triple).join("dist").join("toolcrib");
+    match path.exists() {
+        true => Ok(Program { target, path }),
+        false => Err(format!("{} is not built: run `cargo xtask dist`", target.name).into()),
+    }
+}
+
+fn target_directory() -> Result<PathBuf> {
+    let metadata = metadata::of_members()?;
+    Ok(PathBuf::from(metadata::text(&metadata, "target_directory")?))
+}
+
+fn path_with(tools: &Path) -> Result<OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(tools.to_owned()).chain(env::split_paths(&path));
+    Ok(env::join_paths(all)?)
+}
+
+/// Directories of this machine, and their names in the messages of the program. Where two match, the later one counts.
+fn renamed_directories() -> Result<Vec<(PathBuf, String)>> {
+    let cargo_home = match env::var_os("CARGO_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => PathBuf::from(env::var_os("HOME").ok_or("HOME is not set")?).join(".cargo"),
+    };
+    let ask = |words: &[&str]| process::capture(Command::new("rustc").args(words));
+    let sysroot = ask(&["--print", "sysroot"])?;
+    let version = ask(&["-vV"])?;
+    let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
+    let commit = commit.ok_or("rustc does not tell its commit")?;
+    Ok(vec![
+        (workspace::root().to_owned(), "/toolcrib".to_owned()),
+        (target_directory()?, "/target".to_owned()),
+        (cargo_home, "/cargo".to_owned()),
+        // Without the sources of the standard library, its paths are like this already.
+        (Path::new(sysroot.trim()).join("lib/rustlib/src/rust"), format!("/rustc/{commit}")),
+    ])
+}
+
+fn flags(option: &str, separator: &str, renamed: &[(PathBuf, String)]) -> String {
+    let flag = |(from, to): &(PathBuf, String)| format!("{option}{}={to}", from.display());
+    renamed.iter().map(flag).collect::<Vec<_>>().join(separator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_directory_has_its_flag() {
+        let renamed = [("/home/me/x", "/x"), ("/t", "/target")];
+        let renamed = renamed.map(|(from, to)| (PathBuf::from(from), to.to_owned()));
+        assert_eq!(flags("-m=", " ", &renamed), "-m=/home/me/x=/x -m=/t=/target");
+    }
+}

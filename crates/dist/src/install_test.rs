@@ -1,0 +1,55 @@
+//! Installs the artefacts in `dist/` as users do, and uses them.
+//!
+//! Registries are local, and every installation has a home directory of its own. Nothing is published.
+
+mod cargo;
+mod deb;
+mod emulated;
+mod image;
+mod npm;
+mod program;
+mod python;
+mod server;
+mod user;
+
+use clap::ValueEnum;
+use toolcrib_devtools::error::Result;
+
+use super::release::Release;
+
+/// Parts of the test, the quick ones first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Part {
+    Deb,
+    Image,
+    Npm,
+    Python,
+    Program,
+    Emulated,
+    Cargo,
+}
+
+impl Part {
+    fn run(self, release: &Release) -> Result<()> {
+        match self {
+            Part::Deb => deb::run(release),
+            Part::Image => image::run(release),
+            Part::Npm => npm::run(release),
+            Part::Python => python::run(release),
+            Part::Program => program::run(release),
+            Part::Emulated => emulated::run(release),
+            Part::Cargo => cargo::run(release),
+        }
+    }
+}
+
+/// Runs these parts, or all.
+pub(super) fn run(parts: &[Part]) -> Result<()> {
+    let release = Release::current()?;
+    let is_chosen = |part: &&Part| parts.is_empty() || parts.contains(part);
+    for part in Part::value_variants().iter().filter(is_chosen) {
+        println!("── {part:?}");
+        part.run(&release)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! Branches, tags, stash entries and reflog entries that a command removed, and tags that it moved. Undo does not
+//! restore them, so the reply names their commits and the git commands that restore them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use toolcrib_fs::TreeReader;
+use toolcrib_text::{truncate_line, visible_name};
+
+use crate::phrases::{counted, first_of};
+use crate::sandbox::git_refs::{self, LogEntry, ObjectId};
+
+/// Entries of a log that are remembered, the newest.
+const MAX_LOGGED: usize = 200;
+
+/// Lines about removed references of one kind.
+const MAX_LINES: usize = 3;
+
+/// Commits named in one line.
+const NAMED: usize = 5;
+
+/// Characters of the message of a stash entry.
+const MESSAGE_CHARS: usize = 60;
+
+/// Names of logs in a git directory.
+const HEAD_LOG: &str = "logs/HEAD";
+const STASH_LOG: &str = "logs/refs/stash";
+
+/// Beginning of the log entry of a renamed branch. The old name follows.
+const RENAMED: &[u8] = b"Branch: renamed ";
+
+/// Everything in a git directory whose removal is reported.
+#[derive(Debug, Default)]
+pub(super) struct References {
+    /// Commits of branches and tags, by full name.
+    named: BTreeMap<Vec<u8>, ObjectId>,
+    /// The oldest entry first, as in `head_log`.
+    stash: Vec<LogEntry>,
+    head_log: Vec<LogEntry>,
+}
+
+/// A kind of reference.
+struct Kind {
+    prefix: &'static str,
+    noun: &'static str,
+    /// The command that creates one.
+    create: &'static str,
+}
+
+const TAGS: &str = "refs/tags/";
+
+const KINDS: [Kind; 2] = [
+    Kind { prefix: "refs/heads/", noun: "branch", create: "git branch" },
+    Kind { prefix: TAGS, noun: "tag", create: "git tag" },
+];
+
+impl References {
+    pub(super) fn of(tree: &TreeReader, directory: &Path) -> References {
+        let log = |name: &str| {
+            let mut entries = git_refs::reflog(tree, &directory.join(name));
+            entries.drain(..entries.len().saturating_sub(MAX_LOGGED));
+            entries
+        };
+        References {
+            named: git_refs::branches_and_tags(tree, directory),
+            stash: log(STASH_LOG),
+            head_log: log(HEAD_LOG),
+        }
+    }
+
+    /// Whether the newest stash entry was made since `before`.
+    pub(super) fn has_stashed_since(&self, before: &References) -> bool {
+        self.stash.last().is_some_and(|newest| !before.stash.contains(newest))
+    }
+
+    /// Describes what was removed since `before`, in sentences.
+    pub(super) fn removed_since(
+        &self,
+        before: &References,
+        tree: &TreeReader,
+        directory: &Path,
+    ) -> Vec<String> {
+        let is_stored = |commit: ObjectId| git_refs::has_object(tree, directory, commit);
+        let mut sentences = Vec::new();
+        for Kind { prefix, noun, create } in &KINDS {
+            let removed = self.removed_names(before, prefix, tree, directory);
+            sentences.extend(at_most(&removed, noun, |(name, commit)| {
+                let shown = visible_name(name);
+                let way_back = way_back(is_stored(*commit), is_plain(name), || {
+                    format!("{create} {shown} {}", commit.short())
+                });
+                format!("{noun} {shown} was deleted; it was at {}{way_back}", commit.short())
+            }));
+        }
+        sentences.extend(at_most(&self.moved_tags(before), "moved tag", |(name, commit)| {
+            let shown = visible_name(name);
+            let way_back = way_back(is_stored(*commit), is_plain(name), || {
+                format!("git tag -f {shown} {}", commit.short())
+            });
+            format!("tag {shown} was moved; it was at {}{way_back}", commit.short())
+        }));
+        // New entries may have pushed old ones out of the remembered part, so the whole logs are read.
+        let whole_log = |name: &str| git_refs::reflog(tree, &directory.join(name));
+        if !missing(&before.stash, &self.stash).is_empty() {
+            let log = whole_log(STASH_LOG);
+            sentences.extend(at_most(&missing(&before.stash, &log), "stash entry", |entry| {
+                let commit = entry.commit.short();
+                let message = truncate_line(&visible_name(entry.message()), MESSAGE_CHARS);
+                let way_back =
+                    way_back(is_stored(entry.commit), true, || format!("git stash store {commit}"));
+                format!("stash entry \"{message}\" was removed; it was at {commit}{way_back}")
+            }));
+        }
+        if !missing(&before.head_log, &self.head_log).is_empty() {
+            let log = whole_log(HEAD_LOG);
+            sentences.extend(reflog_sentence(&missing(&before.head_log, &log)));
+        }
+        sentences
+    }
+
+    /// Tags that name another object than before. Unlike branches, they have no log.
+    fn moved_tags<'a>(&self, before: &'a References) -> Vec<(&'a [u8], ObjectId)> {
+        let is_moved = |name: &Vec<u8>, object: &ObjectId| {
+            self.named.get(name).is_some_and(|now| now != object)
+        };
+        let tags = before.named.iter().filter(|(name, object)| is_moved(name, object));
+        tags.filter_map(|(name, object)| Some((name.strip_prefix(TAGS.as_bytes())?, *object)))
+            .collect()
+    }
+
+    /// Removed references of a kind, without the prefix and without renamed branches.
+    fn removed_names<'a>(
+        &self,
+        before: &'a References,
+        prefix: &str,
+        tree: &TreeReader,
+        directory: &Path,
+    ) -> Vec<(&'a [u8], ObjectId)> {
+        let is_gone = |name: &[u8]| {
+            // The number of references is limited, so one that is not listed may exist.
+            !self.named.contains_key(name) && git_refs::reference(tree, directory, name).is_none()
+        };
+        let removed: Vec<(&[u8], ObjectId)> = before
+            .named
+            .iter()
+            .filter(|(name, _)| name.starts_with(prefix.as_bytes()) && is_gone(name))
+            .map(|(name, commit)| (name.as_slice(), *commit))
+            .collect();
+        if removed.is_empty() {
+            return removed;
+        }
+        let made = self.named.keys().filter(|name| !before.named.contains_key(*name));
+        let renamed: HashSet<Vec<u8>> = made
+            .take(MAX_LOGGED)
+            .flat_map(|name| git_refs::reflog_of(tree, directory, name))
+            .filter_map(|entry| old_name(entry.message()).map(<[u8]>::to_owned))
+            .collect();
+        let lost = removed.into_iter().filter(|(name, _)| !renamed.contains(*name));
+        lost.filter_map(|(name, commit)| Some((name.get(prefix.len()..)?, commit))).collect()
+    }
+}
+
+/// Entries of `log` that `other` does not have, the oldest first.
+fn missing<'a>(log: &'a [LogEntry], other: &[LogEntry]) -> Vec<&'a LogEntry> {
+    let known: HashSet<&LogEntry> = other.iter().collect();
+    log.iter().filter(|entry| !known.contains(entry)).collect()
+}
+
+/// The previous full name of a renamed branch, from the message of its log.
+fn old_name(message: &[u8]) -> Option<&[u8]> {
+    message.strip_prefix(RENAMED)?.split(|byte| *byte == b' ').next()
+}
+
+fn reflog_sentence(removed: &[&LogEntry]) -> Option<String> {
+    let mut known = HashSet::new();
+    let commits = removed.iter().rev().map(|entry| entry.commit);
+    let commits: Vec<ObjectId> = commits.filter(|commit| known.insert(*commit)).collect();
+    (!commits.is_empty()).then(|| {
+        format!(
+            "the reflog of HEAD lost {}; an undo does not restore them; their commits: {}",
+            counted(removed.len() as u64, "entry"),
+            first_of(&commits, NAMED, ObjectId::short)
+        )
+    })
+}
+
+/// How to restore a reference to a commit.
+fn way_back(is_stored: bool, is_plain: bool, command: impl FnOnce() -> String) -> String {
+    match (is_stored, is_plain) {
+        (true, true) => format!(": `{}` restores it", command()),
+        (true, false) => String::new(),
+        (false, _) => ", which the repository no longer has".to_owned(),
+    }
+}
+
+/// Whether a name needs no quotes in a shell command.
+fn is_plain(name: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._/@+=-".contains(byte);
+    !name.starts_with(b"-") && name.iter().all(is_plain)
+}
+
+/// Sentences about the last items, newest first, and the number of the others.
+fn at_most<T>(removed: &[T], noun: &str, sentence: impl Fn(&T) -> String) -> Vec<String> {
+    let mut sentences: Vec<String> = removed.iter().rev().take(MAX_LINES).map(sentence).collect();
+    if removed.len() > MAX_LINES {
+        let more = (removed.len() - MAX_LINES) as u64;
+        sentences.push(format!("and {}", counted(more, &format!("more {noun}"))));
+    }
+    sentences
+}

@@ -1,0 +1,340 @@
+//! The builder of a runtime.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use toolcrib_exec::{Network, PinnedPath};
+use toolcrib_fs::{Caps, HardLinks, Journal, Registry, Root, RootMode, Workspace, real_path};
+use toolcrib_net::{Resolver, SystemResolver};
+use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
+use toolcrib_search::{IndexSettings, ListingCaches};
+
+use super::Runtime;
+use crate::call_record::Recorder;
+use crate::decisions::DecisionKeeping;
+use crate::error::Error;
+use crate::hidden_paths::Hidden;
+use crate::history::journal_error;
+use crate::limits::Limits;
+use crate::sandbox::{PathRules, SandboxSettings};
+use crate::session::NoticeSink;
+use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
+use crate::tool::{Entry, Tool};
+use crate::tool_selection::{SHELL_TOOL, ToolSelection};
+use crate::tool_state::States;
+
+/// Settings of a [`Runtime`].
+///
+/// The library reads no configuration, no home directory and no environment by itself; the host passes
+/// everything in.
+///
+/// ```
+/// # fn main() -> Result<(), toolcrib::Error> {
+/// use toolcrib::{Call, ErrorKind, Options, Profile, Runtime};
+///
+/// let runtime = Runtime::builder()
+///     .root(env!("CARGO_MANIFEST_DIR"))
+///     .profile(Profile::ReadOnly)
+///     .build()?;
+/// let session = runtime.session();
+/// let call = Call::new("Write", serde_json::json!({"file_path": "new.txt", "content": "text"}));
+/// let error = runtime.call(&session, call, Options::default()).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Denied);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+#[must_use = "`build` makes the runtime"]
+pub struct RuntimeBuilder {
+    roots: Vec<(PathBuf, RootMode)>,
+    profile: Profile,
+    rules: Rules,
+    home: Option<PathBuf>,
+    limits: Limits,
+    absolute_paths: bool,
+    hard_links: HardLinks,
+    protection: Protection,
+    journal: Option<(PathBuf, Caps)>,
+    own: Vec<PathBuf>,
+    registry: Option<PathBuf>,
+    recorder: Option<Box<dyn Recorder>>,
+    states: States,
+    helper: Option<PathBuf>,
+    environment: Option<EnvironmentSource>,
+    login_shell: Option<PathBuf>,
+    sandbox: SandboxSettings,
+    index: IndexSettings,
+    outside: Option<Outside>,
+    notice: Option<NoticeSink>,
+    tools: ToolSelection,
+    resolver: Option<Arc<dyn Resolver>>,
+}
+
+impl RuntimeBuilder {
+    /// Adds a directory that the tools may read and write. The first root is the working directory of new
+    /// sessions.
+    pub fn root(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.roots.push((directory.into(), RootMode::ReadWrite));
+        self
+    }
+
+    /// Adds a directory that the tools may only read.
+    pub fn read_only_root(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.roots.push((directory.into(), RootMode::ReadOnly));
+        self
+    }
+
+    /// Sets how much is allowed without approval. Defaults to [`Profile::Workspace`].
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets rules that allow, ask about or deny files, commands and hosts, in addition to the profile.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Sets what file tools may read outside the roots. By default the profile decides: `workspace` and `open`
+    /// allow what commands may read, `cautious` asks, `read-only` denies.
+    pub fn outside(mut self, outside: Outside) -> Self {
+        self.outside = Some(outside);
+        self
+    }
+
+    /// Sets a callback for messages to the user that belong to no reply: at the end of a session, that files in
+    /// its private `/tmp` were removed.
+    pub fn notices(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.notice = Some(Arc::new(sink));
+        self
+    }
+
+    /// Sets the user's home directory, which `~` means in paths, rules and commands.
+    pub fn home(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.home = Some(directory.into());
+        self
+    }
+
+    /// Sets the limits of calls. Defaults to [`Limits::default`].
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Requires absolute paths in calls and shows absolute paths in replies. By default both forms are
+    /// accepted, and replies show relative paths, which cost a model fewer tokens.
+    pub fn absolute_paths(mut self, only: bool) -> Self {
+        self.absolute_paths = only;
+        self
+    }
+
+    /// Sets what happens to the other hard links of a changed file.
+    pub fn hard_links(mut self, hard_links: HardLinks) -> Self {
+        self.hard_links = hard_links;
+        self
+    }
+
+    /// Sets the protected files, which no tool writes.
+    pub fn protection(mut self, protection: Protection) -> Self {
+        self.protection = protection;
+        self
+    }
+
+    /// Enables the journal, in a directory of its own. It makes changes undoable, and a change of several files
+    /// atomic even if the process dies. The directory must not be accessible to other users; otherwise
+    /// [`RuntimeBuilder::build`] fails.
+    pub fn journal(mut self, directory: impl Into<PathBuf>, caps: Caps) -> Self {
+        self.journal = Some((directory.into(), caps));
+        self
+    }
+
+    /// Hides a file or directory of the host from all tools, even inside a root.
+    pub fn own(mut self, path: impl Into<PathBuf>) -> Self {
+        self.own.push(path.into());
+        self
+    }
+
+    /// Sets a directory in which the servers of one user register their own paths. Registered paths are hidden
+    /// from all tools, including those registered later.
+    pub fn registry(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.registry = Some(directory.into());
+        self
+    }
+
+    /// Sets the receiver of call records.
+    pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
+        self.recorder = Some(Box::new(recorder));
+        self
+    }
+
+    /// Sets the host's own program, whose `main` calls [`crate::run_helper`]. Commands, PDFs, images and
+    /// patterns with look-around run in child processes of it; without a helper they are not supported.
+    pub fn helper(mut self, program: impl Into<PathBuf>) -> Self {
+        self.helper = Some(program.into());
+        self
+    }
+
+    /// Sets the source of the environment of commands. It is called once, at the first command. Secrets and
+    /// variables that make programs execute code are removed. Without a source, commands get a minimal
+    /// environment.
+    pub fn environment(
+        mut self,
+        source: impl Fn() -> Vec<(OsString, OsString)> + Send + Sync + 'static,
+    ) -> Self {
+        self.environment = Some(Box::new(source));
+        self
+    }
+
+    /// Sets the user's login shell, whose environment commands get. The shell runs in the background during
+    /// [`RuntimeBuilder::build`] and after it, without write access. The result is stored with the journal
+    /// until a file that the shell reads has changed.
+    pub fn login_shell(mut self, shell: impl Into<PathBuf>) -> Self {
+        self.login_shell = Some(shell.into());
+        self
+    }
+
+    /// Sets the sandbox of commands: network, caches, hidden paths. The profile `open` has no sandbox. Hidden
+    /// paths apply to file tools too, in every profile.
+    pub fn sandbox(mut self, settings: SandboxSettings) -> Self {
+        self.sandbox = settings;
+        self
+    }
+
+    /// Sets how the names of hosts are resolved that commands connect to with [`Network::List`]. Defaults to the
+    /// resolver of the system.
+    pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
+        self.resolver = Some(Arc::new(resolver));
+        self
+    }
+
+    /// Sets which trees get a search index, and its maximum size.
+    pub fn index(mut self, settings: IndexSettings) -> Self {
+        self.index = settings;
+        self
+    }
+
+    /// Adds your own tool. It is decoded, authorized and recorded like a built-in one, on every transport. `build`
+    /// fails if a tool with that name exists.
+    pub fn register<T: Tool>(mut self) -> Self {
+        self.tools.register(Entry::of::<T>());
+        self
+    }
+
+    /// Replaces the tool of that name by your own. `build` fails if there is none.
+    pub fn replace<T: Tool>(mut self) -> Self {
+        self.tools.replace(Entry::of::<T>());
+        self
+    }
+
+    /// Keeps only these tools, each by its name in any dialect. Others are neither listed nor callable. `build` fails
+    /// for an unknown name.
+    pub fn only_tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tools.only(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Removes a tool: it is neither listed nor callable. BashOutput, KillShell and ListShells are removed with Bash,
+    /// unless [`RuntimeBuilder::only_tools`] names them. `build` fails for an unknown name.
+    pub fn remove_tool(mut self, name: impl Into<String>) -> Self {
+        self.tools.remove(name.into());
+        self
+    }
+
+    /// Adds a value for your own tools, which get it with [`crate::Cx::state`]. One value per type.
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.put(value);
+        self
+    }
+
+    /// Builds the runtime: opens the roots and the journal, and recovers changes that a crash interrupted.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no root, if a root cannot be opened, or if the journal directory is unusable.
+    pub fn build(self) -> Result<Runtime, Error> {
+        let table = self.tools.table(self.profile)?;
+        let rules = table.resolve_rules(self.rules)?;
+        let workspace = open_roots(self.roots)?;
+        let journal = self.journal.map(|(directory, caps)| Journal::open(directory, caps));
+        let journal = journal.transpose().map_err(|error| journal_error(&error))?;
+        let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
+        own.extend(journal.as_ref().map(|journal| journal.directory().to_owned()));
+        let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
+        let registry = self.registry.map(Registry::new);
+        let hidden = Arc::new(Hidden::new(own, &self.sandbox.hidden, registry, &workspace));
+        let is_listed = self.sandbox.network == Network::List;
+        let settings = ShellSettings {
+            directory: journal.as_ref().map(|journal| journal.directory().to_owned()),
+            workspace: workspace.roots().next().map(|root| root.path().to_owned()),
+            environment: self.environment,
+            login_shell: self.login_shell,
+            sandbox: (self.profile != Profile::Open).then_some(self.sandbox),
+            resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
+        };
+        let shell_host = self.helper.as_ref().map(|program| ShellHost::new(program, settings));
+        let indexes = journal.as_ref().map(|journal| journal.directory().join("index"));
+        // Files can be read without a working journal; a change reports the failure itself.
+        let recovered =
+            journal.as_ref().map(|journal| journal.recover(&workspace).unwrap_or_default());
+        let recovered = recovered.unwrap_or_default();
+        let roots = workspace.roots().map(|root| root.path().to_owned()).collect();
+        let mut policy = Policy::new(self.profile)
+            .rules(rules)
+            .locations(roots, self.home.clone())
+            .inside(workspace.roots().flat_map(Root::spellings))
+            .network_by_name(is_listed && self.profile != Profile::Open)
+            .protection(self.protection.clone());
+        if let Some(outside) = self.outside {
+            policy = policy.outside(outside);
+        }
+        let policy = Arc::new(policy);
+        let path_rules = PathRules::new(
+            workspace.clone(),
+            caches,
+            Arc::new(policy.for_tool(SHELL_TOOL)),
+            self.protection.clone(),
+            hidden.clone(),
+        );
+        Ok(Runtime {
+            table,
+            workspace,
+            policy,
+            limits: self.limits,
+            absolute_paths: self.absolute_paths,
+            hard_links: self.hard_links,
+            protection: self.protection,
+            path_rules: Arc::new(path_rules),
+            caches: pinned_caches,
+            journal,
+            recovered,
+            hidden,
+            recorder: self.recorder,
+            states: self.states,
+            helper: self.helper,
+            shell_host,
+            sessions: AtomicU64::new(0),
+            tables: ListingCaches::new(self.index, indexes),
+            decision_keeping: DecisionKeeping::default(),
+            home: self.home,
+            notice: self.notice,
+        })
+    }
+}
+
+fn open_roots(roots: Vec<(PathBuf, RootMode)>) -> Result<Workspace, Error> {
+    let open = |(path, mode): (PathBuf, RootMode)| {
+        Root::open(&path, mode).map_err(|error| Error::from_fs(&path.display().to_string(), &error))
+    };
+    let roots = roots.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    Workspace::new(roots).map_err(|error| Error::from_fs("", &error))
+}
+
+/// Opens the caches that exist. Missing ones are not writable for commands either.
+fn open_caches(caches: &[PathBuf]) -> (Option<Workspace>, Vec<PinnedPath>) {
+    let opened = caches.iter().filter_map(|cache| Root::open(cache, RootMode::ReadWrite).ok());
+    let pinned = caches.iter().filter_map(|cache| PinnedPath::of(real_path(cache)).ok());
+    (Workspace::new(opened.collect()).ok(), pinned.collect())
+}

@@ -1,0 +1,121 @@
+//! Rules for the parts of git directories.
+
+use std::path::Path;
+
+use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
+use toolcrib_fs::TreeReader;
+
+use super::{PathRules, Rule, VERSION_CONTROL};
+use crate::sandbox::git_directory::{self, Part};
+use crate::sandbox::version_control_programs::is_version_control_program;
+
+impl PathRules {
+    /// The rule for a part of a git directory.
+    pub(in crate::sandbox) fn in_git_directory(
+        &self,
+        tree: &TreeReader,
+        relative: &Path,
+        access: &FileAccess,
+    ) -> Rule {
+        let Some((directory, part)) = git_directory::part_of(tree, relative) else {
+            return Rule::Allowed;
+        };
+        if self.protection.allows(relative) {
+            return Rule::Allowed;
+        }
+        let moves = matches!(access.action, FileAction::Remove | FileAction::RenameFrom);
+        if part == Part::Structure && moves {
+            // Git itself never does this to a repository in use.
+            let in_use = relative.file_name().is_some_and(|name| name != "commondir")
+                && git_directory::is_complete(tree, &directory, None)
+                && !self.known.was_created_by_command(tree, &directory);
+            return if in_use { Rule::Refused(Unwritable::Repository) } else { Rule::Allowed };
+        }
+        let new = match &access.action {
+            FileAction::Remove => return Rule::Allowed,
+            // Git tests whether modes can be changed.
+            FileAction::ChangeMode if part == Part::Configuration => return Rule::Allowed,
+            FileAction::Write => Some(NodeKind::File),
+            FileAction::Create(kind) | FileAction::RenameTo(kind) => Some(kind.clone()),
+            FileAction::RenameFrom | FileAction::Link | FileAction::ChangeMode => None,
+        };
+        let refused = Rule::Refused(Unwritable::Protected);
+        match (part, new) {
+            (Part::Structure, Some(_)) => {
+                self.rule_for_new_git_directory(tree, &directory, relative)
+            }
+            (Part::Structure, None) => Rule::Allowed,
+            (Part::Configuration, Some(NodeKind::File)) => Rule::NeedsReview,
+            (Part::Hooks, Some(NodeKind::Directory)) => match access.action {
+                FileAction::Create(_) => Rule::Allowed,
+                _ => refused,
+            },
+            (Part::SampleHook, Some(NodeKind::File) | None) => Rule::Allowed,
+            (Part::Sequence(_), Some(NodeKind::File)) => Rule::NeedsReview,
+            // A hard link could be written without a review.
+            (Part::Sequence(_), None) if access.action != FileAction::Link => Rule::Allowed,
+            (Part::SequenceDirectory, Some(NodeKind::Directory)) => match access.action {
+                FileAction::Create(_) => Rule::Allowed,
+                _ => refused,
+            },
+            (Part::SequenceDirectory, None) => Rule::Allowed,
+            _ => refused,
+        }
+    }
+
+    /// A directory may become a git directory if it is clean.
+    pub(super) fn rule_for_new_git_directory(
+        &self,
+        tree: &TreeReader,
+        directory: &Path,
+        made: &Path,
+    ) -> Rule {
+        let before = git_directory::is_complete(tree, directory, None);
+        if before || !git_directory::is_complete(tree, directory, made.file_name()) {
+            return Rule::Allowed;
+        }
+        if !git_directory::is_clean(tree, directory) {
+            return Rule::Refused(Unwritable::Protected);
+        }
+        self.known.mark_created(tree, directory);
+        let reviewed = git_directory::reviewed_files(&tree.path().join(directory));
+        // A command may still have the files open, or have hard links to them.
+        Rule::AllowedAfterReview(reviewed)
+    }
+
+    /// Whether a program other than version control removes a repository that no command created, as `rm -rf *`
+    /// does. This prevents accidents; it is not a security boundary, since a removed file runs nothing.
+    pub(super) fn is_removed_by_accident(
+        &self,
+        tree: &TreeReader,
+        relative: &Path,
+        access: &FileAccess,
+        program: &dyn Fn() -> Option<Program>,
+    ) -> bool {
+        if !matches!(access.action, FileAction::Remove | FileAction::RenameFrom) {
+            return false;
+        }
+        let is_version_control = |path: &&Path| {
+            path.file_name().is_some_and(|name| VERSION_CONTROL.iter().any(|known| name == *known))
+        };
+        let named = relative.ancestors().find(is_version_control).map(Path::to_owned);
+        let Some(repository) = named.or_else(|| git_directory::containing(tree, relative)) else {
+            return false;
+        };
+        let is_part = access.action == FileAction::Remove || repository == relative;
+        let is_temporary = relative.extension().is_some_and(|last| last == "lock");
+        if !is_part || is_temporary || self.known.was_created_by_command(tree, &repository) {
+            return false;
+        }
+        // A file that points to a repository, and a directory that never became one, may be removed.
+        let is_git = repository.file_name().is_some_and(|name| name == ".git");
+        if is_git && !git_directory::is_complete(tree, &repository, None) {
+            return false;
+        }
+        // `git clean` removes nested repositories, which are untracked files to it, and nothing of its own.
+        program().is_none_or(|program| {
+            !is_version_control_program(&program)
+                || program.arguments.iter().any(|one| one == "clean")
+        })
+    }
+}
