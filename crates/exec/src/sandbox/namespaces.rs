@@ -74,13 +74,18 @@ impl SessionNamespaces {
 
     /// Moves this process into the user and the network namespace.
     pub(crate) fn join_for_sockets(&self) -> Result<(), SetupError> {
-        context("join the session's users", setns(&self.user_fd, CloneFlags::CLONE_NEWUSER))?;
+        self.join_users()?;
         self.join_network()
+    }
+
+    fn join_users(&self) -> Result<(), SetupError> {
+        let joined = setns(&self.user_fd, CloneFlags::CLONE_NEWUSER);
+        context("join the session's user namespace", joined)
     }
 
     fn join_network(&self) -> Result<(), SetupError> {
         let joined = setns(&self.network_fd, CloneFlags::CLONE_NEWNET);
-        context("join the session's network", joined)
+        context("join the session's network namespace", joined)
     }
 
     /// The descriptors, for sending them to another process.
