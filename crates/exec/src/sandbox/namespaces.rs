@@ -62,10 +62,7 @@ impl SessionNamespaces {
 
     /// Moves this process into the namespaces. Its next child is the first process of a new PID namespace.
     pub(super) fn join(&self, network: Network) -> Result<(), SetupError> {
-        context(
-            "join the session's user namespace",
-            setns(&self.user_fd, CloneFlags::CLONE_NEWUSER),
-        )?;
+        self.join_users()?;
         if network.is_private() {
             self.join_network()?;
         }
