@@ -23,11 +23,14 @@ const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a connection without traffic stays open after one side has closed it.
 const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Bytes in flight. A smaller pipe works, too.
-const PIPE_BYTES: usize = 256 << 10;
+/// Bytes in flight. A smaller pipe works, too: the kernel gives a user only so many.
+const PIPE_BYTES: usize = 1 << 20;
 
 /// Bytes per call.
-const CHUNK_BYTES: usize = 256 << 10;
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Moves of one direction before the other has its turn.
+const MOVES_PER_TURN: usize = 8;
 
 /// How a relay ended.
 #[derive(Debug)]
@@ -150,8 +153,24 @@ impl Direction {
         self.in_pipe > 0 || !self.prefix.is_empty()
     }
 
-    /// Moves as many bytes as possible without blocking.
+    /// Moves bytes as long as both sides are ready.
     fn step(&mut self, from: &TcpStream, to: &TcpStream, reads: bool) -> rustix::io::Result<()> {
+        for _ in 0..MOVES_PER_TURN {
+            let before = self.moved;
+            self.move_once(from, to, reads)?;
+            if self.moved == before || self.has_output() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn move_once(
+        &mut self,
+        from: &TcpStream,
+        to: &TcpStream,
+        reads: bool,
+    ) -> rustix::io::Result<()> {
         if self.wants_input() && reads {
             let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
             match splice(from, None, &self.pipe.1, None, CHUNK_BYTES, flags) {
