@@ -16,16 +16,13 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
     names.iter().try_for_each(|name| tools::find(name).map(drop))
 }
 
-/// The hosts of some presets, with their ports.
-pub(crate) fn hosts(common: &Common, names: &[String]) -> Result<Vec<String>, String> {
+/// The hosts of each of these presets, with their ports. None are known for a tool without a configuration.
+pub(crate) fn hosts<'a>(
+    common: &Common,
+    names: &'a [String],
+) -> Result<Vec<(&'a str, Vec<String>)>, String> {
     let machine = Machine::this(common);
-    let mut all = Vec::new();
-    for name in names {
-        all.extend(tools::find(name)?.hosts(&machine));
-    }
-    all.sort();
-    all.dedup();
-    Ok(all)
+    names.iter().map(|name| Ok((name.as_str(), tools::find(name)?.hosts(&machine)))).collect()
 }
 
 /// One rule for each preset, which allows its hosts.

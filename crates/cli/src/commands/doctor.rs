@@ -189,8 +189,13 @@ fn network(common: &Common) -> Result<String, String> {
     Ok(match config.sandbox()?.network {
         Network::None => "none: commands reach each other on loopback only".to_owned(),
         Network::All => "all: commands reach every host that you can reach".to_owned(),
-        Network::List if hosts.is_empty() => "list: the hosts that rules allow".to_owned(),
-        Network::List => format!("list: the hosts that rules allow, and {}", hosts.join(", ")),
+        Network::List => {
+            let presets = hosts.iter().map(|(name, hosts)| match hosts.as_slice() {
+                [] => format!("; preset {name}: no host is configured for {name} on this machine"),
+                hosts => format!("; preset {name}: {}", hosts.join(", ")),
+            });
+            "list: the hosts that rules allow".to_owned() + &presets.collect::<String>()
+        }
     })
 }
 

@@ -1,4 +1,4 @@
-//! Where each package manager is configured, and which hosts it uses without a configuration.
+//! Where each package manager is configured. Without a configuration its hosts are not known.
 
 use super::machine::Machine;
 use super::names;
@@ -6,44 +6,19 @@ use super::names;
 /// The hosts of a package manager.
 pub(super) struct Preset {
     pub(super) name: &'static str,
-    /// The URLs that it uses without a configuration.
-    defaults: &'static [&'static str],
     /// The URLs of its configuration.
-    read: fn(&Machine) -> Configured,
-}
-
-/// The URLs of a configuration.
-#[derive(Default)]
-struct Configured {
-    /// In place of the defaults.
-    instead: Vec<String>,
-    /// Besides them.
-    besides: Vec<String>,
+    read: fn(&Machine) -> Vec<String>,
 }
 
 pub(super) const PRESETS: &[Preset] = &[
-    Preset { name: "npm", defaults: &["https://registry.npmjs.org"], read: npm },
-    Preset { name: "pip", defaults: PYTHON, read: pip },
-    Preset { name: "uv", defaults: PYTHON, read: uv },
-    Preset {
-        name: "cargo",
-        defaults: &["https://index.crates.io", "https://static.crates.io", "https://crates.io"],
-        read: cargo,
-    },
-    Preset {
-        name: "go",
-        defaults: &["https://proxy.golang.org", "https://sum.golang.org"],
-        read: go,
-    },
-    Preset {
-        name: "maven",
-        defaults: &["https://repo.maven.apache.org", "https://repo1.maven.org"],
-        read: maven,
-    },
-    Preset { name: "apt", defaults: &[], read: apt },
+    Preset { name: "npm", read: npm },
+    Preset { name: "pip", read: pip },
+    Preset { name: "uv", read: uv },
+    Preset { name: "cargo", read: cargo },
+    Preset { name: "go", read: go },
+    Preset { name: "maven", read: maven },
+    Preset { name: "apt", read: apt },
 ];
-
-const PYTHON: &[&str] = &["https://pypi.org", "https://files.pythonhosted.org"];
 
 /// The preset with a name.
 pub(super) fn find(name: &str) -> Result<&'static Preset, String> {
@@ -54,12 +29,8 @@ pub(super) fn find(name: &str) -> Result<&'static Preset, String> {
 impl Preset {
     /// Its hosts on a machine, with their ports.
     pub(super) fn hosts(&self, machine: &Machine) -> Vec<String> {
-        let Configured { instead, besides } = (self.read)(machine);
-        let mut hosts: Vec<String> = instead.iter().filter_map(|url| host(url)).collect();
-        if hosts.is_empty() {
-            hosts.extend(self.defaults.iter().filter_map(|url| host(url)));
-        }
-        hosts.extend(besides.iter().filter_map(|url| host(url)));
+        let mut hosts: Vec<String> =
+            (self.read)(machine).iter().filter_map(|url| host(url)).collect();
         hosts.sort();
         hosts.dedup();
         hosts
@@ -103,86 +74,71 @@ fn words(values: impl IntoIterator<Item = String>) -> Vec<String> {
     values.into_iter().flat_map(split).collect()
 }
 
-fn npm(machine: &Machine) -> Configured {
+fn npm(machine: &Machine) -> Vec<String> {
     let texts = machine.files(&[".npmrc"], &["etc/npmrc", "usr/etc/npmrc", "usr/local/etc/npmrc"]);
     let variables = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
-    let mut instead: Vec<String> =
+    let mut urls: Vec<String> =
         variables.iter().filter_map(|name| machine.variable(name)).collect();
-    instead.extend(values(&texts, |key| key == "registry"));
-    Configured { instead, besides: values(&texts, |key| key.ends_with(":registry")) }
+    urls.extend(values(&texts, |key| key == "registry" || key.ends_with(":registry")));
+    urls
 }
 
-fn pip(machine: &Machine) -> Configured {
+fn pip(machine: &Machine) -> Vec<String> {
     let texts = machine.files(&[".config/pip/pip.conf", ".pip/pip.conf"], &["etc/pip.conf"]);
-    let mut instead: Vec<String> = machine.variable("PIP_INDEX_URL").into_iter().collect();
-    instead.extend(values(&texts, |key| key == "index-url"));
-    let mut besides: Vec<String> = machine.variable("PIP_EXTRA_INDEX_URL").into_iter().collect();
+    let variables = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"];
+    let mut urls: Vec<String> =
+        variables.iter().filter_map(|name| machine.variable(name)).collect();
     // More URLs may follow on lines of their own.
     let lines = texts.iter().flat_map(|text| text.lines());
     let continued = lines.filter(|line| line.starts_with(char::is_whitespace));
-    besides.extend(continued.map(str::to_owned));
-    besides.extend(values(&texts, |key| matches!(key, "extra-index-url" | "find-links")));
-    Configured { instead, besides: words(besides) }
+    urls.extend(continued.map(str::to_owned));
+    let keys = ["index-url", "extra-index-url", "find-links"];
+    urls.extend(values(&texts, |key| keys.contains(&key)));
+    words(urls)
 }
 
-fn uv(machine: &Machine) -> Configured {
+fn uv(machine: &Machine) -> Vec<String> {
     let texts = machine.files(&[".config/uv/uv.toml"], &["etc/uv/uv.toml"]);
-    let variables = ["UV_DEFAULT_INDEX", "UV_INDEX_URL"];
-    let mut instead: Vec<String> =
-        variables.iter().filter_map(|name| machine.variable(name)).collect();
-    instead.extend(values(&texts, |key| key == "index-url"));
-    let mut besides: Vec<String> = ["UV_INDEX", "UV_EXTRA_INDEX_URL"]
+    let variables = ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"];
+    // An index may be `NAME=URL`.
+    let mut urls: Vec<String> = variables
         .iter()
         .filter_map(|name| machine.variable(name))
+        .map(|index| index.replace('=', " "))
         .collect();
-    // `NAME=URL`.
-    for index in &mut besides {
-        *index = index.replace('=', " ");
-    }
-    besides.extend(values(&texts, |key| matches!(key, "url" | "extra-index-url")));
-    Configured { instead, besides: words(besides) }
+    urls.extend(values(&texts, |key| matches!(key, "index-url" | "url" | "extra-index-url")));
+    words(urls)
 }
 
-fn cargo(machine: &Machine) -> Configured {
+fn cargo(machine: &Machine) -> Vec<String> {
     let texts = machine.files(&[".cargo/config.toml", ".cargo/config"], &[]);
-    let is_replaced = !values(&texts, |key| key == "replace-with").is_empty();
-    let sources = values(&texts, |key| key == "registry");
-    let indexes = values(&texts, |key| key == "index");
-    match is_replaced {
-        true => Configured { instead: sources, besides: indexes },
-        false => Configured { instead: Vec::new(), besides: [sources, indexes].concat() },
-    }
+    values(&texts, |key| matches!(key, "registry" | "index"))
 }
 
-fn go(machine: &Machine) -> Configured {
+fn go(machine: &Machine) -> Vec<String> {
     let texts = machine.files(&[".config/go/env"], &[]);
     let setting = |name: &str| {
         let in_file = || values(&texts, |key| key == name).pop();
         machine.variable(name).or_else(in_file)
     };
-    let instead = words(setting("GOPROXY"));
-    let mut besides = Vec::new();
+    let mut urls = words(setting("GOPROXY"));
     // A proxy mostly serves the checksums, too.
     if let Some(database) = setting("GOSUMDB").filter(|database| database != "off") {
         let name = database.split(['+', ' ']).next().unwrap_or_default();
-        besides.push(format!("https://{name}"));
-        besides.extend(words([database]));
+        urls.push(format!("https://{name}"));
+        urls.extend(words([database]));
     }
-    Configured { instead, besides }
+    urls
 }
 
-fn maven(machine: &Machine) -> Configured {
+fn maven(machine: &Machine) -> Vec<String> {
     let texts = machine.files(&[".m2/settings.xml"], &["etc/maven/settings.xml"]);
     let texts: Vec<String> = texts.iter().map(|text| without_comments(text)).collect();
     let urls = |text: &String| -> Vec<String> {
         let parts = text.split("<url>").skip(1);
         parts.filter_map(|part| Some(part.split_once("</url>")?.0.to_owned())).collect()
     };
-    let urls: Vec<String> = texts.iter().flat_map(urls).collect();
-    match texts.iter().any(|text| text.contains("<mirror>")) {
-        true => Configured { instead: urls, besides: Vec::new() },
-        false => Configured { instead: Vec::new(), besides: urls },
-    }
+    texts.iter().flat_map(urls).collect()
 }
 
 fn without_comments(text: &str) -> String {
@@ -195,12 +151,12 @@ fn without_comments(text: &str) -> String {
     kept + rest
 }
 
-fn apt(machine: &Machine) -> Configured {
+fn apt(machine: &Machine) -> Vec<String> {
     let mut texts = machine.files(&[], &["etc/apt/sources.list"]);
     texts.extend(machine.files_in("etc/apt/sources.list.d"));
     let lines = texts.iter().flat_map(|text| text.lines());
     let lines = lines.filter(|line| !line.trim_start().starts_with('#')).map(str::to_owned);
-    Configured { instead: Vec::new(), besides: words(lines) }
+    words(lines)
 }
 
 #[cfg(test)]
@@ -230,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn mirrors_take_the_place_of_the_defaults() {
+    fn hosts_are_those_of_the_configuration() {
         let npmrc = "registry=https://mirror.example/npm/\n@a:registry = http://a.example:4873/\n";
         for (name, files, variables, expected) in [
             (
@@ -300,13 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_configuration_the_defaults_are_used() {
-        for preset in PRESETS.iter().filter(|preset| preset.name != "apt") {
-            let found = hosts(preset.name, &[], &[]);
-            assert_eq!(found.len(), preset.defaults.len(), "{}", preset.name);
+    fn without_a_configuration_no_host_is_known() {
+        for preset in PRESETS {
+            assert_eq!(hosts(preset.name, &[], &[]), [] as [&str; 0], "{}", preset.name);
         }
-        let scoped = hosts("npm", &[("home/.npmrc", "@a:registry=https://a.example")], &[]);
-        assert_eq!(scoped.len(), 2, "{scoped:?}");
     }
 
     #[test]
