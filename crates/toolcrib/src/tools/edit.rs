@@ -120,7 +120,7 @@ impl Edit {
             0 => format!("{did} {shown} ({}).", counted(diff.added as u64, "line")),
             count => {
                 let at = match detail {
-                    DiffDetail::None => format!(" at {}", made.places(self.line_growth())),
+                    DiffDetail::None => format!(" at {}", made.places()),
                     _ => String::new(),
                 };
                 format!("{did} {shown}: {}{at}.", counted(count as u64, "replacement"))
@@ -143,11 +143,5 @@ impl Edit {
             .with("hash", now.hash().short())
             .with_all(changed.facts());
         detail.show(reply, diff.text, changed.id)
-    }
-
-    /// Number of lines by which each replacement lengthens the file.
-    fn line_growth(&self) -> i64 {
-        let lines = |text: &str| i64::try_from(text.matches('\n').count()).unwrap_or(0);
-        lines(&self.new_string) - lines(&self.old_string)
     }
 }

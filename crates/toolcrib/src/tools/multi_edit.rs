@@ -120,9 +120,23 @@ impl Tool for MultiEdit {
             })
             .collect();
         let total: usize = made.iter().flatten().map(|made| made.count).sum();
+        let detail = match detail {
+            // If every edit replaces the same text everywhere, the counts suffice.
+            DiffDetail::Short if made.iter().flatten().all(|made| made.count > 1) => {
+                DiffDetail::None
+            }
+            detail => detail,
+        };
+        // A later edit may move the lines of an earlier one.
+        let at = match made.iter().flatten().collect::<Vec<_>>().as_slice() {
+            [only] if matches!(detail, DiffDetail::None) && only.count > 0 => {
+                format!(" at {}", only.places())
+            }
+            _ => String::new(),
+        };
         let did = if cx.dry_run() { "Dry run, nothing written. Would edit" } else { "Edited" };
         let mut text =
-            format!("{did} {}: {}.", shown.join(", "), counted(total as u64, "replacement"));
+            format!("{did} {}: {}{at}.", shown.join(", "), counted(total as u64, "replacement"));
         let matched = shown.iter().zip(&made).flat_map(|(shown, made)| notes(shown, made));
         matched.chain(changed.notes.clone()).for_each(|note| text += &format!(" {note}"));
         let results: Vec<Value> =

@@ -65,12 +65,15 @@ pub(super) struct EditResult {
     /// Lines of the first matches, before the replacement.
     pub(super) lines: Vec<u64>,
     pub(super) matched: Matched,
+    /// Number of lines by which each replacement lengthens the file.
+    growth: i64,
 }
 
 impl EditResult {
-    /// The lines of the new text, in words. Each replacement moves later lines by `growth`.
-    pub(super) fn places(&self, growth: i64) -> String {
-        let now = |(at, line): (i64, &u64)| line.saturating_add_signed(at * growth).to_string();
+    /// The lines of the new text, in words.
+    pub(super) fn places(&self) -> String {
+        let now =
+            |(at, line): (i64, &u64)| line.saturating_add_signed(at * self.growth).to_string();
         let lines: Vec<String> = (0..).zip(&self.lines).map(now).collect();
         match (self.count - lines.len().min(self.count), lines.len()) {
             (0, 1) => format!("line {}", lines.join("")),
@@ -135,7 +138,13 @@ impl Replacement<'_> {
         }
         let listed: Vec<usize> = starts(&spots).take(LISTED_LINES).collect();
         let lines = line_numbers(was, &listed, endings.terminator());
-        Ok(Replaced { now, made: EditResult { count: spots.len(), lines, matched } })
+        let growth = self.line_growth();
+        Ok(Replaced { now, made: EditResult { count: spots.len(), lines, matched, growth } })
+    }
+
+    fn line_growth(&self) -> i64 {
+        let lines = |text: &str| i64::try_from(text.matches('\n').count()).unwrap_or(0);
+        lines(self.new) - lines(self.old)
     }
 
     /// The matches: exact ones, or those of the first match level that has a unique one.
