@@ -221,9 +221,8 @@ impl Config {
         if !self.expose.is_empty() && network != Network::List {
             return Err("expose needs network = \"list\"".to_owned());
         }
-        let (expose, hidden) =
-            (self.expose.clone(), hidden_paths::hidden_paths(&self.allow_hidden)?);
-        Ok(SandboxSettings { network, expose, caches, hidden })
+        let hidden = hidden_paths::hidden_paths(&self.allow_hidden)?;
+        Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden })
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {

@@ -5,8 +5,9 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `connections`, the connections of commands; `last`, the highest number of a change; `version`, the format of all of it
-//! (`state_version.rs`); and two lock files. No other user can access it (`private_directory.rs`).
+//! the decisions about calls; `connections`, the connections of commands; `last`, the highest number of a
+//! change; `version`, the format of all of it (`state_version.rs`); and two lock files. No other user can
+//! access it (`private_directory.rs`).
 //!
 //! Before a change modifies anything, all old and new contents are stored, and then a file in `pending/` is
 //! written that describes the change; all of that is on disk before the first file is replaced. The process

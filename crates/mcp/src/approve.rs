@@ -79,7 +79,7 @@ impl Approver for ApprovalChannel {
 }
 
 impl ApprovalChannel {
-    /// Asks by requests of ours, one for each part of the question.
+    /// Asks with elicitation requests, one for each part of the question.
     fn request(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
         let ApprovalChannel::Elicitation { context, runtime } = self else {
             return Answer::NoApprover;
@@ -89,7 +89,7 @@ impl ApprovalChannel {
         for part in 0..parts.len() {
             let Some(form) = form(&Page::new(question, &parts, part)) else { break };
             let asked = async {
-                let late = async {
+                let timeout = async {
                     match until {
                         Some(until) => tokio::time::sleep_until(until.into()).await,
                         None => std::future::pending().await,
@@ -98,11 +98,11 @@ impl ApprovalChannel {
                 tokio::select! {
                     asked = context.peer.create_elicitation(form) => Ok(asked.ok()),
                     () = context.ct.cancelled() => Ok(None),
-                    () = late => Err(Answer::Unanswered("the time is over".to_owned())),
+                    () = timeout => Err(Answer::Unanswered("timeout".to_owned())),
                 }
             };
             match runtime.block_on(asked) {
-                Err(late) => return late,
+                Err(timeout) => return timeout,
                 Ok(None) => break,
                 Ok(Some(result)) => match choice(&result) {
                     Choice::Answer(answer) => return answer,

@@ -260,14 +260,14 @@ impl SessionShell {
         &self.jobs
     }
 
-    /// Hosts by name, if commands reach listed hosts only.
-    pub(crate) fn network(&self) -> Option<&Arc<SessionNetwork>> {
-        self.network.as_ref()
-    }
-
     /// Returns `true` once: for the command whose reply explains the sandbox of the session.
     pub(crate) fn claim_sandbox_explanation(&self) -> bool {
         !self.explained_sandbox.swap(true, Ordering::Relaxed)
+    }
+
+    /// Hosts by name, if commands reach listed hosts only.
+    pub(crate) fn network(&self) -> Option<&Arc<SessionNetwork>> {
+        self.network.as_ref()
     }
 
     pub(crate) fn carried(&self) -> Carried {

@@ -72,10 +72,10 @@ fn common_mistakes_of_models_are_accepted() {
 #[test]
 fn input_that_may_hide_a_change_is_rejected() {
     refused(&diff("@@ -1,4 +1,4 @@\n 1\n2\n-3\n+x\n"), NUMBERS, "does not begin with");
-    refused(&diff("@@ -1,40 +1,41 @@\n 1\n-2\n+x\n"), NUMBERS, "cut off");
+    refused(&diff("@@ -1,40 +1,41 @@\n 1\n-2\n+x\n"), NUMBERS, "truncated");
     refused(&diff("@@ -1,99999999999999999999 +1 @@\n-1\n"), NUMBERS, "numbers");
     refused(&diff("@@ -1,-3 +1 @@\n-1\n"), NUMBERS, "numbers");
-    refused("*** Begin Patch\n*** Update File: f\n-1\n+x\n", NUMBERS, "cut off");
+    refused("*** Begin Patch\n*** Update File: f\n-1\n+x\n", NUMBERS, "truncated");
     refused("@@ -1 +1 @@\n-1\n+x\n", NUMBERS, "names a file");
     refused("nothing\n", NUMBERS, "names no file");
     refused(&diff("@@ -1 +1 @@\n 1\n"), NUMBERS, "begins with + or -");

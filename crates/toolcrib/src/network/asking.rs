@@ -104,7 +104,7 @@ impl<'a> HostAsker<'a> {
                 }
                 HostAnswer::ByRules
             }
-            // The rule is told instead.
+            // There was no approver, so the reply names the rule.
             Answer::NoApprover => HostAnswer::ByRules,
             Answer::Unanswered(_) => HostAnswer::Unanswered,
         }

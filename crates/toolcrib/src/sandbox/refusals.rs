@@ -128,7 +128,7 @@ const NO_NETWORK: Kind = Kind {
 };
 
 const UNLISTED: Kind = Kind {
-    refused: "network: not reached, by network = \"list\"",
+    refused: "network: not reached",
     remedy: "commands reach hosts by name, with TCP; hosts = [\"ADDRESS:PORT\"] in a rule of kind network in rules.toml allows an address",
 };
 

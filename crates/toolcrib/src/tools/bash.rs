@@ -337,7 +337,7 @@ enum WaitResult {
 }
 
 /// Waits until the shell has ended or the timeout is over. Cancellation ends the command. A program that waits for
-/// the keyboard is killed, and a note says so.
+/// the keyboard is killed, and a note says so. `ask_waiting` asks about the hosts that the command waits for.
 fn wait(
     cx: &Cx<'_>,
     job: &Job,

@@ -55,8 +55,8 @@ pub(super) fn exit_code_text(code: i32) -> String {
     }
 }
 
-/// The ports that a job listens on, and which programs can reach them. `network` is that of its sandbox, if it has one, and
-/// `exposed` the outcome of making the first port reachable, if that was wanted.
+/// The ports that a job listens on, and which programs can reach them. `network` is that of its sandbox, if it has
+/// one. `exposed` is the outcome of making the first port reachable, if that was requested.
 pub(super) fn ports_note(
     ports: &[u16],
     network: Option<Network>,

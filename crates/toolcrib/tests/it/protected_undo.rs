@@ -68,13 +68,13 @@ fn undo_removes_a_created_protected_file() {
     );
     assert!(!fixture.path(".claude").exists());
     let text = reply.output();
-    assert!(text.contains("say again what they said before: .claude/settings.json."), "{text}");
+    assert!(text.contains("Restored protected files: .claude/settings.json."), "{text}");
     // Redo skips the protected file and restores the rest.
     let id = reply.metadata()["change"].clone();
     let redone = fixture.undo(json!({"id": id})).unwrap();
     assert_eq!((fixture.content("data"), fixture.content(NAME)), (None, None));
     let text = redone.output();
-    assert!(text.contains("left as they are: .claude/settings.json"), "{text}");
+    assert!(text.contains("Protected, not restored: .claude/settings.json"), "{text}");
 }
 
 #[test]
@@ -111,6 +111,10 @@ fn undo_does_not_restore_protected_content_written_by_a_change() {
     fixture.patch("--- a/.claude/settings.json\n+++ /dev/null\n@@ -1 +0,0 @@\n-evil\n");
     let error = fixture.undo(json!({})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protected, "{}", error.text());
-    assert!(error.text().contains("written by an earlier change"), "{}", error.text());
+    assert!(
+        error.text().contains("an earlier change wrote the previous content"),
+        "{}",
+        error.text()
+    );
     assert_eq!(fixture.content(NAME), None);
 }

@@ -56,7 +56,7 @@ pub(super) struct Report {
     pipe_codes: Vec<i32>,
     /// The session ends with this call, and so do its processes.
     last_call: bool,
-    /// The hosts that it tried to reach.
+    /// The hosts that the command tried to reach.
     hosts: Vec<HostNote>,
     /// Notes about refused file contents, and the paths of these files.
     review_notes: Vec<String>,
@@ -143,12 +143,6 @@ impl Report {
         self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
     }
 
-    /// Adds notes about the hosts that it tried to reach, with the rule that decided.
-    pub(super) fn note_hosts(&mut self, cx: &Cx<'_>) {
-        self.hosts = cx.take_host_notes(&self.started.job);
-        self.notes.extend(notes::lines(&self.hosts));
-    }
-
     /// Adds notes about hidden paths that the command named, and about failed tracing.
     pub(super) fn note_sandbox_hints(&mut self, cx: &Cx<'_>) {
         if self.started.guarded.is_none() {
@@ -165,6 +159,12 @@ impl Report {
         let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
         self.notes.extend(hidden_note(&secrets, home));
         self.notes.extend(tracing_note(&output).map(str::to_owned));
+    }
+
+    /// Adds notes about the hosts that the command tried to reach, and the rules that decided.
+    pub(super) fn note_hosts(&mut self, cx: &Cx<'_>) {
+        self.hosts = cx.take_host_notes(&self.started.job);
+        self.notes.extend(notes::lines(&self.hosts));
     }
 
     pub(super) fn note(&mut self, note: String) {
