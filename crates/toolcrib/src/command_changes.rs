@@ -69,12 +69,12 @@ impl CommandChanges {
         }
     }
 
-    /// Changes since the last call of this method.
-    pub(crate) fn take(&self) -> NewChanges {
+    /// Changes since the last call of this method. Notes have git commands for the directory of the next command.
+    pub(crate) fn take(&self, next_directory: &Path) -> NewChanges {
         let mut uncollected = self.lock();
         uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
         let mut new = std::mem::take(&mut *uncollected);
-        new.repositories = self.heads().take_notes(&self.workspace);
+        new.repositories = self.heads().take_notes(&self.workspace, next_directory);
         new
     }
 

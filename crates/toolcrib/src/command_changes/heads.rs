@@ -1,6 +1,7 @@
 //! State of the repositories before a command. Undo restores files only: it does not move a head, change a
 //! stash, restore a reference, end a merge, or remove or restore a `.git`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -98,19 +99,34 @@ impl Heads {
     }
 
     /// Describes the changes to repositories since the last call of this method that Undo does not revert.
-    pub(super) fn take_notes(&mut self, workspace: &Workspace) -> RepositoryNotes {
+    /// Their git commands work in `next_directory`.
+    pub(super) fn take_notes(
+        &mut self,
+        workspace: &Workspace,
+        next_directory: &Path,
+    ) -> RepositoryNotes {
+        let here = repository_of(workspace, next_directory);
         let RepositoryNotes { mut moved, mut lost } = RepositoryNotes::default();
         for (directory, before) in &mut self.before {
             let place = workspace.tree_of(directory);
             let after =
                 place.as_ref().and_then(|(tree, relative)| RepositoryState::of(tree, relative));
             if let (Some(before), Some(after), Some((tree, relative))) = (&before, &after, &place) {
-                moved.extend(
-                    moved_head_note(before, after).or_else(|| operation_note(before, after)),
-                );
-                lost.extend(after.references.removed_since(&before.references, tree, relative));
+                let work_tree = work_tree(tree, relative);
+                // Another repository would be changed by the commands as they stand.
+                let in_repository = |note: String| match &work_tree {
+                    Some(work_tree) if Some(work_tree) != here.as_ref() => {
+                        let shown = visible_name(work_tree.as_os_str().as_encoded_bytes());
+                        note.replace("`git ", &format!("`git -C {} ", quoted(&shown)))
+                    }
+                    _ => note,
+                };
+                let head = moved_head_note(before, after).or_else(|| operation_note(before, after));
+                moved.extend(head.map(in_repository));
+                let removed = after.references.removed_since(&before.references, tree, relative);
+                lost.extend(removed.into_iter().map(in_repository));
                 if after.references.has_stashed_since(&before.references) {
-                    moved.push(STASHED.to_owned());
+                    moved.push(in_repository(STASHED.to_owned()));
                 }
             }
             *before = after;
@@ -154,6 +170,34 @@ fn abort_command(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
     found.map(|(_, command)| *command)
 }
 
+/// The directory that contains the `.git` of the repository that git uses in a directory.
+fn repository_of(workspace: &Workspace, directory: &Path) -> Option<PathBuf> {
+    let has_repository = |directory: &&Path| {
+        let place = workspace.tree_of(&directory.join(DOT_GIT));
+        place.is_some_and(|(tree, relative)| tree.may_have(&relative))
+    };
+    directory.ancestors().find(has_repository).map(Path::to_owned)
+}
+
+/// The work tree of a git directory. `None` if it is not known, as for a submodule.
+fn work_tree(tree: &TreeReader, directory: &Path) -> Option<PathBuf> {
+    let dot_git = match git_directory::read(tree, &directory.join("gitdir")) {
+        Some(path) => PathBuf::from(String::from_utf8(path.trim_ascii().to_vec()).ok()?),
+        None => tree.path().join(directory),
+    };
+    dot_git.ends_with(DOT_GIT).then(|| dot_git.parent().map(Path::to_owned)).flatten()
+}
+
+/// A path as a word of a shell command.
+fn quoted(path: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "._/@+=-".contains(c);
+    if path.chars().all(is_plain) {
+        path.into()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''")).into()
+    }
+}
+
 fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
     let common = git_directory::read(tree, &directory.join(COMMON));
     let common = common
@@ -170,7 +214,11 @@ fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<
     }
     let shown = |head: &Head| head.branch.clone().unwrap_or_else(|| "detached".to_owned());
     let back = match (after.abort, before.rebased_from, &was.branch) {
-        (Some(command), ..) => format!(": `{command}` does"),
+        (Some(command), ..) if after.rebased_from == Some(old) => format!(": `{command}` does"),
+        (Some(command), ..) => match after.rebased_from {
+            Some(began) => format!(": `{command}` moves it to {}", began.short()),
+            None => format!(": `{command}`, then `git reset {}` does", old.short()),
+        },
         // The rebase was aborted.
         (None, Some(began), None) if began == new => String::new(),
         (None, Some(began), None) => {
@@ -179,7 +227,10 @@ fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<
         (None, _, Some(_)) if was.branch == is.branch => {
             format!(": `git reset {}` does", old.short())
         }
-        (None, _, Some(branch)) => format!(": `git checkout {branch}` does"),
+        (None, _, Some(branch)) if after.references.branch(branch) == Some(old) => {
+            format!(": `git checkout {branch}` does")
+        }
+        (None, _, Some(_)) => format!(": `git checkout {}` shows its commit", old.short()),
         (None, None, None) => format!(": `git checkout {}` does", old.short()),
     };
     Some(format!(

@@ -47,10 +47,11 @@ struct Kind {
     create: &'static str,
 }
 
+const BRANCHES: &str = "refs/heads/";
 const TAGS: &str = "refs/tags/";
 
 const KINDS: [Kind; 2] = [
-    Kind { prefix: "refs/heads/", noun: "branch", create: "git branch" },
+    Kind { prefix: BRANCHES, noun: "branch", create: "git branch" },
     Kind { prefix: TAGS, noun: "tag", create: "git tag" },
 ];
 
@@ -66,6 +67,11 @@ impl References {
             stash: log(STASH_LOG),
             head_log: log(HEAD_LOG),
         }
+    }
+
+    /// The commit of a branch.
+    pub(super) fn branch(&self, name: &str) -> Option<ObjectId> {
+        self.named.get([BRANCHES, name].concat().as_bytes()).copied()
     }
 
     /// Whether the newest stash entry was made since `before`.

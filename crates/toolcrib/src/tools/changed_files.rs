@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::Job;
 use toolcrib_fs::{Action, ChangedFile, NotKept};
 
+use crate::authorize;
 use crate::command_changes::{CommandChanges, NewChanges, RepositoryNotes};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -86,7 +87,9 @@ struct Changed {
 impl Changes {
     /// The changes of a command since the last call of this function.
     pub(super) fn of(cx: &Cx<'_>, changes: &CommandChanges) -> Changes {
-        let NewChanges { files, made, removed, ids, repositories, warnings } = changes.take();
+        let next_directory = authorize::command_directory(cx.session(), &[]);
+        let NewChanges { files, made, removed, ids, repositories, warnings } =
+            changes.take(&next_directory);
         let top = cx.session().directory();
         let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
         let directories = made.into_iter().map(|path| directory("created", path));

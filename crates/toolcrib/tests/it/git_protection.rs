@@ -20,7 +20,9 @@ impl Commands {
         let here = GitFixture::new();
         here.set_up(setup);
         let (runtime, session) = here.runtime();
-        Commands { here, runtime, session }
+        let commands = Commands { here, runtime, session };
+        commands.output("cd repo");
+        commands
     }
 
     fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
@@ -29,7 +31,7 @@ impl Commands {
 
     /// Runs a command in the repository and returns the reply or error text.
     fn output(&self, command: &str) -> String {
-        match self.call("Bash", json!({"command": command, "cwd": "repo"})) {
+        match self.call("Bash", json!({"command": command})) {
             Err(error) if error.kind() == ErrorKind::Denied => panic!("{command}: {error}"),
             Ok(reply) => reply.output().to_owned(),
             Err(error) => error.text().to_string(),
@@ -67,8 +69,8 @@ fn user_repository_is_never_partially_removed() {
         "python3 -c 'import shutil; shutil.rmtree(\"wide\", ignore_errors=True)'",
         "perl -e 'use File::Path; rmtree(\"wide\")'",
         "git clean -ffdx",
-        "cd .. && rm -rf repo",
-        "cd nested && rm -rf ../nested",
+        "(cd .. && rm -rf repo)",
+        "(cd nested && rm -rf ../nested)",
         "d=$(echo .git); rm $d/HEAD $d/config $d/index; rm -r $d/objects; rmdir $d/refs",
         "echo 'import os,sys\nfor r,d,f in os.walk(sys.argv[1],topdown=False):\n  for n in f:\n    try: os.remove(r+\"/\"+n)\n    except OSError: pass' > /tmp/r.py; python3 /tmp/r.py .",
     ] {
@@ -195,6 +197,21 @@ fn moved_head_is_reported() {
     assert!(text.contains("reverts it]") && !text.contains("HEAD moved"), "{text}");
     let text = commands.output("git commit -qam y");
     assert!(!text.contains("HEAD moved"), "{text}");
+    // The command of a note works in the directory of the next command.
+    commands.output("git worktree add -q -b other ../wt first");
+    let text =
+        commands.output("cd ../wt && echo x > x && git add x && git commit -qm x; cd ../repo");
+    assert!(text.contains("(other); an undo"), "{text}");
+    let back = command_in(&text, "git -C ");
+    let text =
+        commands.output(&format!("{back}; git -C ../wt rev-parse HEAD; git rev-parse first"));
+    let commits: Vec<&str> = text.lines().filter(|line| line.len() == 40).collect();
+    assert_eq!((commits.len(), commits.first()), (2, commits.last()), "{text}");
+    // The branch has moved, so checking it out does not go back.
+    let text =
+        commands.output("echo more >> a.txt && git commit -qam more && git checkout -q first");
+    assert!(!text.contains("`git checkout main` does"), "{text}");
+    assert!(text.contains("` shows its commit"), "{text}");
 }
 
 /// Git stats a file right after a patch has written and closed it, so such a file must be replaced as a whole.
@@ -242,9 +259,11 @@ fn unfinished_operations_are_reported() {
         commands.output(end);
     }
     let text = commands.output("git checkout -q theirs && git rebase -q main");
-    assert!(text.contains("`git rebase --abort` does"), "{text}");
+    // The command began at main, and the rebase at theirs.
     let repository = commands.here.ws().join("repo");
     let began = commands.here.run_outside("git rev-parse theirs", &repository).1;
+    let abort = format!("`git rebase --abort` moves it to {}", &began[..9]);
+    assert!(text.contains(&abort), "{text}");
     let text =
         commands.output("echo both > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue");
     let back = format!("`git reset --keep {}` reverts the rebase", &began[..9]);

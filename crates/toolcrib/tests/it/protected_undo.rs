@@ -68,7 +68,7 @@ fn undo_removes_a_created_protected_file() {
     );
     assert!(!fixture.path(".claude").exists());
     let text = reply.output();
-    assert!(text.contains("Restored protected files: .claude/settings.json."), "{text}");
+    assert!(text.contains("Protected files were reverted too: .claude/settings.json."), "{text}");
     // Redo skips the protected file and restores the rest.
     let id = reply.metadata()["change"].clone();
     let redone = fixture.undo(json!({"id": id})).unwrap();

@@ -97,7 +97,7 @@ impl Report {
         }
         let protected: Vec<String> = plan.restored.iter().map(|path| cx.show_real(path)).collect();
         if !protected.is_empty() {
-            self.lines.push(format!("Restored protected files: {}.", named(&protected)));
+            self.lines.push(format!("Protected files were reverted too: {}.", named(&protected)));
         }
         let not_restored = not_restored(plan);
         if !not_restored.is_empty() {
