@@ -41,6 +41,8 @@ impl ClientHello {
         match bytes {
             [] | [HANDSHAKE] => return ClientHello::Incomplete,
             [HANDSHAKE, MAJOR_VERSION, ..] => {}
+            // A record of TLS that no client begins with. Some servers skip it.
+            [20..=24, MAJOR_VERSION, ..] => return ClientHello::Malformed,
             _ => return ClientHello::Other,
         }
         let message = match handshake_message(bytes) {

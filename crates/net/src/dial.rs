@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::address_class::AddressClass;
 use crate::host::Host;
-use crate::policy::{Attempt, ConnectionPolicy};
+use crate::policy::{AddressRuling, Attempt, ConnectionPolicy};
 use crate::resolve::Resolver;
 
 /// How long one address may take to answer.
@@ -32,8 +32,14 @@ pub(crate) fn dial(
 ) -> Result<(TcpStream, SocketAddr), DialError> {
     let target = attempt.target();
     let addresses = match &attempt.host {
-        // A rule names this very address.
-        Host::Address(address) => vec![SocketAddr::new(*address, attempt.port)],
+        Host::Address(address) => {
+            let address = SocketAddr::new(*address, attempt.port);
+            // The rule that named the address when the command connected may be for another port.
+            if !AddressRuling::names_target(policy.address_ruling(address)) {
+                return Err(DialError::Refused(format!("no rule names the address {target}")));
+            }
+            vec![address]
+        }
         Host::Name(name) => {
             let resolved = resolver.resolve(name, attempt.port);
             let resolved =
@@ -60,17 +66,19 @@ fn permitted(
     let mut refused = None;
     let mut permitted = Vec::new();
     for address in resolved {
-        match class(address.ip()) {
-            AddressClass::Public => permitted.push(address),
-            _ if policy.allows_address(address) => permitted.push(address),
-            class => refused = Some((address, class)),
+        match (policy.address_ruling(address), class(address.ip())) {
+            (Some(AddressRuling::Deny), class) => {
+                refused = Some((address, class, "a rule denies"));
+            }
+            (Some(AddressRuling::Allow), _) | (_, AddressClass::Public) => permitted.push(address),
+            (_, class) => refused = Some((address, class, "no rule allows")),
         }
     }
     match (permitted.is_empty(), refused) {
         (false, _) => Ok(permitted),
         (true, None) => Err(DialError::Failed(format!("{target} has no address"))),
-        (true, Some((address, class))) => Err(DialError::Refused(format!(
-            "{target} has the {class} address {}, and no rule allows that address",
+        (true, Some((address, class, why))) => Err(DialError::Refused(format!(
+            "{target} has the {class} address {}, and {why} that address",
             address.ip()
         ))),
     }
@@ -105,6 +113,53 @@ fn failed(target: &str, what: &str, error: &io::Error) -> DialError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{ConnectionRecord, Ruling};
+    use crate::resolve::SystemResolver;
+
+    /// Allows 10.9.9.9:5432 and denies 93.184.216.34.
+    #[derive(Debug)]
+    struct Rules;
+
+    impl ConnectionPolicy for Rules {
+        fn decide(&self, _: &Attempt) -> Ruling {
+            Ruling::Allow { rule: "all".to_owned() }
+        }
+
+        fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling> {
+            match address.to_string().as_str() {
+                "10.9.9.9:5432" => Some(AddressRuling::Allow),
+                "93.184.216.34:443" => Some(AddressRuling::Deny),
+                _ => None,
+            }
+        }
+
+        fn refused(&self, _: &Attempt, _: &str) {}
+
+        fn ended(&self, _: &ConnectionRecord) {}
+    }
+
+    #[test]
+    fn rules_for_addresses_hold_for_every_port_and_name() {
+        let refusal = |host: &str, port: u16, resolved: &str| {
+            let attempt =
+                Attempt { requester: "job".into(), host: Host::parse(host).unwrap(), port };
+            let resolved = SocketAddr::new(resolved.parse().unwrap(), port);
+            let outcome = match &attempt.host {
+                Host::Address(_) => dial(&attempt, &Rules, &SystemResolver).map(drop),
+                Host::Name(_) => permitted(host, vec![resolved], &Rules).map(drop),
+            };
+            match outcome {
+                Err(DialError::Refused(why)) => Some(why),
+                _ => None,
+            }
+        };
+        // The port of another rule, as of a second connection to the stand-in of an address.
+        assert!(refusal("10.9.9.9", 22, "10.9.9.9").unwrap().contains("no rule names"));
+        assert!(refusal("a.example", 443, "93.184.216.34").unwrap().contains("a rule denies"));
+        assert!(refusal("a.example", 22, "10.9.9.9").unwrap().contains("no rule allows"));
+        assert_eq!(refusal("a.example", 5432, "10.9.9.9"), None);
+        assert_eq!(refusal("a.example", 443, "93.184.216.35"), None);
+    }
 
     #[test]
     fn own_addresses_are_recognized() {

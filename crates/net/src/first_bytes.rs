@@ -57,6 +57,21 @@ mod tests {
             check(b"\x16\x03\x01\0\x05\x02\0\0\x01\0", &host),
             FirstBytes::Refused(_)
         ));
+        for hiding in [
+            &b"CONNECT b.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n"[..],
+            b"\r\nGET / HTTP/1.1\r\nHost: b.example\r\n\r\n",
+            b"get / HTTP/1.1\r\nHost: b.example\r\n\r\n",
+            b"M-SEARCH / HTTP/1.1\r\nHost: b.example\r\n\r\n",
+            b"GET\t/\tHTTP/1.1\r\nHost: b.example\r\n\r\n",
+            b"GET /\xff HTTP/1.1 \r\nHost: b.example\r\n\r\n",
+            // An alert in front of the first message.
+            b"\x15\x03\x01\0\x02\x01\x5a",
+        ] {
+            let found = check(hiding, &host);
+            assert!(matches!(found, FirstBytes::Refused(_)), "{hiding:?}: {found:?}");
+        }
+        let tunnel = b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n";
+        assert_eq!(check(tunnel, &host), FirstBytes::Accepted);
         assert_eq!(check(b"SSH-2.0-OpenSSH\r\n", &host), FirstBytes::Accepted);
         assert_eq!(check(b"", &host), FirstBytes::Incomplete);
         let address = Host::parse("10.0.0.5").unwrap();

@@ -20,7 +20,7 @@ use rustix::net::{bind, listen};
 use crate::connection::serve;
 use crate::dns_server::{answer, answer_one};
 use crate::host::Host;
-use crate::policy::{Attempt, ConnectionPolicy};
+use crate::policy::{AddressRuling, Attempt, ConnectionPolicy};
 use crate::resolve::Resolver;
 use crate::synthetic_addresses::{SyntheticAddresses, synthetic};
 
@@ -166,7 +166,7 @@ impl NamespaceGateway {
             return Ok(peer);
         }
         let canonical = SocketAddr::new(ip, peer.port());
-        if !self.shared.policy.names_address(canonical) {
+        if !AddressRuling::names_target(self.shared.policy.address_ruling(canonical)) {
             return Err(ConnectError::Unreachable);
         }
         let address = self.shared.lock().addresses.address_of(&Host::Address(ip));

@@ -30,18 +30,24 @@ pub enum HttpRequest {
 impl HttpRequest {
     /// Reads the bytes that a client sent first.
     pub fn read(bytes: &[u8]) -> HttpRequest {
-        let method = bytes.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+        // Servers skip empty lines before a request, and some accept odd methods and tabs.
+        let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let bytes = &bytes[blank..];
+        let is_token =
+            |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(byte);
+        let method = bytes.iter().take_while(is_token).count();
         match bytes.get(method) {
             _ if method > MAX_METHOD => return HttpRequest::Other,
             None => return HttpRequest::Incomplete,
-            Some(b' ') if method > 0 => {}
+            Some(b' ' | b'\t') if method > 0 => {}
             Some(_) => return HttpRequest::Other,
         }
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
             let is_long = bytes.len() > MAX_LINE;
             return if is_long { HttpRequest::Other } else { HttpRequest::Incomplete };
         };
-        let Some(target) = target(&bytes[..end]) else { return HttpRequest::Other };
+        let line = String::from_utf8_lossy(&bytes[..end]);
+        let Some(target) = target(&line) else { return HttpRequest::Other };
         let Some(headers) = headers(&bytes[end + 1..]) else {
             let is_long = bytes.len() > MAX_HEAD_BYTES;
             return if is_long { HttpRequest::Malformed } else { HttpRequest::Incomplete };
@@ -54,11 +60,18 @@ impl HttpRequest {
 }
 
 /// The target of a request line. `None` if it is no line of HTTP/1.
-fn target(line: &[u8]) -> Option<&str> {
-    let line = std::str::from_utf8(line).ok()?.trim_end_matches('\r');
-    let (_, rest) = line.split_once(' ')?;
-    let (target, version) = rest.rsplit_once(' ')?;
+fn target(line: &str) -> Option<Target<'_>> {
+    let (method, rest) = line.split_once([' ', '\t'])?;
+    let (target, version) = rest.trim_end().rsplit_once([' ', '\t'])?;
+    let target = Target { is_connect: method.eq_ignore_ascii_case("connect"), text: target.trim() };
     version.starts_with("HTTP/1.").then_some(target)
+}
+
+/// The target of a request.
+struct Target<'a> {
+    text: &'a str,
+    /// Whether the request is for a tunnel to the target.
+    is_connect: bool,
 }
 
 /// The lines of the headers, up to the empty line. `None` if they are incomplete.
@@ -75,9 +88,11 @@ fn headers(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// The host of a request. `None` if the request names two, or an invalid one.
-fn host(target: &str, headers: &[u8]) -> Option<Option<Host>> {
+fn host(target: Target<'_>, headers: &[u8]) -> Option<Option<Host>> {
     let mut hosts = Vec::new();
-    if let Some((_, rest)) = target.split_once("://") {
+    if target.is_connect {
+        hosts.push(Host::of_authority(target.text)?);
+    } else if let Some((_, rest)) = target.text.split_once("://") {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         hosts.push(Host::of_authority(authority)?);
     }

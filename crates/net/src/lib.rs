@@ -39,6 +39,6 @@ mod synthetic_addresses;
 pub use address_class::AddressClass;
 pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets};
 pub use host::Host;
-pub use policy::{Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
+pub use policy::{AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
 pub use resolve::{Resolver, SystemResolver};
 pub use synthetic_addresses::SyntheticBlock;

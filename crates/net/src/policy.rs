@@ -42,16 +42,31 @@ pub enum Ruling {
     },
 }
 
+/// The decision of rules that name an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressRuling {
+    /// Hosts may have this address, even if it is not public. A command may connect to it without a name.
+    Allow,
+    /// A command may connect to it without a name after an approval.
+    Ask,
+    /// No connection goes to this address.
+    Deny,
+}
+
+impl AddressRuling {
+    /// Whether a command may try to connect to the address without a name.
+    pub(crate) fn names_target(ruling: Option<AddressRuling>) -> bool {
+        matches!(ruling, Some(AddressRuling::Allow | AddressRuling::Ask))
+    }
+}
+
 /// Decides on connections. Each connection has its own thread, so a method may block.
 pub trait ConnectionPolicy: Send + Sync + fmt::Debug {
     /// Decides on a connection.
     fn decide(&self, attempt: &Attempt) -> Ruling;
 
-    /// Whether a rule names this address, so that a command may connect to it without a name.
-    fn names_address(&self, address: SocketAddr) -> bool;
-
-    /// Whether a rule allows this address, which is not public.
-    fn allows_address(&self, address: SocketAddr) -> bool;
+    /// The ruling on an address and port, if a rule names the address and not only a host.
+    fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling>;
 
     /// A connection was refused or failed after it had been allowed. Called before the program learns of it.
     fn refused(&self, attempt: &Attempt, reason: &str);

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use toolcrib_exec::Gateway;
 use toolcrib_fs::{ConnectionRecord as StoredConnection, Journal};
-use toolcrib_net::{Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Resolver, Ruling};
+use toolcrib_net::{
+    AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Resolver, Ruling,
+};
 use toolcrib_policy::{Access, Decision, Policy, SessionApprovals, Verdict};
 
 use super::gateway::SessionGateway;
@@ -292,20 +294,14 @@ impl ConnectionPolicy for SessionNetwork {
         }
     }
 
-    fn names_address(&self, address: SocketAddr) -> bool {
+    fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling> {
         let state = self.lock();
-        let rules = state.rules.as_ref();
-        let decision =
-            rules.and_then(|rules| rules.policy.decide_address(address.ip(), address.port()));
-        decision.is_some_and(|decision| decision != Decision::Deny)
-    }
-
-    fn allows_address(&self, address: SocketAddr) -> bool {
-        let state = self.lock();
-        let rules = state.rules.as_ref();
-        let decision =
-            rules.and_then(|rules| rules.policy.decide_address(address.ip(), address.port()));
-        decision == Some(Decision::Allow)
+        let decision = state.rules.as_ref()?.policy.decide_address(address.ip(), address.port())?;
+        Some(match decision {
+            Decision::Allow => AddressRuling::Allow,
+            Decision::Ask => AddressRuling::Ask,
+            Decision::Deny => AddressRuling::Deny,
+        })
     }
 
     fn refused(&self, attempt: &Attempt, reason: &str) {

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use toolcrib_exec::{Gateway, NetworkExit, NetworkSockets, NoRoute};
 use toolcrib_net::{
-    Attempt, ConnectError, ConnectionPolicy, ConnectionRecord, NamespaceGateway, NamespaceSockets,
-    Resolver, Ruling,
+    AddressRuling, Attempt, ConnectError, ConnectionPolicy, ConnectionRecord, NamespaceGateway,
+    NamespaceSockets, Resolver, Ruling,
 };
 
 use super::*;
@@ -43,12 +43,9 @@ impl ConnectionPolicy for TestNetwork {
         }
     }
 
-    fn names_address(&self, address: SocketAddr) -> bool {
-        self.addresses.contains(&address)
-    }
-
-    fn allows_address(&self, address: SocketAddr) -> bool {
-        address == self.server
+    fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling> {
+        let is_named = address == self.server || self.addresses.contains(&address);
+        is_named.then_some(AddressRuling::Allow)
     }
 
     fn refused(&self, _: &Attempt, reason: &str) {
