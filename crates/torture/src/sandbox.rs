@@ -49,6 +49,8 @@ struct Trial {
     environment: Environment,
     canaries: Canaries,
     session: Conversation,
+    /// Output of the first command. It explains the missing parts of the sandbox.
+    first_output: String,
 }
 
 /// Runs all attacks in every environment.
@@ -107,8 +109,9 @@ impl Trial {
         command.env_clear().env("HOME", canaries.home()).current_dir(canaries.top());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let session = Conversation::start(command)?;
-        let mut trial = Trial { environment, canaries, session };
+        let mut trial = Trial { environment, canaries, session, first_output: String::new() };
         let reply = trial.bash("true")?;
+        trial.first_output = output_of(&reply).to_owned();
         let level = format!("level {}", environment.level);
         if reply.pointer("/metadata/sandbox").and_then(Value::as_str) != Some(&level) {
             return Err(format!("this system does not give {level}: {reply}").into());
@@ -142,6 +145,10 @@ impl Trial {
         }
         Ok(())
     }
+}
+
+fn output_of(reply: &Value) -> &str {
+    reply.pointer("/output").and_then(Value::as_str).unwrap_or_default()
 }
 
 impl std::fmt::Display for Environment {

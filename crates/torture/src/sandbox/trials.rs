@@ -1,9 +1,9 @@
 //! Escape attempts that need several calls or another tool than Bash.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_devtools::error::Result;
 
-use super::Trial;
+use super::{Trial, output_of};
 use crate::report::{Report, Row};
 
 pub(super) fn run(trial: &mut Trial, report: &mut Report) -> Result<()> {
@@ -150,13 +150,14 @@ fn session_tmp(trial: &mut Trial) -> Result<Option<String>> {
     Ok(seen.iter().find(|path| path.exists()).map(|path| format!("{} exists", path.display())))
 }
 
+/// The first reply explains the missing parts of the sandbox. Every reply names a level below 4.
 fn reported_gaps(trial: &mut Trial) -> Result<Option<String>> {
     let reply = trial.bash("true")?;
-    let output = reply.pointer("/output").and_then(Value::as_str).unwrap_or_default();
+    let (first, later) = (trial.first_output.as_str(), output_of(&reply));
     let is_reported = match trial.environment.level {
-        4 => !output.contains("sandbox level"),
-        3 => output.contains("sandbox level 3") && output.contains("a loopback of its own"),
-        _ => output.contains("sandbox level 2") && output.contains("The owner and the times"),
+        4 => !first.contains("sandbox level") && !later.contains("sandbox level"),
+        3 => first.contains("a loopback of its own") && later.contains("sandbox level 3"),
+        _ => first.contains("The owner and the times") && later.contains("sandbox level 2"),
     };
-    Ok((!is_reported).then(|| format!("it is_reported: {output}")))
+    Ok((!is_reported).then(|| format!("the first reply: {first}\nthe last reply: {later}")))
 }
