@@ -1,14 +1,17 @@
-//! `cargo xtask layering`: checks which crate depends on which.
+//! `cargo xtask layering`: checks which crate depends on which, and which module uses which.
 //!
 //! Leaf crates are independent of each other, the core crate depends on the leaves, and the front ends
 //! depend on the core crate. Most of the rules forbid a dependency, and a forbidden dependency appears sooner
 //! or later unless a check prevents it.
 
+mod imports;
+mod modules;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::metadata;
+use toolcrib_devtools::{metadata, workspace};
 
 /// The dependencies of one of our crates on others, outside tests.
 struct CrateRule {
@@ -182,10 +185,12 @@ struct Dependency {
     only_in_tests: bool,
 }
 
-/// Fails if a crate has a forbidden dependency, and prints each one.
+/// Fails if a crate or a module has a forbidden dependency, and prints each one.
 pub(crate) fn check() -> Result<()> {
-    let members = members(&metadata::of_members()?)?;
-    let problems = problems(&members);
+    let packages = metadata::of_members()?;
+    let members = members(&packages)?;
+    let mut problems = problems(&members);
+    problems.extend(modules::problems(workspace::root(), &packages)?);
     for problem in &problems {
         println!("{problem}");
     }
@@ -193,7 +198,7 @@ pub(crate) fn check() -> Result<()> {
         println!("{} crates, all dependencies as designed", members.len());
         Ok(())
     } else {
-        Err("the crates do not keep to the layers; the table is in xtask/src/layering.rs".into())
+        Err("the layers are broken; crates are in xtask/src/layering.rs, modules in xtask/module-order.toml".into())
     }
 }
 

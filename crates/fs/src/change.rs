@@ -36,7 +36,7 @@ use self::directories::{MadeDirectories, RemovedDirectories};
 use self::order::Order;
 use self::prepared::{LastDirectory, Prepared};
 use crate::error::{FsError, FsErrorKind};
-use crate::file::FileKind;
+use crate::file_kind::FileKind;
 use crate::hash::ContentHash;
 use crate::journal::{About, Effects, Journal, KeptDirectory, KeptPath};
 use crate::lock::Locks;

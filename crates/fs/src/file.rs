@@ -4,58 +4,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, OFlags, Stat};
+use rustix::fs::{OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
+use crate::file_kind::FileKind;
 use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
-
-/// The kind of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symlink. Only a path that was resolved without following it has this kind.
-    Symlink,
-    /// A FIFO.
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A block or character device.
-    Device,
-    /// A kind that the system has no name for.
-    Unknown,
-}
-
-impl FileKind {
-    pub(crate) fn of(stat: &Stat) -> FileKind {
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => FileKind::File,
-            FileType::Directory => FileKind::Directory,
-            FileType::Symlink => FileKind::Symlink,
-            FileType::Fifo => FileKind::Fifo,
-            FileType::Socket => FileKind::Socket,
-            FileType::BlockDevice | FileType::CharacterDevice => FileKind::Device,
-            _ => FileKind::Unknown,
-        }
-    }
-
-    fn description(self) -> &'static str {
-        match self {
-            FileKind::File => "a file",
-            FileKind::Directory => "a directory",
-            FileKind::Symlink => "a symlink",
-            FileKind::Fifo => "a FIFO",
-            FileKind::Socket => "a socket",
-            FileKind::Device => "a device",
-            FileKind::Unknown => "neither a file nor a directory",
-        }
-    }
-}
 
 /// A regular file open for reading.
 #[derive(Debug)]

@@ -16,7 +16,7 @@
 //!
 //! A pending file whose lock is free belongs to a change that a crash interrupted. The next process that
 //! opens the journal examines the files: if all are new, the change is completed, otherwise the new ones are
-//! restored to their previous content (`recover.rs`).
+//! restored to their previous content (`recovery.rs`).
 //!
 //! Changes of other programs, such as commands, are noted file by file in `followed/`, and become a line in
 //! the log at the end (`open_captures.rs`).
@@ -32,7 +32,6 @@ mod log;
 mod open_captures;
 mod pending;
 mod record_log;
-mod recover;
 mod store;
 
 use std::os::fd::OwnedFd;
@@ -48,7 +47,6 @@ pub(crate) use self::entry::Effects;
 pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;
-pub use self::recover::{Outcome, Recovered};
 
 use self::log::Log;
 use self::pending::Pending;
@@ -62,7 +60,7 @@ use crate::random;
 use crate::state_version;
 
 /// Longer than any process holds the journal's locks.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The subdirectories.
 const BLOBS: &str = "blobs";
@@ -159,7 +157,7 @@ impl Journal {
     }
 
     /// Appends a completed change to the log. Returns its number.
-    fn append(&self, mut entry: Entry) -> Result<u64, FsError> {
+    pub(crate) fn append(&self, mut entry: Entry) -> Result<u64, FsError> {
         let _lock =
             self.lock_file("lock", FlockOperation::NonBlockingLockExclusive, LOCK_TIMEOUT)?;
         entry.id = self.log.last_id()?.saturating_add(1);
@@ -167,7 +165,7 @@ impl Journal {
         Ok(entry.id)
     }
 
-    fn lock_file(
+    pub(crate) fn lock_file(
         &self,
         name: &str,
         operation: FlockOperation,

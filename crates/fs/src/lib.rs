@@ -28,6 +28,7 @@ mod content_cache;
 mod errno;
 mod error;
 mod file;
+mod file_kind;
 mod file_system;
 mod forbidden_files;
 mod hash;
@@ -40,6 +41,7 @@ mod private_directory;
 mod private_file;
 mod racy;
 mod random;
+mod recovery;
 mod registry;
 mod requested_path;
 mod resolve;
@@ -58,17 +60,19 @@ pub use change_capture::{
 pub use content::Content;
 pub use content_cache::{CachedContent, CachedFile, ContentCache, ContentCacheLock};
 pub use error::{FsError, FsErrorKind};
-pub use file::{FileKind, ReadFile, read_entry};
+pub use file::{ReadFile, read_entry};
+pub use file_kind::FileKind;
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
     About, Caps, Changes, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry,
-    FileChange, Journal, KeptDirectory, KeptPath, Outcome as RecoveryOutcome, Recovered, Version,
+    FileChange, Journal, KeptDirectory, KeptPath, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
+pub use recovery::{Outcome as RecoveryOutcome, Recovered};
 pub use registry::Registry;
 pub use resolved_path::ResolvedPath;
 pub use root::{Root, RootKind, RootMode, real_path};

@@ -19,7 +19,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::{FsError, FsErrorKind};
-use crate::file::FileKind;
+use crate::file_kind::FileKind;
 use crate::open_beneath;
 use crate::requested_path::RequestedPath;
 use crate::resolved_path::ResolvedPath;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::error::FsError;
-use crate::file::FileKind;
+use crate::file_kind::FileKind;
 use crate::open_beneath::permissions;
 use crate::root::{Root, RootKind, join};
 

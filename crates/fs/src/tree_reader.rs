@@ -15,7 +15,8 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::{FsError, FsErrorKind};
-use crate::file::{FileKind, is_virtual};
+use crate::file::is_virtual;
+use crate::file_kind::FileKind;
 use crate::listing::Directory;
 use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;

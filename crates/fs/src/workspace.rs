@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{FsError, FsErrorKind};
-use crate::file::FileKind;
+use crate::file_kind::FileKind;
 use crate::open_beneath;
 use crate::resolve;
 use crate::resolved_path::ResolvedPath;

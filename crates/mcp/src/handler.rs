@@ -26,7 +26,7 @@ use crate::leader_follower::{CallSubmitter, Job};
 use crate::progress::Reporter;
 use crate::protocol_types::{self, Presentation};
 use crate::request_state::{OpenedState, StateSealer, associated_data_of};
-use crate::stdio::ServeError;
+use crate::serve_error::ServeError;
 use crate::tool_request::{Request, wants_dry_run};
 
 /// Options of a server, besides its runtime.

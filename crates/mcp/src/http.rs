@@ -35,7 +35,7 @@ pub use self::token::{Token, TokenError};
 use crate::client_session::Client;
 use crate::handler::{Handler, ServeOptions};
 use crate::ndjson::MAX_MESSAGE_BYTES;
-use crate::stdio::ServeError;
+use crate::serve_error::ServeError;
 
 /// Options of the HTTP transport.
 #[derive(Debug)]

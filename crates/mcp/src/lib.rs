@@ -16,6 +16,7 @@ mod progress;
 mod protocol_types;
 mod request_state;
 mod running_calls;
+mod serve_error;
 mod stdio;
 mod tool_request;
 
@@ -23,4 +24,5 @@ pub use handler::{Handler, ServeOptions};
 pub use http::{
     Guard, HttpOptions, Listener, Refusal, Token, TokenError, serve_handler, serve_http,
 };
-pub use stdio::{ServeError, serve_socket, serve_stdio};
+pub use serve_error::ServeError;
+pub use stdio::{serve_socket, serve_stdio};

@@ -1,7 +1,7 @@
 //! Serves one client on stdin and stdout or on a socket, until the client closes its end.
 
+use std::io;
 use std::time::Duration;
-use std::{fmt, io};
 
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
 use rmcp::transport::io::stdio_pipes;
@@ -11,27 +11,10 @@ use toolcrib::Runtime;
 use crate::handler::{Handler, ServeOptions};
 use crate::leader_follower::CallSubmitter;
 use crate::ndjson::NdjsonTransport;
+use crate::serve_error::ServeError;
 
 /// The time that running calls have to end after the end of the input. Then they are abandoned.
 const GRACE: Duration = Duration::from_millis(500);
-
-/// Serving failed.
-#[derive(Debug)]
-pub struct ServeError(String);
-
-impl ServeError {
-    pub(crate) fn new(error: &dyn fmt::Display) -> Self {
-        ServeError(format!("cannot serve: {error}"))
-    }
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ServeError {}
 
 /// Serves MCP on standard input and output until the input ends.
 pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {

@@ -9,33 +9,12 @@ use crate::access::{Access, Effect};
 use crate::approval_scope::{ApprovalScope, SessionApprovals};
 use crate::command::{CommandAnalysis, ShellContext, analyze_command};
 use crate::contacted_hosts::{hosts_in, target};
+use crate::decision::Decision;
 use crate::outside_access::{Outside, write_approval_scope};
 use crate::profile::Profile;
 use crate::protected_names::Protection;
 use crate::rule::{Kind, Rule, Rules};
 use crate::rule_proposal::Proposal;
-
-/// A decision. The strictest of several wins: deny over ask over allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Decision {
-    /// The call may proceed.
-    Allow,
-    /// The call needs approval.
-    Ask,
-    /// The call is refused.
-    Deny,
-}
-
-impl Decision {
-    /// The name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Decision::Allow => "allow",
-            Decision::Ask => "ask",
-            Decision::Deny => "deny",
-        }
-    }
-}
 
 /// A decision with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@ mod approval_scope;
 mod command;
 mod contacted_hosts;
 mod decide;
+mod decision;
 mod destructive_commands;
 pub mod git_config;
 pub mod git_sequence;
@@ -26,7 +27,8 @@ pub use command::{
     Assignment, Command, CommandAnalysis, RedirectedFile, Role, ShellContext, Unparsed,
     UnparsedKind, Word, analyze_command,
 };
-pub use decide::{Decision, PartDecision, Policy, Verdict};
+pub use decide::{PartDecision, Policy, Verdict};
+pub use decision::Decision;
 pub use destructive_commands::{Danger, find_danger};
 pub use name_pattern::name_matches;
 pub use outside_access::{Outside, UnknownOutside};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::access::Effect;
-use crate::decide::Decision;
+use crate::decision::Decision;
 use crate::profile::Profile;
 
 /// Whether file tools may read outside the workspace. It never allows writing by itself.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::access::Effect;
-use crate::decide::Decision;
+use crate::decision::Decision;
 
 /// How much is allowed without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::access::Effect;
 use crate::command::{Command, ShellContext};
-use crate::decide::Decision;
+use crate::decision::Decision;
 use argv::ArgvPattern;
 pub use file::RuleError;
 use host::HostPattern;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
 use crate::approval_scope::{ApprovalScope, SessionApprovals};
-use crate::decide::Decision;
+use crate::decision::Decision;
 
 /// A person does not read more rules than this before choosing "always".
 const MAX_RULES: usize = 20;

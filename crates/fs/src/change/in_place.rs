@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::step::Step;
 use crate::error::{FsError, FsErrorKind};
-use crate::file::FileKind;
+use crate::file_kind::FileKind;
 use crate::open_beneath;
 
 /// Overwrites a file from the start, then truncates it. If this fails in the middle, the caller must restore

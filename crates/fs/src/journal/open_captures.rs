@@ -4,18 +4,15 @@
 //! released and the note stays, and the next start turns it into a change.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::entry::{About, Effects, Entry, FileChange, KeptDirectory};
 use super::pending::{AbandonedNote, create_note};
-use super::recover::{Outcome, Recovered};
 use super::{BLOBS, CAPTURES, Journal, log};
-use crate::change_capture::{CaptureClass, ChangeCapture, Settling};
 use crate::content::Content;
 use crate::error::FsError;
 use crate::private_directory::PrivateDirectory;
 use crate::random;
-use crate::workspace::Workspace;
 
 /// A note that grows.
 #[derive(Debug)]
@@ -94,40 +91,24 @@ impl Journal {
         Ok(id)
     }
 
-    /// Turns the notes of crashed processes into changes, if their paths are in this workspace.
-    pub(super) fn recover_captures(
-        &self,
-        workspace: &Workspace,
-    ) -> Result<Vec<Recovered>, FsError> {
-        let mut recovered = Vec::new();
+    /// The notes of crashed processes that are not in the log yet, each with its entries.
+    pub(crate) fn abandoned_captures(&self) -> Result<Vec<(CaptureNote, Vec<Entry>)>, FsError> {
+        let mut captures = Vec::new();
         for AbandonedNote { name, file, entries } in self.abandoned(CAPTURES)? {
             let Some(first) = entries.first() else {
                 let _ = self.directory.remove(&name);
                 continue;
             };
-            let (about, token) = (first.about.clone(), first.token.clone());
+            let token = first.token.clone();
             let note = CaptureNote { directory: self.directory.clone(), name, file, token };
-            let is_here = |path: PathBuf| workspace.seen_path(&path).is_some();
-            if !entries.iter().flat_map(Entry::paths).all(is_here) {
-                continue;
-            }
-            if self.entries()?.iter().any(|done| done.token == note.token) {
-                note.remove();
-                continue;
-            }
-            let capture = ChangeCapture::from_note(workspace, self, note, entries, about.clone());
-            // The ignore rules are not known here, so the change counts as a step of Undo.
-            let class = |_: &Path, _: bool| CaptureClass::Tracked;
-            let settling = Settling { class: &class, has_no_writer: &|_| true };
-            let settled = capture.settle(false, &settling);
-            let outcome = match settled.failed {
-                Some(error) => Outcome::Failed(error),
-                None if settled.files.is_empty() => continue,
-                None => Outcome::Finished,
-            };
-            recovered.push(Recovered { about, outcome, left_alone: Vec::new() });
+            captures.push((note, entries));
         }
-        Ok(recovered)
+        Ok(captures)
+    }
+
+    /// Whether the changes of a note are in the log.
+    pub(crate) fn is_logged(&self, note: &CaptureNote) -> Result<bool, FsError> {
+        Ok(self.entries()?.iter().any(|done| done.token == note.token))
     }
 
     /// All entries of all notes.

@@ -19,7 +19,7 @@ const MAX_NOTE_BYTES: u64 = 1 << 30;
 /// The file that describes a pending change. Its lock is held while the change is made. When the process
 /// dies, the lock is released and the file stays.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(crate) struct Pending {
     directory: PrivateDirectory,
     /// The path of the note, relative to the journal.
     name: PathBuf,
@@ -67,7 +67,7 @@ impl Pending {
         write().map_err(|error| FsError::from_io(path(), "cannot be written", &error))
     }
 
-    pub(super) fn remove(self) {
+    pub(crate) fn remove(self) {
         // If this fails, the next start examines it and finds nothing to do.
         let _ = self.directory.remove(&self.name);
     }
@@ -75,7 +75,7 @@ impl Pending {
 
 impl Journal {
     /// The changes that a crash interrupted, each with its file, now locked by this process.
-    pub(super) fn interrupted(&self) -> Result<Vec<(Entry, Pending)>, FsError> {
+    pub(crate) fn interrupted(&self) -> Result<Vec<(Entry, Pending)>, FsError> {
         let mut interrupted = Vec::new();
         for AbandonedNote { name, file, entries } in self.abandoned(PENDING)? {
             let directory = self.directory.clone();
@@ -105,7 +105,7 @@ impl Journal {
     }
 
     /// All changes that are in progress or were interrupted.
-    pub(super) fn pending_entries(&self) -> Result<Vec<Entry>, FsError> {
+    pub(crate) fn pending_entries(&self) -> Result<Vec<Entry>, FsError> {
         let notes = self.list_notes(PENDING)?.into_iter().map(|name| self.read_note(&name));
         Ok(notes.flat_map(|bytes| log::lines(&bytes).next()).collect())
     }

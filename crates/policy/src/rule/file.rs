@@ -13,7 +13,7 @@ use super::path::PathPattern;
 use super::{Kind, Rule, Rules};
 use crate::command::{ShellContext, analyze_command, normalize_lexically};
 use crate::contacted_hosts::hosts_in;
-use crate::decide::Decision;
+use crate::decision::Decision;
 
 /// More rules than a person can oversee. Each is compared with every command.
 const MAX_RULES: usize = 1_000;

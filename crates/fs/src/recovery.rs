@@ -1,15 +1,17 @@
 //! Recovery after a crash: an interrupted change is completed or reverted.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
-use super::entry::{Entry, FileChange, Version};
-use super::{About, Journal, LOCK_TIMEOUT};
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
 
 use crate::change::{Change, Step, is_temporary};
+use crate::change_capture::{CaptureClass, ChangeCapture, Settling};
 use crate::content::Content;
 use crate::error::FsError;
-use crate::file::{FileKind, read_entry};
+use crate::file::read_entry;
+use crate::file_kind::FileKind;
+use crate::journal::{About, Entry, FileChange, Journal, LOCK_TIMEOUT, Version};
 use crate::lock::Locks;
 use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
@@ -23,7 +25,7 @@ pub struct Recovered {
     /// The result.
     pub outcome: Outcome,
     /// Files that were changed by another program since, and so were not restored.
-    pub left_alone: Vec<std::path::PathBuf>,
+    pub left_alone: Vec<PathBuf>,
 }
 
 /// The result of a recovery.
@@ -75,12 +77,40 @@ impl Journal {
         Ok(all)
     }
 
+    /// Turns the notes of crashed processes into changes, if their paths are in this workspace.
+    fn recover_captures(&self, workspace: &Workspace) -> Result<Vec<Recovered>, FsError> {
+        let mut recovered = Vec::new();
+        for (note, entries) in self.abandoned_captures()? {
+            let is_here = |path: PathBuf| workspace.seen_path(&path).is_some();
+            if !entries.iter().flat_map(Entry::paths).all(is_here) {
+                continue;
+            }
+            if self.is_logged(&note)? {
+                note.remove();
+                continue;
+            }
+            let about = entries.first().map(|first| first.about.clone()).unwrap_or_default();
+            let capture = ChangeCapture::from_note(workspace, self, note, entries, about.clone());
+            // The ignore rules are not known here, so the change counts as a step of Undo.
+            let class = |_: &Path, _: bool| CaptureClass::Tracked;
+            let settling = Settling { class: &class, has_no_writer: &|_| true };
+            let settled = capture.settle(false, &settling);
+            let outcome = match settled.failed {
+                Some(error) => Outcome::Failed(error),
+                None if settled.files.is_empty() => continue,
+                None => Outcome::Finished,
+            };
+            recovered.push(Recovered { about, outcome, left_alone: Vec::new() });
+        }
+        Ok(recovered)
+    }
+
     fn recover_change(
         &self,
         entry: Entry,
         places: Vec<ResolvedPath>,
         (made, removed): (Vec<ResolvedPath>, Vec<(ResolvedPath, u32)>),
-        left_alone: &mut Vec<std::path::PathBuf>,
+        left_alone: &mut Vec<PathBuf>,
     ) -> Result<Outcome, FsError> {
         // The line in the log precedes the removal of the note. A crash in between leaves both.
         if self.entries()?.iter().any(|done| done.token == entry.token) {
