@@ -23,7 +23,7 @@ pub(crate) fn is_by_session(cx: &Cx<'_>, entry: &Entry) -> bool {
 }
 
 fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
-    let entries = cx.runtime().journal()?.entries().ok()?;
+    let entries = cx.history().journal()?.entries().ok()?;
     let made = |entry: &&Entry| {
         let mut files = entry.files.iter();
         files.any(|file| {

@@ -1,6 +1,7 @@
 //! Decides whether a call may run, by policy and by approval.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 use toolcrib_policy::{
@@ -9,11 +10,11 @@ use toolcrib_policy::{
 use toolcrib_text::{truncate_line, visible_name};
 
 use crate::approve::{Answer, AnswerRecord, Question};
-use crate::call::Options;
+use crate::call_policy::CallPolicy;
 use crate::error::{Error, ErrorKind};
 use crate::names::Name;
 use crate::reply::Reply;
-use crate::runtime::Runtime;
+use crate::request::Options;
 use crate::session::Session;
 use crate::syntax_errors::{BROKEN, confirmed};
 
@@ -78,7 +79,7 @@ pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathB
 /// Decides on a call by all of its accesses, and asks the approver if the policy requires it. `preview` is a
 /// dry run of the call; it runs only before a question.
 pub(crate) fn permit(
-    runtime: &Runtime,
+    policy: &CallPolicy,
     session: &Session,
     call: CallDescription<'_>,
     (accesses, requested): (&[Access], &[Access]),
@@ -87,9 +88,8 @@ pub(crate) fn permit(
 ) -> Permission {
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
-    let policy = runtime.policy_for(session, call.tool, accesses);
     let asking = ApprovalRequest {
-        policy: &policy,
+        policy: policy.for_call(session, call.tool, accesses),
         directory: &directory,
         all: &all,
         session,
@@ -105,7 +105,7 @@ pub(crate) fn permit(
         };
         Permission::new(verdict, permitted)
     };
-    let verdict = confirmed(runtime, accesses, asking.decide());
+    let verdict = confirmed(policy.commands(), accesses, asking.decide());
     if verdict.decision != Decision::Ask {
         return by_itself(verdict);
     }
@@ -118,6 +118,8 @@ pub(crate) fn permit(
         Err(cancelled) => return Permission::new(verdict, Err(cancelled)),
     };
     // While this call waited for its turn, the answer to another one may have settled it.
+    let asking =
+        ApprovalRequest { policy: policy.for_call(session, call.tool, accesses), ..asking };
     let verdict = asking.decide();
     if verdict.decision != Decision::Ask {
         return by_itself(verdict);
@@ -138,7 +140,7 @@ pub(crate) struct CallDescription<'a> {
 
 /// A call on which the approver may have to decide.
 struct ApprovalRequest<'a> {
-    policy: &'a Policy,
+    policy: Arc<Policy>,
     directory: &'a Path,
     all: &'a [Access],
     session: &'a Session,
@@ -157,8 +159,7 @@ struct Proposals {
 impl ApprovalRequest<'_> {
     /// Decision of the policy, with the earlier answers of this session.
     fn decide(&self) -> Verdict {
-        let policy = self.session.policy(self.policy);
-        let verdict = policy.decide_from(self.directory, self.all, &self.session.remembered());
+        let verdict = self.policy.decide_from(self.directory, self.all, &self.session.remembered());
         match verdict.decision == Decision::Ask && self.session.has_refused(&verdict.asks) {
             false => verdict,
             true => Verdict {

@@ -7,85 +7,21 @@ use toolcrib_fs::About;
 use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
 
-use crate::approve::{Approver, NoApprover};
 use crate::authorize::{CallDescription, permit};
 use crate::call_record::Record;
-use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
 use crate::decode::decode;
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::names::Spelling;
 use crate::path_access::Grant;
 use crate::reply::Reply;
+use crate::request::{Call, Options};
 use crate::run_later_notes::told;
 use crate::runtime::Runtime;
 use crate::seen_files::Basis;
 use crate::session::Session;
 use crate::tool::Category;
 use crate::tool_table::Row;
-
-/// A call of a tool.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    /// Name of the tool. Case and `_` are ignored.
-    pub tool: String,
-    /// Arguments, as a JSON object.
-    pub args: Value,
-}
-
-impl Call {
-    /// Creates a call of `tool` with the arguments `args`.
-    pub fn new(tool: impl Into<String>, args: Value) -> Self {
-        Call { tool: tool.into(), args }
-    }
-}
-
-/// Settings of one call. The default is a real run without approver, cancellation or progress.
-///
-/// Cancellation from another thread:
-///
-/// ```
-/// # fn main() -> Result<(), toolcrib::Error> {
-/// use toolcrib::{Call, Cancel, ErrorKind, Options, Runtime};
-///
-/// let runtime = Runtime::builder().root(env!("CARGO_MANIFEST_DIR")).build()?;
-/// let session = runtime.session();
-/// let cancel = Cancel::new();
-/// cancel.cancel();
-/// let call = Call::new("LS", serde_json::json!({"path": "."}));
-/// let options = Options { cancel: &cancel, ..Options::default() };
-/// let error = runtime.call(&session, call, options).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Cancelled);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Copy)]
-pub struct Options<'a> {
-    /// Check the call and report what it would change, without changing anything.
-    pub dry_run: bool,
-    /// Cancels the call.
-    pub cancel: &'a Cancel,
-    /// Is asked if the policy requires approval.
-    pub approver: &'a dyn Approver,
-    /// How names of tools and fields are spelled in the reply.
-    pub dialect: Dialect,
-    /// Receives progress.
-    pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        static NEVER: Cancel = Cancel::new();
-        Options {
-            dry_run: false,
-            cancel: &NEVER,
-            approver: &NoApprover,
-            dialect: Dialect::default(),
-            progress: &|_| {},
-        }
-    }
-}
 
 impl Runtime {
     /// Runs a call, records it, and returns the reply. Blocks until the call has ended.
@@ -102,21 +38,21 @@ impl Runtime {
         options: Options<'_>,
     ) -> Result<Reply, Error> {
         let _names = Spelling::of(options.dialect);
-        let secrets = self.secrets(session);
+        let secrets = self.services().secrets(session);
         let (mut record, began) = Record::begin(session, &call, &secrets, options.dry_run);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.carry_out(session, call, options, &secrets, &mut record)
         }));
-        let budget = self.limits().reply_chars;
+        let budget = self.services().limits.reply_chars;
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
             Ok(reply) => {
                 let reply = reply.within(budget);
-                Ok(self.decision_keeping().take_trouble().into_iter().fold(reply, Reply::note))
+                Ok(self.services().decisions.take_trouble().into_iter().fold(reply, Reply::note))
             }
             Err(error) => Err(error.within(budget)),
         };
         // The call may have found more secrets.
-        record.end(began, || self.secrets(session), &outcome);
+        record.end(began, || self.services().secrets(session), &outcome);
         self.record(record);
         outcome
     }
@@ -134,7 +70,7 @@ impl Runtime {
         record.tool = row.entry.name.to_owned();
         let tool = decode(&row.entry, row.schema(), call.args.clone())?;
         let description = tool.description();
-        let grant = Grant::resolve(self, session, tool.access())?;
+        let grant = Grant::resolve(&self.services().paths, session, tool.access())?;
         record.accesses = grant.accesses();
         let mut agreed = None;
         let preview = || {
@@ -147,7 +83,7 @@ impl Runtime {
         let requested = grant.requested();
         let touched = (record.accesses.as_slice(), requested.as_slice());
         let asked = CallDescription { tool: row.entry.name, description: description.as_deref() };
-        let permission = permit(self, session, asked, touched, options, preview);
+        let permission = permit(&self.services().policy, session, asked, touched, options, preview);
         let verdict = permission.verdict;
         let about = About {
             tool: record.tool.clone(),
@@ -158,7 +94,7 @@ impl Runtime {
         };
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
-        self.record_decision(session, secrets, record);
+        self.services().decisions.record(session, secrets, record);
         permission.permitted?;
         if let Some(unasked) = &permission.unasked
             && !self.may_see(session, row, &grant)
@@ -168,7 +104,7 @@ impl Runtime {
         }
         grant.check()?;
         options.cancel.check()?;
-        let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
+        let mut cx = Cx::begin(self.services(), session, &grant, options, about).agreed(agreed);
         let outcome = tool.run(&mut cx);
         let outcome = outcome.map(|reply| {
             permission.unasked.iter().fold(reply, |reply, unasked| unasked.add_to(reply))
@@ -177,14 +113,14 @@ impl Runtime {
         if options.dry_run {
             return Ok(reply.with("dry_run", true));
         }
-        let opened = permission.opened.iter().filter(|_| self.is_sandboxed());
+        let opened = permission.opened.iter().filter(|_| self.services().paths.is_sandboxed());
         let reply = opened.fold(reply, |reply, path| {
             let path = visible_name(path.as_os_str().as_encoded_bytes());
             reply.note(format!(
                 "[{path} is open to file tools for this session; commands still cannot write there]"
             ))
         });
-        Ok(told(self, session, cx.into_written(), reply))
+        Ok(told(&self.services().paths, session, cx.into_written(), reply))
     }
 
     /// Removes secrets from replies about commands. They can occur in file names and in the text of a command
@@ -198,7 +134,7 @@ impl Runtime {
         if !matches!(category, Category::Execution | Category::History) {
             return outcome;
         }
-        let secrets = self.secrets(session);
+        let secrets = self.services().secrets(session);
         outcome.map(|reply| reply.masked(&secrets)).map_err(|error| error.masked(&secrets))
     }
 
@@ -223,7 +159,7 @@ impl Runtime {
         let tool = decode(&row.entry, row.schema(), args)?;
         let options = Options { dry_run: true, ..options };
         let about = About { tool: row.entry.name.to_owned(), ..About::default() };
-        let mut cx = Cx::begin(self, session, grant, options, about);
+        let mut cx = Cx::begin(self.services(), session, grant, options, about);
         match tool.run(&mut cx) {
             // Untruncated: the approver sees the whole change.
             Ok(reply) => Ok(Some((reply, cx.into_basis()))),
@@ -245,8 +181,7 @@ impl Runtime {
             access => Some(access),
         };
         let reads: Vec<Access> = accesses.into_iter().filter_map(read).collect();
-        let policy = self.policy_for(session, row.entry.name, &reads);
-        let policy = session.policy(&policy);
+        let policy = self.services().policy.for_call(session, row.entry.name, &reads);
         policy.decide(&reads, &session.remembered()).decision == Decision::Allow
     }
 }

@@ -8,9 +8,9 @@ use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line};
 
 use crate::approve::AnswerRecord;
-use crate::call::Call;
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
+use crate::request::Call;
 use crate::session::Session;
 
 /// Characters kept of each string in the arguments: enough to know a call by, not to hold a file.

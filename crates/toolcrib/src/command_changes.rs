@@ -11,15 +11,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
-    About, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Settling,
-    TreeReader, Workspace,
+    About, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Journal,
+    Settling, TreeReader, Workspace,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
 
 use self::heads::Heads;
 pub(crate) use self::heads::RepositoryNotes;
-use crate::runtime::Runtime;
+use crate::paths::Paths;
 
 /// Number of hard-linked files that are named.
 const MAX_SHARED: usize = 3;
@@ -55,12 +55,12 @@ pub(crate) struct NewChanges {
 
 impl CommandChanges {
     /// For a command that has not started yet.
-    pub(crate) fn begin(runtime: &Runtime, about: About) -> CommandChanges {
-        let (workspace, journal) = (runtime.workspace().clone(), runtime.journal().cloned());
+    pub(crate) fn begin(paths: &Paths, journal: Option<Journal>, about: About) -> CommandChanges {
+        let workspace = paths.workspace.clone();
         let with_path = |tree: TreeReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
         CommandChanges {
             ignored: workspace.trees().map(with_path).collect(),
-            own_paths: runtime.own().to_vec(),
+            own_paths: paths.hidden.own(),
             heads: Mutex::default(),
             workspace: workspace.clone(),
             capture: ChangeCapture::new(workspace, journal, about, CaptureLimits::default()),

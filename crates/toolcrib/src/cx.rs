@@ -3,12 +3,13 @@
 mod change;
 mod command;
 mod files;
+mod open_file;
 mod path_suggestions;
 mod search;
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::{Effect, Policy};
@@ -16,15 +17,18 @@ use toolcrib_policy::{Effect, Policy};
 pub(crate) use self::change::{CHANGE, Revert};
 pub use self::change::{Changed, FileEdit, Updated};
 pub(crate) use self::command::{StartedCommand, ToStart, job_error};
+pub use self::open_file::{Chunks, OpenFile};
 pub(crate) use self::search::SearchScope;
 
-use crate::call::Options;
 use crate::cancel::Progress;
 use crate::error::{Error, ErrorKind};
+use crate::history::History;
 use crate::limits::Limits;
 use crate::path_access::Grant;
-use crate::runtime::Runtime;
+use crate::paths::Paths;
+use crate::request::Options;
 use crate::seen_files::Basis;
+use crate::services::Services;
 use crate::session::Session;
 
 /// Gives a running tool access to files, limits, progress and cancellation.
@@ -34,7 +38,7 @@ use crate::session::Session;
 /// kind [`ErrorKind::Denied`]. In a dry run, the methods check everything and write nothing. See
 /// [`Tool`](crate::Tool) for an example.
 pub struct Cx<'a> {
-    runtime: &'a Runtime,
+    services: &'a Services,
     session: &'a Session,
     grant: &'a Grant,
     options: Options<'a>,
@@ -46,20 +50,20 @@ pub struct Cx<'a> {
     /// Hashes of the files that the approver has seen in the preview.
     agreed: Option<Basis>,
     /// The rules for calls of this tool.
-    policy: Cow<'a, Policy>,
+    policy: Arc<Policy>,
 }
 
 impl<'a> Cx<'a> {
     pub(crate) fn begin(
-        runtime: &'a Runtime,
+        services: &'a Services,
         session: &'a Session,
         grant: &'a Grant,
         options: Options<'a>,
         about: About,
     ) -> Self {
         let (basis, written) = (RefCell::default(), RefCell::default());
-        let policy = runtime.policy_of(&about.tool);
-        Cx { runtime, session, grant, options, about, basis, written, agreed: None, policy }
+        let policy = services.policy.of_tool(&about.tool);
+        Cx { services, session, grant, options, about, basis, written, agreed: None, policy }
     }
 
     /// Makes a change fail if a file differs from the version that the approver has seen.
@@ -86,7 +90,7 @@ impl<'a> Cx<'a> {
 
     /// Returns the limits of the runtime.
     pub fn limits(&self) -> &Limits {
-        self.runtime.limits()
+        &self.services.limits
     }
 
     /// Returns an error of kind [`ErrorKind::Cancelled`] if the caller has cancelled the call. Check it in
@@ -111,14 +115,25 @@ impl<'a> Cx<'a> {
     ///
     /// Fails with kind [`ErrorKind::Internal`] if the runtime has no value of this type.
     pub fn state<T: 'static>(&self) -> Result<&'a T, Error> {
-        self.runtime.states().get().ok_or_else(|| {
+        self.services.states.get().ok_or_else(|| {
             let name = std::any::type_name::<T>();
             Error::new(ErrorKind::Internal, format!("the runtime has no {name}"))
         })
     }
 
-    pub(crate) fn runtime(&self) -> &'a Runtime {
-        self.runtime
+    /// The paths that tools reach.
+    pub(crate) fn paths(&self) -> &'a Paths {
+        &self.services.paths
+    }
+
+    /// The changes in the journal.
+    pub(crate) fn history(&self) -> &'a History {
+        &self.services.history
+    }
+
+    /// The host's own program, which decodes PDFs and images.
+    pub(crate) fn helper(&self) -> Option<&'a Path> {
+        self.services.helper.as_deref()
     }
 
     pub(crate) fn session(&self) -> &'a Session {
@@ -126,13 +141,13 @@ impl<'a> Cx<'a> {
     }
 
     pub(crate) fn journal(&self) -> Result<&'a Journal, Error> {
-        self.runtime.journal().ok_or_else(|| {
+        self.services.history.journal().ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, "there is no journal, so nothing can be undone")
                 .hint("The host program gave this runtime no directory for a journal.")
         })
     }
 
     fn granted_path(&self, effect: Effect, path: &Path) -> Result<ResolvedPath, Error> {
-        self.grant.place(self.runtime, self.session, effect, path)
+        self.grant.place(&self.services.paths, self.session, effect, path)
     }
 }

@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use toolcrib_fs::DecisionRecord;
+use toolcrib_fs::{DecisionRecord, Journal, Workspace};
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line, visible_name};
 
 use crate::call_record::Record;
 use crate::error::Error;
-use crate::history::{age, journal_error};
-use crate::runtime::Runtime;
+use crate::history::{age, journal_error, require_journal};
 use crate::session::Session;
 
 /// Limits of the log entry of a call: characters of each access, and number of accesses.
@@ -44,12 +43,17 @@ impl DecisionEntry {
     }
 }
 
-/// Whether the log of decisions works.
-#[derive(Debug, Default)]
-pub(crate) struct DecisionKeeping(Mutex<Keeping>);
+/// The log of decisions, in the journal.
+pub(crate) struct DecisionLog {
+    journal: Option<Journal>,
+    /// The first root, which names the workspace in the log.
+    workspace: String,
+    state: Mutex<LogState>,
+}
 
+/// Whether the log works.
 #[derive(Debug, Default)]
-enum Keeping {
+enum LogState {
     #[default]
     Works,
     /// The reason; no reply has reported it yet.
@@ -58,35 +62,16 @@ enum Keeping {
     FailsAndTold,
 }
 
-impl DecisionKeeping {
-    fn set(&self, outcome: Result<(), String>) {
-        let mut keeping = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match (outcome, &*keeping) {
-            (Ok(()), _) => *keeping = Keeping::Works,
-            (Err(why), Keeping::Works) => *keeping = Keeping::Fails(why),
-            (Err(_), _) => {}
-        }
+impl DecisionLog {
+    pub(crate) fn new(journal: Option<Journal>, workspace: &Workspace) -> DecisionLog {
+        let workspace = workspace.top().path().display().to_string();
+        DecisionLog { journal, workspace, state: Mutex::default() }
     }
 
-    /// Reason of a failure that no reply has reported yet.
-    pub(crate) fn take_trouble(&self) -> Option<String> {
-        let mut keeping = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Keeping::Fails(why) = &*keeping else { return None };
-        let trouble = format!("[decisions on calls are not being logged: {why}]");
-        *keeping = Keeping::FailsAndTold;
-        Some(trouble)
-    }
-}
-
-impl Runtime {
-    /// Returns the logged decisions in this workspace, newest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the runtime has no journal or the log cannot be read.
-    pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
-        let all = self.require_journal()?.decisions().map_err(|error| journal_error(&error))?;
-        let here = self.workspace().top().path().display().to_string();
+    /// The decisions in this workspace, newest first.
+    pub(crate) fn entries(&self) -> Result<Vec<DecisionEntry>, Error> {
+        let journal = require_journal(self.journal.as_ref())?;
+        let all = journal.decisions().map_err(|error| journal_error(&error))?;
         let entry = |decided: DecisionRecord| DecisionEntry {
             time_ms: decided.time_ms,
             tool: decided.tool,
@@ -97,19 +82,21 @@ impl Runtime {
             dry_run: decided.dry_run,
         };
         // 0.1.0 stored the directory with a slash at its end, which a comparison of paths ignores.
-        let is_here = |decided: &DecisionRecord| Path::new(&decided.workspace) == Path::new(&here);
+        let here = Path::new(&self.workspace);
+        let is_here = |decided: &DecisionRecord| Path::new(&decided.workspace) == here;
         Ok(all.into_iter().filter(is_here).map(entry).collect())
     }
 
-    /// Checks that decisions can be logged now. Succeeds if the runtime has no journal.
-    pub fn check_decisions(&self) -> Result<(), Error> {
-        let checked = self.journal().map_or(Ok(()), |journal| journal.check_decisions());
+    /// Checks that decisions can be logged now. Succeeds without a journal.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let checked = self.journal.as_ref().map_or(Ok(()), |journal| journal.check_decisions());
         checked.map_err(|error| journal_error(&error))
     }
 
     /// Logs the decision on a call. If logging fails, calls still work, and the next reply reports the failure.
-    pub(crate) fn record_decision(&self, session: &Session, secrets: &Secrets, record: &Record) {
-        let Some((journal, (decision, rule))) = self.journal().zip(record.decision.as_ref()) else {
+    pub(crate) fn record(&self, session: &Session, secrets: &Secrets, record: &Record) {
+        let decision = record.decision.as_ref();
+        let Some((journal, (decision, rule))) = self.journal.as_ref().zip(decision) else {
             return;
         };
         let shown = |access: &Access| {
@@ -126,7 +113,7 @@ impl Runtime {
             time_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             process: 0,
             session: session.id(),
-            workspace: self.workspace().top().path().display().to_string(),
+            workspace: self.workspace.clone(),
             tool: record.tool.clone(),
             what,
             decision: decision.name().to_owned(),
@@ -135,7 +122,24 @@ impl Runtime {
             by: record.answered.map(|answered| answered.by.to_owned()),
             dry_run: record.dry_run,
         };
-        let kept = journal.record_decision(decided);
-        self.decision_keeping().set(kept.map_err(|error| error.to_string()));
+        self.note(journal.record_decision(decided).map_err(|error| error.to_string()));
+    }
+
+    /// Reason of a failure that no reply has reported yet.
+    pub(crate) fn take_trouble(&self) -> Option<String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let LogState::Fails(why) = &*state else { return None };
+        let trouble = format!("[decisions on calls are not being logged: {why}]");
+        *state = LogState::FailsAndTold;
+        Some(trouble)
+    }
+
+    fn note(&self, outcome: Result<(), String>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match (outcome, &*state) {
+            (Ok(()), _) => *state = LogState::Works,
+            (Err(why), LogState::Works) => *state = LogState::Fails(why),
+            (Err(_), _) => {}
+        }
     }
 }

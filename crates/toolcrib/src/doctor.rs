@@ -40,7 +40,11 @@ impl Runtime {
     /// if a command cannot be started.
     pub fn check_up(&self) -> Result<Checkup, Error> {
         let unsupported = |message| Error::new(ErrorKind::Unsupported, message);
-        let host = self.shell_host().ok_or_else(|| unsupported("this host runs no commands"))?;
+        let host = self
+            .services()
+            .commands
+            .as_deref()
+            .ok_or_else(|| unsupported("this host runs no commands"))?;
         let shell = host.bash().ok_or_else(|| unsupported("this system has no bash"))?;
         let enforced = host.enforced();
         let (mut attempts, mut missing) = (Vec::new(), enforced.missing.clone());
@@ -51,12 +55,12 @@ impl Runtime {
             let command = Command {
                 script: Vec::new(),
                 shell: shell.to_owned(),
-                directory: self.workspace().top().path(),
+                directory: self.services().paths.workspace.top().path(),
                 environment: environment(host, enforced.level, &tmp),
                 stdin: Vec::new(),
                 separate_streams: false,
             };
-            let sandbox = sandbox(self, &settings, &tmp);
+            let sandbox = sandbox(self.services(), &settings, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);
             attempts = tried.map_err(|error| job_error(&error))?;
             let reports = reports_denials(session.jobs(), &sandbox, &command);

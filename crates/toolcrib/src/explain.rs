@@ -3,14 +3,14 @@
 use toolcrib_policy::{Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, Verdict};
 
 use crate::authorize::command_directory;
-use crate::call::Call;
 use crate::decode::decode;
 use crate::error::Error;
+use crate::names::SHELL_TOOL;
 use crate::path_access::Grant;
+use crate::request::Call;
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::syntax_errors::{BROKEN, confirmed};
-use crate::tool_selection::SHELL_TOOL;
 
 /// Decision that a call would get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Runtime {
     pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, Error> {
         let row = self.table().find(&call.tool)?;
         let tool = decode(&row.entry, row.schema(), call.args)?;
-        let grant = Grant::resolve(self, session, tool.access())?;
+        let grant = Grant::resolve(&self.services().paths, session, tool.access())?;
         Ok(self.explain_accesses(session, row.entry.name, grant.accesses(), grant.requested()))
     }
 
@@ -67,11 +67,12 @@ impl Runtime {
         requested: Vec<Access>,
     ) -> Explanation {
         let directory = command_directory(session, &accesses);
-        let policy = self.policy_for(session, tool, &accesses);
+        let policy = self.services().policy.for_call(session, tool, &accesses);
         let all = [accesses.as_slice(), requested.as_slice()].concat();
         let remembered = session.remembered();
         let verdict = policy.decide_from(&directory, &all, &remembered);
-        let Verdict { decision, rule, why, remedy, .. } = confirmed(self, &accesses, verdict);
+        let Verdict { decision, rule, why, remedy, .. } =
+            confirmed(self.services().policy.commands(), &accesses, verdict);
         let scripts = accesses.iter().filter_map(|access| match access {
             Access::Command(script) => Some(script),
             _ => None,
@@ -87,8 +88,12 @@ impl Runtime {
         let (mut writes, mut reads) = (Vec::new(), Vec::new());
         for access in &accesses {
             match access {
-                Access::Write(path) => writes.push(self.show_path(session.directory(), path)),
-                Access::Read(path) => reads.push(self.show_path(session.directory(), path)),
+                Access::Write(path) => {
+                    writes.push(self.services().paths.show(session.directory(), path))
+                }
+                Access::Read(path) => {
+                    reads.push(self.services().paths.show(session.directory(), path))
+                }
                 Access::WriteAny => {
                     writes.push("files that are known only when the call runs".to_owned());
                 }

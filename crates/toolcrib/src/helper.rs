@@ -98,7 +98,7 @@ fn run_task(
     limits: WorkerLimits,
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let program = cx.runtime().helper().ok_or_else(|| {
+    let program = cx.helper().ok_or_else(|| {
         Error::new(
             ErrorKind::Unsupported,
             format!("this host has no helper process to read a {what}"),

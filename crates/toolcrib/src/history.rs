@@ -4,6 +4,7 @@ mod undone;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolcrib_fs::{
@@ -15,9 +16,10 @@ use toolcrib_text::{Diff, unified_diff, visible_name};
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::error::{Error, ErrorKind};
+use crate::limits::Limits;
 use crate::names::Name;
+use crate::paths::Paths;
 use crate::phrases::{counted, first_of, one_line};
-use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.
@@ -113,25 +115,35 @@ pub struct HistoryDirectory {
     pub action: &'static str,
 }
 
-impl Runtime {
-    /// Returns the changes in this workspace, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the runtime has no journal or the journal cannot be read.
-    pub fn history(&self) -> Result<Vec<HistoryEntry>, Error> {
-        Ok(self.change_log()?.changes)
+/// The changes of a runtime's workspace, with their contents.
+pub(crate) struct History {
+    journal: Option<Journal>,
+    paths: Arc<Paths>,
+    limits: Limits,
+}
+
+impl History {
+    pub(crate) fn new(journal: Option<Journal>, paths: Arc<Paths>, limits: Limits) -> History {
+        History { journal, paths, limits }
     }
 
-    /// Like [`Runtime::history`], with the damaged changes.
-    pub fn change_log(&self) -> Result<ChangeLog, Error> {
-        self.visible_changes(|file| self.workspace().seen_path(file), |_| false)
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
     }
 
-    /// Like [`Runtime::change_log`], with the changes of a session in its own directories and outside the
-    /// workspace.
+    /// The journal, or an error if there is none.
+    pub(crate) fn require_journal(&self) -> Result<&Journal, Error> {
+        require_journal(self.journal())
+    }
+
+    /// The changes in the roots.
+    pub(crate) fn change_log(&self) -> Result<ChangeLog, Error> {
+        self.visible_changes(|file| self.paths.workspace.seen_path(file), |_| false)
+    }
+
+    /// The changes in the roots, and those of a session in its own directories and outside the workspace.
     pub(crate) fn session_changes(&self, session: &Session) -> Result<ChangeLog, Error> {
-        let workspace = self.workspace().with(session.opened_roots().iter().cloned());
+        let workspace = self.paths.workspace.with(session.opened_roots().iter().cloned());
         self.visible_changes(|file| workspace.seen_path(file), |id| session.made_outside(id))
     }
 
@@ -184,12 +196,8 @@ impl Runtime {
         Ok(ChangeLog { changes: history, damaged })
     }
 
-    /// Returns the diff of a change.
-    ///
-    /// # Errors
-    ///
-    /// Fails with kind [`ErrorKind::NotFound`] if the journal no longer has the content.
-    pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
+    /// The diff of a change.
+    pub(crate) fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
         let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
         let directories = change.directories.iter();
         let directories =
@@ -197,9 +205,9 @@ impl Runtime {
         diffs.chain(directories).collect()
     }
 
-    /// Returns the numbers of added and removed lines. `None` if the journal no longer has the content, or if the
-    /// change is too large to be counted while a person waits.
-    pub fn lines_of(&self, change: &HistoryEntry) -> Option<(usize, usize)> {
+    /// The numbers of added and removed lines. `None` if the journal no longer has the content, or if the change is
+    /// too large to be counted while a person waits.
+    pub(crate) fn lines_of(&self, change: &HistoryEntry) -> Option<(usize, usize)> {
         let sizes = change.entry.files.iter().flat_map(|file| [file.before, file.after]);
         let bytes: u64 = sizes.flatten().map(|version| version.size).sum();
         if bytes > MAX_COUNTED_BYTES {
@@ -211,34 +219,30 @@ impl Runtime {
         })
     }
 
-    /// Returns the combined diff of all changes, or of those from the id `since` on: each file before the first
-    /// of them against its current content.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the runtime has no journal or the journal cannot be read.
-    pub fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
+    /// The combined diff of all changes, or of those from the id `since` on: each file before the first of them
+    /// against its current content.
+    pub(crate) fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
         let mut first: BTreeMap<PathBuf, FileChange> = BTreeMap::new();
-        for change in self.history()? {
+        for change in self.change_log()?.changes {
             if since.is_none_or(|since| change.id >= since) {
                 for file in change.entry.files {
                     first.entry(file.path()).or_insert(file);
                 }
             }
         }
-        let top = self.workspace().top();
+        let top = self.paths.workspace.top();
         let mut diffs = String::new();
         for (path, file) in first {
-            let shown = self.show_path(&top, &path);
+            let shown = self.paths.show(&top, &path);
             let Ok(before) = self.version(file.before) else {
                 diffs += &format!("{shown}: the previous content is no longer stored\n");
                 continue;
             };
-            let place = self.workspace().entry(&path);
+            let place = self.paths.workspace.entry(&path);
             let now = match place.as_ref().filter(|place| place.kind() != Some(FileKind::Directory))
             {
                 None => None,
-                Some(place) => match read_entry(place, self.limits().edit_bytes) {
+                Some(place) => match read_entry(place, self.limits.edit_bytes) {
                     Ok(now) => now,
                     Err(error) => {
                         diffs += &format!("{shown} {}\n", error.detail());
@@ -246,7 +250,7 @@ impl Runtime {
                     }
                 },
             };
-            let line_chars = self.limits().line_chars;
+            let line_chars = self.limits.line_chars;
             diffs += &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars).text;
         }
         Ok(diffs)
@@ -256,8 +260,8 @@ impl Runtime {
     fn file_diff(&self, file: &FileChange) -> Result<Diff, Error> {
         let before = self.version(file.before)?;
         let after = self.version(file.after)?;
-        let shown = self.show_path(&self.workspace().top(), &file.path());
-        let line_chars = self.limits().line_chars;
+        let shown = self.paths.show(&self.paths.workspace.top(), &file.path());
+        let line_chars = self.limits.line_chars;
         let mut diff = unified_diff(&shown, before.as_deref(), after.as_deref(), line_chars);
         if [&before, &after].into_iter().flatten().any(Content::is_link) {
             diff.text = format!("[{shown}: the text of a symlink is its target]\n{}", diff.text);
@@ -278,24 +282,16 @@ impl Runtime {
         }
     }
 
-    /// The journal, or an error if there is none.
-    pub(crate) fn require_journal(&self) -> Result<&Journal, Error> {
-        self.journal().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "there is no journal")
-                .hint("The host program gave this runtime no directory for a journal.")
-        })
-    }
-
     fn history_entry(
         &self,
         undone_parts: UndoneParts,
         is_undo: bool,
         entry: Entry,
     ) -> HistoryEntry {
-        let top = self.workspace().top();
+        let top = self.paths.workspace.top();
         let short = |version: &Option<Version>| version.map(|version| version.hash.short());
         let files = entry.files.iter().map(|file| HistoryFile {
-            path: self.show_path(&top, &file.path()),
+            path: self.paths.show(&top, &file.path()),
             action: match (&file.before, &file.after) {
                 (None, _) => "created",
                 (_, None) => "deleted",
@@ -304,7 +300,7 @@ impl Runtime {
             hashes: (short(&file.before), short(&file.after)),
         });
         let directory = |action, path: PathBuf| {
-            let path = self.show_path(&top, &path);
+            let path = self.paths.show(&top, &path);
             HistoryDirectory { path, action }
         };
         let mut paths: Vec<PathBuf> = entry.files.iter().map(FileChange::path).collect();
@@ -318,7 +314,7 @@ impl Runtime {
         let removed = entry.removed.iter().map(KeptDirectory::path).filter(is_empty);
         let directories = made.map(|path| directory("created", path));
         let directories = directories.chain(removed.map(|path| directory("removed", path)));
-        let only = entry.about.only.as_ref().map(|only| self.show_path(&top, &only.path()));
+        let only = entry.about.only.as_ref().map(|only| self.paths.show(&top, &only.path()));
         HistoryEntry {
             id: entry.id,
             time_ms: entry.time_ms,
@@ -336,7 +332,7 @@ impl Runtime {
             not_kept: entry
                 .not_kept
                 .iter()
-                .map(|kept| self.show_path(&top, &kept.path()))
+                .map(|kept| self.paths.show(&top, &kept.path()))
                 .collect(),
             is_partial: false,
             entry,
@@ -437,6 +433,14 @@ pub(crate) fn age(time_ms: u64) -> String {
         3_600..86_400 => format!("{} h ago", seconds / 3_600),
         _ => format!("{} ago", counted(seconds / 86_400, "day")),
     }
+}
+
+/// The journal, or an error if there is none.
+pub(crate) fn require_journal(journal: Option<&Journal>) -> Result<&Journal, Error> {
+    journal.ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, "there is no journal")
+            .hint("The host program gave this runtime no directory for a journal.")
+    })
 }
 
 pub(crate) fn journal_error(error: &toolcrib_fs::FsError) -> Error {

@@ -29,20 +29,25 @@ const BUILD_TIMEOUT: Duration = Duration::from_secs(600);
 impl Runtime {
     /// Returns the state of the index of each root.
     pub fn indexes(&self) -> Result<Vec<RootIndex>, Error> {
-        let timeout = self.limits().search_time;
+        let timeout = self.services().limits.search_time;
         self.each_tree(timeout, |tree, listing| Ok(self.root_index(tree, listing)))
     }
 
     /// Files in the indexes of all roots. Cheap: for showing progress while they are built.
     pub fn indexed_files(&self) -> u64 {
-        self.workspace().trees().map(|tree| self.tables().index_status(&tree).files).sum()
+        self.services()
+            .paths
+            .workspace
+            .trees()
+            .map(|tree| self.services().listings.index_status(&tree).files)
+            .sum()
     }
 
     /// Builds or updates the index of each root, even of roots that are too small for searches to index. With a
     /// journal, the index is stored beside it for later processes.
     pub fn build_indexes(&self) -> Result<Vec<RootIndex>, Error> {
         self.each_tree(BUILD_TIMEOUT, |tree, listing| {
-            self.tables().build_index(tree, listing, &SearchDecoder);
+            self.services().listings.build_index(tree, listing, &SearchDecoder);
             Ok(self.root_index(tree, listing))
         })
     }
@@ -53,9 +58,12 @@ impl Runtime {
     ///
     /// Fails if the stored index cannot be removed.
     pub fn drop_indexes(&self) -> Result<Vec<RootIndex>, Error> {
-        self.each_tree(self.limits().search_time, |tree, listing| {
+        self.each_tree(self.services().limits.search_time, |tree, listing| {
             let shown = tree.path().display().to_string();
-            self.tables().drop_index(tree).map_err(|error| Error::from_fs(&shown, &error))?;
+            self.services()
+                .listings
+                .drop_index(tree)
+                .map_err(|error| Error::from_fs(&shown, &error))?;
             Ok(self.root_index(tree, listing))
         })
     }
@@ -63,9 +71,9 @@ impl Runtime {
     fn root_index(&self, tree: &TreeReader, listing: &Listing) -> RootIndex {
         RootIndex {
             root: tree.path().to_owned(),
-            is_wanted: self.tables().is_indexed(listing),
+            is_wanted: self.services().listings.is_indexed(listing),
             files: listing.files().len() as u64,
-            status: self.tables().index_status(tree),
+            status: self.services().listings.index_status(tree),
         }
     }
 
@@ -75,9 +83,9 @@ impl Runtime {
         mut take: impl FnMut(&TreeReader, &Listing) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let never = || false;
-        let (mut all, hidden) = (Vec::new(), self.hidden().all());
-        for tree in self.workspace().trees() {
-            let listing = self.tables().list(&Walk {
+        let (mut all, hidden) = (Vec::new(), self.services().paths.hidden.all());
+        for tree in self.services().paths.workspace.trees() {
+            let listing = self.services().listings.list(&Walk {
                 tree: &tree,
                 start: Path::new(""),
                 ignored: false,

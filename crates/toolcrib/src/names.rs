@@ -65,6 +65,9 @@ impl fmt::Display for Name<'_> {
     }
 }
 
+/// The tool that runs commands.
+pub(crate) const SHELL_TOOL: &str = "Bash";
+
 pub(crate) const READ: Name<'static> = Name::tool("Read");
 pub(crate) const WRITE: Name<'static> = Name::tool("Write");
 pub(crate) const EDIT: Name<'static> = Name::tool("Edit");

@@ -1,14 +1,16 @@
 //! Hosts by name: which hosts the commands of a session reach, and what replies say of it.
 //!
 //! `exec` makes the sockets in the session's network namespace, and `net` serves them. This module connects the two
-//! ([`gateway`]), decides by the rules and the answers of the session ([`session_network`]), asks the approver while
-//! a connection waits ([`asking`]), and words the result ([`notes`]).
+//! ([`gateway`]), decides by the rules and the answers of the session ([`session_network`]), and words the result
+//! ([`notes`]). Calls ask the approver while a connection waits (`host_asker.rs`).
 
-pub(crate) mod asking;
 mod gateway;
 mod log;
 pub(crate) mod notes;
 mod session_network;
 
 pub use self::log::ConnectionEntry;
-pub(crate) use self::session_network::SessionNetwork;
+pub(crate) use self::log::connections;
+pub(crate) use self::session_network::{
+    ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionNetwork, SessionRules,
+};

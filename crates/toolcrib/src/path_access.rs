@@ -11,7 +11,7 @@ use toolcrib_text::visible_name;
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
 use crate::names::{BASH, WRITE};
-use crate::runtime::Runtime;
+use crate::paths::Paths;
 use crate::session::Session;
 use crate::suggest::{MAX_NAMES, lookalike};
 
@@ -60,11 +60,11 @@ impl From<Unresolved> for Error {
 impl Grant {
     /// Resolves the paths of all accesses.
     pub(crate) fn resolve(
-        runtime: &Runtime,
+        paths: &Paths,
         session: &Session,
         accesses: Vec<Access>,
     ) -> Result<Grant, Error> {
-        let asks = runtime.policy().outside_access() == Outside::Ask;
+        let asks = paths.outside == Outside::Ask;
         let mut withheld = None;
         let granted = accesses.into_iter().map(|declared| {
             if let Access::Command(script) = &declared {
@@ -73,8 +73,8 @@ impl Grant {
             let Some(path) = declared.path() else {
                 return Ok(GrantedAccess { declared, resolved: None, requested: None });
             };
-            let requested_path = Some(requested(runtime, session, path)?);
-            let resolved = match resolve(runtime, session, declared.effect(), path) {
+            let requested_path = Some(requested(paths, session, path)?);
+            let resolved = match resolve(paths, session, declared.effect(), path) {
                 Err(unresolved) if asks && unresolved.reveals_outside => {
                     withheld.get_or_insert(unresolved.error);
                     None
@@ -133,7 +133,7 @@ impl Grant {
     /// directory includes the paths below it.
     pub(crate) fn place(
         &self,
-        runtime: &Runtime,
+        paths: &Paths,
         session: &Session,
         effect: Effect,
         path: &Path,
@@ -143,7 +143,7 @@ impl Grant {
         if let Some(GrantedAccess { resolved: Some(place), .. }) = same.into_iter().find(covers) {
             return Ok(place.clone());
         }
-        let place = resolve(runtime, session, effect, path)?;
+        let place = resolve(paths, session, effect, path)?;
         let around = |granted: &GrantedAccess| match &granted.resolved {
             Some(around) => place.is_within(around),
             // A tool with `WriteAny` is limited to the workspace and to files that the session has changed
@@ -181,14 +181,14 @@ fn check_script(script: &str) -> Result<(), Error> {
 
 /// Resolves a path for this effect. Fails if it is hidden, protected (for writing) or outside.
 pub(crate) fn resolve(
-    runtime: &Runtime,
+    paths: &Paths,
     session: &Session,
     effect: Effect,
     path: &Path,
 ) -> Result<ResolvedPath, Unresolved> {
-    let place = resolve_any(runtime, session, effect, path)?;
+    let place = resolve_any(paths, session, effect, path)?;
     if effect == Effect::Write {
-        reject_protected(runtime, &place, path, &place)?;
+        reject_protected(paths, &place, path, &place)?;
     }
     Ok(place)
 }
@@ -196,26 +196,25 @@ pub(crate) fn resolve(
 /// Checks that an undo may write a path of [`entry`]. If a file or symlink stands at a parent directory's path,
 /// the path itself does not exist, and the rules for git directories check that parent: a symlink could
 /// redirect them.
-pub(crate) fn require_restorable(runtime: &Runtime, place: &ResolvedPath) -> Result<(), Error> {
+pub(crate) fn require_restorable(paths: &Paths, place: &ResolvedPath) -> Result<(), Error> {
     let path = place.path();
     let in_the_way = path.ancestors().skip(1).filter_map(|above| {
-        let above = runtime.workspace().entry(above)?;
+        let above = paths.workspace.entry(above)?;
         above.kind().is_some_and(|kind| kind != FileKind::Directory).then_some(above)
     });
     let in_the_way = place.kind().is_none().then(|| in_the_way.last()).flatten();
-    reject_protected(runtime, place, &path, in_the_way.as_ref().unwrap_or(place))
+    reject_protected(paths, place, &path, in_the_way.as_ref().unwrap_or(place))
 }
 
 /// Rejects a path with a protected name. `path` is the path in the call, `judged` the path for the rules for
 /// git directories.
 fn reject_protected(
-    runtime: &Runtime,
+    paths: &Paths,
     place: &ResolvedPath,
     path: &Path,
     judged: &ResolvedPath,
 ) -> Result<(), Error> {
-    if let Some(pattern) = place.relative_aliases().find_map(|path| runtime.protection().find(path))
-    {
+    if let Some(pattern) = place.relative_aliases().find_map(|path| paths.protection.find(path)) {
         let message = format!(
             "{} is protected: writing it can make programs run code",
             visible_name(path.as_os_str().as_encoded_bytes())
@@ -226,7 +225,7 @@ fn reject_protected(
             ))
             .with("protected_by", pattern));
     }
-    if runtime.path_rules().refuses_writing(judged) {
+    if paths.path_rules.refuses_writing(judged) {
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message =
             format!("{shown} is protected: git runs it or reads its configuration from it");
@@ -240,18 +239,14 @@ fn reject_protected(
 
 /// The file or symlink at a resolved path, not followed. Protected names are allowed. Only for restoring
 /// previous content.
-pub(crate) fn entry(
-    runtime: &Runtime,
-    session: &Session,
-    path: &Path,
-) -> Result<ResolvedPath, Error> {
+pub(crate) fn entry(paths: &Paths, session: &Session, path: &Path) -> Result<ResolvedPath, Error> {
     let shown = visible_name(path.as_os_str().as_encoded_bytes());
-    if let Some(reason) = runtime.closed_reason(session, path) {
+    if let Some(reason) = paths.closed_reason(session, path) {
         return Err(hidden_error(&shown, &reason));
     }
-    let known = runtime.workspace().with(session.opened_roots().iter().cloned());
+    let known = paths.workspace.with(session.opened_roots().iter().cloned());
     let outside = || {
-        let place = resolve_any(runtime, session, Effect::Write, path).ok()?;
+        let place = resolve_any(paths, session, Effect::Write, path).ok()?;
         (session.has_changed_outside(path) && !place.through_link()).then_some(place)
     };
     known.entry(path).or_else(outside).ok_or_else(|| Error::outside(&shown))
@@ -259,27 +254,27 @@ pub(crate) fn entry(
 
 /// Like [`resolve`], but allows protected names.
 pub(crate) fn resolve_any(
-    runtime: &Runtime,
+    paths: &Paths,
     session: &Session,
     effect: Effect,
     given: &Path,
 ) -> Result<ResolvedPath, Unresolved> {
-    let path = &*runtime.expand_home(given)?;
+    let path = &*paths.expand_home(given)?;
     let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
     let is_here = path == Path::new(".") || path.as_os_str().is_empty();
-    if runtime.absolute_paths() && path.is_relative() && !is_here {
+    if paths.only_absolute && path.is_relative() && !is_here {
         let absolute = session.directory().path().join(path);
         return Err(Error::invalid(format!("the path {} is not absolute", shown(path)))
             .hint(format!("Did you mean {}?", shown(&absolute)))
             .into());
     }
-    let requested = requested(runtime, session, given)?;
+    let requested = requested(paths, session, given)?;
     // With the caller's spelling: an error about a path outside may not reveal more.
-    let place = runtime.resolve_path(session, session.directory(), path).map_err(|error| {
+    let place = paths.resolve(session, session.directory(), path).map_err(|error| {
         let shown_error = match error.kind() {
             FsErrorKind::Forbidden => {
                 let mut names = [error.path(), &requested].into_iter();
-                let reason = names.find_map(|path| runtime.closed_reason(session, path));
+                let reason = names.find_map(|path| paths.closed_reason(session, path));
                 let unknown = || Error::from_fs(&shown(path), &error);
                 reason.map_or_else(unknown, |reason| hidden_error(&shown(path), &reason))
             }
@@ -288,11 +283,11 @@ pub(crate) fn resolve_any(
         Unresolved { error: shown_error, reveals_outside: error.reveals_outside() }
     })?;
     let place = match place.kind() {
-        None => file_shown_as(runtime, session, path).unwrap_or(place),
+        None => file_shown_as(paths, session, path).unwrap_or(place),
         Some(_) => place,
     };
     let place = match effect {
-        Effect::Read => lookalike_file(runtime, session, &place).unwrap_or(place),
+        Effect::Read => lookalike_file(paths, session, &place).unwrap_or(place),
         // A written file gets the given name. The policy decides whether it may be written outside.
         _ if place.is_outside() => {
             let path = shown(path);
@@ -300,18 +295,18 @@ pub(crate) fn resolve_any(
         }
         _ => place,
     };
-    // Every component too: one of them may have become a symlink since the runtime was built.
+    // Every component too: one of them may have become a symlink since the paths was built.
     let mut names: Vec<PathBuf> = place.path_aliases().collect();
     names.push(requested);
-    if let Some(reason) = names.iter().find_map(|path| runtime.closed_reason(session, path)) {
+    if let Some(reason) = names.iter().find_map(|path| paths.closed_reason(session, path)) {
         return Err(hidden_error(&shown(path), &reason).into());
     }
     Ok(place)
 }
 
 /// A path made absolute without resolving symlinks.
-fn requested(runtime: &Runtime, session: &Session, path: &Path) -> Result<PathBuf, Error> {
-    Ok(normalized(&session.directory().path().join(runtime.expand_home(path)?)))
+fn requested(paths: &Paths, session: &Session, path: &Path) -> Result<PathBuf, Error> {
+    Ok(normalized(&session.directory().path().join(paths.expand_home(path)?)))
 }
 
 /// The error for a hidden path.
@@ -345,12 +340,12 @@ const MAX_SHOWN_NAMES: usize = 100_000;
 
 /// The file that replies show as this path, if a component is shown with escapes: it contains invalid UTF-8, a
 /// newline or another character that is not shown directly.
-fn file_shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<ResolvedPath> {
+fn file_shown_as(paths: &Paths, session: &Session, path: &Path) -> Option<ResolvedPath> {
     if !path.as_os_str().as_encoded_bytes().contains(&b'\\') {
         return None;
     }
     let exists = |path: &Path| {
-        let place = runtime.resolve_path(session, session.directory(), path).ok()?;
+        let place = paths.resolve(session, session.directory(), path).ok()?;
         place.kind().is_some().then_some(place)
     };
     let (mut real, mut place) = (PathBuf::new(), None);
@@ -387,12 +382,8 @@ fn entry_shown_as(directory: &ResolvedPath, name: &OsStr) -> Option<OsString> {
 }
 
 /// The unique file in the same directory whose name looks the same as that of a missing file.
-fn lookalike_file(
-    runtime: &Runtime,
-    session: &Session,
-    place: &ResolvedPath,
-) -> Option<ResolvedPath> {
-    if place.is_outside() && runtime.policy().outside_access() != Outside::Read {
+fn lookalike_file(paths: &Paths, session: &Session, place: &ResolvedPath) -> Option<ResolvedPath> {
+    if place.is_outside() && paths.outside != Outside::Read {
         return None;
     }
     let name = place.relative().file_name().filter(|_| place.kind().is_none())?.to_str()?;
@@ -406,7 +397,7 @@ fn lookalike_file(
     });
     listed.ok()?;
     let found = lookalike(name, names.iter().map(String::as_str))?;
-    runtime.resolve_path(session, &parent, Path::new(found)).ok()
+    paths.resolve(session, &parent, Path::new(found)).ok()
 }
 
 /// Removes `.` and `..` without resolving symlinks.

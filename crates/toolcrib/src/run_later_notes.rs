@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toolcrib_policy::runs_later;
 
+use crate::paths::Paths;
 use crate::phrases::first_of;
 use crate::reply::Reply;
-use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// Files named in one note, and notes of one call.
@@ -27,7 +27,7 @@ pub(crate) struct RunLater {
 impl RunLater {
     /// Selects the written files to name now.
     pub(crate) fn among<'a>(
-        runtime: &Runtime,
+        paths: &Paths,
         session: &Session,
         written: impl IntoIterator<Item = &'a Path>,
     ) -> RunLater {
@@ -36,7 +36,7 @@ impl RunLater {
             let Some(reason) = runs_later(path).filter(|_| session.mark_named(path)) else {
                 continue;
             };
-            let shown = runtime.show_path(session.directory(), path);
+            let shown = paths.show(session.directory(), path);
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, files)) => files.push(shown),
                 None => reasons.push((reason, vec![shown])),
@@ -62,13 +62,13 @@ impl RunLater {
 
 /// Adds the notes to the reply of a tool that wrote these files.
 pub(crate) fn told(
-    runtime: &Runtime,
+    paths: &Paths,
     session: &Session,
     mut written: Vec<PathBuf>,
     reply: Reply,
 ) -> Reply {
     written.sort();
-    let later = RunLater::among(runtime, session, written.iter().map(PathBuf::as_path));
+    let later = RunLater::among(paths, session, written.iter().map(PathBuf::as_path));
     let lines = later.notes().into_iter().map(|note| format!("[{note}]\n")).collect::<String>();
     reply.with_lines(&lines).with_all(later.facts())
 }

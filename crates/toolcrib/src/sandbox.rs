@@ -23,8 +23,8 @@ use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
 use crate::metadata_field::MetadataField;
-use crate::runtime::Runtime;
-use crate::tool_selection::SHELL_TOOL;
+use crate::names::SHELL_TOOL;
+use crate::services::Services;
 
 /// Minimum level. Below it, commands run only with the profile `open`.
 const MIN_LEVEL: Level = Level::Landlock;
@@ -136,29 +136,29 @@ pub(crate) const SANDBOX: &[MetadataField] = &[
 ];
 
 /// The sandbox of a command.
-pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path) -> Sandbox {
+pub(crate) fn sandbox(services: &Services, settings: &SandboxSettings, tmp: &Path) -> Sandbox {
     let roots = |mode: RootMode| {
-        let roots = runtime.workspace().roots().filter(move |root| root.mode() == mode);
+        let roots = services.paths.workspace.roots().filter(move |root| root.mode() == mode);
         let held = |root: &Root| {
             Some(PinnedPath { path: root.path().to_owned(), identity: root.identity()? })
         };
         roots.filter_map(held).collect()
     };
     let mut hidden = settings.hidden.clone();
-    hidden.extend(runtime.own().iter().cloned());
-    hidden.extend(runtime.policy_of(SHELL_TOOL).unreadable_outside());
+    hidden.extend(services.paths.hidden.own());
+    hidden.extend(services.policy.of_tool(SHELL_TOOL).unreadable_outside());
     // A command may have replaced a cache that is inside a root.
     let is_in_place =
         |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
     let mut writable: Vec<PinnedPath> = roots(RootMode::ReadWrite);
-    writable.extend(runtime.caches().iter().filter(is_in_place).cloned());
+    writable.extend(services.caches.iter().filter(is_in_place).cloned());
     Sandbox {
         writable,
         read_only: roots(RootMode::ReadOnly),
         hidden,
         tmp: tmp.to_owned(),
-        supervise_reads: runtime.path_rules().deny_reading(),
-        network: match runtime.shell_host() {
+        supervise_reads: services.paths.path_rules.deny_reading(),
+        network: match &services.commands {
             Some(host) => effective_network(settings, host.enforced()),
             None => Network::None,
         },

@@ -50,6 +50,7 @@ pub struct Session {
     hosts_once: Mutex<SessionApprovals>,
     /// Permanent rules that were accepted during the session.
     agreed: Mutex<Vec<Proposal>>,
+    policies: Mutex<KnownPolicies>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     /// Files that a note has named as executed later.
     named: Mutex<HashSet<PathBuf>>,
@@ -68,6 +69,21 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// A kind of call that has rules of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct PolicyVariant {
+    pub(crate) tool: String,
+    /// Whether its command runs in a sandbox.
+    pub(crate) is_confined: bool,
+}
+
+/// The rules of earlier calls. Valid for these numbers of accepted rules and of own directories.
+#[derive(Default)]
+struct KnownPolicies {
+    made_with: (usize, usize),
+    by_variant: HashMap<PolicyVariant, Arc<Policy>>,
 }
 
 /// Receives messages to the user that belong to no reply.
@@ -95,6 +111,7 @@ impl Session {
             refused: Mutex::default(),
             hosts_once: Mutex::default(),
             agreed: Mutex::default(),
+            policies: Mutex::default(),
             seen: Mutex::default(),
             named: Mutex::default(),
             asking: Mutex::default(),
@@ -214,9 +231,30 @@ impl Session {
         }
     }
 
-    /// The policy with the accepted rules.
-    pub(crate) fn policy(&self, policy: &Policy) -> Policy {
-        lock(&self.agreed).iter().fold(policy.clone(), Policy::with_proposal)
+    /// The rules for a kind of call, with the session's own directories and the rules that it has accepted. `base`
+    /// returns the rules of the runtime.
+    pub(crate) fn policy(
+        &self,
+        variant: PolicyVariant,
+        base: impl FnOnce() -> Arc<Policy>,
+    ) -> Arc<Policy> {
+        let (agreed, own) = (lock(&self.agreed), self.opened_roots());
+        let mut known = lock(&self.policies);
+        if known.made_with != (agreed.len(), own.len()) {
+            known.by_variant.clear();
+            known.made_with = (agreed.len(), own.len());
+        }
+        let is_confined = variant.is_confined;
+        let policy = known.by_variant.entry(variant).or_insert_with(|| {
+            let base = base();
+            if !is_confined && own.is_empty() && agreed.is_empty() {
+                return base;
+            }
+            let own = own.iter().flat_map(|root| root.spellings());
+            let policy = Policy::clone(&base).confined(is_confined).inside(own);
+            Arc::new(agreed.iter().fold(policy, Policy::with_proposal))
+        });
+        policy.clone()
     }
 
     /// Whether any of these accesses was permanently denied.

@@ -2,18 +2,22 @@
 
 use toolcrib_policy::{Access, Decision, SessionApprovals, Verdict};
 
-use crate::runtime::Runtime;
+use crate::shell::ShellHost;
 
 /// Rule that denies a command which bash rejects.
 pub(crate) const BROKEN: &str = "command:broken";
 
 /// The verdict after bash has checked commands that look broken.
-pub(crate) fn confirmed(runtime: &Runtime, accesses: &[Access], verdict: Verdict) -> Verdict {
+pub(crate) fn confirmed(
+    host: Option<&ShellHost>,
+    accesses: &[Access],
+    verdict: Verdict,
+) -> Verdict {
     if !verdict.looks_like_syntax_error || verdict.decision == Decision::Deny {
         return verdict;
     }
     let rejected = |access: &Access| match access {
-        Access::Command(script) => runtime.shell_host()?.syntax_error(script),
+        Access::Command(script) => host?.syntax_error(script),
         _ => None,
     };
     match accesses.iter().find_map(rejected) {

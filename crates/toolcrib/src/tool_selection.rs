@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use toolcrib_policy::{Effect, Profile, Rules};
 
 use crate::error::{Error, ErrorKind};
+use crate::names::SHELL_TOOL;
 use crate::suggest::similar_names;
 use crate::tool::{Category, Entry};
 use crate::tool_table::{Row, Table};
 use crate::tools::TOOLS;
-
-/// The tool that runs commands.
-pub(crate) const SHELL_TOOL: &str = "Bash";
 
 /// Tools that act on the commands of [`SHELL_TOOL`]. Without it they have nothing to act on.
 const SHELL_COMPANIONS: [&str; 3] = ["BashOutput", "KillShell", "ListShells"];

@@ -120,7 +120,7 @@ impl Plan {
                 return Err(conflict(None, what).with("file_path", shown));
             }
             (Some(mode), _) => {
-                if require_restorable(cx.runtime(), &place).is_ok() {
+                if require_restorable(cx.paths(), &place).is_ok() {
                     self.needed.push((path.to_owned(), mode));
                 }
             }

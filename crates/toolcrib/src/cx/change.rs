@@ -219,7 +219,7 @@ impl Cx<'_> {
             if protected.contains(&edit.path) {
                 Ok(place)
             } else {
-                require_restorable(self.runtime, &place).map(|()| place)
+                require_restorable(&self.services.paths, &place).map(|()| place)
             }
         });
         let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -246,7 +246,7 @@ impl Cx<'_> {
     pub(crate) fn entry(&self, path: &Path) -> Result<ResolvedPath, Error> {
         // The call must have declared that it may write any changed file.
         self.granted_path(Effect::Write, Path::new("."))?;
-        entry(self.runtime, self.session, path)
+        entry(&self.services.paths, self.session, path)
     }
 
     /// Content of a path of [`Cx::entry`]. `None` if it does not exist.
@@ -282,7 +282,7 @@ impl Cx<'_> {
     /// Resolves a path again. It must still lead to the granted file.
     fn resolve_for_writing(&self, path: &Path) -> Result<ResolvedPath, Error> {
         let granted = self.granted_path(Effect::Write, path)?;
-        let place = resolve(self.runtime, self.session, Effect::Write, path)?;
+        let place = resolve(&self.services.paths, self.session, Effect::Write, path)?;
         if place.path() == granted.path() {
             return Ok(place);
         }
@@ -311,13 +311,13 @@ impl Cx<'_> {
         let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
         let outside: Vec<PathBuf> = outside.map(ResolvedPath::path).collect();
         let change = Change::new(edits.into_iter().map(step).collect())
-            .hard_links(self.runtime.hard_links())
+            .hard_links(self.services.hard_links)
             .needed_directories(directories.needed)
             .unneeded_directories(directories.unneeded);
         let outcome = match locks {
             None => change.check().map(|()| Committed::default()),
             Some(locks) => {
-                let journal = self.runtime.journal();
+                let journal = self.services.history.journal();
                 change.commit(locks, journal.map(|journal| ChangeRecorder { journal, about }))
             }
         };

@@ -11,8 +11,8 @@ use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 use super::Cx;
 use crate::command_changes::CommandChanges;
 use crate::error::{Error, ErrorKind};
+use crate::host_asker::{HostAsker, session_rules};
 use crate::names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
-use crate::network::asking::HostAsker;
 use crate::network::notes::HostNote;
 use crate::phrases::one_line;
 use crate::sandbox::{
@@ -142,7 +142,7 @@ impl<'a> Cx<'a> {
             }
             Some(settings) => Confined::within(host.enforced(), settings),
         };
-        let moved = self.runtime.workspace().roots().find(|root| !root.is_in_place());
+        let moved = self.services.paths.workspace.roots().find(|root| !root.is_in_place());
         match moved.filter(|_| matches!(confined, Confined::Within { .. })) {
             Some(moved) => Err(self.replaced_root_error(moved.path())),
             None => Ok(Startable { host, shell, bash, place, notes, confined }),
@@ -151,12 +151,12 @@ impl<'a> Cx<'a> {
 
     /// Values to redact from the output of commands.
     pub(crate) fn secrets(&self) -> Secrets {
-        self.runtime.secrets(self.session)
+        self.services.secrets(self.session)
     }
 
     /// A resolved path as replies show it.
     pub(crate) fn show_real(&self, path: &Path) -> String {
-        self.runtime.show_path(self.session.directory(), path)
+        self.services.paths.show(self.session.directory(), path)
     }
 
     /// Starts a command, in the sandbox if the profile has one.
@@ -211,13 +211,17 @@ impl<'a> Cx<'a> {
             add_offline_variables(&mut command.environment);
         }
         if let Some(network) = shell.network() {
-            network.update(self.runtime, self.session);
+            network.set_rules(session_rules(self.services, self.session));
             network.allow_next(self.session.take_hosts_once());
         }
-        let sandbox = sandbox(self.runtime, settings, &tmp);
+        let sandbox = sandbox(self.services, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
-        let changes = Arc::new(CommandChanges::begin(self.runtime, about));
-        let rules = self.runtime.path_rules().clone();
+        let changes = Arc::new(CommandChanges::begin(
+            &self.services.paths,
+            self.services.history.journal().cloned(),
+            about,
+        ));
+        let rules = self.services.paths.path_rules.clone();
         let guard = Arc::new(CommandGuard::new(rules, changes.clone(), &tmp, &command.directory));
         let job = jobs.start_sandboxed(&sandbox, command, guard.clone());
         let job = job.map_err(|error| job_error(&error))?;
@@ -242,7 +246,8 @@ impl<'a> Cx<'a> {
     /// workspace. Returns the directory as replies show it, or as an error the path outside.
     pub(crate) fn carry_directory(&self, ended_in: &Path) -> Result<String, String> {
         let outside = || visible_name(ended_in.as_os_str().as_encoded_bytes());
-        let resolved = self.runtime.resolve_path(self.session, self.session.directory(), ended_in);
+        let resolved =
+            self.services.paths.resolve(self.session, self.session.directory(), ended_in);
         let place = resolved.ok().filter(|place| !place.is_outside()).ok_or_else(outside)?;
         if let Ok(shell) = self.shell() {
             shell.carry_directory(place.path());
@@ -258,7 +263,7 @@ impl<'a> Cx<'a> {
     /// Lets this call ask about hosts until the result is dropped. `None` if commands do not reach listed hosts only.
     pub(crate) fn host_asker(&self) -> Option<HostAsker<'a>> {
         let network = self.session.shell()?.network()?.clone();
-        Some(HostAsker::new(network, self.runtime, self.session, self.options))
+        Some(HostAsker::new(network, self.services, self.session, self.options))
     }
 
     /// The hosts that a job tried to reach, since the last reply about it.
@@ -274,7 +279,7 @@ impl<'a> Cx<'a> {
 
     /// The network setting of the sandbox. `None` without a sandbox.
     pub(crate) fn network(&self) -> Option<Network> {
-        Some(self.runtime.shell_host()?.sandbox()?.network)
+        Some(self.services.commands.as_ref()?.sandbox()?.network)
     }
 
     /// A job of this session. Ids of other sessions are not found.
@@ -293,7 +298,7 @@ impl<'a> Cx<'a> {
     }
 
     fn shell_host(&self) -> Result<&'a ShellHost, Error> {
-        self.runtime.shell_host().ok_or_else(no_helper)
+        self.services.commands.as_deref().ok_or_else(no_helper)
     }
 
     fn requested_directory(&self, given: &str) -> Result<ResolvedPath, Error> {
@@ -315,7 +320,7 @@ impl<'a> Cx<'a> {
         let top = self.session.directory();
         let Some(carried) = shell.carried().directory else { return top.clone() };
         let is_there = |path: &PathBuf| {
-            let place = self.runtime.resolve_path(self.session, top, path).ok()?;
+            let place = self.services.paths.resolve(self.session, top, path).ok()?;
             let is_inside = place.kind() == Some(FileKind::Directory) && !place.is_outside();
             is_inside.then_some(place)
         };
@@ -325,7 +330,7 @@ impl<'a> Cx<'a> {
         let nearest = carried.ancestors().skip(1).find_map(|path| is_there(&path.to_owned()));
         let place = nearest.unwrap_or_else(|| top.clone());
         shell.carry_directory(place.path());
-        let gone = self.runtime.show_path(top, &carried);
+        let gone = self.services.paths.show(top, &carried);
         notes.push(format!("{gone} no longer exists: this ran in {}", self.show_place(&place)));
         place
     }

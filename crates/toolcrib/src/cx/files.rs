@@ -8,10 +8,10 @@ use toolcrib_policy::Effect;
 use toolcrib_text::visible_name;
 
 use super::Cx;
+use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
 use crate::names::{LS, READ};
-use crate::open_file::OpenFile;
 use crate::suggest::MAX_NAMES;
 
 /// Entries shown if a directory was given in place of a file.
@@ -21,7 +21,7 @@ impl Cx<'_> {
     /// The directories whose changes this session sees.
     pub(crate) fn visible_roots(&self) -> Vec<PathBuf> {
         let opened = self.session.opened_roots();
-        let roots = self.runtime.workspace().roots().chain(opened.iter().map(|root| &**root));
+        let roots = self.services.paths.workspace.roots().chain(opened.iter().map(|root| &**root));
         roots.map(|root| root.location().to_owned()).collect()
     }
 
@@ -68,7 +68,7 @@ impl Cx<'_> {
 
     /// Why a resolved path is hidden. `None` if it is not.
     pub(crate) fn hidden_reason(&self, path: &Path) -> Option<Reason> {
-        self.runtime.closed_reason(self.session, path)
+        self.services.paths.closed_reason(self.session, path)
     }
 
     /// The resolved path, by which the session records the files that it has read.
@@ -109,11 +109,11 @@ impl Cx<'_> {
 
     /// Converts an error, with the path that it contains.
     pub(super) fn fs_error(&self, error: &FsError) -> Error {
-        Error::from_fs(&self.runtime.show_path(self.session.directory(), error.path()), error)
+        Error::from_fs(&self.services.paths.show(self.session.directory(), error.path()), error)
     }
 
     pub(super) fn show_place(&self, place: &ResolvedPath) -> String {
-        self.runtime.show_path(self.session.directory(), &place.path())
+        self.services.paths.show(self.session.directory(), &place.path())
     }
 
     /// The error for a path that does not exist.
@@ -122,7 +122,7 @@ impl Cx<'_> {
         let message = match place.relative_aliases().next().filter(|_| place.through_link()) {
             Some(link) => {
                 let link = place.root().path().join(link);
-                let link = self.runtime.show_path(self.session.directory(), &link);
+                let link = self.services.paths.show(self.session.directory(), &link);
                 format!("{link} leads through a symlink to {target}, which does not exist")
             }
             None => format!("{target} does not exist"),

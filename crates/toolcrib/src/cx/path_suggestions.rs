@@ -87,7 +87,7 @@ impl Cx<'_> {
         );
         let exists = |name: &str| {
             let path = Path::new(name).join(&rest);
-            let found = self.runtime.resolve_path(self.session, &above, &path).ok()?;
+            let found = self.services.paths.resolve(self.session, &above, &path).ok()?;
             let is_seen = found.kind().is_some() && self.hidden_reason(&found.path()).is_none();
             is_seen.then(|| self.show_place(&found))
         };
@@ -98,7 +98,8 @@ impl Cx<'_> {
     /// come first.
     fn same_name_in_tree(&self, place: &ResolvedPath) -> Vec<String> {
         let Some(name) = place.relative().file_name() else { return Vec::new() };
-        let Ok(top) = self.runtime.workspace().resolve(self.session.directory(), Path::new("."))
+        let Ok(top) =
+            self.services.paths.workspace.resolve(self.session.directory(), Path::new("."))
         else {
             return Vec::new();
         };
@@ -106,7 +107,7 @@ impl Cx<'_> {
         let cancel = self.cancel();
         let cancelled = || cancel.is_cancelled();
         let stop = Deadline::new(Instant::now() + SEARCH_TIMEOUT, &cancelled);
-        let hidden = self.runtime.hidden().all();
+        let hidden = self.services.paths.hidden.all();
         let walk = Walk {
             tree: &tree,
             start: top.relative(),

@@ -40,11 +40,11 @@ impl<'a> Cx<'a> {
             Some(FileKind::File | FileKind::Directory) => {
                 let tree = TreeReader::around(&place);
                 let hidden = match tree.kind() {
-                    RootKind::Workspace => self.runtime.hidden().beneath(tree.path()),
+                    RootKind::Workspace => self.services.paths.hidden.beneath(tree.path()),
                     RootKind::Session => Vec::new(),
                     RootKind::System => {
-                        let closed = self.runtime.closed_directories();
-                        [self.runtime.hidden().all(), closed].concat()
+                        let closed = self.services.paths.closed_directories();
+                        [self.services.paths.hidden.all(), closed].concat()
                     }
                 };
                 Ok(SearchScope { tree, place, hidden })
@@ -63,16 +63,16 @@ impl<'a> Cx<'a> {
 
     /// A path relative to a root, as replies show it.
     pub(crate) fn show_in(&self, tree: &TreeReader, relative: &Path) -> String {
-        self.runtime.show_path(self.session.directory(), &tree.path().join(relative))
+        self.services.paths.show(self.session.directory(), &tree.path().join(relative))
     }
 
     /// Whether a symlink, given by its path relative to a root, leads to a file that may be read.
     pub(crate) fn leads_to_file(&self, tree: &TreeReader, link: &Path) -> bool {
         let (top, link) = (self.session.directory(), tree.path().join(link));
         let found = match tree.kind() {
-            RootKind::Workspace => self.runtime.workspace().resolve(top, &link),
+            RootKind::Workspace => self.services.paths.workspace.resolve(top, &link),
             RootKind::Session | RootKind::System => {
-                self.runtime.resolve_path(self.session, top, &link)
+                self.services.paths.resolve(self.session, top, &link)
             }
         };
         found.is_ok_and(|place| {
@@ -98,7 +98,7 @@ impl<'a> Cx<'a> {
 
     /// Listing cache of a tree. Directories outside the workspace are neither cached nor watched.
     pub(crate) fn listing_caches(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
-        (tree.kind() == RootKind::Workspace).then(|| self.runtime.tables())
+        (tree.kind() == RootKind::Workspace).then(|| &self.services.listings)
     }
 
     /// The cancellation flag, for threads.

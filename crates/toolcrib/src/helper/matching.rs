@@ -30,7 +30,7 @@ pub(crate) struct MatchingProcesses {
 
 impl MatchingProcesses {
     pub(crate) fn of(cx: &Cx<'_>) -> Arc<dyn Processes> {
-        let program = cx.runtime().helper().map(ToOwned::to_owned);
+        let program = cx.helper().map(ToOwned::to_owned);
         Arc::new(MatchingProcesses { program })
     }
 }

@@ -1,10 +1,9 @@
 //! The log of connections, for the operator.
 
-use toolcrib_fs::ConnectionRecord;
+use toolcrib_fs::{ConnectionRecord, Journal, Workspace};
 
 use crate::error::Error;
 use crate::history::{age, journal_error};
-use crate::runtime::Runtime;
 
 /// A logged connection of a command in this workspace.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,29 +41,26 @@ impl ConnectionEntry {
     }
 }
 
-impl Runtime {
-    /// Returns the logged connections of commands in this workspace, newest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the runtime has no journal or the log cannot be read.
-    pub fn connections(&self) -> Result<Vec<ConnectionEntry>, Error> {
-        let all = self.require_journal()?.connections().map_err(|error| journal_error(&error))?;
-        let here = self.workspace().top().path().display().to_string();
-        let entry = |made: ConnectionRecord| ConnectionEntry {
-            time_ms: made.time_ms,
-            session: made.session,
-            job: made.job,
-            host: made.host,
-            port: made.port,
-            address: made.address,
-            decision: made.decision,
-            rule: made.rule,
-            why: made.why,
-            sent: made.sent,
-            received: made.received,
-            duration_ms: made.duration_ms,
-        };
-        Ok(all.into_iter().filter(|made| made.workspace == here).map(entry).collect())
-    }
+/// The logged connections of commands in this workspace, newest first.
+pub(crate) fn connections(
+    journal: &Journal,
+    workspace: &Workspace,
+) -> Result<Vec<ConnectionEntry>, Error> {
+    let all = journal.connections().map_err(|error| journal_error(&error))?;
+    let here = workspace.top().path().display().to_string();
+    let entry = |made: ConnectionRecord| ConnectionEntry {
+        time_ms: made.time_ms,
+        session: made.session,
+        job: made.job,
+        host: made.host,
+        port: made.port,
+        address: made.address,
+        decision: made.decision,
+        rule: made.rule,
+        why: made.why,
+        sent: made.sent,
+        received: made.received,
+        duration_ms: made.duration_ms,
+    };
+    Ok(all.into_iter().filter(|made| made.workspace == here).map(entry).collect())
 }

@@ -15,9 +15,6 @@ use toolcrib_policy::{Access, Decision, Policy, SessionApprovals, Verdict};
 
 use super::gateway::SessionGateway;
 use super::notes::{HostNote, HostOutcome};
-use crate::runtime::Runtime;
-use crate::session::Session;
-use crate::tool_selection::SHELL_TOOL;
 
 /// How long a connection waits for an answer. The least patient clients give up after 10 s.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
@@ -57,13 +54,13 @@ struct State {
 }
 
 /// The rules and the answers of a session, and where connections are recorded.
-struct SessionRules {
-    policy: Policy,
-    remembered: SessionApprovals,
-    refused: SessionApprovals,
-    journal: Option<Journal>,
-    session: u64,
-    workspace: String,
+pub(crate) struct SessionRules {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) remembered: SessionApprovals,
+    pub(crate) refused: SessionApprovals,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) session: u64,
+    pub(crate) workspace: String,
 }
 
 /// A host and a port that the approver is asked about.
@@ -119,15 +116,7 @@ impl SessionNetwork {
     }
 
     /// Takes over the rules and answers of the session. Called before each command, and after each answer.
-    pub(crate) fn update(&self, runtime: &Runtime, session: &Session) {
-        let rules = SessionRules {
-            policy: session.policy(&runtime.policy_of(SHELL_TOOL)),
-            remembered: session.remembered(),
-            refused: session.refused(),
-            journal: runtime.journal().cloned(),
-            session: session.id(),
-            workspace: runtime.workspace().top().path().display().to_string(),
-        };
+    pub(crate) fn set_rules(&self, rules: SessionRules) {
         self.lock().rules = Some(rules);
         self.changed.notify_all();
     }
@@ -171,12 +160,12 @@ impl SessionNetwork {
     }
 
     /// A call begins to wait for its command, and can ask the approver.
-    pub(super) fn add_asker(&self) {
+    pub(crate) fn add_asker(&self) {
         self.lock().askers += 1;
     }
 
     /// A call no longer waits.
-    pub(super) fn remove_asker(&self) {
+    pub(crate) fn remove_asker(&self) {
         let mut state = self.lock();
         state.askers = state.askers.saturating_sub(1);
         if state.askers == 0 {
@@ -187,7 +176,7 @@ impl SessionNetwork {
     }
 
     /// Takes the next question that no call asks yet.
-    pub(super) fn take_question(&self) -> Option<HostQuestion> {
+    pub(crate) fn take_question(&self) -> Option<HostQuestion> {
         let mut state = self.lock();
         let next = state.questions.iter_mut().find(|open| !open.is_asked)?;
         next.is_asked = true;
@@ -195,7 +184,7 @@ impl SessionNetwork {
     }
 
     /// A question has its answer.
-    pub(super) fn answer(&self, question: &HostQuestion, answer: HostAnswer) {
+    pub(crate) fn answer(&self, question: &HostQuestion, answer: HostAnswer) {
         let mut state = self.lock();
         let answered = state.questions.extract_if(.., |open| open.question == *question);
         let jobs: Vec<Arc<str>> = answered.flat_map(|open| open.jobs).collect();

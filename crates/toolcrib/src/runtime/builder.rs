@@ -12,17 +12,21 @@ use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
 use super::Runtime;
+use crate::call_policy::CallPolicy;
 use crate::call_record::Recorder;
-use crate::decisions::DecisionKeeping;
+use crate::decisions::DecisionLog;
 use crate::error::Error;
 use crate::hidden_paths::Hidden;
-use crate::history::journal_error;
+use crate::history::{History, journal_error};
 use crate::limits::Limits;
+use crate::names::SHELL_TOOL;
+use crate::paths::Paths;
 use crate::sandbox::{PathRules, SandboxSettings};
+use crate::services::Services;
 use crate::session::NoticeSink;
 use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::tool::{Entry, Tool};
-use crate::tool_selection::{SHELL_TOOL, ToolSelection};
+use crate::tool_selection::ToolSelection;
 use crate::tool_state::States;
 
 /// Settings of a [`Runtime`].
@@ -274,7 +278,8 @@ impl RuntimeBuilder {
             sandbox: (self.profile != Profile::Open).then_some(self.sandbox),
             resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
         };
-        let shell_host = self.helper.as_ref().map(|program| ShellHost::new(program, settings));
+        let commands = self.helper.as_ref();
+        let commands = commands.map(|program| Arc::new(ShellHost::new(program, settings)));
         let indexes = journal.as_ref().map(|journal| journal.directory().join("index"));
         // Files can be read without a working journal; a change reports the failure itself.
         let recovered =
@@ -298,27 +303,37 @@ impl RuntimeBuilder {
             self.protection.clone(),
             hidden.clone(),
         );
-        Ok(Runtime {
-            table,
+        let decisions = DecisionLog::new(journal.clone(), &workspace);
+        let paths = Arc::new(Paths {
             workspace,
-            policy,
-            limits: self.limits,
-            absolute_paths: self.absolute_paths,
-            hard_links: self.hard_links,
+            hidden,
             protection: self.protection,
             path_rules: Arc::new(path_rules),
-            caches: pinned_caches,
-            journal,
-            recovered,
-            hidden,
-            recorder: self.recorder,
-            states: self.states,
-            helper: self.helper,
-            shell_host,
-            sessions: AtomicU64::new(0),
-            tables: ListingCaches::new(self.index, indexes),
-            decision_keeping: DecisionKeeping::default(),
             home: self.home,
+            only_absolute: self.absolute_paths,
+            profile: self.profile,
+            outside: policy.outside_access(),
+            commands: commands.clone(),
+        });
+        let services = Services {
+            history: History::new(journal, paths.clone(), self.limits),
+            paths,
+            policy: CallPolicy::new(policy, commands.clone()),
+            decisions,
+            commands,
+            caches: pinned_caches,
+            listings: ListingCaches::new(self.index, indexes),
+            helper: self.helper,
+            limits: self.limits,
+            hard_links: self.hard_links,
+            states: self.states,
+        };
+        Ok(Runtime {
+            table,
+            services,
+            recovered,
+            recorder: self.recorder,
+            sessions: AtomicU64::new(0),
             notice: self.notice,
         })
     }

@@ -91,7 +91,7 @@ impl Changes {
         let NewChanges { files, made, removed, ids, repositories, warnings } =
             changes.take(&next_directory);
         let top = cx.session().directory();
-        let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
+        let directory = |word, path: PathBuf| (word, cx.paths().show(top, &path));
         let directories = made.into_iter().map(|path| directory("created", path));
         let directories =
             directories.chain(removed.into_iter().map(|path| directory("removed", path))).collect();
@@ -99,9 +99,9 @@ impl Changes {
             .iter()
             .filter(|file| file.action != Action::Deleted && !file.ignored)
             .map(|file| file.path.as_path());
-        let run_later = RunLater::among(cx.runtime(), cx.session(), written);
+        let run_later = RunLater::among(cx.paths(), cx.session(), written);
         let shown = |file: ChangedFile| {
-            let shown = cx.runtime().show_path(top, &file.path);
+            let shown = cx.paths().show(top, &file.path);
             Changed { shown, file }
         };
         let files = files.into_iter().map(shown).collect();

@@ -91,7 +91,7 @@ impl Tool for History {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let log = cx.runtime().session_changes(cx.session())?;
+        let log = cx.history().session_changes(cx.session())?;
         if let Some(id) = self.id {
             let change = log.find(id).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => {
@@ -99,7 +99,7 @@ impl Tool for History {
                 }
                 _ => error,
             })?;
-            return Ok(Reply::new(line(change)).diff(cx.runtime().diff_of(change)?));
+            return Ok(Reply::new(line(change)).diff(cx.history().diff_of(change)?));
         }
         let (mut history, damaged) = (log.changes, log.damaged);
         history.reverse();

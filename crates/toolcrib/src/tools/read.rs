@@ -16,9 +16,9 @@ use toolcrib_policy::Access;
 
 use super::invisible_notes::INVISIBLE;
 use crate::cx::Cx;
+use crate::cx::OpenFile;
 use crate::error::Error;
 use crate::metadata_field::MetadataField;
-use crate::open_file::OpenFile;
 use crate::reply::Reply;
 use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};

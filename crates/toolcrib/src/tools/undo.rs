@@ -67,7 +67,7 @@ impl Tool for Undo {
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
         let request = self.request(cx)?;
-        let log = cx.runtime().session_changes(cx.session())?;
+        let log = cx.history().session_changes(cx.session())?;
         let chosen = Selection::of(&log, request)?;
         let plan = Plan::of(cx, &chosen, &log)?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {

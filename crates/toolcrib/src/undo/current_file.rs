@@ -32,7 +32,7 @@ pub(super) struct CurrentFile {
 impl CurrentFile {
     pub(super) fn of(cx: &Cx<'_>, path: &Path) -> Result<CurrentFile, Error> {
         let place = cx.entry(path)?;
-        let is_protected = require_restorable(cx.runtime(), &place).is_err();
+        let is_protected = require_restorable(cx.paths(), &place).is_err();
         let is_directory = place.kind() == Some(FileKind::Directory);
         let was = if is_directory { None } else { cx.read_entry(&place)? };
         let (now, shown) = (was.clone(), cx.show_real(path));
@@ -61,7 +61,7 @@ impl CurrentFile {
             return Ok(false);
         }
         if Version::is(file.after, self.now.as_ref()) {
-            self.now = cx.runtime().version(file.before)?;
+            self.now = cx.history().version(file.before)?;
             self.mode = match &self.now {
                 Some(now) if !now.is_link() => new_mode(file).or(self.mode),
                 _ => None,
@@ -76,8 +76,8 @@ impl CurrentFile {
             return Ok(false);
         }
         let shown = &self.shown;
-        let before = cx.runtime().version(file.before)?;
-        let after = cx.runtime().version(file.after)?;
+        let before = cx.history().version(file.before)?;
+        let after = cx.history().version(file.after)?;
         match (&before, &self.now, &after) {
             _ if self.is_directory => {
                 Err(self.conflict(change, format!("{shown} is a directory now")))

@@ -25,7 +25,7 @@ pub(crate) enum UndoRequest {
 pub(crate) fn real_paths(cx: &Cx<'_>, given: &str) -> Result<(Vec<PathBuf>, String), Error> {
     let given = Path::new(given);
     // Not `Effect::Read`: a deleted file must not resolve to one with a similar name.
-    let resolve = |path: &Path| resolve_any(cx.runtime(), cx.session(), Effect::Write, path);
+    let resolve = |path: &Path| resolve_any(cx.paths(), cx.session(), Effect::Write, path);
     let followed = resolve(given);
     let mut paths = Vec::new();
     if let (Some(parent), Some(name)) = (given.parent(), given.file_name()) {

@@ -153,7 +153,7 @@ impl Report {
         let job = &self.started.job;
         let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
         let named = named_paths(&script, &output, job.directory(), home);
-        let hidden = cx.runtime().hidden();
+        let hidden = &cx.paths().hidden;
         let secrets: BTreeSet<&Path> =
             named.iter().filter_map(|path| hidden.secret_containing(path)).collect();
         let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();

@@ -4,8 +4,8 @@ use toolcrib_fs::ContentHasher;
 use toolcrib_media::{Kind, kind_of};
 
 use crate::cx::Cx;
+use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};
-use crate::open_file::OpenFile;
 
 /// Bytes from which the type is detected.
 const HEAD_BYTES: usize = 8 << 10;

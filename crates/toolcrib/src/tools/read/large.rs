@@ -7,8 +7,8 @@ use super::Part;
 use super::binary::binary;
 use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
 use crate::cx::Cx;
+use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};
-use crate::open_file::OpenFile;
 use crate::reply::Reply;
 
 /// Bytes of the beginning that are examined.

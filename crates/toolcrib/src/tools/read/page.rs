@@ -2,8 +2,8 @@
 
 use toolcrib_text::{Encoding, Endings, Line, TextProperties};
 
+use crate::cx::OpenFile;
 use crate::error::Error;
-use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::invisible_notes::InvisibleCharacters;

@@ -5,9 +5,9 @@ use toolcrib_text::visible;
 
 use super::page::FOOTER_CHARS;
 use crate::cx::Cx;
+use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};
 use crate::helper::{acquire_decoder, pdf_text};
-use crate::open_file::OpenFile;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::invisible_notes::InvisibleCharacters;

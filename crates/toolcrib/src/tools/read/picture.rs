@@ -3,9 +3,9 @@
 use toolcrib_media::{ImageError, ImageLimits};
 
 use crate::cx::Cx;
+use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};
 use crate::helper::{acquire_decoder, scaled_picture};
-use crate::open_file::OpenFile;
 use crate::reply::{Picture, Reply};
 
 pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Reply, Error> {

@@ -7,8 +7,8 @@ use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
 use super::{Part, large};
 use crate::author::author;
 use crate::cx::Cx;
+use crate::cx::OpenFile;
 use crate::error::Error;
-use crate::open_file::OpenFile;
 use crate::reply::Reply;
 use crate::seen_files::{Seen, SeenBuilder};
 

@@ -41,7 +41,7 @@ pub(super) fn split<'a>(
     cx: &Cx<'_>,
     edits: &'a [FileEdit],
 ) -> (Vec<IgnoredDirectory<'a>>, Vec<&'a FileEdit>) {
-    let workspace = cx.runtime().workspace();
+    let workspace = &cx.paths().workspace;
     let mut lookups = HashMap::<PathBuf, IgnoreLookup>::new();
     let mut ignored_directory = |edit: &FileEdit| {
         let (tree, relative) = workspace.tree_of(&edit.path)?;

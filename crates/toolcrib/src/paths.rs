@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use toolcrib_exec::SESSION_TMP;
 use toolcrib_fs::{ForbiddenFiles, FsError, FsErrorKind, ResolvedPath, Root, Workspace};
-use toolcrib_policy::{Outside, Profile};
+use toolcrib_policy::{Outside, Profile, Protection};
+use toolcrib_text::visible_name;
 
 use crate::error::Error;
-use crate::hidden_paths::Reason;
-use crate::runtime::Runtime;
+use crate::hidden_paths::{Hidden, Reason};
+use crate::sandbox::PathRules;
 use crate::session::Session;
+use crate::shell::ShellHost;
 
 /// Kernel file systems: processes, devices, settings. Closed to file tools in every profile.
 const KERNEL_DIRECTORIES: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -20,15 +22,43 @@ const KERNEL_DIRECTORIES: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// Sockets and secrets of services. Empty for commands in a sandbox.
 const SERVICES_DIRECTORY: &str = "/run";
 
-impl Runtime {
+/// The paths that tools reach, and the rules about them that do not depend on a call.
+pub(crate) struct Paths {
+    pub(crate) workspace: Workspace,
+    pub(crate) hidden: Arc<Hidden>,
+    pub(crate) protection: Protection,
+    /// Rules for files whose protection does not follow from a name pattern.
+    pub(crate) path_rules: Arc<PathRules>,
+    /// The user's home directory.
+    pub(crate) home: Option<PathBuf>,
+    /// Whether calls give absolute paths only.
+    pub(crate) only_absolute: bool,
+    pub(crate) profile: Profile,
+    /// Access of file tools outside the roots.
+    pub(crate) outside: Outside,
+    /// Whether commands have a private `/tmp` depends on their sandbox.
+    pub(crate) commands: Option<Arc<ShellHost>>,
+}
+
+impl Paths {
+    /// A resolved path as replies show it: on one line, and relative to `directory` if it is below it.
+    pub(crate) fn show(&self, directory: &ResolvedPath, path: &Path) -> String {
+        let shown = match path.strip_prefix(directory.path()) {
+            Ok(relative) if !self.only_absolute => relative,
+            _ => path,
+        };
+        let shown = if shown.as_os_str().is_empty() { Path::new(".") } else { shown };
+        visible_name(shown.as_os_str().as_encoded_bytes())
+    }
+
     /// Resolves a path in the roots, in the session's own directories, or outside.
-    pub(crate) fn resolve_path(
+    pub(crate) fn resolve(
         &self,
         session: &Session,
         directory: &ResolvedPath,
         path: &Path,
     ) -> Result<ResolvedPath, FsError> {
-        let inside = self.workspace().resolve(directory, path);
+        let inside = self.workspace.resolve(directory, path);
         let is_outside = matches!(&inside, Err(error) if error.kind() == FsErrorKind::Outside);
         if !is_outside && !self.has_root_around_tmp() {
             return inside;
@@ -38,7 +68,7 @@ impl Runtime {
 
     /// The roots and the session's own directories. Changes there are recorded.
     pub(crate) fn session_workspace(&self, session: &Session) -> Workspace {
-        self.workspace().with(self.session_roots(session).iter().cloned())
+        self.workspace.with(self.session_roots(session).iter().cloned())
     }
 
     /// The session's own directories, at the paths that its tools and commands see.
@@ -49,7 +79,7 @@ impl Runtime {
     /// Replaces a leading `~` by the user's home.
     pub(crate) fn expand_home<'a>(&self, path: &'a Path) -> Result<Cow<'a, Path>, Error> {
         let Ok(beneath) = path.strip_prefix("~") else { return Ok(Cow::Borrowed(path)) };
-        match self.home() {
+        match &self.home {
             Some(home) if beneath.as_os_str().is_empty() => Ok(Cow::Owned(home.to_owned())),
             Some(home) => Ok(Cow::Owned(home.join(beneath))),
             None => {
@@ -63,7 +93,7 @@ impl Runtime {
     pub(crate) fn closed_reason(&self, session: &Session, path: &Path) -> Option<Reason> {
         let length = |root: &Path| root.components().count();
         let beneath = |root: &&Root| path.starts_with(root.path());
-        let innermost = self.workspace().roots().filter(beneath).map(|root| length(root.path()));
+        let innermost = self.workspace.roots().filter(beneath).map(|root| length(root.path()));
         let innermost = innermost.max();
         let own = session.opened_roots().iter().map(AsRef::as_ref).filter(beneath);
         let own = own.map(|root| length(root.path())).max();
@@ -71,7 +101,7 @@ impl Runtime {
             return None;
         }
         let of_system = || self.closed_system_directory(path).map(Reason::System);
-        innermost.map_or_else(of_system, |_| None).or_else(|| self.hidden().reason(path))
+        innermost.map_or_else(of_system, |_| None).or_else(|| self.hidden.reason(path))
     }
 
     /// Closed system directories, for a search that starts above them.
@@ -99,16 +129,16 @@ impl Runtime {
     /// All directories that the tools of a session may reach.
     fn reachable_workspace(&self, session: &Session) -> Workspace {
         let workspace = self.session_workspace(session);
-        if self.policy().outside_access() == Outside::Deny {
+        if self.outside == Outside::Deny {
             return workspace;
         }
-        let hidden = self.hidden().all();
+        let hidden = self.hidden.all();
         let system = Root::of_system(ForbiddenFiles::of(hidden.iter().map(PathBuf::as_path)));
         workspace.with(system.ok().map(Arc::new))
     }
 
     fn open_session_roots(&self, session: &Session) -> Vec<Arc<Root>> {
-        let host = self.shell_host().filter(|_| self.is_sandboxed() && self.runs_commands());
+        let host = self.commands.as_ref().filter(|_| self.is_sandboxed() && self.runs_commands());
         let Some((host, shell)) = host.filter(|host| host.confines()).zip(session.shell()) else {
             return Vec::new();
         };
@@ -124,17 +154,17 @@ impl Runtime {
 
     /// Whether commands have a private `/tmp`.
     fn has_private_tmp(&self) -> bool {
-        let host = self.shell_host().filter(|_| self.is_sandboxed() && self.runs_commands());
+        let host = self.commands.as_ref().filter(|_| self.is_sandboxed() && self.runs_commands());
         host.is_some_and(|host| host.confines() && host.enforced().level.has_namespaces())
     }
 
     /// Whether the profile runs commands in a sandbox.
     pub(crate) fn is_sandboxed(&self) -> bool {
-        self.policy().profile() != Profile::Open
+        self.profile != Profile::Open
     }
 
     fn runs_commands(&self) -> bool {
-        self.policy().profile() != Profile::ReadOnly
+        self.profile != Profile::ReadOnly
     }
 
     /// Whether a root contains the private `/tmp` of commands.
@@ -145,6 +175,6 @@ impl Runtime {
                 .map(Path::new)
                 .any(|tmp| tmp != root.path() && tmp.starts_with(root.path()))
         };
-        self.workspace().roots().any(around)
+        self.workspace.roots().any(around)
     }
 }

@@ -5,18 +5,17 @@ use std::thread::Scope;
 
 use toolcrib_policy::{Decision, Verdict};
 
-use super::session_network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionNetwork};
 use crate::approve::{Answer, Question};
-use crate::call::Options;
-use crate::names::Spelling;
-use crate::runtime::Runtime;
+use crate::names::{SHELL_TOOL, Spelling};
+use crate::network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionNetwork, SessionRules};
+use crate::request::Options;
+use crate::services::Services;
 use crate::session::Session;
-use crate::tool_selection::SHELL_TOOL;
 
 /// A call that can ask about hosts as long as this exists.
 pub(crate) struct HostAsker<'a> {
     network: Arc<SessionNetwork>,
-    runtime: &'a Runtime,
+    services: &'a Services,
     session: &'a Session,
     options: Options<'a>,
 }
@@ -24,13 +23,13 @@ pub(crate) struct HostAsker<'a> {
 impl<'a> HostAsker<'a> {
     pub(crate) fn new(
         network: Arc<SessionNetwork>,
-        runtime: &'a Runtime,
+        services: &'a Services,
         session: &'a Session,
         options: Options<'a>,
     ) -> HostAsker<'a> {
-        network.update(runtime, session);
+        network.set_rules(session_rules(services, session));
         network.add_asker();
-        HostAsker { network, runtime, session, options }
+        HostAsker { network, services, session, options }
     }
 
     /// Starts to ask the questions that wait, on threads of their own. Most commands have none.
@@ -50,13 +49,13 @@ impl<'a> HostAsker<'a> {
             },
             Err(_) => HostAnswer::Unanswered,
         };
-        self.network.update(self.runtime, self.session);
+        self.network.set_rules(session_rules(self.services, self.session));
         self.network.answer(question, answer);
     }
 
     /// The decision, if it is still to ask.
     fn decide(&self, question: &HostQuestion) -> Option<Verdict> {
-        let policy = self.session.policy(&self.runtime.policy_of(SHELL_TOOL));
+        let policy = self.services.policy.for_call(self.session, SHELL_TOOL, &[]);
         let verdict = policy.decide(&[question.access()], &self.session.remembered());
         let is_open = verdict.decision == Decision::Ask && !self.session.has_refused(&verdict.asks);
         is_open.then_some(verdict)
@@ -64,7 +63,7 @@ impl<'a> HostAsker<'a> {
 
     /// Puts the question to the approver, and remembers the answer as far as it goes.
     fn put(&self, question: &HostQuestion, verdict: &Verdict) -> HostAnswer {
-        let policy = self.runtime.policy_of(SHELL_TOOL);
+        let policy = self.services.policy.of_tool(SHELL_TOOL);
         let accesses = [question.access()];
         let directory = self.session.directory().path();
         let propose = |decision| policy.proposal(&directory, &accesses, verdict, decision);
@@ -108,6 +107,18 @@ impl<'a> HostAsker<'a> {
             Answer::NoApprover => HostAnswer::ByRules,
             Answer::Unanswered(_) => HostAnswer::Unanswered,
         }
+    }
+}
+
+/// The rules and the answers of a session, for the connections of its commands.
+pub(crate) fn session_rules(services: &Services, session: &Session) -> SessionRules {
+    SessionRules {
+        policy: services.policy.for_call(session, SHELL_TOOL, &[]),
+        remembered: session.remembered(),
+        refused: session.refused(),
+        journal: services.history.journal().cloned(),
+        session: session.id(),
+        workspace: services.paths.workspace.top().path().display().to_string(),
     }
 }
 

@@ -1,0 +1,69 @@
+//! A call, and how it is to be made.
+
+use serde_json::Value;
+
+use crate::approve::{Approver, NoApprover};
+use crate::cancel::{Cancel, Progress};
+use crate::dialect::Dialect;
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Name of the tool. Case and `_` are ignored.
+    pub tool: String,
+    /// Arguments, as a JSON object.
+    pub args: Value,
+}
+
+impl Call {
+    /// Creates a call of `tool` with the arguments `args`.
+    pub fn new(tool: impl Into<String>, args: Value) -> Self {
+        Call { tool: tool.into(), args }
+    }
+}
+
+/// Settings of one call. The default is a real run without approver, cancellation or progress.
+///
+/// Cancellation from another thread:
+///
+/// ```
+/// # fn main() -> Result<(), toolcrib::Error> {
+/// use toolcrib::{Call, Cancel, ErrorKind, Options, Runtime};
+///
+/// let runtime = Runtime::builder().root(env!("CARGO_MANIFEST_DIR")).build()?;
+/// let session = runtime.session();
+/// let cancel = Cancel::new();
+/// cancel.cancel();
+/// let call = Call::new("LS", serde_json::json!({"path": "."}));
+/// let options = Options { cancel: &cancel, ..Options::default() };
+/// let error = runtime.call(&session, call, options).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Cancelled);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Check the call and report what it would change, without changing anything.
+    pub dry_run: bool,
+    /// Cancels the call.
+    pub cancel: &'a Cancel,
+    /// Is asked if the policy requires approval.
+    pub approver: &'a dyn Approver,
+    /// How names of tools and fields are spelled in the reply.
+    pub dialect: Dialect,
+    /// Receives progress.
+    pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        static NEVER: Cancel = Cancel::new();
+        Options {
+            dry_run: false,
+            cancel: &NEVER,
+            approver: &NoApprover,
+            dialect: Dialect::default(),
+            progress: &|_| {},
+        }
+    }
+}

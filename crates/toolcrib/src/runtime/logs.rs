@@ -1,0 +1,72 @@
+//! The history and the logs of the workspace, for the operator.
+
+use super::Runtime;
+use crate::decisions::DecisionEntry;
+use crate::error::Error;
+use crate::history::{ChangeLog, HistoryEntry};
+use crate::network::{ConnectionEntry, connections};
+
+impl Runtime {
+    /// Returns the changes in this workspace, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the journal cannot be read.
+    pub fn history(&self) -> Result<Vec<HistoryEntry>, Error> {
+        Ok(self.change_log()?.changes)
+    }
+
+    /// Like [`Runtime::history`], with the damaged changes.
+    pub fn change_log(&self) -> Result<ChangeLog, Error> {
+        self.services.history.change_log()
+    }
+
+    /// Returns the diff of a change.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the journal no longer has the content.
+    pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
+        self.services.history.diff_of(change)
+    }
+
+    /// Returns the numbers of added and removed lines. `None` if the journal no longer has the content, or if the
+    /// change is too large to be counted while a person waits.
+    pub fn lines_of(&self, change: &HistoryEntry) -> Option<(usize, usize)> {
+        self.services.history.lines_of(change)
+    }
+
+    /// Returns the combined diff of all changes, or of those from the id `since` on: each file before the first
+    /// of them against its current content.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the journal cannot be read.
+    pub fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
+        self.services.history.diff_since(since)
+    }
+
+    /// Returns the logged decisions in this workspace, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the log cannot be read.
+    pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
+        self.services.decisions.entries()
+    }
+
+    /// Checks that decisions can be logged now. Succeeds if the runtime has no journal.
+    pub fn check_decisions(&self) -> Result<(), Error> {
+        self.services.decisions.check()
+    }
+
+    /// Returns the logged connections of commands in this workspace, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the log cannot be read.
+    pub fn connections(&self) -> Result<Vec<ConnectionEntry>, Error> {
+        let journal = self.services.history.require_journal()?;
+        connections(journal, &self.services.paths.workspace)
+    }
+}

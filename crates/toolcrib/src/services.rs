@@ -1,0 +1,46 @@
+//! The parts of a runtime that calls use.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolcrib_exec::PinnedPath;
+use toolcrib_fs::HardLinks;
+use toolcrib_search::ListingCaches;
+use toolcrib_text::Secrets;
+
+use crate::call_policy::CallPolicy;
+use crate::decisions::DecisionLog;
+use crate::history::History;
+use crate::limits::Limits;
+use crate::paths::Paths;
+use crate::session::Session;
+use crate::shell::ShellHost;
+use crate::tool_state::States;
+
+/// The services of a runtime. A function takes the service that it needs, not all of them.
+pub(crate) struct Services {
+    pub(crate) paths: Arc<Paths>,
+    pub(crate) policy: CallPolicy,
+    pub(crate) history: History,
+    pub(crate) decisions: DecisionLog,
+    /// `None` if the host has no helper program.
+    pub(crate) commands: Option<Arc<ShellHost>>,
+    /// Directories besides the roots that commands may write, opened when the runtime was built.
+    pub(crate) caches: Vec<PinnedPath>,
+    /// Listing caches and indexes of earlier searches.
+    pub(crate) listings: ListingCaches,
+    /// The host's own program, which decodes PDFs and images.
+    pub(crate) helper: Option<PathBuf>,
+    pub(crate) limits: Limits,
+    pub(crate) hard_links: HardLinks,
+    /// Values of the host for its own tools.
+    pub(crate) states: States,
+}
+
+impl Services {
+    /// Values to redact from records and command output.
+    pub(crate) fn secrets(&self, session: &Session) -> Secrets {
+        let host = self.commands.as_deref();
+        host.map_or_else(Secrets::default, |host| host.secrets(session.shell()))
+    }
+}
