@@ -8,9 +8,8 @@ mod approval_scope;
 mod command;
 mod contacted_hosts;
 mod decide;
-mod destructive_commands;
 pub mod git_config;
-pub mod git_sequence;
+pub mod git_sequencer;
 mod name_pattern;
 mod outside_access;
 mod profile;
@@ -19,6 +18,7 @@ mod read_only_commands;
 mod rule;
 mod rule_proposal;
 mod runs_later;
+mod system_damage;
 
 pub use access::{Access, Effect};
 pub use approval_scope::{ApprovalScope, SessionApprovals};
@@ -27,7 +27,6 @@ pub use command::{
     UnparsedKind, Word, analyze_command,
 };
 pub use decide::{Decision, PartDecision, Policy, Verdict};
-pub use destructive_commands::{Danger, find_danger};
 pub use name_pattern::name_matches;
 pub use outside_access::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
@@ -35,3 +34,4 @@ pub use protected_names::Protection;
 pub use rule::{RuleError, Rules};
 pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;
+pub use system_damage::{Danger, find_danger};

@@ -1,11 +1,11 @@
-//! One connection of a command, from its acceptance to its end.
+//! Serves one connection of a command, from its acceptance to its end.
 
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use crate::connection_policy::{Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
 use crate::dial::{DialError, dial};
-use crate::policy::{Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
 use crate::refusal_reply::{Cause, refuse, reset};
 use crate::relay::{Copied, RelayEnd, relay};
 use crate::resolve::Resolver;

@@ -2,7 +2,7 @@
 
 /// Counts of runs, over chunks of any size.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Runs {
+pub(super) struct NonAsciiRuns {
     /// Number of runs that are entirely UTF-8.
     pub(super) whole: u64,
     /// Number of other runs.
@@ -18,7 +18,7 @@ enum Open {
     Broken,
 }
 
-impl Runs {
+impl NonAsciiRuns {
     /// Adds the next bytes, which are UTF-8.
     pub(super) fn valid(&mut self, text: &str) {
         if text.is_ascii() {

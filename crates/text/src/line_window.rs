@@ -1,4 +1,4 @@
-//! Extracts a window of lines from a text in chunks, in constant memory.
+//! Splits text into lines, and extracts a window of lines from a text in chunks, in constant memory.
 
 use std::fmt::Write as _;
 

@@ -2,7 +2,7 @@
 
 /// A shortened diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShortDiff {
+pub struct ShortenedDiff {
     /// The diff. In a long run of changed lines, a line in brackets replaces the middle.
     pub text: String,
     /// Number of hunks that are omitted at the end.
@@ -20,8 +20,8 @@ const SHOWN_AT_END: usize = 1;
 
 /// Shortens a unified diff to about `max_lines` changed lines: long runs are cut in the middle, then as many
 /// hunks are kept as fit, at least one.
-pub fn short_diff(diff: &str, max_lines: usize) -> ShortDiff {
-    let mut short = ShortDiff { text: String::new(), hunks: 0, lines: 0, lacks_removed: false };
+pub fn shortened_diff(diff: &str, max_lines: usize) -> ShortenedDiff {
+    let mut short = ShortenedDiff { text: String::new(), hunks: 0, lines: 0, lacks_removed: false };
     // Lines before a hunk, such as file names, are shown if the hunk is.
     let (mut names, mut shown) = (String::new(), 0);
     for part in parts(diff) {
@@ -155,7 +155,7 @@ mod tests {
         let old = lines("a", 4);
         let new = format!("{old}{}", lines("b", 124));
         let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
-        let short = short_diff(&diff.text, 40);
+        let short = shortened_diff(&diff.text, 40);
         assert_eq!(
             short.text,
             "--- a/n\n+++ b/n\n@@ -2,3 +2,127 @@\n a 1\n a 2\n a 3\n+b 0\n+b 1\n+b 2\n[… 120 more added lines]\n+b 123\n"
@@ -168,7 +168,7 @@ mod tests {
         let old: String = (0..30).map(|at| format!("x\n{}", lines(&format!("{at}"), 9))).collect();
         let new = old.replace("x\n", "y\n");
         let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
-        let short = short_diff(&diff.text, 40);
+        let short = shortened_diff(&diff.text, 40);
         assert_eq!((short.hunks, short.lines), (10, 20));
         assert_eq!(short.text.matches("@@ -").count(), 20);
     }
@@ -177,11 +177,11 @@ mod tests {
     fn a_removed_line_that_looks_like_a_file_header_belongs_to_the_hunk() {
         let old = "a\n-- b\n@@ -1 +1 @@\nc\n";
         let diff = unified_diff("n", Some(old.as_bytes()), Some(b"a\n"), 99);
-        assert_eq!(short_diff(&diff.text, 40).text, diff.text);
+        assert_eq!(shortened_diff(&diff.text, 40).text, diff.text);
         let unended = unified_diff("n", Some(b"a"), Some(b"b"), 99);
-        assert_eq!(short_diff(&unended.text, 40).text, unended.text);
+        assert_eq!(shortened_diff(&unended.text, 40).text, unended.text);
         assert_eq!(
-            short_diff("rename from a\nrename to b\n", 40).text,
+            shortened_diff("rename from a\nrename to b\n", 40).text,
             "rename from a\nrename to b\n"
         );
     }

@@ -1,4 +1,4 @@
-//! The running commands of every runtime of this user, from `/proc`.
+//! The running commands of every runtime of this user, found in `/proc`.
 //!
 //! There is no record on disk that could be stale: a shim has its job's id as an argument, and the script as
 //! its descriptor 3.

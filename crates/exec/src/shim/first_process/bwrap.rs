@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
-use super::super::sandboxed::SandboxMonitor;
+use super::super::sandbox_monitor::SandboxMonitor;
 use super::super::{report_failure, shell};
 use super::{become_subreaper, run_monitor};
 use crate::command::Command;

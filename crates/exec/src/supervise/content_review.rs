@@ -5,8 +5,8 @@
 //! place atomically; otherwise a copy is. A file that is renamed to such a path is copied as well. So the
 //! reviewed content is the content that stays, whatever the command holds open.
 //!
-//! The file itself is preferred to a copy: git has recorded its inode in the index before it was closed, and
-//! would treat a copy as a changed file.
+//! The file itself is preferred to a copy: git recorded its inode in the index before closing it, and would treat
+//! a copy as a changed file.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

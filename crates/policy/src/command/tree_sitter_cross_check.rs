@@ -1,4 +1,4 @@
-//! A cross-check of our parser with tree-sitter, an independent parser.
+//! Cross-checks our parser with tree-sitter, an independent parser, at run time.
 //!
 //! A command that is hidden from one parser must be hidden from the other in the same way. Both must
 //! agree on the offset of every command, redirection and substitution; otherwise the script is unparsed.

@@ -7,7 +7,7 @@ use crate::git_config::parse;
 
 /// A file that stores the remaining steps of a git operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SequenceFile {
+pub enum SequencerFile {
     /// `rebase-merge/git-rebase-todo`: the list of steps. An `exec` step runs a command.
     Todo,
     /// `rebase-merge/strategy`: the name of a merge strategy. Git runs `git-merge-NAME`; NAME may be a path.
@@ -21,14 +21,14 @@ const STRATEGIES: [&[u8]; 6] = [b"octopus", b"ort", b"ours", b"recursive", b"res
 
 /// The programs that git runs because of a file, one line for display each. Different programs have
 /// different lines.
-pub fn programs(file: SequenceFile, text: &[u8]) -> Vec<String> {
+pub fn programs(file: SequencerFile, text: &[u8]) -> Vec<String> {
     match file {
-        SequenceFile::Todo => {
+        SequencerFile::Todo => {
             let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
             lines.filter(|line| is_exec(line)).map(|line| line.escape_ascii().to_string()).collect()
         }
-        SequenceFile::Strategy => strategy(text.trim_ascii()).into_iter().collect(),
-        SequenceFile::Options => match parse(text) {
+        SequencerFile::Strategy => strategy(text.trim_ascii()).into_iter().collect(),
+        SequencerFile::Options => match parse(text) {
             Ok(variables) => {
                 let strategies = variables.iter().filter(|variable| variable.name == "strategy");
                 let values = strategies.map(|variable| variable.value.as_deref().unwrap_or(b""));
@@ -59,18 +59,18 @@ mod tests {
     #[test]
     fn finds_exec_steps_in_every_spelling() {
         let text = b"pick 1234 x\nexec make\n \t x  ls\nx\ttab\nexec\r\n# exec not\nexecute\nfixup 1\n\nx a\xff";
-        let found = programs(SequenceFile::Todo, text);
+        let found = programs(SequencerFile::Todo, text);
         assert_eq!(found, ["exec make", "x  ls", "x\\ttab", "exec", "x a\\xff"]);
-        assert_eq!(programs(SequenceFile::Todo, b"pick 1 exec\nbreak\n"), Vec::<String>::new());
+        assert_eq!(programs(SequencerFile::Todo, b"pick 1 exec\nbreak\n"), Vec::<String>::new());
     }
 
     #[test]
     fn only_builtin_strategies_run_no_program() {
-        let of_file = |text: &[u8]| programs(SequenceFile::Strategy, text);
+        let of_file = |text: &[u8]| programs(SequencerFile::Strategy, text);
         assert_eq!(of_file(b"ort\n"), Vec::<String>::new());
         assert_eq!(of_file(b""), Vec::<String>::new());
         assert_eq!(of_file(b"../../x\n"), ["strategy ../../x"]);
-        let of_options = |text: &[u8]| programs(SequenceFile::Options, text);
+        let of_options = |text: &[u8]| programs(SequencerFile::Options, text);
         assert_eq!(of_options(b"[options]\n\tstrategy = ours\n\tedit = true\n"), [""; 0]);
         assert_eq!(of_options(b"[OPTIONS]Strategy=../x"), ["strategy ../x"]);
         assert_eq!(of_options(b"[options").len(), 1);

@@ -1,8 +1,9 @@
 //! The lines that two texts do not share: Myers' algorithm in linear space, with git's default heuristics.
 //!
-//! Three heuristics decide which of several equally short results is found. Lines that the other text lacks
-//! are removed before the search. Lines that it has very often are removed too, if they are among such lines.
-//! An expensive search takes a good split instead of the best one. A test compares the result with git's.
+//! Three heuristics decide which of several equally short results is found. Lines that the other text lacks are
+//! removed before the search. Lines that are very frequent in it are removed as well, if most lines around them
+//! are missing from it. An expensive search takes a good split instead of the best one. A test compares the
+//! result with git's.
 
 use std::ops::Range;
 

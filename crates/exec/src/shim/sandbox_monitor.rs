@@ -1,4 +1,4 @@
-//! The shim of a sandboxed command, once the first process inside exists.
+//! The shim of a sandboxed command after it has started the first process inside. It stays outside the sandbox.
 //!
 //! It has a single thread: a process that has created a PID namespace for its children cannot start another.
 //! So it waits for all events at once, and forwards messages while it ends the processes inside.

@@ -1,4 +1,4 @@
-//! The interface that decides on connections and hears of them.
+//! The interface that decides on connections and is told what became of them.
 
 use std::fmt;
 use std::net::SocketAddr;

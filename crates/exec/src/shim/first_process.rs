@@ -1,4 +1,4 @@
-//! A sandboxed command: one more process between the shim and the shell, the first inside the sandbox.
+//! The first process inside the sandbox of a command, between the shim and the shell.
 //!
 //! It starts the shell and reaps, like the shim of a command without a sandbox. But the command can reach it
 //! and may do anything to it. So nothing depends on it: it sends its messages on a socket to the shim, which
@@ -18,7 +18,7 @@ use rustix::process::{
 pub(super) use self::bwrap::run_first_process as run_first_process_in_bubblewrap;
 
 use super::report_failure;
-use super::sandboxed::SandboxMonitor;
+use super::sandbox_monitor::SandboxMonitor;
 use super::shell::{self, Shell};
 use crate::command::Command;
 use crate::fd_passing;

@@ -1,4 +1,4 @@
-//! Destructive commands: commands that damage the system and are never intended.
+//! Commands that damage the system and are never intended.
 //!
 //! The check uses the parsed part of a command, even if other parts are unparsed. A command found here is
 //! refused in every profile except `open`. Other commands are not necessarily harmless.
