@@ -142,7 +142,7 @@ pub use tool_selection::check_tools_of_rules;
 pub use toolcrib_exec::{EscapeAttempt, Network, raise_nofile_limit};
 pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
-    RecoveryOutcome, Registry, check_state_version, random_bytes,
+    RecoveryOutcome, ReservedPaths, check_state_version, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver};
 pub use toolcrib_policy::{

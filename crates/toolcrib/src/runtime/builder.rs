@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use toolcrib_exec::{Network, PinnedPath};
-use toolcrib_fs::{Caps, HardLinks, Journal, Registry, Root, RootMode, Workspace, real_path};
+use toolcrib_fs::{Caps, HardLinks, Journal, ReservedPaths, Root, RootMode, Workspace, real_path};
 use toolcrib_net::{Resolver, SystemResolver};
 use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
@@ -263,7 +263,7 @@ impl RuntimeBuilder {
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(journal.as_ref().map(|journal| journal.directory().to_owned()));
         let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
-        let registry = self.registry.map(Registry::new);
+        let registry = self.registry.map(ReservedPaths::new);
         let hidden = Arc::new(Hidden::new(own, &self.sandbox.hidden, registry, &workspace));
         let is_listed = self.sandbox.network == Network::List;
         let settings = ShellSettings {

@@ -4,7 +4,7 @@
 //! as ones followed by a zero. A dense list is a bitmap instead. A list stores no length: it ends with its
 //! bytes, padded with ones.
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 
 /// First byte of a bitmap. Otherwise the first byte is the number of low bits of a gap.
 const BITMAP: u8 = u8::MAX;

@@ -1,4 +1,4 @@
-//! Lists only the ignored files, for a second search when the first one found nothing.
+//! Lists the ignored files only, for a second search when the first one found nothing.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

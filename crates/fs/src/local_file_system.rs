@@ -1,4 +1,4 @@
-//! Detects local file systems.
+//! Detects whether a file is on a local file system.
 
 use rustix::fs::FsWord;
 

@@ -19,7 +19,7 @@ use crate::listing::{ListedDirectory, ListedKind, invalidate_all};
 
 /// The watches of a root.
 #[derive(Debug)]
-pub(crate) struct Watching {
+pub(crate) struct WatchedDirectories {
     watcher: Watcher,
     /// The same directory may be reachable by two paths.
     directories: HashMap<Watch, Vec<u32>>,
@@ -49,13 +49,18 @@ pub(crate) struct WatchedChanges {
 /// Number of directories that are watched in one call. The rest is left to later calls.
 const MAX_NEW_WATCHES: usize = 20_000;
 
-impl Watching {
+impl WatchedDirectories {
     /// `None` if the system denies it.
-    pub(crate) fn start(most: usize) -> Option<Watching> {
+    pub(crate) fn start(most: usize) -> Option<WatchedDirectories> {
         let max_total_watches = Watcher::recommended_watches();
         let max_watches = max_total_watches.min(most);
         let watcher = if max_watches > 0 { Watcher::new()? } else { return None };
-        Some(Watching { watcher, directories: HashMap::new(), max_watches, max_total_watches })
+        Some(WatchedDirectories {
+            watcher,
+            directories: HashMap::new(),
+            max_watches,
+            max_total_watches,
+        })
     }
 
     /// Number of watched directories.
@@ -66,7 +71,7 @@ impl Watching {
     /// Drains the events that happened before this call. Invalidates the changed entries of `listing`.
     pub(crate) fn drain_events(&mut self, listing: &[Arc<ListedDirectory>]) -> WatchedChanges {
         let mut changes = WatchedChanges::default();
-        let Watching { watcher, directories, .. } = self;
+        let WatchedDirectories { watcher, directories, .. } = self;
         watcher.drain(|event| match event {
             WatchEvent::Names(watch, name, IsDirectory(is_directory)) => {
                 changes.states_changed = true;
@@ -166,7 +171,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for WatchedDirectories {
     fn drop(&mut self) {
         TOTAL_WATCHES.fetch_sub(self.directories.len(), Ordering::Relaxed);
     }

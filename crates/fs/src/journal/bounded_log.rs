@@ -1,5 +1,5 @@
-//! Records that are stored with fewer guarantees than changes: one line of JSON each, in two files of bounded
-//! size. A line that a crash cut off is skipped, and writes are not synced.
+//! A log of bounded size for records that need fewer guarantees than changes: one line of JSON each, in two
+//! files. A line that a crash cut off is skipped, and writes are not synced.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -21,16 +21,16 @@ pub(super) const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// The files of one kind of records.
 #[derive(Debug, Clone)]
-pub(super) struct RecordLog {
+pub(super) struct BoundedLog {
     directory: PrivateDirectory,
     /// The name of the current file. The older one has `.before` behind it.
     name: &'static str,
     open: Arc<Mutex<Option<File>>>,
 }
 
-impl RecordLog {
-    pub(super) fn new(directory: PrivateDirectory, name: &'static str) -> RecordLog {
-        RecordLog { directory, name, open: Arc::default() }
+impl BoundedLog {
+    pub(super) fn new(directory: PrivateDirectory, name: &'static str) -> BoundedLog {
+        BoundedLog { directory, name, open: Arc::default() }
     }
 
     /// Stores a record. Fails if it cannot be written.

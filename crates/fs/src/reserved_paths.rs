@@ -8,9 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::content_cache::ContentCache;
 use crate::error::FsError;
 use crate::hash::ContentHash;
+use crate::hashed_file_cache::HashedFileCache;
 use crate::root::real_path;
 use crate::tree_reader::Stamp;
 
@@ -22,16 +22,16 @@ const MAX_RECORD_BYTES: u64 = 64 << 10;
 
 /// A directory of records.
 #[derive(Debug)]
-pub struct Registry {
-    cache: ContentCache,
+pub struct ReservedPaths {
+    cache: HashedFileCache,
     /// The paths that were read last, and the stat fingerprint of the directory at that time.
     last_read: Mutex<Option<(Stamp, Arc<[PathBuf]>)>>,
 }
 
-impl Registry {
+impl ReservedPaths {
     /// The records in a directory, which is created with the first record.
-    pub fn new(directory: impl AsRef<Path>) -> Registry {
-        Registry { cache: ContentCache::new(directory), last_read: Mutex::default() }
+    pub fn new(directory: impl AsRef<Path>) -> ReservedPaths {
+        ReservedPaths { cache: HashedFileCache::new(directory), last_read: Mutex::default() }
     }
 
     /// Records the real paths of these, and removes stale records of others. Fails if the record cannot be
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn recorded_paths_are_shared_until_they_are_removed() {
         let top = tempfile::tempdir_in(std::fs::canonicalize("/tmp").unwrap()).unwrap();
-        let [one, other] = [0, 1].map(|_| Registry::new(top.path().join("state/servers")));
+        let [one, other] = [0, 1].map(|_| ReservedPaths::new(top.path().join("state/servers")));
         assert!(one.paths().is_empty());
         let (state, token) = (top.path().join("a/state"), top.path().join("a/token"));
         std::fs::create_dir(top.path().join("a")).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn invalid_records_are_skipped() {
         let top = tempfile::tempdir().unwrap();
-        let registry = Registry::new(top.path());
+        let registry = ReservedPaths::new(top.path());
         std::fs::write(top.path().join("0".repeat(64)), "/etc").unwrap();
         std::fs::write(top.path().join("notes"), "/etc").unwrap();
         assert!(registry.paths().is_empty());

@@ -1,4 +1,4 @@
-//! A set of small numbers.
+//! A bit set: a set of small numbers.
 
 /// One bit for each number.
 #[derive(Debug, Clone, PartialEq, Eq)]

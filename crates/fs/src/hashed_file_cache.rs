@@ -17,13 +17,13 @@ use crate::random;
 
 /// A directory of cached files.
 #[derive(Debug, Clone)]
-pub struct ContentCache {
+pub struct HashedFileCache {
     directory: PrivateDirectory,
 }
 
 /// The metadata of a cached file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CachedContent {
+pub struct CachedFileInfo {
     /// The hash of its content, which is its name.
     pub hash: ContentHash,
     /// Its size in bytes.
@@ -38,15 +38,15 @@ pub struct CachedFile(File);
 
 /// The exclusive lock of a cache, held until it is dropped.
 #[derive(Debug)]
-pub struct ContentCacheLock(#[allow(dead_code, reason = "held, not looked at")] File);
+pub struct HashedFileCacheLock(#[allow(dead_code, reason = "held, not looked at")] File);
 
 const LOCK: &str = "lock";
 
-impl ContentCache {
+impl HashedFileCache {
     /// The cache in a directory, which is created on the first write. If another user could access the
     /// directory, reads find nothing and writes fail.
-    pub fn new(directory: impl AsRef<Path>) -> ContentCache {
-        ContentCache { directory: PrivateDirectory::new(directory.as_ref()) }
+    pub fn new(directory: impl AsRef<Path>) -> HashedFileCache {
+        HashedFileCache { directory: PrivateDirectory::new(directory.as_ref()) }
     }
 
     /// The directory.
@@ -71,7 +71,7 @@ impl ContentCache {
     }
 
     /// Reads a file. `None` if it is missing or was modified.
-    pub fn get(&self, cached: &CachedContent) -> Option<(Vec<u8>, CachedFile)> {
+    pub fn get(&self, cached: &CachedFileInfo) -> Option<(Vec<u8>, CachedFile)> {
         let CachedFile(file) = self.open(&cached.hash)?;
         let mut bytes = Vec::new();
         Read::take(&file, cached.bytes).read_to_end(&mut bytes).ok()?;
@@ -84,14 +84,14 @@ impl ContentCache {
     }
 
     /// All files, newest first.
-    pub fn list(&self) -> Vec<CachedContent> {
+    pub fn list(&self) -> Vec<CachedFileInfo> {
         let cached = |name: &OsStr| {
             let hash = name.to_str()?.parse().ok()?;
             let about = self.directory.open_file(name, OFlags::RDONLY).ok()?.metadata().ok()?;
-            Some(CachedContent { hash, bytes: about.len(), since: about.modified().ok()? })
+            Some(CachedFileInfo { hash, bytes: about.len(), since: about.modified().ok()? })
         };
         let names = self.directory.list(".").unwrap_or_default();
-        let mut all: Vec<CachedContent> = names.iter().filter_map(|name| cached(name)).collect();
+        let mut all: Vec<CachedFileInfo> = names.iter().filter_map(|name| cached(name)).collect();
         all.sort_by_key(|cached| std::cmp::Reverse(cached.since));
         all
     }
@@ -119,17 +119,17 @@ impl ContentCache {
             let old =
                 modified.and_then(|since| since.elapsed().ok()).is_some_and(|for_| for_ > age);
             if old && entry.path() != self.directory() {
-                let _ = ContentCache::new(entry.path()).clear();
+                let _ = HashedFileCache::new(entry.path()).clear();
             }
         }
     }
 
     /// Acquires the exclusive lock. `None` if another process holds it.
-    pub fn lock(&self) -> Option<ContentCacheLock> {
+    pub fn lock(&self) -> Option<HashedFileCacheLock> {
         self.directory.make(&[]).ok()?;
         let file = self.directory.open_file(LOCK, OFlags::RDWR | OFlags::CREATE).ok()?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(ContentCacheLock(file))
+        Some(HashedFileCacheLock(file))
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn stored_content_is_found_and_modified_content_is_not() {
         let top = tempfile::tempdir().unwrap();
-        let cache = ContentCache::new(top.path().join("a/shelf"));
+        let cache = HashedFileCache::new(top.path().join("a/shelf"));
         assert_eq!((cache.list(), cache.clear().is_ok()), (vec![], true));
         let (one, two) = (cache.put(b"one").unwrap(), cache.put(b"two").unwrap());
         let get = |hash: &ContentHash| {

@@ -13,7 +13,7 @@ const BLOCK_BYTES: usize = 4 << 10;
 
 /// All lists, concatenated.
 #[derive(Debug)]
-pub(super) enum PostingLists {
+pub(super) enum PostingStorage {
     InMemory(Vec<u8>),
     InFile(Blocks),
 }
@@ -28,11 +28,11 @@ pub(super) struct Blocks {
     checksums: Vec<ContentHash>,
 }
 
-impl PostingLists {
+impl PostingStorage {
     /// Reads the lists on demand from the end of `file`, which has `file_bytes` bytes.
-    pub(super) fn moved_to_file(self, file: CachedFile, file_bytes: usize) -> PostingLists {
+    pub(super) fn moved_to_file(self, file: CachedFile, file_bytes: usize) -> PostingStorage {
         match self {
-            PostingLists::InMemory(bytes) => PostingLists::InFile(Blocks {
+            PostingStorage::InMemory(bytes) => PostingStorage::InFile(Blocks {
                 file,
                 start: file_bytes.saturating_sub(bytes.len()) as u64,
                 length: bytes.len(),
@@ -44,16 +44,16 @@ impl PostingLists {
 
     pub(super) fn len(&self) -> usize {
         match self {
-            PostingLists::InMemory(bytes) => bytes.len(),
-            PostingLists::InFile(blocks) => blocks.length,
+            PostingStorage::InMemory(bytes) => bytes.len(),
+            PostingStorage::InFile(blocks) => blocks.length,
         }
     }
 
     /// Passes a range of the bytes to `look`. `None` if they cannot be read or are damaged.
     pub(super) fn with<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match self {
-            PostingLists::InMemory(bytes) => bytes.get(range).map(look),
-            PostingLists::InFile(blocks) => blocks.with(range, look),
+            PostingStorage::InMemory(bytes) => bytes.get(range).map(look),
+            PostingStorage::InFile(blocks) => blocks.with(range, look),
         }
     }
 }

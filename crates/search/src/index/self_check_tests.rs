@@ -1,4 +1,4 @@
-//! The self-check with a wrong index.
+//! Tests that the self-check detects a wrong index.
 
 #![allow(clippy::disallowed_methods, reason = "tests lay out the files that are looked at")]
 

@@ -1,4 +1,4 @@
-//! The state of a path beneath a writable root.
+//! The state of a path beneath a writable root: file, directory, symlink or nothing.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;

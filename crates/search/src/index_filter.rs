@@ -1,17 +1,17 @@
-//! Applies the index to one search.
+//! Filters the files of one search with the index: which files need not be read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolcrib_fs::{Directory, Stamp};
 
+use crate::cached_index_position::CachedIndexPosition;
 use crate::grep::Grep;
 use crate::index::{BuildInput, FileVerdict, Index, IndexPosition, IndexQuery, NoMatchLookup};
-use crate::index_slot::IndexSlot;
 use crate::listing::{FileId, Listing};
 
 /// The index of a root, queried for one search.
-pub(crate) struct Prefilter {
+pub(crate) struct IndexFilter {
     index: Arc<Index>,
     /// `None` if the index cannot help here.
     query: Option<IndexQuery>,
@@ -28,15 +28,15 @@ pub(crate) struct FileToRead {
 /// This many unindexed files trigger a build.
 const MIN_UNINDEXED_TO_BUILD: usize = 8;
 
-impl Prefilter {
+impl IndexFilter {
     /// `None` if there is no index.
-    pub(crate) fn begin(grep: &Grep<'_>) -> Option<Prefilter> {
+    pub(crate) fn begin(grep: &Grep<'_>) -> Option<IndexFilter> {
         let index = grep.tables?.index(grep.tree, grep.listing)?;
         if !grep.pattern.trigram_query.is_all() {
             index.load();
         }
         let query = index.query(grep.pattern, grep.max_bytes);
-        Some(Prefilter { index, query, unindexed: AtomicUsize::new(0) })
+        Some(IndexFilter { index, query, unindexed: AtomicUsize::new(0) })
     }
 
     /// Skips the files that are known to have no match without a stat.
@@ -47,7 +47,7 @@ impl Prefilter {
         for files in files.chunk_by(|one, next| one.directory == next.directory) {
             let slots = &grep.listing.directories[files[0].directory as usize].slots;
             for file in files {
-                let position = slots.get(file.entry as usize).and_then(IndexSlot::get);
+                let position = slots.get(file.entry as usize).and_then(CachedIndexPosition::get);
                 let has_no_match = |no_match_lookup: &mut NoMatchLookup<'_>| {
                     position.is_some_and(|position| no_match_lookup.has_no_match(position))
                 };
@@ -75,7 +75,7 @@ impl Prefilter {
         let snapshot = self.query.as_ref()?.snapshot();
         let listed = &listing.directories[file.directory as usize];
         let slot = listed.slots.get(file.entry as usize);
-        if let Some(position) = slot.and_then(IndexSlot::get)
+        if let Some(position) = slot.and_then(CachedIndexPosition::get)
             && let Some(stamp) = snapshot.stamp(position)
         {
             return Some((position, stamp));
