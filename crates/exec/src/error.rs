@@ -1,4 +1,4 @@
-//! Errors of running a command that are not the command's own failure.
+//! Errors in running a command, other than a failure of the command itself.
 
 use std::fmt;
 use std::io;

@@ -1,9 +1,9 @@
 //! Starts commands by way of a shim process.
 //!
 //! The process that serves tools may be large and has many threads, so it never forks. It spawns a small shim
-//! ([`crate::run_shim`], mostly the host's own program again) and sends it the command on a socket. The
-//! socket is also the lifeline: when this end closes, however this process dies, the shim ends all processes
-//! of the command.
+//! ([`crate::run_shim`], usually the host's own program, started again) and sends it the command on a socket. The
+//! socket is also the lifeline: when this end closes, however this process dies, the shim ends all processes of
+//! the command.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,9 +18,9 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::error::JobError;
 use crate::fd_passing;
+use crate::jobs_in_proc::ID_PREFIX;
 use crate::nofile_limit::restore_limit_of;
 use crate::random::random_hex;
-use crate::running_jobs::ID_PREFIX;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::wire::{self, ShimMessage};
 

@@ -1,13 +1,13 @@
 //! Starts processes. No other crate does.
 //!
-//! A [`Worker`] is a small child, mostly this very program again, that reads bytes and replies with bytes.
-//! Decoders of untrusted files run in one: a file that exhausts memory, never ends or takes over the decoder
-//! ends only a child without privileges, and not the session.
+//! A [`Worker`] is a small child process that reads bytes and replies with bytes. Usually it is this program,
+//! started again. Decoders of untrusted files run in one: a file that exhausts memory, never ends or takes over
+//! the decoder ends only a child without privileges, and not the session.
 //!
-//! A [`Job`] is a command of an agent. The command is plain data ([`Command`]). A [`Launcher`] starts a shim
-//! for it, which starts the shell, reaps its descendants, and ends them when it is told to or when the
-//! runtime is gone. [`Jobs`] has the jobs of a session. A command may run in a [`Sandbox`], as far as the
-//! system supports it ([`SandboxSupport`]); a [`Guard`] decides about each of its file changes.
+//! A [`Job`] is a command of an agent. The command is plain data ([`Command`]). A [`Launcher`] starts a shim for
+//! it, which starts the shell, reaps its descendants, and ends them when it is told to or when the runtime is
+//! gone. [`Jobs`] holds the jobs of a session. A command may run in a [`Sandbox`], as far as the system supports
+//! it ([`SandboxSupport`]); a [`Guard`] decides about each of its file changes.
 
 #![allow(
     clippy::disallowed_methods,
@@ -28,20 +28,20 @@ mod gateway;
 mod guard;
 mod job;
 mod jobs;
+mod jobs_in_proc;
 mod launch;
 mod nofile_limit;
 mod output_buffer;
+mod parse_shell_state;
 mod poller;
 mod ports;
 mod random;
 mod refusal;
 mod remote_memory;
-mod running_jobs;
 mod sandbox;
 mod sandbox_probe;
 mod session_tmp;
 mod setup_error;
-mod shell_state;
 mod shim;
 mod shim_pool;
 mod supervise;
@@ -60,11 +60,11 @@ pub use guard::{
 };
 pub use job::{ErrorStream, Job, Snapshot, Status};
 pub use jobs::{JobRunner, Jobs};
+pub use jobs_in_proc::{RunningJob, all_running_jobs};
 pub use launch::Launcher;
 pub use nofile_limit::raise_nofile_limit;
 pub use output_buffer::OutputLimits;
 pub use refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
-pub use running_jobs::{RunningJob, all_running_jobs};
 pub use sandbox::level::{Level, SandboxSupport};
 pub use sandbox::{Limits, Network, PinnedPath, SESSION_TMP, Sandbox, has_no_writer};
 pub use shim::{Process, run_shim};

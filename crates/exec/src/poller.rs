@@ -20,7 +20,7 @@ use crate::job::Job;
 use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network};
 use crate::supervise::SupervisedCommand;
-use crate::supervise::review::Staging;
+use crate::supervise::content_review::Staging;
 use crate::wire::{ShimMessage, take_message};
 
 /// Bytes that are read from one output before the others have their turn. More than a pipe holds.

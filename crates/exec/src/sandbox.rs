@@ -25,8 +25,8 @@ mod mounts;
 pub(crate) mod namespaces;
 pub(crate) mod network_namespace;
 mod privileges;
+mod raw_syscalls;
 mod seccomp;
-mod syscalls;
 mod wire;
 
 use std::io;
@@ -40,8 +40,8 @@ use crate::supervise::sock_diag::open_sock_diag;
 use self::bubblewrap::BwrapChecks;
 use self::level::Level;
 use self::namespaces::SessionNamespaces;
-pub use self::syscalls::has_no_writer;
-pub(crate) use self::syscalls::{
+pub use self::raw_syscalls::has_no_writer;
+pub(crate) use self::raw_syscalls::{
     Forked, Notification, add_descriptor, bind, connect, continue_syscall, enable_sync_wake_up,
     fail_syscall, fork, is_still_pending, receive_notification, return_value,
 };

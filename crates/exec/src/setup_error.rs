@@ -1,4 +1,4 @@
-//! A failed step of a preparation, with its object and its cause.
+//! A failed step of setting up a command: the step, its path and the cause.
 
 use std::io;
 use std::path::Path;

@@ -1,18 +1,18 @@
 //! The shim: the small process that starts a command's shell, reaps its descendants, and ends them when it is
 //! told to or when the runtime is gone.
 //!
-//! One thread waits for children, so that no zombie remains and the exit of the last one is noticed at once.
-//! The other reads requests from the socket; the end of the socket is one, too. All processes of a command
-//! stay descendants of the shim, whatever they do (a shim is a subreaper), so a walk over the process tree
-//! finds them.
+//! One thread waits for children, so that no zombie remains and the exit of the last one is noticed at once. The
+//! other reads requests from the socket; end of file counts as a request to end the command. All processes of a
+//! command stay descendants of the shim, whatever they do (a shim is a subreaper), so a walk over the process
+//! tree finds them.
 //!
 //! A sandboxed command has one more process between the shim and the shell ([`confined`]), and the shim has a
 //! single thread ([`sandboxed`]).
 
-mod confined;
+mod bash_prologue;
+mod first_process;
 mod process_tree;
-mod prologue;
-mod sandboxed;
+mod sandbox_monitor;
 mod shell;
 
 use std::io::{self, Read as _, Write as _};
@@ -59,10 +59,10 @@ pub fn run_shim() -> ExitCode {
         Request::Run(command, None) => run_unsandboxed(&control, &command, script),
         Request::Run(command, Some(confinement)) => {
             let namespaces = SessionNamespaces::from_descriptors(descriptors);
-            confined::run_sandboxed(control, &command, script, confinement, namespaces)
+            first_process::run_sandboxed(control, &command, script, confinement, namespaces)
         }
         Request::RunInBubblewrap(command, confinement, inside) => {
-            confined::run_first_process_in_bubblewrap(
+            first_process::run_first_process_in_bubblewrap(
                 &command,
                 script,
                 (&confinement, &inside),

@@ -1,4 +1,4 @@
-//! A pool of one shim that is started ahead.
+//! A pool of one shim, started in advance.
 //!
 //! Starting a shim means starting a program of many megabytes, which took a third of the time of a small
 //! command. So while commands arrive, one spare shim waits for its request. It has done nothing yet, knows no

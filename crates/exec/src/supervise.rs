@@ -20,11 +20,11 @@
 mod address;
 mod blocking;
 pub(crate) mod caller;
+pub(crate) mod content_review;
 mod open;
 pub(crate) mod operation;
 mod perform;
 mod resolve;
-pub(crate) mod review;
 pub(crate) mod sock_diag;
 mod socket;
 
@@ -41,9 +41,9 @@ use rustix::io::Errno;
 
 use self::blocking::BlockingCalls;
 use self::caller::{Caller, Credentials};
+use self::content_review::Staging;
 use self::operation::Operation;
 use self::resolve::{Resolved, Resolver};
-use self::review::Staging;
 use self::sock_diag::SocketTable;
 use crate::gateway::NetworkExit;
 use crate::guard::{FileAccess, FileAction, Guard, GuardVerdict};
@@ -285,7 +285,7 @@ impl Call<'_> {
                 Err(Errno::ACCESS)
             }
             GuardVerdict::ReviewAndCopy(paths) => {
-                paths.iter().try_for_each(|path| review::replace_with_copy(self, path))?;
+                paths.iter().try_for_each(|path| content_review::replace_with_copy(self, path))?;
                 Ok(GuardVerdict::Allow)
             }
             verdict => Ok(verdict),

@@ -1,7 +1,7 @@
 //! Finds processes that wait for keyboard input without a terminal.
 //!
-//! vim reads its input to the end, uses its stderr as the keyboard instead, and waits for ever: the stderr of
-//! a command is the write end of a pipe. No other program waits on such a descriptor.
+//! vim reads its input to the end, uses its stderr as the keyboard instead, and waits forever: the stderr of a
+//! command is the write end of a pipe. No other program waits on such a descriptor.
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 

@@ -20,11 +20,11 @@
 mod attributes;
 mod directories;
 mod in_place;
-mod link;
 mod order;
 mod prepared;
 mod staged;
 mod step;
+mod symlink;
 
 use std::collections::HashSet;
 use std::path::PathBuf;

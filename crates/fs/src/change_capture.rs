@@ -12,8 +12,8 @@
 //! process, but not always a power failure. Otherwise a command that writes a thousand files would wait for
 //! the disk a thousand times.
 
-mod entry;
 mod limits;
+mod path_state;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -22,8 +22,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
 
-use self::entry::{DirectoryFingerprint, PathState, WritablePath};
 use self::limits::Usage;
+use self::path_state::{DirectoryFingerprint, PathState, WritablePath};
 use crate::error::FsError;
 use crate::journal::{
     About, CaptureNote, Effects, Entry, FileChange, Journal, KeptDirectory, KeptPath, Version,

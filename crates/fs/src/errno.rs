@@ -1,4 +1,4 @@
-//! Errnos by the names that people search for.
+//! Describes errnos with their symbolic names, such as `ENOSPC`, which people search for.
 
 use rustix::io::Errno;
 

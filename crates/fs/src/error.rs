@@ -1,4 +1,4 @@
-//! File system errors. Each has the path.
+//! File system errors. Each contains the path.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

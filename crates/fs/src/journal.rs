@@ -24,6 +24,7 @@
 //! From time to time, changes over the limits are removed, and contents that no change refers to
 //! (`collect.rs`).
 
+mod bounded_log;
 mod collect;
 mod connections;
 mod decisions;
@@ -31,7 +32,6 @@ mod entry;
 mod log;
 mod open_captures;
 mod pending;
-mod record_log;
 mod store;
 
 use std::os::fd::OwnedFd;
@@ -48,9 +48,9 @@ pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;
 
+use self::bounded_log::BoundedLog;
 use self::log::Log;
 use self::pending::Pending;
-use self::record_log::RecordLog;
 use self::store::Store;
 use crate::content::Content;
 use crate::error::FsError;
@@ -73,8 +73,8 @@ pub struct Journal {
     directory: PrivateDirectory,
     log: Log,
     store: Store,
-    decisions: RecordLog,
-    connections: RecordLog,
+    decisions: BoundedLog,
+    connections: BoundedLog,
     caps: Caps,
 }
 
@@ -90,8 +90,8 @@ impl Journal {
             Err(PrivateDirectoryError::Errno(..)) => {}
         }
         let (log, store) = (Log::new(directory.clone()), Store::new(directory.clone()));
-        let decisions = RecordLog::new(directory.clone(), "decisions");
-        let connections = RecordLog::new(directory.clone(), "connections");
+        let decisions = BoundedLog::new(directory.clone(), "decisions");
+        let connections = BoundedLog::new(directory.clone(), "connections");
         Ok(Journal { directory, log, store, decisions, connections, caps })
     }
 

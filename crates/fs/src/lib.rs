@@ -24,16 +24,16 @@ compile_error!("toolcrib-fs cannot confine file access on this system: it suppor
 mod change;
 mod change_capture;
 mod content;
-mod content_cache;
 mod errno;
 mod error;
 mod file;
 mod file_kind;
-mod file_system;
 mod forbidden_files;
 mod hash;
+mod hashed_file_cache;
 mod journal;
 mod listing;
+mod local_file_system;
 mod lock;
 mod open_beneath;
 mod parallel_io;
@@ -42,8 +42,8 @@ mod private_file;
 mod racy;
 mod random;
 mod recovery;
-mod registry;
 mod requested_path;
+mod reserved_paths;
 mod resolve;
 mod resolved_path;
 mod root;
@@ -58,12 +58,12 @@ pub use change_capture::{
     NotKept, Settling, SizeLimits,
 };
 pub use content::Content;
-pub use content_cache::{CachedContent, CachedFile, ContentCache, ContentCacheLock};
 pub use error::{FsError, FsErrorKind};
 pub use file::{ReadFile, read_entry};
 pub use file_kind::FileKind;
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
+pub use hashed_file_cache::{CachedFile, CachedFileInfo, HashedFileCache, HashedFileCacheLock};
 pub use journal::{
     About, Caps, Changes, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry,
     FileChange, Journal, KeptDirectory, KeptPath, Version,
@@ -73,7 +73,7 @@ pub use lock::Locks;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use recovery::{Outcome as RecoveryOutcome, Recovered};
-pub use registry::Registry;
+pub use reserved_paths::ReservedPaths;
 pub use resolved_path::ResolvedPath;
 pub use root::{Root, RootKind, RootMode, real_path};
 pub use state_version::check_state_version;

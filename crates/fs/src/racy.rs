@@ -1,4 +1,4 @@
-//! Racy stat fingerprints: those that a later change might not alter.
+//! Racy stat fingerprints: a later change of the file might leave them the same.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

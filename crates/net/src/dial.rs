@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use crate::address_class::AddressClass;
+use crate::connection_policy::{AddressRuling, Attempt, ConnectionPolicy};
 use crate::host::Host;
-use crate::policy::{AddressRuling, Attempt, ConnectionPolicy};
 use crate::resolve::Resolver;
 
 /// How long one address may take to answer.
@@ -113,7 +113,7 @@ fn failed(target: &str, what: &str, error: &io::Error) -> DialError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{ConnectionRecord, Ruling};
+    use crate::connection_policy::{ConnectionRecord, Ruling};
     use crate::resolve::SystemResolver;
 
     /// Allows 10.9.9.9:5432 and denies 93.184.216.34.

@@ -1,4 +1,5 @@
-//! The way out of one network namespace.
+//! The gateway of one network namespace: answers its DNS queries, listens on the addresses that stand for hosts,
+//! and serves each connection on a thread.
 
 mod expose;
 
@@ -17,11 +18,11 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{bind, listen};
 
-use crate::connection::serve;
+use crate::connection_policy::{AddressRuling, Attempt, ConnectionPolicy};
 use crate::dns_server::{answer, answer_one};
 use crate::host::Host;
-use crate::policy::{AddressRuling, Attempt, ConnectionPolicy};
 use crate::resolve::Resolver;
+use crate::serve_connection::serve;
 use crate::synthetic_addresses::{SyntheticAddresses, synthetic};
 
 /// Connections at a time. More wait in the queues of the listeners.

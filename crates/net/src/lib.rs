@@ -21,24 +21,26 @@
 )]
 
 mod address_class;
+mod check_first_bytes;
 pub mod client_hello;
-mod connection;
+mod connection_policy;
 mod dial;
 pub mod dns;
 mod dns_server;
-mod first_bytes;
 mod gateway;
 mod host;
 pub mod http_request;
-mod policy;
 mod refusal_reply;
 mod relay;
 mod resolve;
+mod serve_connection;
 mod synthetic_addresses;
 
 pub use address_class::AddressClass;
+pub use connection_policy::{
+    AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling,
+};
 pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets};
 pub use host::Host;
-pub use policy::{AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
 pub use resolve::{Resolver, SystemResolver};
 pub use synthetic_addresses::SyntheticBlock;

@@ -1,4 +1,5 @@
-//! Copies bytes between a command and a host, without copying them into this process.
+//! Relays bytes between a command and a host. The first bytes are checked; `splice` moves the rest, so that they
+//! never enter this process's memory.
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -11,7 +12,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
-use crate::first_bytes::{self, FirstBytes};
+use crate::check_first_bytes::{self, FirstBytes};
 use crate::host::Host;
 
 /// How often the end of the session is checked.
@@ -246,7 +247,7 @@ impl FirstMessage {
             Err(error) => return Err(error.into()),
         }
         let is_late = self.began.get_or_insert_with(Instant::now).elapsed() > FIRST_MESSAGE_TIMEOUT;
-        match first_bytes::check(bytes, host) {
+        match check_first_bytes::check(bytes, host) {
             FirstBytes::Incomplete if is_late => {
                 let reason = format!("the first message to {host} was not completed in time");
                 Ok(FirstRead::Refused(reason, self.bytes.take().unwrap_or_default()))

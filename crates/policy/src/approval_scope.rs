@@ -1,4 +1,4 @@
-//! The exact scope of an approval.
+//! What exactly an approval covers: a kind of effect, a path, a command, a host, a script.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,13 +1,13 @@
 //! Static analysis of a shell command.
 //!
 //! Two parsers read the text: a strict one of our own, which also follows variables, directories and
-//! wrappers, and tree-sitter (`tree_sitter_check.rs`). A command counts as parsed only if both find the
+//! wrappers, and tree-sitter (`tree_sitter_cross_check.rs`). A command counts as parsed only if both find the
 //! same commands. The purpose is fewer approval requests. Safety is the task of the sandbox.
 
 mod flow;
 mod parse;
 mod syntax;
-mod tree_sitter_check;
+mod tree_sitter_cross_check;
 mod value;
 mod wrapper;
 

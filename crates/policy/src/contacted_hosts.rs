@@ -1,4 +1,4 @@
-//! The hosts that the words of a command name.
+//! Hosts that are named in the words of a command.
 
 use crate::command::{Command, Word};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::types::{Types, TypesBuilder};
 
-use crate::glob::{Glob, GlobError, SplitGlob};
+use crate::path_glob::{Glob, GlobError, SplitGlob};
 
 /// A selection of files.
 #[derive(Debug, Default)]

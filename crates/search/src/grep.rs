@@ -8,13 +8,13 @@ use toolcrib_fs::{Directory, FsErrorKind, Stamp, TreeReader, WholeRead};
 use crate::content_class::needs_inspection;
 use crate::deadline::Deadline;
 use crate::index::FileVerdict;
+use crate::index_filter::{FileToRead, IndexFilter};
 use crate::large_file_grep;
 use crate::line_matches::{LineMatches, MatchOptions, find};
 use crate::listing::{FileId, Listing};
 use crate::listing_cache::ListingCaches;
 use crate::parallel_ordered::map_in_order;
 use crate::pattern::Pattern;
-use crate::prefilter::{FileToRead, Prefilter};
 
 /// A search: its pattern, its files and its limits.
 pub struct Grep<'a> {
@@ -121,7 +121,7 @@ pub struct Skipped {
 /// Number of skipped files that are named.
 const MAX_NAMED: usize = 3;
 
-/// These files often fill a page of results. The prefilter is applied to the others only if they do not.
+/// These files often fill a page of results. The index filter is applied to the others only if they do not.
 const FIRST_BATCH: usize = 4_096;
 
 /// Searches the files on all cores and passes each result to `take`, in the order of `files`, until `take`
@@ -132,11 +132,11 @@ pub fn grep(
     mut take: impl FnMut(FileId, LineMatches, Stamp) -> bool + Send,
 ) -> Searched {
     let mut stats = Searched { complete: true, ..Searched::default() };
-    let prefilter = Prefilter::begin(grep);
+    let index_filter = IndexFilter::begin(grep);
     let (first, rest) = files.split_at(files.len().min(FIRST_BATCH));
     for files in [first, rest] {
-        let (files, skipped_before) = match &prefilter {
-            Some(prefilter) => prefilter.skip_known(grep, files),
+        let (files, skipped_before) = match &index_filter {
+            Some(index_filter) => index_filter.skip_known(grep, files),
             None => (
                 files.iter().map(|file| FileToRead { file: *file, skipped_before: 0 }).collect(),
                 0,
@@ -145,7 +145,7 @@ pub fn grep(
         let mut to_the_end = true;
         map_in_order(
             &files,
-            || Reader::new(grep, prefilter.as_ref()),
+            || Reader::new(grep, index_filter.as_ref()),
             |reader, to_read| {
                 if grep.stop.is_over() {
                     Outcome::Stopped
@@ -164,8 +164,8 @@ pub fn grep(
         }
         stats.searched += skipped_before;
     }
-    if let Some(prefilter) = prefilter {
-        prefilter.finish(grep);
+    if let Some(index_filter) = index_filter {
+        index_filter.finish(grep);
     }
     stats
 }
@@ -235,7 +235,7 @@ fn record_name(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: Fil
 /// State of one thread: the open directory, since the next file is most likely in it too, and a read buffer.
 struct Reader<'a> {
     grep: &'a Grep<'a>,
-    prefilter: Option<&'a Prefilter>,
+    index_filter: Option<&'a IndexFilter>,
     directory: Option<(u32, Directory)>,
     buffer: Vec<u8>,
 }
@@ -249,8 +249,8 @@ const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 pub(crate) const BINARY: &str = "binary";
 
 impl<'a> Reader<'a> {
-    fn new(grep: &'a Grep<'a>, prefilter: Option<&'a Prefilter>) -> Self {
-        Reader { grep, prefilter, directory: None, buffer: Vec::new() }
+    fn new(grep: &'a Grep<'a>, index_filter: Option<&'a IndexFilter>) -> Self {
+        Reader { grep, index_filter, directory: None, buffer: Vec::new() }
     }
 
     fn search_file(&mut self, file: FileId, keep: MatchOptions) -> Outcome {
@@ -288,11 +288,11 @@ impl<'a> Reader<'a> {
     /// The outcome that the index knows, if the file is unchanged since it was indexed. If the index only
     /// knows in which parts a match could be, those parts are searched.
     fn outcome_from_index(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
-        let prefilter = self.prefilter?;
+        let index_filter = self.index_filter?;
         let name: &OsStr = self.grep.listing.name(file);
         let listing = self.grep.listing;
-        let (position, stamp) = prefilter.find(listing, file, || self.open(file))?;
-        match prefilter.verdict(position) {
+        let (position, stamp) = index_filter.find(listing, file, || self.open(file))?;
+        match index_filter.verdict(position) {
             FileVerdict::NoMatch => Some(Outcome::Nothing),
             FileVerdict::Binary if self.grep.named => None,
             FileVerdict::Binary => Some(Outcome::Binary),

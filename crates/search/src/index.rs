@@ -8,29 +8,29 @@
 //! A file that was modified very recently is racy: a later write might not change its fingerprint. It is
 //! indexed only after it has aged. Only local file systems are indexed.
 
-mod bits;
+mod bit_set;
 mod build;
-mod chunks;
-mod posting_lists;
-mod postings;
+mod posting_codec;
+mod posting_storage;
 mod query;
 mod segment;
 mod segment_file;
-mod snapshot;
 #[cfg(test)]
-mod tests;
+mod self_check_tests;
+mod snapshot;
+mod text_chunks;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{ContentCache, FsError, TreeReader};
+use toolcrib_fs::{FsError, HashedFileCache, TreeReader};
 
 pub(crate) use self::build::BuildInput;
-pub(crate) use self::chunks::CHUNK_BYTES;
 pub(crate) use self::query::{FileVerdict, IndexQuery, NoMatchLookup};
 use self::segment_file::SegmentVersion;
 pub(crate) use self::snapshot::{IndexPosition, Snapshot};
+pub(crate) use self::text_chunks::CHUNK_BYTES;
 use crate::index_self_check;
 use crate::pattern::Pattern;
 
@@ -96,7 +96,7 @@ pub struct IndexStatus {
 pub(crate) struct Index {
     settings: IndexSettings,
     /// Where segments are kept for later processes.
-    cache: Option<ContentCache>,
+    cache: Option<HashedFileCache>,
     /// Whether the kept segments were loaded.
     is_loaded: AtomicBool,
     snapshot: Mutex<Arc<Snapshot>>,
@@ -138,7 +138,7 @@ const MAX_OPEN_SEGMENTS: usize = 64;
 const FULL_BUILD_INTERVAL: Duration = Duration::from_secs(600);
 
 impl Index {
-    pub(crate) fn new(settings: IndexSettings, cache: Option<ContentCache>) -> Index {
+    pub(crate) fn new(settings: IndexSettings, cache: Option<HashedFileCache>) -> Index {
         let (is_loaded, snapshot, building, stop) = Default::default();
         Index { settings, cache, is_loaded, snapshot, building, stop }
     }
@@ -194,7 +194,7 @@ impl Index {
     pub(crate) fn clear(&self) -> Result<(), FsError> {
         self.is_loaded.store(true, Ordering::Relaxed);
         self.publish(|_| Snapshot::default());
-        self.cache.as_ref().map_or(Ok(()), ContentCache::clear)
+        self.cache.as_ref().map_or(Ok(()), HashedFileCache::clear)
     }
 
     /// Prepares the index for a pattern and files of at most `max_bytes`. `None` if the index cannot help.

@@ -11,49 +11,49 @@
 
 mod backtrack;
 mod basename_glob;
+mod cached_index_position;
 mod candidate;
 mod content_class;
 mod deadline;
 mod filter;
-mod glob;
 mod grep;
 mod ignore_lookup;
 mod ignore_rules;
-mod ignored_walk;
+mod ignored_files;
 mod index;
+mod index_filter;
 mod index_self_check;
-mod index_slot;
 mod large_file_grep;
 mod line_matches;
 mod listing;
 mod listing_cache;
 mod mtime_cache;
 mod parallel_ordered;
+mod path_glob;
 mod pattern;
-mod prefilter;
 mod rank;
 mod trigram;
 mod trigram_query;
 mod walk;
 mod watch_self_check;
 mod watch_state;
-mod watching;
+mod watched_directories;
 
 pub use backtrack::{InThisProcess, Process, Processes, Unanswered, answer_questions};
 pub use candidate::Candidate;
 pub use deadline::Deadline;
 pub use filter::{FileFilter, FilterError, type_names};
-pub use glob::{Glob, GlobError, SplitGlob};
 pub use grep::{
     ChunkDecoder, Decoded, Decoder, Grep, Outcome, Searched, Skipped, grep, grep_ignored,
 };
 pub use ignore_lookup::IgnoreLookup;
-pub use ignored_walk::walk_ignored;
+pub use ignored_files::walk_ignored;
 pub use index::{IndexSettings, IndexStatus};
 pub use line_matches::{LineMatches, MatchOptions, ShownLine, Undecided};
 pub use listing::{FileId, Listing, Pruned};
 pub use listing_cache::ListingCaches;
 pub use parallel_ordered::map_in_order;
+pub use path_glob::{Glob, GlobError, SplitGlob};
 pub use pattern::{LineReason, Pattern, PatternError, PatternOptions, PatternSyntax};
 pub use rank::Rank;
 pub use walk::{VERSION_CONTROL, Walk, walk};

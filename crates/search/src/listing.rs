@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use toolcrib_fs::{Directory, Stamp, TreeReader};
 
+use crate::cached_index_position::{CachedIndexPosition, CachedPositionVersion};
 use crate::candidate::Candidate;
 use crate::ignore_rules::IgnoreFiles;
-use crate::index_slot::{IndexSlot, SlotVersion};
 use crate::mtime_cache::{MtimeCache, modified};
 use crate::walk::RuleScope;
 use crate::watch_state::WatchState;
@@ -66,7 +66,7 @@ pub(crate) struct ListedDirectory {
     /// Whether it is watched.
     pub(crate) state: WatchState,
     /// The index position of each entry. Valid only while the directory is watched.
-    pub(crate) slots: Vec<IndexSlot>,
+    pub(crate) slots: Vec<CachedIndexPosition>,
     pub(crate) mtimes: MtimeCache,
 }
 
@@ -172,7 +172,7 @@ impl ListedDirectory {
     pub(crate) fn make_slots(&mut self, old: Option<&ListedDirectory>) {
         let Some(old) = old.filter(|old| old.identity.is_some() && old.identity == self.identity)
         else {
-            self.slots = self.entries.iter().map(|_| IndexSlot::default()).collect();
+            self.slots = self.entries.iter().map(|_| CachedIndexPosition::default()).collect();
             return;
         };
         self.state = old.state.copied();
@@ -180,7 +180,7 @@ impl ListedDirectory {
         let copied = |entry: &Entry| {
             let slot =
                 old.slot_by_name(self.name(*entry)).filter(|_| entry.kind == ListedKind::File);
-            slot.map_or_else(IndexSlot::default, IndexSlot::copied)
+            slot.map_or_else(CachedIndexPosition::default, CachedIndexPosition::copied)
         };
         self.slots = self.entries.iter().map(copied).collect();
     }
@@ -190,9 +190,9 @@ impl ListedDirectory {
         &self,
         directory: &Directory,
         entry: usize,
-    ) -> Option<(Stamp, Option<SlotVersion>)> {
+    ) -> Option<(Stamp, Option<CachedPositionVersion>)> {
         // The order matters: a change from here on changes the version.
-        let version = self.slots.get(entry).map(IndexSlot::version);
+        let version = self.slots.get(entry).map(CachedIndexPosition::version);
         let is_watched = self.state.watch().is_some();
         let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
         // A file with several names could be changed through a name that is not watched.
@@ -200,7 +200,7 @@ impl ListedDirectory {
     }
 
     /// The slot of a file.
-    pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&IndexSlot> {
+    pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&CachedIndexPosition> {
         self.position(name).and_then(|at| self.slots.get(at))
     }
 

@@ -5,8 +5,9 @@
 //! stats every directory and every ignore file, and lists the changed directories again. That takes a
 //! twentieth of a walk. File contents are not kept here.
 //!
-//! Each root has an index beside its listing. If the root deserves an index, its directories are watched as
-//! well, and watched directories need no stat: see `watching`.
+//! Each root has an index beside its listing. If the root has enough files for an index (fewer suffice if it is
+//! searched often), its directories are watched as well, and watched directories need no stat: see
+//! `watched_directories`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use toolcrib_fs::{ContentCache, ContentHash, FsError, TreeReader};
+use toolcrib_fs::{ContentHash, FsError, HashedFileCache, TreeReader};
 
 use crate::deadline::Deadline;
 use crate::grep::Decoder;
@@ -26,7 +27,7 @@ use crate::listing::{
 use crate::parallel_ordered::map_in_order;
 use crate::walk::{Walk, list_again, walk};
 use crate::watch_self_check::WatchSelfCheck;
-use crate::watching::{WatchedChanges, Watching};
+use crate::watched_directories::{WatchedChanges, WatchedDirectories};
 
 /// Cached listings and indexes of whole roots.
 #[derive(Debug, Default)]
@@ -57,7 +58,7 @@ struct CachedListing {
     directories: Directories,
     /// The excluded paths of the walk.
     excluded: Vec<PathBuf>,
-    watching: Option<Watching>,
+    watched_directories: Option<WatchedDirectories>,
     self_check: WatchSelfCheck,
     summary: Arc<ListingSummary>,
     /// The directories that each call compares, if all others are known to be current. `None` if that must be
@@ -99,7 +100,9 @@ impl ListingCaches {
         // Any early exit, including a panic, leaves no cached listing rather than a wrong one.
         let cached = slot.take().filter(|cached| cached.excluded == request.own);
         let refreshed = cached.and_then(|cached| refresh(request, cached, &root, self.settings));
-        let watched = refreshed.as_ref().and_then(|cached| Some(cached.watching.as_ref()?.count()));
+        let watched = refreshed
+            .as_ref()
+            .and_then(|cached| Some(cached.watched_directories.as_ref()?.count()));
         root.watched.store(watched.unwrap_or(0) as u64, Ordering::Relaxed);
         let Some(cached) = refreshed else { return walk_and_cache(request, &mut slot) };
         let (directories, summary) = (cached.directories.clone(), cached.summary.clone());
@@ -175,9 +178,9 @@ impl ListingCaches {
         root.deserves_index(&listing.directories, self.settings).then(|| root.index.clone())
     }
 
-    fn index_cache(&self, tree: &TreeReader) -> Option<ContentCache> {
+    fn index_cache(&self, tree: &TreeReader) -> Option<HashedFileCache> {
         let name = ContentHash::of(tree.path().as_os_str().as_bytes()).to_string();
-        Some(ContentCache::new(self.index_directory.as_ref()?.join(name)))
+        Some(HashedFileCache::new(self.index_directory.as_ref()?.join(name)))
     }
 
     fn root(&self, tree: &TreeReader) -> Arc<RootCache> {
@@ -241,7 +244,7 @@ fn walk_and_cache(request: &Walk<'_>, slot: &mut Option<CachedListing>) -> Listi
         *slot = Some(CachedListing {
             directories: listing.directories.clone(),
             excluded: request.own.to_vec(),
-            watching: None,
+            watched_directories: None,
             self_check: WatchSelfCheck::default(),
             summary: listing.summary.clone(),
             to_check: None,
@@ -260,14 +263,15 @@ fn refresh(
     let CachedListing {
         directories,
         excluded,
-        mut watching,
+        mut watched_directories,
         mut self_check,
         mut summary,
         to_check,
     } = cached;
-    let mut changes = watching
-        .as_mut()
-        .map_or_else(WatchedChanges::default, |watching| watching.drain_events(&directories));
+    let mut changes =
+        watched_directories.as_mut().map_or_else(WatchedChanges::default, |watched_directories| {
+            watched_directories.drain_events(&directories)
+        });
     if self_check.missed_event(&directories) {
         root.watches_failed.store(true, Ordering::Relaxed);
         return None;
@@ -286,7 +290,7 @@ fn refresh(
         return Some(CachedListing {
             directories,
             excluded,
-            watching,
+            watched_directories,
             self_check,
             summary,
             to_check,
@@ -302,8 +306,8 @@ fn refresh(
         let old = directories.clone();
         // Another thread may still read the old listing. It keeps its copy.
         let new = list_again(request, Arc::unwrap_or_clone(directories), &changes.changed)?;
-        if let Some(watching) = &mut watching {
-            watching.end_stale_watches(&old, &new);
+        if let Some(watched_directories) = &mut watched_directories {
+            watched_directories.end_stale_watches(&old, &new);
             if has_new_links(request.tree, &new, &changes.names, old.len()) {
                 invalidate_all(&new);
             }
@@ -312,12 +316,12 @@ fn refresh(
         Arc::new(new)
     };
     let may_watch = !root.watches_failed.load(Ordering::Relaxed);
-    if watching.is_none() && may_watch && root.deserves_index(&directories, settings) {
-        watching = Watching::start(settings.max_watches);
+    if watched_directories.is_none() && may_watch && root.deserves_index(&directories, settings) {
+        watched_directories = WatchedDirectories::start(settings.max_watches);
     }
     let mut to_check = None;
-    if let Some(watching) = &mut watching {
-        watching.watch(request.tree, &directories);
+    if let Some(watched_directories) = &mut watched_directories {
+        watched_directories.watch(request.tree, &directories);
         let is_final =
             |listed: &Arc<ListedDirectory>| listed.gone || !listed.state.may_become_current();
         to_check = directories.iter().all(is_final).then(|| directories_to_check(&directories));
@@ -325,7 +329,14 @@ fn refresh(
             to_check = None;
         }
     }
-    Some(CachedListing { directories, excluded, watching, self_check, summary, to_check })
+    Some(CachedListing {
+        directories,
+        excluded,
+        watched_directories,
+        self_check,
+        summary,
+        to_check,
+    })
 }
 
 /// Whether a new file has, or may have, a second name. A write through that name may change an indexed file

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolcrib_fs::{Directory, TreeReader};
 
-use crate::index_slot::SlotVersion;
+use crate::cached_index_position::CachedPositionVersion;
 use crate::listing::{FileId, ListedDirectory, Listing};
 use crate::parallel_ordered::map_in_order;
 
@@ -15,7 +15,7 @@ pub(crate) struct MtimeCache(Mutex<Vec<Option<CachedMtime>>>);
 /// An mtime and the slot version from before it was read. It is invalid if the version has changed.
 #[derive(Debug, Clone, Copy)]
 struct CachedMtime {
-    version: SlotVersion,
+    version: CachedPositionVersion,
     modified: Time,
 }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use toolcrib_fs::{Stamp, TreeReader};
 
+use crate::cached_index_position::CachedPositionVersion;
 use crate::index::IndexPosition;
-use crate::index_slot::SlotVersion;
 use crate::listing::{ListedDirectory, invalidate_all};
 
 /// Number of files in one check. They take as long as searching one file.
@@ -31,7 +31,7 @@ struct Suspect {
     directory: usize,
     listed: Arc<ListedDirectory>,
     entry: usize,
-    version: SlotVersion,
+    version: CachedPositionVersion,
 }
 
 impl WatchSelfCheck {

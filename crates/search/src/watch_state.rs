@@ -1,10 +1,10 @@
-//! Whether a directory is known to be as it was listed.
+//! Whether the cached listing of a directory is known to be current.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use toolcrib_fs::Watch;
 
-use crate::index_slot::IndexSlot;
+use crate::cached_index_position::CachedIndexPosition;
 
 /// Whether a directory is watched, and whether its listing is known to be current.
 #[derive(Debug, Default)]
@@ -53,20 +53,20 @@ impl WatchState {
         }
     }
 
-    /// Resets the state. Results from before are not stored after this: see [`IndexSlot::version`].
-    pub(crate) fn end_watch(&self, slots: &[IndexSlot]) -> Option<Watch> {
+    /// Resets the state. Results from before are not stored after this: see [`CachedIndexPosition::version`].
+    pub(crate) fn end_watch(&self, slots: &[CachedIndexPosition]) -> Option<Watch> {
         let watch = self.watch();
         self.0.store(UNTRIED, Ordering::SeqCst);
-        slots.iter().for_each(IndexSlot::clear);
+        slots.iter().for_each(CachedIndexPosition::clear);
         watch
     }
 
     /// Marks it as not current. The watch stays.
-    pub(crate) fn invalidate(&self, slots: &[IndexSlot]) {
+    pub(crate) fn invalidate(&self, slots: &[CachedIndexPosition]) {
         if self.get() & WATCHED != 0 {
             self.0.fetch_and(!CURRENT, Ordering::SeqCst);
         }
-        slots.iter().for_each(IndexSlot::clear);
+        slots.iter().for_each(CachedIndexPosition::clear);
     }
 
     /// A copy, for a new listing of the same directory.

@@ -1,10 +1,10 @@
 //! Unified diffs between two versions of a file.
 
-mod changes;
 mod indent;
+mod myers;
 #[cfg(test)]
 mod oracle;
-mod short;
+mod shortened;
 mod slide;
 
 use std::borrow::Cow;
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp};
 
-use self::changes::Changes;
 use self::indent::Indents;
-pub use self::short::{ShortDiff, short_diff};
+use self::myers::Changes;
+pub use self::shortened::{ShortenedDiff, shortened_diff};
 
 use crate::encoding::Encoding;
 use crate::endings::Endings;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::lines::{each_line, split_lines};
+use crate::line_window::{each_line, split_lines};
 
 /// The result of searching for a similar block.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Properties of a text, found in one pass over its bytes, in chunks of any size.
 
-mod runs;
+mod non_ascii_runs;
 
-use self::runs::Runs;
+use self::non_ascii_runs::NonAsciiRuns;
 use crate::endings::Endings;
 
 /// Properties of a text. Feed every chunk, then call [`TextProperties::finish`].
@@ -28,7 +28,7 @@ pub struct TextProperties {
     pub tab_indents: u64,
     /// Whether the bytes begin with the UTF-8 byte order mark.
     pub utf8_bom: bool,
-    runs: Runs,
+    runs: NonAsciiRuns,
     last: Option<u8>,
     head: Vec<u8>,
     unfinished: Vec<u8>,

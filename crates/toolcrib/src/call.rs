@@ -8,11 +8,11 @@ use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
 
 use crate::authorize::{CallDescription, permit};
-use crate::call_record::Record;
+use crate::call_recorder::Record;
 use crate::cx::Cx;
 use crate::decode::decode;
+use crate::dialect_names::Spelling;
 use crate::error::{Error, ErrorKind};
-use crate::names::Spelling;
 use crate::path_access::Grant;
 use crate::reply::Reply;
 use crate::request::{Call, Options};

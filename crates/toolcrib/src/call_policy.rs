@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_policy::{Access, Effect, Policy};
 
+use crate::command_state::ShellHost;
 use crate::session::{PolicyVariant, Session};
-use crate::shell::ShellHost;
 
 /// The rules of a runtime.
 pub(crate) struct CallPolicy {

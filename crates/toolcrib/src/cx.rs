@@ -20,7 +20,7 @@ pub(crate) use self::command::{StartedCommand, ToStart, job_error};
 pub use self::open_file::{Chunks, OpenFile};
 pub(crate) use self::search::SearchScope;
 
-use crate::cancel::Progress;
+use crate::cancel_and_progress::Progress;
 use crate::error::{Error, ErrorKind};
 use crate::history::History;
 use crate::limits::Limits;

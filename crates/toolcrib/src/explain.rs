@@ -3,14 +3,14 @@
 use toolcrib_policy::{Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, Verdict};
 
 use crate::authorize::command_directory;
+use crate::command_syntax_errors::{BROKEN, confirmed};
 use crate::decode::decode;
+use crate::dialect_names::SHELL_TOOL;
 use crate::error::Error;
-use crate::names::SHELL_TOOL;
 use crate::path_access::Grant;
 use crate::request::Call;
 use crate::runtime::Runtime;
 use crate::session::Session;
-use crate::syntax_errors::{BROKEN, confirmed};
 
 /// Decision that a call would get.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_fs::{Registry, Workspace, real_path};
+use toolcrib_fs::{ReservedPaths, Workspace, real_path};
 
 #[derive(Debug)]
 pub(crate) struct Hidden {
     own: Vec<PathBuf>,
     /// Paths that other servers have registered.
-    registry: Option<Registry>,
+    registry: Option<ReservedPaths>,
     roots: Vec<PathBuf>,
     /// The user's secrets, both by resolved path and by resolved parent directory with the unresolved last
     /// component.
@@ -35,7 +35,7 @@ impl Hidden {
     pub(crate) fn new(
         own: Vec<PathBuf>,
         secrets: &[PathBuf],
-        registry: Option<Registry>,
+        registry: Option<ReservedPaths>,
         workspace: &Workspace,
     ) -> Hidden {
         let roots: Vec<PathBuf> = workspace.roots().map(|root| root.path().to_owned()).collect();
@@ -83,7 +83,7 @@ impl Hidden {
     }
 
     fn recorded(&self) -> Arc<[PathBuf]> {
-        self.registry.as_ref().map(Registry::paths).unwrap_or_default()
+        self.registry.as_ref().map(ReservedPaths::paths).unwrap_or_default()
     }
 
     /// Registered paths, except those that contain a root: the operator has opened them.

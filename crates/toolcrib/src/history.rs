@@ -15,9 +15,9 @@ use toolcrib_text::{Diff, unified_diff, visible_name};
 
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
+use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
-use crate::names::Name;
 use crate::paths::Paths;
 use crate::phrases::{counted, first_of, one_line};
 use crate::session::Session;

@@ -6,15 +6,15 @@ use std::thread::Scope;
 use toolcrib_policy::{Decision, Verdict};
 
 use crate::approve::{Answer, Question};
-use crate::names::{SHELL_TOOL, Spelling};
-use crate::network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionNetwork, SessionRules};
+use crate::dialect_names::{SHELL_TOOL, Spelling};
+use crate::network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionConnections, SessionRules};
 use crate::request::Options;
 use crate::services::Services;
 use crate::session::Session;
 
 /// A call that can ask about hosts as long as this exists.
 pub(crate) struct HostAsker<'a> {
-    network: Arc<SessionNetwork>,
+    network: Arc<SessionConnections>,
     services: &'a Services,
     session: &'a Session,
     options: Options<'a>,
@@ -22,7 +22,7 @@ pub(crate) struct HostAsker<'a> {
 
 impl<'a> HostAsker<'a> {
     pub(crate) fn new(
-        network: Arc<SessionNetwork>,
+        network: Arc<SessionConnections>,
         services: &'a Services,
         session: &'a Session,
         options: Options<'a>,

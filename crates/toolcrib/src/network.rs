@@ -1,16 +1,16 @@
-//! Hosts by name: which hosts the commands of a session reach, and what replies say of it.
+//! Hosts by name: which hosts the commands of a session reach, and what replies say about it.
 //!
 //! `exec` makes the sockets in the session's network namespace, and `net` serves them. This module connects the two
-//! ([`gateway`]), decides by the rules and the answers of the session ([`session_network`]), and words the result
+//! ([`gateway`]), decides by the rules and the answers of the session ([`session_connections`]), and words the result
 //! ([`notes`]). Calls ask the approver while a connection waits (`host_asker.rs`).
 
 mod gateway;
 mod log;
 pub(crate) mod notes;
-mod session_network;
+mod session_connections;
 
 pub use self::log::ConnectionEntry;
 pub(crate) use self::log::connections;
-pub(crate) use self::session_network::{
-    ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionNetwork, SessionRules,
+pub(crate) use self::session_connections::{
+    ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionConnections, SessionRules,
 };

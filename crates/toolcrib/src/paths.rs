@@ -1,5 +1,5 @@
-//! Paths besides the roots that file tools reach: the session's private `/tmp`, which its commands share, and
-//! paths outside the workspace, as far as the operator allows.
+//! Paths outside the roots that file tools may still reach: the session's private `/tmp`, which its commands
+//! share, and paths outside the workspace, as far as the operator allows.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use toolcrib_fs::{ForbiddenFiles, FsError, FsErrorKind, ResolvedPath, Root, Work
 use toolcrib_policy::{Outside, Profile, Protection};
 use toolcrib_text::visible_name;
 
+use crate::command_state::ShellHost;
 use crate::error::Error;
 use crate::hidden_paths::{Hidden, Reason};
 use crate::sandbox::PathRules;
 use crate::session::Session;
-use crate::shell::ShellHost;
 
 /// Kernel file systems: processes, devices, settings. Closed to file tools in every profile.
 const KERNEL_DIRECTORIES: [&str; 3] = ["/proc", "/sys", "/dev"];

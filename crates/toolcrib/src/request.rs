@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::approve::{Approver, NoApprover};
-use crate::cancel::{Cancel, Progress};
+use crate::cancel_and_progress::{Cancel, Progress};
 use crate::dialect::Dialect;
 
 /// A call of a tool.

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolcrib_fs::Recovered;
 
 pub use self::builder::RuntimeBuilder;
-use crate::call_record::{Record, Recorder};
+use crate::call_recorder::{Record, Recorder};
+use crate::command_state::ShellHost;
 use crate::services::Services;
 use crate::session::{NoticeSink, Session};
-use crate::shell::ShellHost;
 use crate::tool_table::Table;
 
 /// The tools, and the state that all calls share: roots, policy, journal, limits.

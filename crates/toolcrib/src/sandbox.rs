@@ -1,13 +1,13 @@
 //! The sandbox of commands: built from the roots, the protected files, the operator's settings and the level
 //! that this system supports.
 
+mod committed_content;
+mod git_config_paths;
 pub(crate) mod git_directory;
-mod git_history;
 mod git_objects;
 pub(crate) mod git_refs;
 mod guard;
 mod known_content;
-mod named_paths;
 mod other_version_control;
 mod path_rules;
 pub(crate) mod refusals;
@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use toolcrib_exec::{Level, Network, PinnedPath, SESSION_TMP, Sandbox, SandboxSupport};
 use toolcrib_fs::{Root, RootMode};
 
+use crate::dialect_names::SHELL_TOOL;
 use crate::error::{Error, ErrorKind};
-use crate::metadata_field::MetadataField;
-use crate::names::SHELL_TOOL;
+use crate::metadata_descriptions::MetadataField;
 use crate::services::Services;
 
 /// Minimum level. Below it, commands run only with the profile `open`.

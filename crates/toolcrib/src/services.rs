@@ -9,13 +9,13 @@ use toolcrib_search::ListingCaches;
 use toolcrib_text::Secrets;
 
 use crate::call_policy::CallPolicy;
+use crate::command_state::ShellHost;
 use crate::decisions::DecisionLog;
 use crate::history::History;
+use crate::host_values::HostValues;
 use crate::limits::Limits;
 use crate::paths::Paths;
 use crate::session::Session;
-use crate::shell::ShellHost;
-use crate::tool_state::States;
 
 /// The services of a runtime. A function takes the service that it needs, not all of them.
 pub(crate) struct Services {
@@ -34,7 +34,7 @@ pub(crate) struct Services {
     pub(crate) limits: Limits,
     pub(crate) hard_links: HardLinks,
     /// Values of the host for its own tools.
-    pub(crate) states: States,
+    pub(crate) states: HostValues,
 }
 
 impl Services {

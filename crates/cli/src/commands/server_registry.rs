@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib::{Registry, check_state_version};
+use toolcrib::{ReservedPaths, check_state_version};
 
 use crate::{config, output};
 
@@ -21,7 +21,7 @@ pub(super) fn record(own: &[PathBuf]) {
     let elsewhere: Vec<PathBuf> = absolute.filter(|path| !is_usual(path)).collect();
     let Some(directory) = directory().filter(|_| !elsewhere.is_empty()) else { return };
     let checked = directory.parent().map_or(Ok(()), check_state_version);
-    if let Err(error) = checked.and_then(|()| Registry::new(&directory).record(&elsewhere)) {
+    if let Err(error) = checked.and_then(|()| ReservedPaths::new(&directory).record(&elsewhere)) {
         output::warning(&format!(
             "the paths of this server are not hidden from other servers: {error}"
         ));

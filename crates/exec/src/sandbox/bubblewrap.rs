@@ -1,5 +1,5 @@
-//! Builds the mount layout with the system's bubblewrap, where only that may make namespaces: it is setuid,
-//! or the system trusts it to make user namespaces.
+//! Builds the mount layout with the system's bubblewrap, where only bubblewrap may create namespaces: it is
+//! setuid, or the system allows it to create user namespaces.
 //!
 //! bubblewrap gets the layout as arguments. Sources that are mounted elsewhere or writable are passed as
 //! descriptors, so that nothing can be swapped between our check of a path and its mount. The mounts over
@@ -7,7 +7,7 @@
 //!
 //! bubblewrap fails if a hidden file vanishes while it works. The shim then tries again.
 //!
-//! Its last argument is this very program, by descriptor, which does the rest: limits, Landlock, the filter.
+//! Its last argument is this program, by descriptor, which does the rest: limits, Landlock, the filter.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -21,8 +21,8 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, open, seek};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::mounts::hide_and_pin::{InnerMount, check_covered};
 use super::mounts::layout::{LayerKind, MountPlan, RESOLVER_CONTENT, Source};
-use super::mounts::protect::{InnerMount, check_covered};
 use super::{PinnedPath, Sandbox};
 use crate::setup_error::{SetupError, context, path_context};
 use crate::wire::{FrameReader, FrameWriter};

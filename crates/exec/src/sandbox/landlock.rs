@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
 use super::Confinement;
-use super::syscalls::{
+use super::raw_syscalls::{
     LandlockRulesetAttr, landlock_add_rule, landlock_create_ruleset, landlock_restrict_self,
     landlock_version,
 };

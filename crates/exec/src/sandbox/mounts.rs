@@ -7,9 +7,9 @@
 //! home.
 
 mod devices;
+pub(super) mod hide_and_pin;
 pub(super) mod layout;
 mod mount;
-pub(super) mod protect;
 
 use std::fs::{self, File};
 use std::io;
@@ -83,7 +83,7 @@ fn attach_layer(layer: &Layer, tree: &DetachedMount) -> Result<(), SetupError> {
     {
         // Within another root, a command could have replaced the mount point by a symlink.
         let mount_point =
-            path_context("open", &layer.path, protect::open_no_symlinks(&layer.path))?;
+            path_context("open", &layer.path, hide_and_pin::open_no_symlinks(&layer.path))?;
         return tree.attach_at(&mount_point, &layer.path);
     }
     match tree.attach(&layer.path) {

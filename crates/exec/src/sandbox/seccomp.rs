@@ -2,7 +2,8 @@
 //! and hands others to the [supervisor](crate::supervise), which performs them.
 //!
 //! It is a deny list, not an allow list: builds use all kinds of calls. Where a namespace confines a command,
-//! calls that it needs inside are not denied; so there are no rules about sending data.
+//! calls that are harmless inside the namespace are not denied. That is why there are no rules about sending
+//! data.
 
 mod program;
 
@@ -16,7 +17,7 @@ use seccompiler::{
 
 use self::program::SyscallRules;
 use super::Confinement;
-use super::syscalls::install_filter;
+use super::raw_syscalls::install_filter;
 use crate::setup_error::{SetupError, context};
 use crate::supervise::operation::{FILE_CALLS, OPEN_CALLS};
 

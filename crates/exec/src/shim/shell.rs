@@ -14,7 +14,7 @@ use rustix::process::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
-use super::prologue;
+use super::bash_prologue;
 use crate::command::{Command, Exit};
 use crate::setup_error::{SetupError, context, path_context};
 use crate::wire::ShimMessage;
@@ -48,15 +48,15 @@ impl Shell {
         let script = script.and_then(|script| write_memfd(script, &command.script));
         let script = context("store the script", script)?;
         let state_file = context("store the environment", memfd_with("left", b""))?;
-        let prologue = prologue::prologue_script(&script, &state_file);
+        let prologue = bash_prologue::prologue_script(&script, &state_file);
         let prologue = context("store the prologue", memfd_with("prologue", &prologue))?;
         let stdin = context("store the input", stdin(&command.stdin))?;
-        let script_path = context("pass on the script", prologue::inherit_script(&script))?;
+        let script_path = context("pass on the script", bash_prologue::inherit_script(&script))?;
 
         let mut shell = std::process::Command::new(&command.shell);
         shell.args(["--noprofile", "--norc"]).arg(script_path);
         shell.env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
-        shell.env("BASH_ENV", prologue::proc_path(&prologue)).stdin(Stdio::from(stdin));
+        shell.env("BASH_ENV", bash_prologue::proc_path(&prologue)).stdin(Stdio::from(stdin));
         // Its own process group: `kill 0` must not reach this process.
         shell.process_group(0);
         let child = path_context("start the shell", &command.shell, shell.spawn())?;
@@ -126,7 +126,7 @@ fn stdin(content: &[u8]) -> io::Result<OwnedFd> {
     }
     let file = memfd_with("stdin", content)?;
     // Opened again: at its start, and for reading only.
-    Ok(open(prologue::proc_path(&file), read_only, Mode::empty())?)
+    Ok(open(bash_prologue::proc_path(&file), read_only, Mode::empty())?)
 }
 
 /// Reads the content of a memory file.

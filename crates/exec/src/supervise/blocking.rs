@@ -1,6 +1,6 @@
 //! Calls that may block: one side of a FIFO is opened before the other, a file has a lease, the queue of a
-//! server's socket is full. A separate thread retries each of them, so that no other command waits for it.
-//! The thread ends with its caller: it is never inside a call that only another process can end.
+//! server's socket is full. A separate thread retries each of them, so that no other command waits for it. The
+//! thread ends when its caller does, because it never makes a blocking call itself.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Signal, getrlimit};
 
 use super::caller::{apply_umask, proc_fd_path, real_path};
+use super::content_review;
 use super::operation::{AttributeTarget, Operation};
 use super::resolve::{FinalSymlink, GivenPath, Resolved};
-use super::review;
 use super::{Call, Response};
 use crate::guard::{FileAccess, FileAction, GuardVerdict, NodeKind};
 use crate::refusal::DeniedAction;
@@ -163,7 +163,12 @@ impl Call<'_> {
                 return Err(Errno::ACCESS);
             }
             let replaces = !flags.contains(RenameFlags::NOREPLACE);
-            review::rename_reviewed(self, &from, (to_parent, &to_name, &to_path), replaces)?;
+            content_review::rename_reviewed(
+                self,
+                &from,
+                (to_parent, &to_name, &to_path),
+                replaces,
+            )?;
             return self.credentials.run_as(|| unlinkat(from_parent, &from_name, AtFlags::empty()));
         }
         let rename = |from: (&OwnedFd, &_), to: (&OwnedFd, &_), flags| {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::staged::Staged;
 use super::step::{NewMode, Step};
-use super::{CommittedFile, HardLinks, attributes, in_place, link};
+use super::{CommittedFile, HardLinks, attributes, in_place, symlink};
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
@@ -193,8 +193,8 @@ impl<'a> Prepared<'a> {
             (Method::Link, was) => {
                 let directory = directory.get(step)?;
                 let put = match was {
-                    None => link::create(&directory, name, now),
-                    Some(_) => link::replace(&directory, name, now),
+                    None => symlink::create(&directory, name, now),
+                    Some(_) => symlink::replace(&directory, name, now),
                 };
                 put.map_err(|errno| match errno {
                     Errno::EXIST => step.fail(FsErrorKind::Stale, "was created meanwhile"),

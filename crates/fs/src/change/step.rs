@@ -9,7 +9,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::staged::Staged;
-use super::{attributes, in_place, link};
+use super::{attributes, in_place, symlink};
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::{ReadFile, require_file};
@@ -181,8 +181,8 @@ impl Step {
             };
             if was.is_link() {
                 return match self.now {
-                    Some(_) => link::replace(&directory, name, was),
-                    None => link::create(&directory, name, was),
+                    Some(_) => symlink::replace(&directory, name, was),
+                    None => symlink::create(&directory, name, was),
                 };
             }
             let staged = Staged::write(&directory, was, Mode::from_raw_mode(0o600))?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustix::io::Errno;
 
-use super::entry::WritablePath;
+use super::path_state::WritablePath;
 use crate::content::Content;
 use crate::error::FsError;
 

@@ -56,7 +56,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::super::Caps;
-    use super::super::record_log::MAX_LINE_BYTES;
+    use super::super::bounded_log::MAX_LINE_BYTES;
     use super::*;
 
     #[test]

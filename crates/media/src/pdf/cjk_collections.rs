@@ -1,4 +1,4 @@
-//! Chinese, Japanese and Korean fonts without a table to Unicode. Their glyphs have numbers in one of Adobe's
+//! Chinese, Japanese and Korean fonts without a `ToUnicode` table. Their glyphs have numbers in one of Adobe's
 //! character collections, which have such tables.
 
 use std::collections::HashMap;

@@ -11,7 +11,7 @@ use super::value::{Values, Variables, expand, text_of};
 use super::wrapper::{INPUT_PLACEHOLDER, Wrapped, wrapped_command};
 use super::{
     Assignment, Command, CommandAnalysis, MAX_BYTES, MAX_COMMANDS, RedirectedFile, Role,
-    ShellContext, Unparsed, UnparsedKind, Word, normalize_lexically, tree_sitter_check,
+    ShellContext, Unparsed, UnparsedKind, Word, normalize_lexically, tree_sitter_cross_check,
 };
 
 /// Characters that make a word a pattern.
@@ -126,7 +126,7 @@ impl ScriptWalk {
     fn compare_with_tree_sitter(&mut self, text: &str, parsed: &Parsed) {
         let mut ours = parsed.offsets.clone();
         ours.sort_unstable();
-        match tree_sitter_check::command_offsets(text) {
+        match tree_sitter_cross_check::command_offsets(text) {
             None => self.note_unsupported("the second parser finds an error in it"),
             Some(theirs) if theirs != ours => {
                 self.note_unsupported("the two parsers disagree on it");

@@ -10,12 +10,12 @@ use crate::command::{
     Word, analyze_command, normalize_lexically,
 };
 use crate::contacted_hosts::{NamedHost, contacted_hosts, hosts_in};
-use crate::destructive_commands::find_danger;
 use crate::profile::Profile;
 use crate::read_only_commands::{
     files_if_read_only, is_neutral_in_environment, is_neutral_in_shell,
 };
 use crate::rule::Kind;
+use crate::system_damage::find_danger;
 
 /// The subject of a decision on the whole script.
 const WHOLE_COMMAND: &str = "the command as a whole";

@@ -10,10 +10,10 @@
 
 mod command_analysis;
 mod decisions;
-mod destructive_commands;
 mod git_config;
 mod read_only_commands;
 mod shell_oracle;
+mod system_damage;
 
 use toolcrib_policy::ShellContext;
 

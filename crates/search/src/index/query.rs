@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::bits::BitSet;
+use super::bit_set::BitSet;
 use super::segment::Segment;
 use super::snapshot::{IndexPosition, Snapshot};
 use crate::content_class::ContentClass;

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use toolcrib_fs::{CachedFile, ContentHash, Stamp};
 
-use super::bits::BitSet;
-use super::chunks::{chunks, with_overlap};
-use super::posting_lists::PostingLists;
-use super::postings;
+use super::bit_set::BitSet;
+use super::posting_codec;
+use super::posting_storage::PostingStorage;
+use super::text_chunks::{chunks, with_overlap};
 use crate::content_class::ContentClass;
 use crate::trigram::{self, PAIR_COUNT, TRIGRAM_COUNT, Trigram};
 
@@ -26,7 +26,7 @@ pub(super) struct Segment {
     last_bytes: Vec<u8>,
     /// The end of each trigram's list in `lists`.
     list_ends: Vec<u32>,
-    lists: PostingLists,
+    lists: PostingStorage,
     /// The hash under which it is kept for later processes.
     pub(super) cache_hash: OnceLock<ContentHash>,
     /// The file of each chunk.
@@ -44,7 +44,7 @@ pub(super) struct Parts<'a> {
     pub(super) pair_offsets: &'a [u32],
     pub(super) list_ends: &'a [u32],
     pub(super) last_bytes: &'a [u8],
-    pub(super) lists: &'a PostingLists,
+    pub(super) lists: &'a PostingStorage,
 }
 
 /// A file as it was when it was read.
@@ -87,7 +87,7 @@ impl Segment {
         files: Vec<IndexedFile>,
         [chunk_starts, pair_offsets, list_ends]: [Vec<u32>; 3],
         last_bytes: Vec<u8>,
-        lists: PostingLists,
+        lists: PostingStorage,
     ) -> Segment {
         let mut file_of_chunk = vec![0; chunk_starts.len()];
         let (mut plain, mut not_utf8) = (BitSet::empty(files.len()), BitSet::empty(files.len()));
@@ -194,7 +194,10 @@ impl Segment {
         let all = self.lists.with(range.clone(), |bytes| {
             for at in lists {
                 let list = self.lists_range(at..at + 1);
-                postings::decode(&bytes[list.start - range.start..list.end - range.start], into);
+                posting_codec::decode(
+                    &bytes[list.start - range.start..list.end - range.start],
+                    into,
+                );
             }
         });
         if all.is_none() {
@@ -299,7 +302,7 @@ impl SegmentBuilder {
             let list = &chunk_of[starts_of[gram] as usize..starts_of[gram + 1] as usize];
             if !list.is_empty() {
                 last_bytes.push((gram & 0x7f) as u8);
-                postings::encode(list, chunk_starts.len(), &mut postings);
+                posting_codec::encode(list, chunk_starts.len(), &mut postings);
                 list_ends.push(count(&postings));
             }
         }
@@ -312,7 +315,7 @@ impl SegmentBuilder {
             files,
             [chunk_starts, pair_offsets, list_ends],
             last_bytes,
-            PostingLists::InMemory(postings),
+            PostingStorage::InMemory(postings),
         )
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use toolcrib_fs::{CachedFile, Stamp};
 
-use super::posting_lists::PostingLists;
+use super::posting_storage::PostingStorage;
 use super::segment::{IndexedFile, Segment};
 use crate::content_class::ContentClass;
 use crate::trigram::PAIR_COUNT;
@@ -101,7 +101,7 @@ pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Optio
     let pair_offsets = rest.numbers(PAIR_COUNT + 1)?;
     let list_ends = rest.numbers(grams)?;
     let last_bytes = rest.take(grams)?.to_vec();
-    let lists = PostingLists::InMemory(rest.take(lists)?.to_vec());
+    let lists = PostingStorage::InMemory(rest.take(lists)?.to_vec());
     let is_ascending = |list: &[u32]| list.is_sorted();
     let is_consistent = rest.0.is_empty()
         && is_ascending(&pair_offsets)
@@ -164,7 +164,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::bits::BitSet;
+    use super::super::bit_set::BitSet;
     use super::super::segment::SegmentBuilder;
     use super::*;
 

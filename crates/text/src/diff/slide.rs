@@ -5,8 +5,8 @@
 //! next to a change of the other text if one is in reach, and otherwise to the position that its indentation
 //! suggests.
 
-use super::changes::Changes;
 use super::indent::{Indents, Score};
+use super::myers::Changes;
 
 /// Limit of positions compared for one run.
 const MAX_POSITIONS: usize = 100;

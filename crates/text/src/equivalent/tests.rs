@@ -1,3 +1,5 @@
+//! Tests of matches that differ in whitespace, typography or line endings.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of parsing and applying patches.
+
 use proptest::prelude::*;
 
 use super::*;

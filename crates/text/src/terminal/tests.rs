@@ -1,3 +1,5 @@
+//! Tests of rendering terminal output.
+
 use proptest::prelude::*;
 
 use super::*;

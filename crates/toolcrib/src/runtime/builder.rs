@@ -6,28 +6,28 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use toolcrib_exec::{Network, PinnedPath};
-use toolcrib_fs::{Caps, HardLinks, Journal, Registry, Root, RootMode, Workspace, real_path};
+use toolcrib_fs::{Caps, HardLinks, Journal, ReservedPaths, Root, RootMode, Workspace, real_path};
 use toolcrib_net::{Resolver, SystemResolver};
 use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
 use super::Runtime;
 use crate::call_policy::CallPolicy;
-use crate::call_record::Recorder;
+use crate::call_recorder::Recorder;
+use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::decisions::DecisionLog;
+use crate::dialect_names::SHELL_TOOL;
 use crate::error::Error;
 use crate::hidden_paths::Hidden;
 use crate::history::{History, journal_error};
+use crate::host_values::HostValues;
 use crate::limits::Limits;
-use crate::names::SHELL_TOOL;
 use crate::paths::Paths;
 use crate::sandbox::{PathRules, SandboxSettings};
 use crate::services::Services;
 use crate::session::NoticeSink;
-use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::tool::{Entry, Tool};
 use crate::tool_selection::ToolSelection;
-use crate::tool_state::States;
 
 /// Settings of a [`Runtime`].
 ///
@@ -64,7 +64,7 @@ pub struct RuntimeBuilder {
     own: Vec<PathBuf>,
     registry: Option<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
-    states: States,
+    states: HostValues,
     helper: Option<PathBuf>,
     environment: Option<EnvironmentSource>,
     login_shell: Option<PathBuf>,
@@ -267,7 +267,7 @@ impl RuntimeBuilder {
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(journal.as_ref().map(|journal| journal.directory().to_owned()));
         let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
-        let registry = self.registry.map(Registry::new);
+        let registry = self.registry.map(ReservedPaths::new);
         let hidden = Arc::new(Hidden::new(own, &self.sandbox.hidden, registry, &workspace));
         let is_listed = self.sandbox.network == Network::List;
         let settings = ShellSettings {

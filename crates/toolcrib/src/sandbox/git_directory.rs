@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 use toolcrib_policy::git_config;
-use toolcrib_policy::git_sequence::{self, SequenceFile};
+use toolcrib_policy::git_sequencer::{self, SequencerFile};
 
 /// More than a hand-written configuration has.
 const MAX_BYTES: u64 = 1 << 20;
@@ -40,10 +40,10 @@ const REBASE: &str = "rebase-merge";
 const SEQUENCER: &str = "sequencer";
 
 /// The files in which git stores its next steps, by directory and name.
-const SEQUENCE_FILES: [(&str, &str, SequenceFile); 3] = [
-    (REBASE, "git-rebase-todo", SequenceFile::Todo),
-    (REBASE, "strategy", SequenceFile::Strategy),
-    (SEQUENCER, "opts", SequenceFile::Options),
+const SEQUENCE_FILES: [(&str, &str, SequencerFile); 3] = [
+    (REBASE, "git-rebase-todo", SequencerFile::Todo),
+    (REBASE, "strategy", SequencerFile::Strategy),
+    (SEQUENCER, "opts", SequencerFile::Options),
 ];
 
 /// A part of a git directory that determines which programs git runs.
@@ -58,7 +58,7 @@ pub(super) enum Part {
     /// Another file in the `hooks` directory.
     Hook,
     /// A file with the next steps of a rebase or of a series of cherry-picks.
-    Sequence(SequenceFile),
+    Sequence(SequencerFile),
     /// The directory of such files.
     SequenceDirectory,
     /// An entry that makes a directory a git directory.
@@ -137,7 +137,7 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
         (HOOKS, _) => Some(Part::Hook),
         (REBASE | SEQUENCER, []) => Some(Part::SequenceDirectory),
         (REBASE | SEQUENCER, [file]) => {
-            let is_one = |one: &&(&str, &str, SequenceFile)| {
+            let is_one = |one: &&(&str, &str, SequencerFile)| {
                 one.0 == name && file.eq_ignore_ascii_case(one.1)
             };
             SEQUENCE_FILES.iter().find(is_one).map(|(_, _, kind)| Part::Sequence(*kind))
@@ -170,16 +170,16 @@ pub(super) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
             || read(tree, &path)
                 .is_some_and(|new| dangerous_variables(&path, None, &new).is_empty())
     };
-    let goes_on_harmlessly = |(path, kind): (PathBuf, SequenceFile)| {
+    let goes_on_harmlessly = |(path, kind): (PathBuf, SequencerFile)| {
         !tree.may_have(&path)
-            || read(tree, &path).is_some_and(|new| git_sequence::programs(kind, &new).is_empty())
+            || read(tree, &path).is_some_and(|new| git_sequencer::programs(kind, &new).is_empty())
     };
     CONFIGURATIONS.iter().all(harmless)
         && sequence_files(directory).all(goes_on_harmlessly)
         && has_only_samples(tree, &directory.join(HOOKS))
 }
 
-fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequenceFile)> {
+fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequencerFile)> {
     let path = |above: &str, name: &str| directory.join(above).join(name);
     SEQUENCE_FILES.into_iter().map(move |(above, name, kind)| (path(above, name), kind))
 }

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_text::short_diff;
+use toolcrib_text::shortened_diff;
 
 use crate::cx::Cx;
-use crate::names::HISTORY;
+use crate::dialect_names::HISTORY;
 use crate::phrases::counted;
 use crate::reply::Reply;
 
@@ -41,7 +41,7 @@ impl DiffDetail {
 
 /// The short form of a diff, with a note how to see all of it.
 pub(crate) fn short(diff: &str, id: Option<u64>) -> String {
-    let short = short_diff(diff, SHOWN_LINES);
+    let short = shortened_diff(diff, SHOWN_LINES);
     let all = id.map(|id| format!("{HISTORY} with id {id} shows all"));
     let note = match (short.hunks, all) {
         (0, Some(all)) if short.lacks_removed => format!("[{all}]\n"),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib::{
-    Call, Caps, Error, ErrorKind, Options, Registry, Reply, Runtime, SandboxSettings, Session,
+    Call, Caps, Error, ErrorKind, Options, Reply, ReservedPaths, Runtime, SandboxSettings, Session,
 };
 
 struct Home {
@@ -127,7 +127,7 @@ fn registered_paths_of_other_servers_are_hidden() {
     let grep = || home.call("Grep", json!({"pattern": "canary", "path": "."})).unwrap();
     assert!(read("state/journal").is_ok() && grep().output().contains("state/journal"));
     // The other server starts while this one runs.
-    let registry = Registry::new(home.top.path().join("servers"));
+    let registry = ReservedPaths::new(home.top.path().join("servers"));
     let own = [home.path("home/state").into(), home.path("outside-token").into()];
     registry.record(&own).unwrap();
     assert_eq!(read("state/journal").unwrap_err().kind(), ErrorKind::Protected);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::fstat;
 use rustix::io::Errno;
 
-use super::protect::{InnerMount, Roots, open_no_symlinks};
+use super::hide_and_pin::{InnerMount, Roots, open_no_symlinks};
 use crate::sandbox::{Network, PinnedPath, SESSION_TMP, Sandbox};
 use crate::setup_error::{SetupError, path_context};
 

@@ -12,7 +12,7 @@ use rustix::mount::{
 };
 
 use super::layout::{RESOLVER_CONTENT, Source};
-use crate::sandbox::syscalls::{MountAttr, mount_setattr};
+use crate::sandbox::raw_syscalls::{MountAttr, mount_setattr};
 use crate::setup_error::{SetupError, context, path_context};
 
 /// Set-user-ID bits and device files have no effect.

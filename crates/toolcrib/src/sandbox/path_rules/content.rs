@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use toolcrib_fs::TreeReader;
-use toolcrib_policy::git_sequence::{self, SequenceFile};
+use toolcrib_policy::git_sequencer::{self, SequencerFile};
 
 use super::{PathRules, VERSION_CONTROL};
 use crate::sandbox::git_directory::{self, Part};
@@ -100,7 +100,7 @@ impl PathRules {
             match git_directory::part_of(tree, relative) {
                 Some((directory, Part::Sequence(kind))) => {
                     let known = self.known_programs(tree.path().join(directory), kind, old);
-                    let programs = git_sequence::programs(kind, new);
+                    let programs = git_sequencer::programs(kind, new);
                     programs.into_iter().filter(|program| !known.contains(program)).collect()
                 }
                 _ => git_directory::dangerous_variables(relative, old.as_deref(), new),
@@ -114,12 +114,12 @@ impl PathRules {
     fn known_programs(
         &self,
         directory: PathBuf,
-        kind: SequenceFile,
+        kind: SequencerFile,
         old: Option<Vec<u8>>,
     ) -> HashSet<String> {
         let mut all = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.entry(directory).or_default();
-        known.extend(git_sequence::programs(kind, &old.unwrap_or_default()));
+        known.extend(git_sequencer::programs(kind, &old.unwrap_or_default()));
         known.clone()
     }
 }

@@ -1,0 +1,106 @@
+//! The interface that decides on connections and is told what became of them.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::host::Host;
+
+/// A connection that a command tries to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The command that asked last for a connection to this host and port.
+    pub requester: Arc<str>,
+    /// The host.
+    pub host: Host,
+    /// The port.
+    pub port: u16,
+}
+
+impl Attempt {
+    /// `host:port`.
+    pub fn target(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
+/// A decision on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling {
+    /// It is allowed.
+    Allow {
+        /// The rule that decided.
+        rule: String,
+    },
+    /// It is refused.
+    Deny {
+        /// The rule that decided.
+        rule: String,
+        /// The reason, as a sentence for the program.
+        reason: String,
+    },
+}
+
+/// The decision of rules that name an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressRuling {
+    /// Hosts may have this address, even if it is not public. A command may connect to it without a name.
+    Allow,
+    /// A command may connect to it without a name after an approval.
+    Ask,
+    /// No connection goes to this address.
+    Deny,
+}
+
+impl AddressRuling {
+    /// Whether a command may try to connect to the address without a name.
+    pub(crate) fn names_target(ruling: Option<AddressRuling>) -> bool {
+        matches!(ruling, Some(AddressRuling::Allow | AddressRuling::Ask))
+    }
+}
+
+/// Decides on connections. Each connection has its own thread, so a method may block.
+pub trait ConnectionPolicy: Send + Sync + fmt::Debug {
+    /// Decides on a connection.
+    fn decide(&self, attempt: &Attempt) -> Ruling;
+
+    /// The ruling on an address and port, if a rule names the address and not only a host.
+    fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling>;
+
+    /// A connection was refused or failed after it had been allowed. Called before the program learns of it.
+    fn refused(&self, attempt: &Attempt, reason: &str);
+
+    /// A connection has ended.
+    fn ended(&self, record: &ConnectionRecord);
+}
+
+/// A connection that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionRecord {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The rule that decided.
+    pub rule: String,
+    /// The address that was connected to.
+    pub address: Option<SocketAddr>,
+    /// Bytes from the command to the host.
+    pub sent: u64,
+    /// Bytes from the host to the command.
+    pub received: u64,
+    /// How long it lasted.
+    pub duration: Duration,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was connected.
+    Connected,
+    /// It was refused, for this reason.
+    Refused(String),
+    /// It was allowed and failed, for this reason.
+    Failed(String),
+}

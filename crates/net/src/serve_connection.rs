@@ -1,0 +1,92 @@
+//! Serves one connection of a command, from its acceptance to its end.
+
+use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crate::connection_policy::{Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
+use crate::dial::{DialError, dial};
+use crate::refusal_reply::{Cause, refuse, reset};
+use crate::relay::{Copied, RelayEnd, relay};
+use crate::resolve::Resolver;
+
+/// Serves a connection that was accepted.
+pub(crate) fn serve(
+    client: TcpStream,
+    attempt: Attempt,
+    policy: &dyn ConnectionPolicy,
+    resolver: &dyn Resolver,
+    stop: &AtomicBool,
+) {
+    let began = Instant::now();
+    let mut served = Served { address: None, copied: Copied::default() };
+    let (rule, outcome) = match policy.decide(&attempt) {
+        Ruling::Allow { rule } => (rule, served.connect(client, &attempt, policy, resolver, stop)),
+        Ruling::Deny { rule, reason } => {
+            refuse(client, Vec::new(), attempt.port, Cause::Denied, &reason);
+            (rule, Outcome::Refused(reason))
+        }
+    };
+    policy.ended(&ConnectionRecord {
+        attempt,
+        outcome,
+        rule,
+        address: served.address,
+        sent: served.copied.sent,
+        received: served.copied.received,
+        duration: began.elapsed(),
+    });
+}
+
+/// What is known of a connection while it is served.
+struct Served {
+    address: Option<std::net::SocketAddr>,
+    copied: Copied,
+}
+
+impl Served {
+    /// Connects to the host and copies bytes until the end.
+    fn connect(
+        &mut self,
+        client: TcpStream,
+        attempt: &Attempt,
+        policy: &dyn ConnectionPolicy,
+        resolver: &dyn Resolver,
+        stop: &AtomicBool,
+    ) -> Outcome {
+        let (server, address) = match dial(attempt, policy, resolver) {
+            Ok(dialed) => dialed,
+            Err(error) => {
+                let (cause, reason) = match &error {
+                    DialError::Refused(reason) => (Cause::Denied, reason.clone()),
+                    DialError::Failed(reason) => (Cause::Unreachable, reason.clone()),
+                };
+                policy.refused(attempt, &reason);
+                refuse(client, Vec::new(), attempt.port, cause, &reason);
+                return match error {
+                    DialError::Refused(reason) => Outcome::Refused(reason),
+                    DialError::Failed(reason) => Outcome::Failed(reason),
+                };
+            }
+        };
+        self.address = Some(address);
+        // Only latency depends on it.
+        let _ = client.set_nodelay(true).and_then(|()| server.set_nodelay(true));
+        match relay(&client, &server, &attempt.host, stop, &mut self.copied) {
+            Ok(RelayEnd::Closed) => Outcome::Connected,
+            Ok(RelayEnd::Refused { reason, first_bytes }) => {
+                drop(server);
+                policy.refused(attempt, &reason);
+                let _ = client.set_nonblocking(false);
+                refuse(client, first_bytes, attempt.port, Cause::Denied, &reason);
+                Outcome::Refused(reason)
+            }
+            Ok(RelayEnd::Reset) | Err(_) => {
+                // The other side learns of it, too.
+                reset(server);
+                reset(client);
+                Outcome::Connected
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! State of commands: shared by a runtime, and carried between the commands of a session.
+
+mod login;
+mod offline;
+mod syntax;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use toolcrib_exec::{
+    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OutputLimits, Sandbox,
+    SandboxSupport, find_bash, is_secret,
+};
+use toolcrib_net::Resolver;
+use toolcrib_text::Secrets;
+
+pub use self::login::login_files;
+use self::login::{Loaded, Login, LoginProbe, merged};
+pub(crate) use self::offline::add_offline_variables;
+use self::syntax::{read_syntax_check, syntax_check};
+use crate::command_changes::CommandChanges;
+use crate::helper::SHIM_ARGUMENTS;
+use crate::network::SessionConnections;
+use crate::sandbox::{SandboxSettings, is_sufficient};
+
+/// Jobs of one session, running and finished.
+const MAX_JOBS: usize = 1_000;
+
+/// How long a finished job is kept.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// Limits of stored output: one job, all jobs.
+const LOG_BYTES: u64 = 64 << 20;
+const ALL_LOG_BYTES: u64 = 1 << 30;
+
+/// Above the kernel's limit for a program. Bounds the environment that a session carries.
+const MAX_CARRIED_BYTES: usize = 1 << 20;
+
+pub(crate) type Variables = Vec<(OsString, OsString)>;
+
+/// Source of the user's environment. Called once.
+pub(crate) type EnvironmentSource = Box<dyn Fn() -> Variables + Send + Sync>;
+
+/// Parent of the session directories if the host has no state directory.
+const TMP: &str = "/tmp";
+
+/// Settings of commands.
+pub(crate) struct ShellSettings {
+    /// Directory for long outputs and for the session directories.
+    pub(crate) directory: Option<PathBuf>,
+    /// First root, for listings of running commands.
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) environment: Option<EnvironmentSource>,
+    pub(crate) login_shell: Option<PathBuf>,
+    /// `None` runs commands without a sandbox.
+    pub(crate) sandbox: Option<SandboxSettings>,
+    /// Finds the addresses of hosts that commands connect to.
+    pub(crate) resolver: Arc<dyn Resolver>,
+}
+
+/// State shared by all commands of a runtime.
+pub(crate) struct ShellHost {
+    shells: Arc<JobRunner>,
+    source: Option<EnvironmentSource>,
+    login: Option<Login>,
+    sandbox: Option<SandboxSettings>,
+    resolver: Arc<dyn Resolver>,
+    tmp: PathBuf,
+    environment: OnceLock<Arc<Environment>>,
+    /// The environment that the host passed in.
+    own: OnceLock<Variables>,
+    bash: OnceLock<Option<PathBuf>>,
+}
+
+impl ShellHost {
+    /// `program` is the host's program, which runs the shim.
+    pub(crate) fn new(program: &Path, settings: ShellSettings) -> ShellHost {
+        let ShellSettings { directory, workspace, environment, login_shell, sandbox, resolver } =
+            settings;
+        let tmp = directory.clone().unwrap_or_else(|| PathBuf::from(TMP));
+        let state = directory.clone();
+        let launcher = Launcher {
+            program: program.to_owned(),
+            arguments: SHIM_ARGUMENTS.iter().map(OsString::from).collect(),
+            workspace,
+        };
+        let limits = OutputLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory };
+        let mut host = ShellHost {
+            shells: JobRunner::new(launcher, limits),
+            source: environment,
+            login: None,
+            sandbox,
+            resolver,
+            tmp,
+            environment: OnceLock::new(),
+            own: OnceLock::new(),
+            bash: OnceLock::new(),
+        };
+        host.login = login_shell.and_then(|shell| host.begin_login(shell, state));
+        host
+    }
+
+    /// Starts loading the environment of the user's login shell.
+    fn begin_login(&self, shell: PathBuf, state: Option<PathBuf>) -> Option<Login> {
+        let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
+        let hidden = self.sandbox.as_ref().map(|settings| settings.hidden.clone());
+        Some(Login::load(LoginProbe {
+            shells: self.shells.clone(),
+            bash: self.bash()?.to_owned(),
+            shell,
+            own,
+            hidden: hidden.unwrap_or_default(),
+            tmp: self.tmp.clone(),
+            state,
+        }))
+    }
+
+    /// Settings of the sandbox. `None` if commands run without one.
+    pub(crate) fn sandbox(&self) -> Option<&SandboxSettings> {
+        self.sandbox.as_ref()
+    }
+
+    /// Restrictions that this system can enforce.
+    pub(crate) fn enforced(&self) -> &SandboxSupport {
+        self.shells.sandbox_support()
+    }
+
+    /// Whether commands run in a sandbox of sufficient level.
+    pub(crate) fn confines(&self) -> bool {
+        self.sandbox.is_some() && is_sufficient(self.enforced())
+    }
+
+    /// Parent of the session directories.
+    pub(crate) fn tmp(&self) -> &Path {
+        &self.tmp
+    }
+
+    pub(crate) fn session(&self) -> SessionShell {
+        let listed = self.sandbox.as_ref().filter(|settings| settings.network == Network::List);
+        let (network, gateway) = listed
+            .map(|settings| SessionConnections::new(self.resolver.clone(), settings.expose.clone()))
+            .unzip();
+        SessionShell {
+            jobs: self.shells.session_with_gateway(MAX_JOBS, gateway),
+            network,
+            carried: Mutex::default(),
+            cursors: Mutex::default(),
+            changes_by_job: Mutex::default(),
+            explained_sandbox: AtomicBool::new(false),
+        }
+    }
+
+    /// Environment of a session's first command, and whether it includes the login environment, if one is to be
+    /// loaded.
+    pub(crate) fn environment(&self) -> (Arc<Environment>, bool) {
+        if let Some(known) = self.environment.get() {
+            return (known.clone(), true);
+        }
+        let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
+        let users = match self.login.as_ref().map(Login::wait) {
+            Some(Loaded::NotYet) => return (Arc::new(user_environment(own)), false),
+            Some(Loaded::Variables(login)) => merged(own, login.to_vec()),
+            Some(Loaded::Failed) | None => own,
+        };
+        (self.environment.get_or_init(|| Arc::new(user_environment(users))).clone(), true)
+    }
+
+    /// The error that bash reports for a script. `None` if bash accepts the script or cannot be asked.
+    pub(crate) fn syntax_error(&self, script: &str) -> Option<String> {
+        let command = syntax_check(self.bash()?, script);
+        let jobs = self.shells.session(1);
+        let job = match &self.sandbox {
+            None => jobs.start(&command),
+            Some(settings) => {
+                let sandbox = read_only_sandbox(&jobs, &settings.hidden, &self.tmp)?;
+                jobs.start_sandboxed(&sandbox, &command, Arc::new(AllowAll))
+            }
+        };
+        read_syntax_check(&*job.ok()?)
+    }
+
+    /// Secret values in the user's environment and in the session's exported variables. Those of the login
+    /// environment are known from the first command on.
+    pub(crate) fn secrets(&self, session: Option<&SessionShell>) -> Secrets {
+        let is_secret = |(name, _): &&(OsString, OsString)| is_secret(&name.to_string_lossy());
+        let own = self.own.get_or_init(|| own_variables(&self.source));
+        // Read each time: the shell may run again for the secrets that the cache omits.
+        let login = match self.login.as_ref().map(Login::now) {
+            Some(Loaded::Variables(login)) => user_environment(login.to_vec()).secrets,
+            _ => Vec::new(),
+        };
+        let carried = session.and_then(|session| session.carried().environment).unwrap_or_default();
+        let own = own.iter().filter(is_secret);
+        let all = own.chain(&login).chain(carried.iter().filter(is_secret));
+        let text = |text: &OsString| text.to_str().map(str::to_owned);
+        Secrets::known(all.filter_map(|(name, value)| Some((text(name)?, text(value)?))))
+    }
+
+    pub(crate) fn bash(&self) -> Option<&Path> {
+        self.bash.get_or_init(find_bash).as_deref()
+    }
+}
+
+/// A sandbox without write access, for the runtime's own commands: an earlier command may have written the
+/// files that they read.
+fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sandbox> {
+    Some(Sandbox {
+        writable: Vec::new(),
+        read_only: Vec::new(),
+        hidden: hidden.to_vec(),
+        tmp: jobs.tmp(tmp).ok()?,
+        supervise_reads: false,
+        network: Network::None,
+        limits: toolcrib_exec::Limits::DEFAULT,
+    })
+}
+
+/// Jobs of a session, and the state carried from one command to the next.
+#[derive(Debug)]
+pub(crate) struct SessionShell {
+    jobs: Jobs,
+    /// Hosts by name, if commands reach listed hosts only.
+    network: Option<Arc<SessionConnections>>,
+    carried: Mutex<Carried>,
+    cursors: Mutex<HashMap<String, u64>>,
+    changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
+    explained_sandbox: AtomicBool,
+}
+
+/// State carried to the next command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Carried {
+    /// Working directory at the end, inside a root.
+    pub(crate) directory: Option<PathBuf>,
+    /// Exported variables.
+    pub(crate) environment: Option<Variables>,
+    /// Whether the variables include the login environment.
+    pub(crate) with_login: bool,
+}
+
+impl Carried {
+    /// Environment of the next command. Adds the login environment once it is loaded.
+    pub(crate) fn environment_with(self, base: &Environment, with_login: bool) -> Variables {
+        match self.environment {
+            None => base.variables.clone(),
+            Some(carried) if with_login && !self.with_login => {
+                merged(carried, base.variables.clone())
+            }
+            Some(carried) => carried,
+        }
+    }
+}
+
+impl SessionShell {
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    /// Returns `true` once: for the command whose reply explains the sandbox of the session.
+    pub(crate) fn claim_sandbox_explanation(&self) -> bool {
+        !self.explained_sandbox.swap(true, Ordering::Relaxed)
+    }
+
+    /// Hosts by name, if commands reach listed hosts only.
+    pub(crate) fn network(&self) -> Option<&Arc<SessionConnections>> {
+        self.network.as_ref()
+    }
+
+    pub(crate) fn carried(&self) -> Carried {
+        lock(&self.carried).clone()
+    }
+
+    pub(crate) fn carry_directory(&self, directory: PathBuf) {
+        lock(&self.carried).directory = Some(directory);
+    }
+
+    /// Stores the environment. Returns `false` if it is too large for a program.
+    pub(crate) fn carry_environment(&self, environment: Variables, with_login: bool) -> bool {
+        let bytes: usize =
+            environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+        let fits = bytes <= MAX_CARRIED_BYTES;
+        if fits {
+            let mut carried = lock(&self.carried);
+            carried.environment = Some(environment);
+            carried.with_login = with_login;
+        }
+        fits
+    }
+
+    /// The changes of a job, if they are captured.
+    pub(crate) fn changes_of(&self, id: &str) -> Option<Arc<CommandChanges>> {
+        lock(&self.changes_by_job).get(id).cloned()
+    }
+
+    /// The running job that may be changing a file.
+    pub(crate) fn job_changing(&self, path: &Path) -> Option<String> {
+        let changes_by_job = lock(&self.changes_by_job);
+        let mut changing =
+            changes_by_job.iter().filter(|(_, changes)| changes.may_be_changing(path));
+        changing.next().map(|(id, _)| id.clone())
+    }
+
+    pub(crate) fn add_changes(&self, id: &str, changes: Arc<CommandChanges>) {
+        let mut changes_by_job = lock(&self.changes_by_job);
+        // The changes of forgotten jobs have been reported.
+        changes_by_job.retain(|id, _| self.jobs.get(id).is_some());
+        changes_by_job.insert(id.to_owned(), changes);
+    }
+
+    /// Position up to which the output of a job was read.
+    pub(crate) fn cursor(&self, id: &str) -> u64 {
+        lock(&self.cursors).get(id).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn read_to(&self, id: &str, cursor: u64) {
+        let mut cursors = lock(&self.cursors);
+        // Forgotten jobs are not read again.
+        if cursors.len() > 2 * MAX_JOBS {
+            cursors.retain(|id, _| self.jobs.get(id).is_some());
+        }
+        cursors.insert(id.to_owned(), cursor);
+    }
+}
+
+fn own_variables(source: &Option<EnvironmentSource>) -> Variables {
+    source.as_ref().map(|source| source()).unwrap_or_default()
+}
+
+fn user_environment(variables: Variables) -> Environment {
+    Environment::from_user(variables, |value| Secrets::default().are_in(value))
+}
+
+/// The guarded values are consistent between any two statements, so a panic elsewhere does no harm.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,387 @@
+//! Decides on the connections of a session's commands.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use toolcrib_exec::Gateway;
+use toolcrib_fs::{ConnectionRecord as StoredConnection, Journal};
+use toolcrib_net::{
+    AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Resolver, Ruling,
+};
+use toolcrib_policy::{Access, Decision, Policy, SessionApprovals, Verdict};
+
+use super::gateway::SessionGateway;
+use super::notes::{HostNote, HostOutcome};
+
+/// How long a connection waits for an answer. The least patient clients give up after 10 s.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Hosts that are remembered per command for its reply.
+const MAX_NOTES: usize = 50;
+
+/// Commands whose hosts and answers are remembered. Beyond that, all are forgotten.
+const MAX_COMMANDS: usize = 1_000;
+
+/// Questions that wait at a time. Beyond that, connections are refused.
+const MAX_QUESTIONS: usize = 20;
+
+/// The connections of one session: rules, approvals, open questions and notes.
+pub(crate) struct SessionConnections {
+    /// Ports of commands that are reachable on this machine's loopback.
+    expose: Vec<u16>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    rules: Option<SessionRules>,
+    /// The number of calls that can ask the approver now.
+    askers: usize,
+    /// Questions without an answer, in order.
+    questions: Vec<OpenQuestion>,
+    /// Hosts that were allowed for the command that is being started.
+    next: SessionApprovals,
+    /// Hosts that were allowed for one command before it started.
+    started_with: HashMap<Arc<str>, SessionApprovals>,
+    /// Answers that hold for one command.
+    answers: HashMap<(Arc<str>, HostQuestion), HostAnswer>,
+    notes: HashMap<Arc<str>, Vec<HostNote>>,
+    exposed: HashMap<u16, Result<(), String>>,
+}
+
+/// The rules and the answers of a session, and where connections are recorded.
+pub(crate) struct SessionRules {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) remembered: SessionApprovals,
+    pub(crate) refused: SessionApprovals,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) session: u64,
+    pub(crate) workspace: String,
+}
+
+/// A host and a port that the approver is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct HostQuestion {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+struct OpenQuestion {
+    question: HostQuestion,
+    /// The commands that wait.
+    jobs: Vec<Arc<str>>,
+    /// Whether a call asks it.
+    is_asked: bool,
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostAnswer {
+    /// Allowed for the commands that wait.
+    Allowed,
+    /// Refused for the commands that wait.
+    Refused,
+    /// No answer came in time.
+    Unanswered,
+    /// The rules and approvals of the session decide now.
+    ByRules,
+}
+
+/// The decision on a connection.
+enum Decided {
+    Allowed { rule: String },
+    Refused { rule: String, why: String, remedy: String },
+}
+
+impl fmt::Debug for SessionConnections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionConnections").finish_non_exhaustive()
+    }
+}
+
+impl SessionConnections {
+    /// The network of a new session, and its gateway for commands.
+    pub(crate) fn new(
+        resolver: Arc<dyn Resolver>,
+        expose: Vec<u16>,
+    ) -> (Arc<SessionConnections>, Arc<dyn Gateway>) {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let network = Arc::new(SessionConnections { expose, state, changed });
+        let gateway = SessionGateway { network: network.clone(), resolver };
+        (network, Arc::new(gateway))
+    }
+
+    /// Takes over the rules and answers of the session. Called before each command, and after each answer.
+    pub(crate) fn set_rules(&self, rules: SessionRules) {
+        self.lock().rules = Some(rules);
+        self.changed.notify_all();
+    }
+
+    /// Whether a port is to be reachable on this machine's loopback.
+    pub(super) fn exposes(&self, port: u16) -> bool {
+        self.expose.contains(&port)
+    }
+
+    /// A port is reachable now, or cannot be, for this reason.
+    pub(super) fn set_exposed(&self, port: u16, outcome: Result<(), String>) {
+        self.lock().exposed.insert(port, outcome);
+    }
+
+    /// Whether a port is reachable on this machine's loopback. `None` if that was not wanted.
+    pub(crate) fn exposed(&self, port: u16) -> Option<Result<(), String>> {
+        self.lock().exposed.get(&port).cloned()
+    }
+
+    /// Allows hosts to the command that is started next.
+    pub(crate) fn allow_next(&self, hosts: SessionApprovals) {
+        self.lock().next.extend(hosts);
+    }
+
+    /// That command has this id.
+    pub(crate) fn bind_next(&self, job: &str) {
+        let mut state = self.lock();
+        let next = std::mem::take(&mut state.next);
+        if next.is_empty() {
+            return;
+        }
+        if state.started_with.len() >= MAX_COMMANDS {
+            state.started_with.clear();
+        }
+        state.started_with.insert(job.into(), next);
+    }
+
+    /// The hosts that a command tried to reach since the last call of this method, in order.
+    pub(crate) fn take_notes(&self, job: &str) -> Vec<HostNote> {
+        self.lock().notes.remove(job).unwrap_or_default()
+    }
+
+    /// A call begins to wait for its command, and can ask the approver.
+    pub(crate) fn add_asker(&self) {
+        self.lock().askers += 1;
+    }
+
+    /// A call no longer waits.
+    pub(crate) fn remove_asker(&self) {
+        let mut state = self.lock();
+        state.askers = state.askers.saturating_sub(1);
+        if state.askers == 0 {
+            state.questions.clear();
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Takes the next question that no call asks yet.
+    pub(crate) fn take_question(&self) -> Option<HostQuestion> {
+        let mut state = self.lock();
+        let next = state.questions.iter_mut().find(|open| !open.is_asked)?;
+        next.is_asked = true;
+        Some(next.question.clone())
+    }
+
+    /// A question has its answer.
+    pub(crate) fn answer(&self, question: &HostQuestion, answer: HostAnswer) {
+        let mut state = self.lock();
+        let answered = state.questions.extract_if(.., |open| open.question == *question);
+        let jobs: Vec<Arc<str>> = answered.flat_map(|open| open.jobs).collect();
+        if state.answers.len() >= MAX_COMMANDS {
+            state.answers.clear();
+        }
+        if answer != HostAnswer::ByRules {
+            state.answers.extend(jobs.into_iter().map(|job| ((job, question.clone()), answer)));
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Decides on a connection, and waits for an answer if a call can ask.
+    fn decide_or_ask(&self, attempt: &Attempt) -> Decided {
+        let question = HostQuestion { host: attempt.host.to_string(), port: attempt.port };
+        let key = (attempt.requester.clone(), question.clone());
+        let until = Instant::now() + ANSWER_TIMEOUT;
+        let mut has_waited = false;
+        let mut state = self.lock();
+        loop {
+            let Some(verdict) = state.rules.as_ref().map(|rules| rules.decide(&question)) else {
+                return Decided::refused("network:list", "the session has no rules yet");
+            };
+            if verdict.decision != Decision::Ask {
+                return Decided::by(verdict);
+            }
+            if state.was_started_with(&key.0, &verdict.asks) {
+                return Decided::Allowed { rule: "answer".to_owned() };
+            }
+            match state.answers.get(&key) {
+                Some(HostAnswer::Allowed) => return Decided::Allowed { rule: "answer".to_owned() },
+                Some(HostAnswer::Refused) => {
+                    return Decided::refused("answer", "the answer was no");
+                }
+                Some(_) => return Decided::unanswered(attempt, verdict),
+                None if state.askers == 0 => return Decided::by(verdict),
+                None => {}
+            }
+            let is_full = state.questions.len() >= MAX_QUESTIONS;
+            let open = state.questions.iter_mut().find(|open| open.question == question);
+            match open {
+                Some(open) if open.jobs.contains(&key.0) => {}
+                Some(open) => open.jobs.push(key.0.clone()),
+                None if has_waited || is_full => {
+                    return Decided::by(verdict);
+                }
+                None => state.questions.push(OpenQuestion {
+                    question: question.clone(),
+                    jobs: vec![key.0.clone()],
+                    is_asked: false,
+                }),
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Decided::unanswered(attempt, verdict);
+            }
+            has_waited = true;
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn note(&self, attempt: &Attempt, outcome: HostOutcome) {
+        let mut state = self.lock();
+        if state.notes.len() >= MAX_COMMANDS {
+            state.notes.clear();
+        }
+        let notes = state.notes.entry(attempt.requester.clone()).or_default();
+        let note = HostNote { target: attempt.target(), outcome };
+        if notes.len() < MAX_NOTES && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionPolicy for SessionConnections {
+    fn decide(&self, attempt: &Attempt) -> Ruling {
+        let target = attempt.target();
+        match self.decide_or_ask(attempt) {
+            Decided::Allowed { rule } => {
+                self.note(attempt, HostOutcome::Allowed { rule: rule.clone() });
+                Ruling::Allow { rule }
+            }
+            Decided::Refused { rule, why, remedy } => {
+                let outcome = HostOutcome::Refused { rule: rule.clone(), why: why.clone(), remedy };
+                self.note(attempt, outcome);
+                let reason =
+                    format!("Toolcrib refused the connection to {target}: {why} ({rule}).");
+                Ruling::Deny { rule, reason }
+            }
+        }
+    }
+
+    fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling> {
+        let state = self.lock();
+        let decision = state.rules.as_ref()?.policy.decide_address(address.ip(), address.port())?;
+        Some(match decision {
+            Decision::Allow => AddressRuling::Allow,
+            Decision::Ask => AddressRuling::Ask,
+            Decision::Deny => AddressRuling::Deny,
+        })
+    }
+
+    fn refused(&self, attempt: &Attempt, reason: &str) {
+        self.note(attempt, HostOutcome::Failed { why: reason.to_owned() });
+    }
+
+    fn ended(&self, record: &ConnectionRecord) {
+        let (decision, why) = match &record.outcome {
+            Outcome::Connected => ("allowed", None),
+            Outcome::Refused(why) => ("refused", Some(why.clone())),
+            Outcome::Failed(why) => ("failed", Some(why.clone())),
+        };
+        let stored = |rules: &SessionRules| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let stored = StoredConnection {
+                time_ms: milliseconds(now),
+                process: 0,
+                session: rules.session,
+                workspace: rules.workspace.clone(),
+                job: record.attempt.requester.to_string(),
+                host: record.attempt.host.to_string(),
+                port: record.attempt.port,
+                address: record.address.map(|address| address.to_string()),
+                decision: decision.to_owned(),
+                rule: record.rule.clone(),
+                why,
+                sent: record.sent,
+                received: record.received,
+                duration_ms: milliseconds(record.duration),
+            };
+            Some((rules.journal.clone()?, stored))
+        };
+        let stored = self.lock().rules.as_ref().and_then(stored);
+        if let Some((journal, stored)) = stored {
+            // `doctor` reports a journal that cannot be written.
+            let _ = journal.record_connection(stored);
+        }
+    }
+}
+
+impl State {
+    /// Whether all of these accesses were allowed for a command before it started.
+    fn was_started_with(&self, job: &Arc<str>, asks: &SessionApprovals) -> bool {
+        let covers = |allowed: &SessionApprovals| asks.iter().all(|ask| allowed.contains(ask));
+        !asks.is_empty() && (covers(&self.next) || self.started_with.get(job).is_some_and(covers))
+    }
+}
+
+impl SessionRules {
+    fn decide(&self, question: &HostQuestion) -> Verdict {
+        let verdict = self.policy.decide(&[question.access()], &self.remembered);
+        match verdict.decision == Decision::Ask && !self.refused.is_disjoint(&verdict.asks) {
+            false => verdict,
+            true => Verdict {
+                decision: Decision::Deny,
+                rule: "session".to_owned(),
+                why: "it was refused for good by an earlier answer".to_owned(),
+                remedy: String::new(),
+                ..verdict
+            },
+        }
+    }
+}
+
+impl HostQuestion {
+    pub(crate) fn access(&self) -> Access {
+        Access::Connect(self.host.clone(), self.port)
+    }
+}
+
+impl Decided {
+    fn by(verdict: Verdict) -> Decided {
+        let Verdict { decision, rule, why, remedy, .. } = verdict;
+        match decision {
+            Decision::Allow => Decided::Allowed { rule },
+            Decision::Ask | Decision::Deny => Decided::Refused { rule, why, remedy },
+        }
+    }
+
+    fn refused(rule: &str, why: &str) -> Decided {
+        Decided::Refused { rule: rule.to_owned(), why: why.to_owned(), remedy: String::new() }
+    }
+
+    fn unanswered(attempt: &Attempt, verdict: Verdict) -> Decided {
+        let seconds = ANSWER_TIMEOUT.as_secs();
+        let target = attempt.target();
+        let why = format!("asked about {target}; not answered in {seconds} s; run it again");
+        Decided::Refused { rule: verdict.rule, why, remedy: verdict.remedy }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,90 @@
+//! Checks the sandbox by trying to escape from it.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use toolcrib_exec::{Command, EscapeAttempt, Level, reports_denials, try_to_escape};
+
+use crate::command_state::ShellHost;
+use crate::cx::job_error;
+use crate::error::{Error, ErrorKind};
+use crate::runtime::Runtime;
+use crate::sandbox::{is_sufficient, sandbox, visible_tmp};
+
+/// State of the sandbox on this machine.
+#[derive(Debug, Clone)]
+pub struct Checkup {
+    /// Level, from 0 (none) to 4 (all).
+    pub level: u8,
+    /// Description of the level.
+    pub means: String,
+    /// Whether the level suffices. If not, commands are denied.
+    pub enough: bool,
+    /// Restrictions that are not enforced.
+    pub missing: Vec<String>,
+    /// Reason for each higher level that is not available.
+    pub reasons: Vec<String>,
+    /// Escape attempts and their results.
+    pub attempts: Vec<EscapeAttempt>,
+    /// Names of variables that commands do not get: secrets, and variables that make programs execute code.
+    pub left_out: Vec<String>,
+}
+
+impl Runtime {
+    /// Checks the sandbox: runs commands that try to escape from the same sandbox that an agent's commands get.
+    /// With the profile `open`, which has no sandbox, it checks the sandbox of the other profiles.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind [`ErrorKind::Unsupported`] if the runtime has no helper or the system has no bash, and
+    /// if a command cannot be started.
+    pub fn check_up(&self) -> Result<Checkup, Error> {
+        let unsupported = |message| Error::new(ErrorKind::Unsupported, message);
+        let host = self
+            .services()
+            .commands
+            .as_deref()
+            .ok_or_else(|| unsupported("this host runs no commands"))?;
+        let shell = host.bash().ok_or_else(|| unsupported("this system has no bash"))?;
+        let enforced = host.enforced();
+        let (mut attempts, mut missing) = (Vec::new(), enforced.missing.clone());
+        if enforced.level.number() > 0 {
+            let session = host.session();
+            let settings = host.sandbox().cloned().unwrap_or_default();
+            let tmp = session.jobs().tmp(host.tmp()).map_err(|error| job_error(&error))?;
+            let command = Command {
+                script: Vec::new(),
+                shell: shell.to_owned(),
+                directory: self.services().paths.workspace.top().path(),
+                environment: environment(host, enforced.level, &tmp),
+                stdin: Vec::new(),
+                separate_streams: false,
+            };
+            let sandbox = sandbox(self.services(), &settings, &tmp);
+            let tried = try_to_escape(session.jobs(), &sandbox, &command);
+            attempts = tried.map_err(|error| job_error(&error))?;
+            let reports = reports_denials(session.jobs(), &sandbox, &command);
+            if !reports.map_err(|error| job_error(&error))? {
+                missing.push(
+                    "Replies do not report the operations that the sandbox denied.".to_owned(),
+                );
+            }
+        }
+        Ok(Checkup {
+            level: enforced.level.number(),
+            means: enforced.level.to_string(),
+            enough: is_sufficient(enforced),
+            missing,
+            reasons: enforced.reasons.clone(),
+            attempts,
+            left_out: host.environment().0.removed.clone(),
+        })
+    }
+}
+
+/// Environment of an agent's command.
+fn environment(host: &ShellHost, level: Level, tmp: &Path) -> Vec<(OsString, OsString)> {
+    let mut environment = host.environment().0.variables.clone();
+    environment.push(("TMPDIR".into(), visible_tmp(level, tmp).into()));
+    environment
+}
