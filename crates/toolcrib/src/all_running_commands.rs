@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use toolcrib_exec::{Ending, RunningJob, all_running_jobs};
 use toolcrib_text::{Secrets, visible, visible_name};
 
+use crate::command_state::SHIM_ARGUMENTS;
 use crate::error::{Error, ErrorKind};
-use crate::helper::SHIM_ARGUMENTS;
 
 /// A running command of any runtime of this user.
 #[derive(Debug, Clone, PartialEq, Eq)]

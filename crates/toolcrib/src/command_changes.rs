@@ -19,7 +19,6 @@ use toolcrib_text::visible_name;
 
 pub(crate) use self::repository_state::RepositoryNotes;
 use self::repository_state::RepositoryStates;
-use crate::paths::Paths;
 
 /// Number of hard-linked files that are named.
 const MAX_SHARED: usize = 3;
@@ -55,15 +54,24 @@ pub(crate) struct NewChanges {
 
 impl CommandChanges {
     /// For a command that has not started yet.
-    pub(crate) fn begin(paths: &Paths, journal: Option<Journal>, about: About) -> CommandChanges {
-        let workspace = paths.workspace.clone();
+    pub(crate) fn begin(
+        workspace: &Workspace,
+        own_paths: Vec<PathBuf>,
+        journal: Option<Journal>,
+        about: About,
+    ) -> CommandChanges {
         let with_path = |tree: TreeReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
         CommandChanges {
             ignored: workspace.trees().map(with_path).collect(),
-            own_paths: paths.hidden.own(),
+            own_paths,
             heads: Mutex::default(),
             workspace: workspace.clone(),
-            capture: ChangeCapture::new(workspace, journal, about, CaptureLimits::default()),
+            capture: ChangeCapture::new(
+                workspace.clone(),
+                journal,
+                about,
+                CaptureLimits::default(),
+            ),
             uncollected: Mutex::default(),
             has_ended: AtomicBool::new(false),
         }

@@ -23,9 +23,14 @@ use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::add_offline_variables;
 use self::syntax::{read_syntax_check, syntax_check};
 use crate::command_changes::CommandChanges;
-use crate::helper::SHIM_ARGUMENTS;
 use crate::network::SessionConnections;
 use crate::sandbox::{SandboxSettings, is_sufficient};
+
+/// First argument of the host's own program if it is started as a helper process.
+pub(crate) const HELPER_ARGUMENT: &str = "toolcrib-helper";
+
+/// Arguments of a helper that runs a command.
+pub(crate) const SHIM_ARGUMENTS: [&str; 2] = [HELPER_ARGUMENT, "keep"];
 
 /// Jobs of one session, running and finished.
 const MAX_JOBS: usize = 1_000;

@@ -10,7 +10,8 @@ use toolcrib_text::{Secrets, truncate_line, visible_name};
 
 use crate::call_recorder::Record;
 use crate::error::Error;
-use crate::history::{age, journal_error, require_journal};
+use crate::journal_access::{journal_error, require_journal};
+use crate::phrases::age;
 use crate::session::Session;
 
 /// Limits of the log entry of a call: characters of each access, and number of accesses.

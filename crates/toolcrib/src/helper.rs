@@ -17,18 +17,13 @@ use toolcrib_exec::{
 };
 use toolcrib_search::answer_questions;
 
+use crate::command_state::{HELPER_ARGUMENT, SHIM_ARGUMENTS};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 
 pub(crate) use self::matching::MatchingProcesses;
 pub(crate) use self::pdf::pdf_text;
 pub(crate) use self::picture::scaled_picture;
-
-/// First argument of a helper process.
-const ARGUMENT: &str = "toolcrib-helper";
-
-/// Arguments of a helper that runs a command.
-pub(crate) const SHIM_ARGUMENTS: [&str; 2] = [ARGUMENT, "keep"];
 
 /// First word of the other tasks.
 const PDF: &str = "pdf";
@@ -58,7 +53,7 @@ const DECODER_WAIT_TIMEOUT: Duration = Duration::from_secs(40);
 /// ```
 pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
-    if arguments.next()? != ARGUMENT {
+    if arguments.next()? != HELPER_ARGUMENT {
         return None;
     }
     // First, because every command pays for it.
@@ -112,7 +107,8 @@ fn run_task(
 }
 
 fn worker(program: &Path, words: Vec<String>, limits: WorkerLimits) -> Worker {
-    let arguments = std::iter::once(ARGUMENT.to_owned()).chain(words).map(OsString::from).collect();
+    let arguments =
+        std::iter::once(HELPER_ARGUMENT.to_owned()).chain(words).map(OsString::from).collect();
     Worker { program: program.to_owned(), arguments, limits }
 }
 

@@ -5,7 +5,6 @@ mod undone;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolcrib_fs::{
     Changes, Content, DamagedChanges, Entry, FileChange, FileKind, Journal, KeptDirectory,
@@ -17,9 +16,10 @@ pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
+use crate::journal_access::{journal_error, require_journal};
 use crate::limits::Limits;
 use crate::paths::Paths;
-use crate::phrases::{counted, first_of, one_line};
+use crate::phrases::{age, counted, first_of, one_line};
 use crate::session::Session;
 
 /// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.
@@ -420,29 +420,4 @@ impl HistoryEntry {
         let mut paths = self.entry.paths();
         paths.any(|one| one.starts_with(path) && !self.undone_parts.includes(&one))
     }
-}
-
-/// Age of a time, in words.
-pub(crate) fn age(time_ms: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let seconds = (now.saturating_sub(u128::from(time_ms)) / 1000) as u64;
-    match seconds {
-        0..5 => "just now".to_owned(),
-        5..60 => format!("{seconds} s ago"),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} ago", counted(seconds / 86_400, "day")),
-    }
-}
-
-/// The journal, or an error if there is none.
-pub(crate) fn require_journal(journal: Option<&Journal>) -> Result<&Journal, Error> {
-    journal.ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "there is no journal")
-            .hint("The host program gave this runtime no directory for a journal.")
-    })
-}
-
-pub(crate) fn journal_error(error: &toolcrib_fs::FsError) -> Error {
-    Error::from_fs(&error.path().display().to_string(), error)
 }

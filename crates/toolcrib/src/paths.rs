@@ -13,7 +13,7 @@ use toolcrib_text::visible_name;
 use crate::command_state::ShellHost;
 use crate::error::Error;
 use crate::hidden_paths::{Hidden, Reason};
-use crate::sandbox::PathRules;
+use crate::path_rules::PathRules;
 use crate::session::Session;
 
 /// Kernel file systems: processes, devices, settings. Closed to file tools in every profile.

@@ -1,6 +1,6 @@
 //! Phrases that several replies share.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// `1 line`, `2 lines`, `1 match`, `2 processes`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
@@ -53,6 +53,19 @@ pub(crate) fn one_line(script: &str, chars: usize) -> String {
     let cut: String = first.chars().take(chars).collect();
     let more = if cut.len() < first.len() { "…" } else { more };
     format!("{cut}{more}")
+}
+
+/// Age of a time, in words.
+pub(crate) fn age(time_ms: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let seconds = (now.saturating_sub(u128::from(time_ms)) / 1000) as u64;
+    match seconds {
+        0..5 => "just now".to_owned(),
+        5..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} ago", counted(seconds / 86_400, "day")),
+    }
 }
 
 #[cfg(test)]

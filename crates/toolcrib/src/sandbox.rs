@@ -1,30 +1,14 @@
 //! The sandbox of commands: built from the roots, the protected files, the operator's settings and the level
 //! that this system supports.
 
-mod committed_content;
-mod git_config_paths;
-pub(crate) mod git_directory;
-mod git_objects;
-pub(crate) mod git_refs;
-mod guard;
-mod known_content;
-mod other_version_control;
-mod path_rules;
 pub(crate) mod refusals;
-mod version_control_programs;
-
-pub(crate) use self::guard::CommandGuard;
-pub(crate) use self::path_rules::{Danger, PathRules};
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_exec::{Level, Network, PinnedPath, SESSION_TMP, Sandbox, SandboxSupport};
-use toolcrib_fs::{Root, RootMode};
+use toolcrib_exec::{Level, Network, SESSION_TMP, SandboxSupport};
 
-use crate::dialect_names::SHELL_TOOL;
 use crate::error::{Error, ErrorKind};
 use crate::metadata_descriptions::MetadataField;
-use crate::services::Services;
 
 /// Minimum level. Below it, commands run only with the profile `open`.
 const MIN_LEVEL: Level = Level::Landlock;
@@ -134,37 +118,6 @@ pub(crate) const SANDBOX: &[MetadataField] = &[
         "Network access of the command: `none`, `list` or `all`.",
     ),
 ];
-
-/// The sandbox of a command.
-pub(crate) fn sandbox(services: &Services, settings: &SandboxSettings, tmp: &Path) -> Sandbox {
-    let roots = |mode: RootMode| {
-        let roots = services.paths.workspace.roots().filter(move |root| root.mode() == mode);
-        let held = |root: &Root| {
-            Some(PinnedPath { path: root.path().to_owned(), identity: root.identity()? })
-        };
-        roots.filter_map(held).collect()
-    };
-    let mut hidden = settings.hidden.clone();
-    hidden.extend(services.paths.hidden.own());
-    hidden.extend(services.policy.of_tool(SHELL_TOOL).unreadable_outside());
-    // A command may have replaced a cache that is inside a root.
-    let is_in_place =
-        |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
-    let mut writable: Vec<PinnedPath> = roots(RootMode::ReadWrite);
-    writable.extend(services.caches.iter().filter(is_in_place).cloned());
-    Sandbox {
-        writable,
-        read_only: roots(RootMode::ReadOnly),
-        hidden,
-        tmp: tmp.to_owned(),
-        supervise_reads: services.paths.path_rules.deny_reading(),
-        network: match &services.commands {
-            Some(host) => effective_network(settings, host.enforced()),
-            None => Network::None,
-        },
-        limits: toolcrib_exec::Limits::DEFAULT,
-    }
-}
 
 /// The sentence about `network = "list"` without namespaces.
 pub(crate) const LIST_NEEDS_NAMESPACES: &str =

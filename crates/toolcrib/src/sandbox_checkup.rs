@@ -5,11 +5,12 @@ use std::path::Path;
 
 use toolcrib_exec::{Command, EscapeAttempt, Level, reports_denials, try_to_escape};
 
+use crate::command_sandbox::command_sandbox;
 use crate::command_state::ShellHost;
 use crate::cx::job_error;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
-use crate::sandbox::{is_sufficient, sandbox, visible_tmp};
+use crate::sandbox::{is_sufficient, visible_tmp};
 
 /// State of the sandbox on this machine.
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ impl Runtime {
                 stdin: Vec::new(),
                 separate_streams: false,
             };
-            let sandbox = sandbox(self.services(), &settings, &tmp);
+            let sandbox = command_sandbox(self.services(), &settings, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);
             attempts = tried.map_err(|error| job_error(&error))?;
             let reports = reports_denials(session.jobs(), &sandbox, &command);

@@ -7,8 +7,8 @@ use std::path::Path;
 use toolcrib_fs::TreeReader;
 use toolcrib_text::{truncate_line, visible_name};
 
+use crate::git::refs::{self, LogEntry, ObjectId};
 use crate::phrases::{counted, first_of};
-use crate::sandbox::git_refs::{self, LogEntry, ObjectId};
 
 /// Entries of a log that are remembered, the newest.
 const MAX_LOGGED: usize = 200;
@@ -58,12 +58,12 @@ const KINDS: [Kind; 2] = [
 impl References {
     pub(super) fn of(tree: &TreeReader, directory: &Path) -> References {
         let log = |name: &str| {
-            let mut entries = git_refs::reflog(tree, &directory.join(name));
+            let mut entries = refs::reflog(tree, &directory.join(name));
             entries.drain(..entries.len().saturating_sub(MAX_LOGGED));
             entries
         };
         References {
-            named: git_refs::branches_and_tags(tree, directory),
+            named: refs::branches_and_tags(tree, directory),
             stash: log(STASH_LOG),
             head_log: log(HEAD_LOG),
         }
@@ -86,7 +86,7 @@ impl References {
         tree: &TreeReader,
         directory: &Path,
     ) -> Vec<String> {
-        let is_stored = |commit: ObjectId| git_refs::has_object(tree, directory, commit);
+        let is_stored = |commit: ObjectId| refs::has_object(tree, directory, commit);
         let mut sentences = Vec::new();
         for Kind { prefix, noun, create } in &KINDS {
             let removed = self.removed_names(before, prefix, tree, directory);
@@ -106,7 +106,7 @@ impl References {
             format!("tag {shown} was moved; it was at {}{way_back}", commit.short())
         }));
         // New entries may have pushed old ones out of the remembered part, so the whole logs are read.
-        let whole_log = |name: &str| git_refs::reflog(tree, &directory.join(name));
+        let whole_log = |name: &str| refs::reflog(tree, &directory.join(name));
         if !missing(&before.stash, &self.stash).is_empty() {
             let log = whole_log(STASH_LOG);
             sentences.extend(at_most(&missing(&before.stash, &log), "stash entry", |entry| {
@@ -144,7 +144,7 @@ impl References {
     ) -> Vec<(&'a [u8], ObjectId)> {
         let is_gone = |name: &[u8]| {
             // The number of references is limited, so one that is not listed may exist.
-            !self.named.contains_key(name) && git_refs::reference(tree, directory, name).is_none()
+            !self.named.contains_key(name) && refs::reference(tree, directory, name).is_none()
         };
         let removed: Vec<(&[u8], ObjectId)> = before
             .named
@@ -158,7 +158,7 @@ impl References {
         let made = self.named.keys().filter(|name| !before.named.contains_key(*name));
         let renamed: HashSet<Vec<u8>> = made
             .take(MAX_LOGGED)
-            .flat_map(|name| git_refs::reflog_of(tree, directory, name))
+            .flat_map(|name| refs::reflog_of(tree, directory, name))
             .filter_map(|entry| old_name(entry.message()).map(<[u8]>::to_owned))
             .collect();
         let lost = removed.into_iter().filter(|(name, _)| !renamed.contains(*name));

@@ -10,8 +10,8 @@ use toolcrib_fs::{TreeReader, Workspace};
 use toolcrib_text::visible_name;
 
 use super::lost_refs::References;
-use crate::sandbox::git_directory::{self, COMMON};
-use crate::sandbox::git_refs::{self, Head, ObjectId};
+use crate::git::directory::{self, COMMON};
+use crate::git::refs::{self, Head, ObjectId};
 
 /// The note about new stash entries.
 const STASHED: &str = "the stash was changed; an undo does not restore it: see `git stash list`";
@@ -153,11 +153,11 @@ impl RepositoryStates {
 
 impl RepositoryState {
     fn of(tree: &TreeReader, directory: &Path) -> Option<RepositoryState> {
-        git_directory::is_complete(tree, directory, None).then(|| RepositoryState {
+        directory::is_complete(tree, directory, None).then(|| RepositoryState {
             head: head(tree, directory),
             abort: abort_command(tree, directory),
             rebased_from: REBASED_FROM.iter().find_map(|name| {
-                let text = git_directory::read(tree, &directory.join(name))?;
+                let text = directory::read(tree, &directory.join(name))?;
                 ObjectId::parse(text.trim_ascii())
             }),
             references: References::of(tree, directory),
@@ -182,7 +182,7 @@ fn repository_of(workspace: &Workspace, directory: &Path) -> Option<PathBuf> {
 
 /// The work tree of a git directory. `None` if it is not known, as for a submodule.
 fn work_tree(tree: &TreeReader, directory: &Path) -> Option<PathBuf> {
-    let dot_git = match git_directory::read(tree, &directory.join("gitdir")) {
+    let dot_git = match directory::read(tree, &directory.join("gitdir")) {
         Some(path) => PathBuf::from(String::from_utf8(path.trim_ascii().to_vec()).ok()?),
         None => tree.path().join(directory),
     };
@@ -200,11 +200,11 @@ fn quoted(path: &str) -> Cow<'_, str> {
 }
 
 fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
-    let common = git_directory::read(tree, &directory.join(COMMON));
+    let common = directory::read(tree, &directory.join(COMMON));
     let common = common
         .and_then(|text| String::from_utf8(text).ok())
-        .and_then(|common| git_directory::beneath_root(tree, directory, Path::new(common.trim())));
-    git_refs::head(tree, directory, common.as_deref().unwrap_or(directory))
+        .and_then(|common| directory::beneath_root(tree, directory, Path::new(common.trim())));
+    refs::head(tree, directory, common.as_deref().unwrap_or(directory))
 }
 
 fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {

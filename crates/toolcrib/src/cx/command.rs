@@ -10,6 +10,8 @@ use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 
 use super::Cx;
 use crate::command_changes::CommandChanges;
+use crate::command_guard::CommandGuard;
+use crate::command_sandbox::command_sandbox;
 use crate::command_state::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
 use crate::dialect_names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
 use crate::error::{Error, ErrorKind};
@@ -17,8 +19,8 @@ use crate::host_asker::{HostAsker, session_rules};
 use crate::network::notes::HostNote;
 use crate::phrases::one_line;
 use crate::sandbox::{
-    CommandGuard, Confined, SandboxSettings, effective_network, insufficient_level_error,
-    is_sufficient, sandbox, visible_tmp,
+    Confined, SandboxSettings, effective_network, insufficient_level_error, is_sufficient,
+    visible_tmp,
 };
 
 /// Characters of a command in the history.
@@ -214,10 +216,11 @@ impl<'a> Cx<'a> {
             network.set_rules(session_rules(self.services, self.session));
             network.allow_next(self.session.take_hosts_once());
         }
-        let sandbox = sandbox(self.services, settings, &tmp);
+        let sandbox = command_sandbox(self.services, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
         let changes = Arc::new(CommandChanges::begin(
-            &self.services.paths,
+            &self.services.paths.workspace,
+            self.services.paths.hidden.own(),
             self.services.history.journal().cloned(),
             about,
         ));

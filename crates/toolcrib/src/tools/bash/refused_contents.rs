@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_text::visible_name;
 
+use crate::path_rules::Danger;
 use crate::phrases::{counted_with_verb, first_of};
-use crate::sandbox::Danger;
 use crate::sandbox::refusals::MAX_LINES;
 
 /// Settings, or files, that one line names.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 
-pub(crate) use super::git_objects::ObjectId;
-use super::git_objects::ObjectStore;
+pub(crate) use super::objects::ObjectId;
+use super::objects::ObjectStore;
 
 /// More than a repository with a hundred thousand branches has.
 const MAX_BYTES: u64 = 16 << 20;
@@ -40,7 +40,7 @@ pub(crate) struct Head {
 }
 
 /// Commits that a git directory refers to. References come before reflogs.
-pub(super) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
+pub(crate) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
     let mut tips = Vec::new();
     let own = |tips: &mut Vec<ObjectId>, directory: &Path| {
         for name in ["HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"] {

@@ -4,7 +4,7 @@ use std::collections::{BinaryHeap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::git_objects::{Object, ObjectId, ObjectKind, ObjectStore};
+use super::objects::{Object, ObjectId, ObjectKind, ObjectStore};
 
 /// Limit of visited commits, newest first. Reading them takes about a second.
 const MAX_COMMITS: usize = 30_000;
@@ -14,7 +14,7 @@ const MAX_TAGS: usize = 10;
 
 /// Whether the file at `path` had this content in one of these commits or their ancestors. If the history is
 /// too long, all given commits and the newest ancestors are searched.
-pub(super) fn contains(
+pub(crate) fn contains(
     store: &ObjectStore,
     commits: &[ObjectId],
     path: &Path,

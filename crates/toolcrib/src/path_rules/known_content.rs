@@ -18,10 +18,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
 use toolcrib_policy::git_config;
 
-use super::committed_content;
-use super::git_directory;
-use super::git_objects::{ObjectId, ObjectStore};
-use super::git_refs;
+use crate::git::committed_content;
+use crate::git::directory;
+use crate::git::objects::{ObjectId, ObjectStore};
+use crate::git::refs;
 use crate::hidden_paths::Hidden;
 
 /// Entries of a git directory that refer to commits.
@@ -82,7 +82,7 @@ impl KnownContent {
     pub(super) fn before_change(&self, tree: &TreeReader, relative: &Path) {
         if relative.file_name().is_some_and(|name| name == ".git")
             && let Some(work_tree) = relative.parent()
-            && let Some(directory) = git_directory::of_work_tree(tree, work_tree)
+            && let Some(directory) = directory::of_work_tree(tree, work_tree)
         {
             self.lock().former_directories.entry(tree.path().join(work_tree)).or_insert(directory);
         }
@@ -98,7 +98,7 @@ impl KnownContent {
     /// Records the commits of the repositories that contain a directory.
     pub(super) fn record_around(&self, tree: &TreeReader, directory: &Path) {
         for work_tree in directory.ancestors() {
-            if let Some(directory) = git_directory::of_work_tree(tree, work_tree) {
+            if let Some(directory) = directory::of_work_tree(tree, work_tree) {
                 self.record(tree, &directory);
             }
         }
@@ -174,7 +174,7 @@ impl KnownContent {
         let found = file.ancestors().skip(1).find_map(|work_tree| {
             let former =
                 || self.lock().former_directories.get(&tree.path().join(work_tree)).cloned();
-            let directory = git_directory::of_work_tree(tree, work_tree).or_else(former)?;
+            let directory = directory::of_work_tree(tree, work_tree).or_else(former)?;
             Some((work_tree, directory))
         });
         let Some((work_tree, directory)) = found else { return false };
@@ -195,11 +195,11 @@ impl KnownContent {
         {
             return;
         }
-        if !git_directory::is_complete(tree, directory, None) {
+        if !directory::is_complete(tree, directory, None) {
             return;
         }
         state.recorded.insert(stamp.identity);
-        for commit in git_refs::tips(tree, directory) {
+        for commit in refs::tips(tree, directory) {
             if state.commits.len() < MAX_COMMITS && state.known_commits.insert(commit) {
                 state.commits.push(commit);
             }
@@ -222,9 +222,9 @@ impl KnownContent {
             for address in local_remotes(&tree, &directory).iter().take(MAX_SOURCES) {
                 let path = tree.path().join(&work_tree).join(address);
                 let Some((tree, place)) = places.find(&path) else { continue };
-                if git_directory::is_complete(&tree, &place, None) {
+                if directory::is_complete(&tree, &place, None) {
                     pending.push((tree, place.clone(), place));
-                } else if let Some(directory) = git_directory::of_work_tree(&tree, &place) {
+                } else if let Some(directory) = directory::of_work_tree(&tree, &place) {
                     pending.push((tree, place, directory));
                 }
             }
@@ -257,7 +257,7 @@ impl RepositoryLocations<'_> {
 
 /// Local paths among the remote URLs of a repository.
 fn local_remotes(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
-    let text = git_directory::read(tree, &directory.join("config")).unwrap_or_default();
+    let text = directory::read(tree, &directory.join("config")).unwrap_or_default();
     let variables = git_config::parse(&text).unwrap_or_default();
     let address = |variable: git_config::Variable| {
         if variable.section != "remote" || variable.name != "url" {
@@ -282,7 +282,7 @@ fn object_directories(
     let mut next = 0;
     while let Some((tree, objects)) = found.get(next).cloned() {
         next += 1;
-        let text = git_directory::read(&tree, &objects.join("info/alternates")).unwrap_or_default();
+        let text = directory::read(&tree, &objects.join("info/alternates")).unwrap_or_default();
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             use std::os::unix::ffi::OsStrExt as _;
             let path = tree.path().join(&objects).join(OsStr::from_bytes(line));

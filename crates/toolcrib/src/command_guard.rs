@@ -9,8 +9,8 @@ use toolcrib_exec::{
 };
 use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
 
-use super::path_rules::{Danger, PathRules, Rule};
 use crate::command_changes::CommandChanges;
+use crate::path_rules::{Danger, PathRules, Rule};
 
 /// Limit of rejected contents that are explained.
 const MAX_EXPLAINED: usize = 200;

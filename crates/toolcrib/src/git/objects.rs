@@ -27,7 +27,7 @@ const MAX_PACKS: usize = 2_000;
 pub(crate) struct ObjectId([u8; 20]);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectKind {
+pub(crate) enum ObjectKind {
     Commit,
     Tree,
     Blob,
@@ -36,14 +36,14 @@ pub(super) enum ObjectKind {
 
 /// An object, without its stored header.
 #[derive(Debug, Clone)]
-pub(super) struct Object {
-    pub(super) kind: ObjectKind,
-    pub(super) content: Vec<u8>,
+pub(crate) struct Object {
+    pub(crate) kind: ObjectKind,
+    pub(crate) content: Vec<u8>,
 }
 
 /// The object directories of a repository.
 #[derive(Debug)]
-pub(super) struct ObjectStore {
+pub(crate) struct ObjectStore {
     directories: Vec<ObjectDirectory>,
 }
 
@@ -57,7 +57,7 @@ struct ObjectDirectory {
 
 impl ObjectId {
     /// The id of a blob with this content.
-    pub(super) fn of_file(content: &[u8]) -> ObjectId {
+    pub(crate) fn of_file(content: &[u8]) -> ObjectId {
         ObjectId::of(ObjectKind::Blob, content)
     }
 
@@ -81,7 +81,7 @@ impl ObjectId {
         Some(ObjectId(bytes))
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<ObjectId> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<ObjectId> {
         bytes.try_into().ok().map(ObjectId)
     }
 
@@ -122,7 +122,7 @@ impl ObjectKind {
 
 impl ObjectStore {
     /// Paths are relative to the root of their tree.
-    pub(super) fn new(directories: Vec<(TreeReader, PathBuf)>) -> ObjectStore {
+    pub(crate) fn new(directories: Vec<(TreeReader, PathBuf)>) -> ObjectStore {
         let open = |(tree, path): (TreeReader, PathBuf)| {
             let packs = packs(&tree, &path.join("pack"));
             ObjectDirectory { tree, path, packs }
@@ -131,7 +131,7 @@ impl ObjectStore {
     }
 
     /// Whether an object is stored under this id. Its content is not checked.
-    pub(super) fn has(&self, id: ObjectId) -> bool {
+    pub(crate) fn has(&self, id: ObjectId) -> bool {
         self.directories.iter().any(|directory| {
             let (parent, name) = directory.loose(id);
             directory.packs.iter().any(|pack| pack.offset(id).is_some())
@@ -140,7 +140,7 @@ impl ObjectStore {
     }
 
     /// The object with this id, if its content matches the id.
-    pub(super) fn read(&self, id: ObjectId) -> Option<Object> {
+    pub(crate) fn read(&self, id: ObjectId) -> Option<Object> {
         let in_directory = |directory: &ObjectDirectory| {
             let packed = |pack: &Pack| pack.read(pack.offset(id)?, self, 0);
             let object = directory.packs.iter().find_map(packed);

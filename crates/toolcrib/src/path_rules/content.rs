@@ -8,9 +8,9 @@ use toolcrib_fs::TreeReader;
 use toolcrib_policy::git_sequencer::{self, SequencerFile};
 
 use super::{PathRules, VERSION_CONTROL};
-use crate::sandbox::git_directory::{self, Part};
-use crate::sandbox::known_content::RepositoryLocations;
-use crate::sandbox::other_version_control::{MERCURIAL, mercurial_dangers};
+use crate::git::directory::{self, Part};
+use crate::path_rules::known_content::RepositoryLocations;
+use crate::path_rules::other_version_control::{MERCURIAL, mercurial_dangers};
 
 /// Mode of a restored file whose own mode is not known.
 const USUAL_MODE: u32 = 0o644;
@@ -26,18 +26,13 @@ pub(crate) enum Danger {
 
 impl PathRules {
     /// Why the new content of a reviewed file is rejected. `None` if it is accepted.
-    pub(in crate::sandbox) fn danger(
-        &self,
-        path: &Path,
-        new: &[u8],
-        is_new: bool,
-    ) -> Option<Danger> {
+    pub(crate) fn danger(&self, path: &Path, new: &[u8], is_new: bool) -> Option<Danger> {
         let place = self.workspace.tree_of(path);
         let (tree, relative) = place.or_else(|| self.caches.as_ref()?.tree_of(path))?;
         // Other protected files are not git configurations, whatever is beside them.
         let pattern = self.protection.find(&relative);
         let is_other = pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern));
-        let part = git_directory::part_of(&tree, &relative);
+        let part = directory::part_of(&tree, &relative);
         let is_configuration = matches!(part, Some((_, Part::Configuration | Part::Sequence(_))))
             || relative.file_name().is_some_and(|name| name == MERCURIAL);
         // The directory is about to become a git directory with this configuration.
@@ -47,7 +42,7 @@ impl PathRules {
         if !self.known.allows(self.repository_locations(), &tree, &relative, new) {
             return Some(Danger::Unknown);
         }
-        if let Some(old) = git_directory::read(&tree, &relative) {
+        if let Some(old) = directory::read(&tree, &relative) {
             self.known.remember_removed(path, &old, USUAL_MODE);
         }
         self.known.accept(path, new);
@@ -56,9 +51,9 @@ impl PathRules {
 
     /// Whether a protected file may be removed. `mode` is its mode if the file is captured, so that Undo can
     /// restore it. Otherwise a commit of the user must contain it.
-    pub(in crate::sandbox) fn may_be_removed(&self, path: &Path, mode: Option<u32>) -> bool {
+    pub(crate) fn may_be_removed(&self, path: &Path, mode: Option<u32>) -> bool {
         let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
-        let content = git_directory::read(&tree, &relative);
+        let content = directory::read(&tree, &relative);
         let is_known = |content: &Vec<u8>| {
             self.known.accepts_anywhere(content)
                 || self.known.allows(self.repository_locations(), &tree, &relative, content)
@@ -72,7 +67,7 @@ impl PathRules {
     }
 
     /// Content and mode of a protected file that a command has removed.
-    pub(in crate::sandbox) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
+    pub(crate) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
         self.known.removed(path)
     }
 
@@ -85,7 +80,7 @@ impl PathRules {
     }
 
     /// Like [`PathRules::danger`] for a configuration, by its path relative to the root of a tree.
-    pub(in crate::sandbox) fn danger_in(
+    pub(crate) fn danger_in(
         &self,
         tree: &TreeReader,
         relative: &Path,
@@ -96,14 +91,14 @@ impl PathRules {
         let found = if relative.file_name().is_some_and(|name| name == MERCURIAL) {
             mercurial_dangers(new)
         } else {
-            let old = git_directory::read(tree, relative).filter(|_| !is_new);
-            match git_directory::part_of(tree, relative) {
+            let old = directory::read(tree, relative).filter(|_| !is_new);
+            match directory::part_of(tree, relative) {
                 Some((directory, Part::Sequence(kind))) => {
                     let known = self.known_programs(tree.path().join(directory), kind, old);
                     let programs = git_sequencer::programs(kind, new);
                     programs.into_iter().filter(|program| !known.contains(program)).collect()
                 }
-                _ => git_directory::dangerous_variables(relative, old.as_deref(), new),
+                _ => directory::dangerous_variables(relative, old.as_deref(), new),
             }
         };
         (!found.is_empty()).then_some(Danger::Variables(found))

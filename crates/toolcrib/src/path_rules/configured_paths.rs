@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_fs::{TreeReader, Workspace};
 
-use crate::sandbox::git_config_paths::git_config_paths;
-use crate::sandbox::git_directory;
+use crate::git::config_paths::git_config_paths;
+use crate::git::directory;
 
 /// The paths in the configurations of repositories, read on demand.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl ConfiguredPaths {
         let is_one =
             |named: &PathBuf| path.starts_with(named) || (replaces && named.starts_with(&path));
         let mut in_tree = relative.ancestors().skip(1).map(|work_tree| {
-            let is_work_tree = || git_directory::may_be_work_tree(tree, work_tree);
+            let is_work_tree = || directory::may_be_work_tree(tree, work_tree);
             self.of_work_tree(&tree.path().join(work_tree), is_work_tree)
         });
         // No command can make these unreadable.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Unwritable};
 
-use super::path_rules::Rule;
+use super::Rule;
 
 /// Mercurial's configuration file.
 pub(super) const MERCURIAL: &str = "hgrc";

@@ -25,7 +25,7 @@ const MAX_HOOKS: usize = 1_000;
 const SAMPLE_EXTENSION: &str = "sample";
 
 /// Name of nearly every git directory.
-pub(super) const DOT_GIT: &str = ".git";
+pub(crate) const DOT_GIT: &str = ".git";
 
 const CONFIGURATIONS: [&str; 2] = ["config", "config.worktree"];
 const HOOKS: &str = "hooks";
@@ -48,7 +48,7 @@ const SEQUENCE_FILES: [(&str, &str, SequencerFile); 3] = [
 
 /// A part of a git directory that determines which programs git runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// A configuration file.
     Configuration,
     /// The `hooks` directory.
@@ -90,7 +90,7 @@ const TOP_NAMES: [&str; 20] = [
 ];
 
 /// The outermost git directory that contains a path. Paths are relative to the root.
-pub(super) fn containing(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
+pub(crate) fn containing(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
     let mut directory = PathBuf::new();
     for name in path.iter() {
         let is_part = directory.file_name().is_some_and(|name| name == DOT_GIT)
@@ -106,7 +106,7 @@ pub(super) fn containing(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
 /// The git directory that contains a path, and the part of it that the path is.
 ///
 /// If there are several, the first in which the path is more than structure.
-pub(super) fn part_of(tree: &TreeReader, path: &Path) -> Option<(PathBuf, Part)> {
+pub(crate) fn part_of(tree: &TreeReader, path: &Path) -> Option<(PathBuf, Part)> {
     let names: Vec<&OsStr> = path.iter().collect();
     let mut structure = None;
     let mut directory = PathBuf::new();
@@ -148,7 +148,7 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
 }
 
 /// Whether git would use a directory, or is about to: a new repository first gets the usual name.
-pub(super) fn is_git_directory(tree: &TreeReader, directory: &Path) -> bool {
+pub(crate) fn is_git_directory(tree: &TreeReader, directory: &Path) -> bool {
     let is_usual = directory.file_name().is_some_and(|name| name.eq_ignore_ascii_case(DOT_GIT));
     is_usual || is_complete(tree, directory, None)
 }
@@ -163,7 +163,7 @@ pub(crate) fn is_complete(tree: &TreeReader, directory: &Path, more: Option<&OsS
 }
 
 /// Whether the configuration and hooks of a directory make git run no program.
-pub(super) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
+pub(crate) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
     let harmless = |name: &&str| {
         let path = directory.join(name);
         !tree.may_have(&path)
@@ -201,7 +201,7 @@ fn has_only_samples(tree: &TreeReader, hooks: &Path) -> bool {
 }
 
 /// The variables of a new configuration that can make git run programs and that the old one does not have.
-pub(super) fn dangerous_variables(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
+pub(crate) fn dangerous_variables(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
     let depth = path.iter().count().saturating_sub(1);
     let mut dangers = match git_config::review(old, new, depth) {
         Ok(verdict) => verdict.dangerous,
@@ -222,23 +222,23 @@ pub(super) fn dangerous_variables(path: &Path, old: Option<&[u8]>, new: &[u8]) -
 }
 
 /// Files of a git directory whose content is reviewed.
-pub(super) fn reviewed_files(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn reviewed_files(directory: &Path) -> Vec<PathBuf> {
     let sequence = sequence_files(directory).map(|(path, _)| path);
     configurations(directory).into_iter().chain(sequence).collect()
 }
 
 /// Configuration files of a git directory.
-pub(super) fn configurations(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn configurations(directory: &Path) -> Vec<PathBuf> {
     CONFIGURATIONS.iter().map(|name| directory.join(name)).collect()
 }
 
 /// Whether a directory may be a work tree.
-pub(super) fn may_be_work_tree(tree: &TreeReader, work_tree: &Path) -> bool {
+pub(crate) fn may_be_work_tree(tree: &TreeReader, work_tree: &Path) -> bool {
     tree.may_have(&work_tree.join(DOT_GIT))
 }
 
 /// The git directory of a work tree, relative to the root.
-pub(super) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBuf> {
+pub(crate) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBuf> {
     let path = work_tree.join(DOT_GIT);
     tree.stamp(&path)?;
     if tree.directory(&path).is_ok() {
@@ -277,7 +277,7 @@ pub(crate) fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Inode identities of the files that make git run programs. A hard link to one of them is equally dangerous.
-pub(super) fn identities(tree: &TreeReader, directory: &Path) -> Vec<(u64, u64)> {
+pub(crate) fn identities(tree: &TreeReader, directory: &Path) -> Vec<(u64, u64)> {
     let mut paths = reviewed_files(directory);
     let hooks = directory.join(HOOKS);
     if let Ok(listed) = tree.directory(&hooks) {

@@ -9,15 +9,15 @@ use std::path::{Component, Path, PathBuf};
 use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
 use toolcrib_policy::git_config::{self, Variable};
 
-use super::git_directory;
+use super::directory;
 
 /// More than any configuration includes.
 const MAX_CONFIGURATIONS: usize = 64;
 
 /// The absolute paths that the repository of a work tree names. `None` if they cannot be determined.
-pub(super) fn git_config_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<PathBuf>> {
+pub(crate) fn git_config_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<PathBuf>> {
     let Some(directory) = git_directory_of(work_tree)? else { return Some(Vec::new()) };
-    let mut pending: Vec<PathBuf> = git_directory::configurations(&directory);
+    let mut pending: Vec<PathBuf> = directory::configurations(&directory);
     let (mut named, mut seen) = (Vec::new(), HashSet::new());
     while let Some(configuration) = pending.pop() {
         if !seen.insert(configuration.clone()) {
@@ -49,10 +49,10 @@ pub(super) fn git_config_paths(work_tree: &Path, home: Option<&Path>) -> Option<
 /// The git directory of a work tree. The outer `None` means unknown; the inner one means no repository.
 fn git_directory_of(work_tree: &Path) -> Option<Option<PathBuf>> {
     let tree = tree(work_tree)?;
-    if !git_directory::may_be_work_tree(&tree, Path::new("")) {
+    if !directory::may_be_work_tree(&tree, Path::new("")) {
         return Some(None);
     }
-    let path = real_path(&work_tree.join(git_directory::DOT_GIT));
+    let path = real_path(&work_tree.join(directory::DOT_GIT));
     if self::tree(&path).is_some() {
         return Some(Some(path));
     }
@@ -63,7 +63,7 @@ fn git_directory_of(work_tree: &Path) -> Option<Option<PathBuf>> {
         Some(work_tree.join(target))
     };
     let Some(directory) = pointed(&text) else { return Some(None) };
-    let common = read(&directory.join(git_directory::COMMON))?;
+    let common = read(&directory.join(directory::COMMON))?;
     let common = common.and_then(|text| String::from_utf8(text).ok());
     Some(Some(match common {
         Some(common) => directory.join(common.trim()),
@@ -104,7 +104,7 @@ fn read(path: &Path) -> Option<Option<Vec<u8>>> {
     if !tree.may_have(name) {
         return Some(None);
     }
-    git_directory::read(&tree, name).map(Some)
+    directory::read(&tree, name).map(Some)
 }
 
 /// Opens a directory for reading the files in it.

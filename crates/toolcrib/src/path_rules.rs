@@ -5,6 +5,9 @@
 mod configured_paths;
 mod content;
 mod git;
+mod known_content;
+mod other_version_control;
+mod version_control_programs;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,10 +19,10 @@ use toolcrib_policy::{Effect, Policy, Protection};
 
 use self::configured_paths::ConfiguredPaths;
 pub(crate) use self::content::Danger;
-use super::git_directory::{self, Part};
-use super::known_content::KnownContent;
-use super::other_version_control::in_other_version_control;
-use super::version_control_programs::{applies_patches, is_version_control_program};
+use self::known_content::KnownContent;
+use self::other_version_control::in_other_version_control;
+use self::version_control_programs::{applies_patches, is_version_control_program};
+use crate::git::directory::{self, Part};
 use crate::hidden_paths::Hidden;
 
 /// Patterns that protect whole version control directories from file tools. Commands may change them, except
@@ -31,7 +34,7 @@ const MAX_RENAMED: usize = 50_000;
 
 /// Rule for one access.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(crate) enum Rule {
     Allowed,
     /// Allowed after these files were reviewed and replaced by copies.
     AllowedAfterReview(Vec<PathBuf>),
@@ -86,7 +89,7 @@ impl PathRules {
 
     /// Called before a command starts in a directory. The commits that exist now are the user's, unless
     /// commands of this runtime made them.
-    pub(super) fn before_command(&self, directory: &Path) {
+    pub(crate) fn before_command(&self, directory: &Path) {
         // The user may have changed configurations since the last command.
         self.configured.forget();
         let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
@@ -94,7 +97,7 @@ impl PathRules {
     }
 
     /// Whether a path is inside a root.
-    pub(super) fn is_in_workspace(&self, path: &Path) -> bool {
+    pub(crate) fn is_in_workspace(&self, path: &Path) -> bool {
         self.workspace.tree_of(path).is_some()
     }
 
@@ -103,7 +106,7 @@ impl PathRules {
         self.policy.denies_files(Effect::Read)
     }
 
-    pub(super) fn may_read(&self, path: &Path) -> bool {
+    pub(crate) fn may_read(&self, path: &Path) -> bool {
         self.hidden.reason(path).is_none() && !self.policy.denies_file(Effect::Read, path)
     }
 
@@ -115,12 +118,12 @@ impl PathRules {
             return false;
         }
         let is_linked = self.symlink_targets.iter().any(|linked| path.starts_with(linked));
-        let part = git_directory::part_of(&tree, relative);
+        let part = directory::part_of(&tree, relative);
         // Missing parent directories would be created, too.
         let makes_structure = relative.ancestors().any(|made| {
             !made.as_os_str().is_empty()
                 && !tree.may_have(made)
-                && matches!(git_directory::part_of(&tree, made), Some((directory, Part::Structure))
+                && matches!(directory::part_of(&tree, made), Some((directory, Part::Structure))
                     if self.rule_for_new_git_directory(&tree, &directory, made) != Rule::Allowed)
         });
         is_linked
@@ -131,7 +134,7 @@ impl PathRules {
     }
 
     /// The rule for one access of a system call. `program` returns the calling program.
-    pub(super) fn rule(
+    pub(crate) fn rule(
         &self,
         access: &FileAccess,
         all: &[FileAccess],
@@ -215,7 +218,7 @@ impl PathRules {
         }
         if access.action == FileAction::Remove {
             if access.kind == Some(NodeKind::Directory)
-                && !git_directory::is_complete(tree, relative, None)
+                && !directory::is_complete(tree, relative, None)
             {
                 self.known.forget(tree, relative);
             }
@@ -306,9 +309,9 @@ impl PathRules {
             return false;
         }
         relative.ancestors().skip(1).any(|work_tree| {
-            let directory = git_directory::of_work_tree(tree, work_tree);
+            let directory = directory::of_work_tree(tree, work_tree);
             directory.is_some_and(|directory| {
-                git_directory::identities(tree, &directory).contains(&stamp.identity)
+                directory::identities(tree, &directory).contains(&stamp.identity)
             })
         })
     }

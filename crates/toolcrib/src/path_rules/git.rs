@@ -6,18 +6,18 @@ use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
 use toolcrib_fs::TreeReader;
 
 use super::{PathRules, Rule, VERSION_CONTROL};
-use crate::sandbox::git_directory::{self, Part};
-use crate::sandbox::version_control_programs::is_version_control_program;
+use crate::git::directory::{self, Part};
+use crate::path_rules::version_control_programs::is_version_control_program;
 
 impl PathRules {
     /// The rule for a part of a git directory.
-    pub(in crate::sandbox) fn in_git_directory(
+    pub(crate) fn in_git_directory(
         &self,
         tree: &TreeReader,
         relative: &Path,
         access: &FileAccess,
     ) -> Rule {
-        let Some((directory, part)) = git_directory::part_of(tree, relative) else {
+        let Some((directory, part)) = directory::part_of(tree, relative) else {
             return Rule::Allowed;
         };
         if self.protection.allows(relative) {
@@ -27,7 +27,7 @@ impl PathRules {
         if part == Part::Structure && moves {
             // Git itself never does this to a repository in use.
             let in_use = relative.file_name().is_some_and(|name| name != "commondir")
-                && git_directory::is_complete(tree, &directory, None)
+                && directory::is_complete(tree, &directory, None)
                 && !self.known.was_created_by_command(tree, &directory);
             return if in_use { Rule::Refused(Unwritable::Repository) } else { Rule::Allowed };
         }
@@ -70,15 +70,15 @@ impl PathRules {
         directory: &Path,
         made: &Path,
     ) -> Rule {
-        let before = git_directory::is_complete(tree, directory, None);
-        if before || !git_directory::is_complete(tree, directory, made.file_name()) {
+        let before = directory::is_complete(tree, directory, None);
+        if before || !directory::is_complete(tree, directory, made.file_name()) {
             return Rule::Allowed;
         }
-        if !git_directory::is_clean(tree, directory) {
+        if !directory::is_clean(tree, directory) {
             return Rule::Refused(Unwritable::Protected);
         }
         self.known.mark_created(tree, directory);
-        let reviewed = git_directory::reviewed_files(&tree.path().join(directory));
+        let reviewed = directory::reviewed_files(&tree.path().join(directory));
         // A command may still have the files open, or have hard links to them.
         Rule::AllowedAfterReview(reviewed)
     }
@@ -99,7 +99,7 @@ impl PathRules {
             path.file_name().is_some_and(|name| VERSION_CONTROL.iter().any(|known| name == *known))
         };
         let named = relative.ancestors().find(is_version_control).map(Path::to_owned);
-        let Some(repository) = named.or_else(|| git_directory::containing(tree, relative)) else {
+        let Some(repository) = named.or_else(|| directory::containing(tree, relative)) else {
             return false;
         };
         let is_part = access.action == FileAction::Remove || repository == relative;
@@ -109,7 +109,7 @@ impl PathRules {
         }
         // A file that points to a repository, and a directory that never became one, may be removed.
         let is_git = repository.file_name().is_some_and(|name| name == ".git");
-        if is_git && !git_directory::is_complete(tree, &repository, None) {
+        if is_git && !directory::is_complete(tree, &repository, None) {
             return false;
         }
         // `git clean` removes nested repositories, which are untracked files to it, and nothing of its own.

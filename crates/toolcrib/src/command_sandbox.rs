@@ -1,0 +1,45 @@
+//! Builds the sandbox of a command from the roots, the hidden paths and the rules of a runtime.
+
+use std::path::Path;
+
+use toolcrib_exec::{Network, PinnedPath, Sandbox};
+use toolcrib_fs::{Root, RootMode};
+
+use crate::dialect_names::SHELL_TOOL;
+use crate::sandbox::{SandboxSettings, effective_network};
+use crate::services::Services;
+
+/// The sandbox of a command.
+pub(crate) fn command_sandbox(
+    services: &Services,
+    settings: &SandboxSettings,
+    tmp: &Path,
+) -> Sandbox {
+    let roots = |mode: RootMode| {
+        let roots = services.paths.workspace.roots().filter(move |root| root.mode() == mode);
+        let held = |root: &Root| {
+            Some(PinnedPath { path: root.path().to_owned(), identity: root.identity()? })
+        };
+        roots.filter_map(held).collect()
+    };
+    let mut hidden = settings.hidden.clone();
+    hidden.extend(services.paths.hidden.own());
+    hidden.extend(services.policy.of_tool(SHELL_TOOL).unreadable_outside());
+    // A command may have replaced a cache that is inside a root.
+    let is_in_place =
+        |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
+    let mut writable: Vec<PinnedPath> = roots(RootMode::ReadWrite);
+    writable.extend(services.caches.iter().filter(is_in_place).cloned());
+    Sandbox {
+        writable,
+        read_only: roots(RootMode::ReadOnly),
+        hidden,
+        tmp: tmp.to_owned(),
+        supervise_reads: services.paths.path_rules.deny_reading(),
+        network: match &services.commands {
+            Some(host) => effective_network(settings, host.enforced()),
+            None => Network::None,
+        },
+        limits: toolcrib_exec::Limits::DEFAULT,
+    }
+}

@@ -1,0 +1,8 @@
+//! Reads git repositories: directories, objects, refs and the paths in a configuration. It runs no git and writes
+//! nothing.
+
+pub(crate) mod committed_content;
+pub(crate) mod config_paths;
+pub(crate) mod directory;
+pub(crate) mod objects;
+pub(crate) mod refs;
