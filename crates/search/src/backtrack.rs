@@ -20,7 +20,7 @@ pub use self::in_this_process::InThisProcess;
 use self::pool::Pool;
 use self::wire::{Response, ResponseReader, SearchRequest};
 use crate::deadline::Deadline;
-use crate::line_matches::line_around;
+use crate::line_around::line_around;
 
 /// Limit of wall time for one line. An ordinary line takes microseconds.
 const LINE_TIMEOUT: Duration = Duration::from_secs(2);

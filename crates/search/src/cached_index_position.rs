@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::index::IndexPosition;
+use crate::index_position::IndexPosition;
 
 /// An index position, or none, and a counter of invalidations. A reader takes the version before it stats the
 /// file. If it was cleared since, the file may have changed, and the position is not stored.

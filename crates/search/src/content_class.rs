@@ -1,6 +1,6 @@
 //! Classification of file content for searching.
 
-use crate::grep::{Decoded, Decoder};
+use crate::decoder::{Decoded, Decoder};
 
 /// How the content of a file can be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,17 @@
 //! Searches many files for a pattern.
 
-use std::borrow::Cow;
+mod index_filter;
+mod large_file;
+
 use std::ffi::OsStr;
 
 use toolcrib_fs::{Directory, FsErrorKind, Stamp, TreeReader, WholeRead};
 
+use self::index_filter::{FileToRead, IndexFilter};
 use crate::content_class::needs_inspection;
 use crate::deadline::Deadline;
+use crate::decoder::{Decoded, Decoder};
 use crate::index::FileVerdict;
-use crate::index_filter::{FileToRead, IndexFilter};
-use crate::large_file_grep;
 use crate::line_matches::{LineMatches, MatchOptions, find};
 use crate::listing::{FileId, Listing};
 use crate::listing_cache::ListingCaches;
@@ -37,34 +39,6 @@ pub struct Grep<'a> {
     pub keep: MatchOptions,
     /// When to stop.
     pub stop: &'a Deadline<'a>,
-}
-
-/// Decodes text of other encodings.
-pub trait Decoder: Sync {
-    /// Decodes bytes that are not plain UTF-8 with lines that end in `\n`.
-    fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b>;
-
-    /// Returns a decoder for a large text that begins with `beginning`. `None` if it is not text.
-    fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>>;
-}
-
-/// Decodes a text chunk by chunk.
-pub trait ChunkDecoder {
-    /// The name of the encoding, if it is not UTF-8.
-    fn encoding(&self) -> Option<&'static str>;
-
-    /// Decodes the next chunk to UTF-8 as far as possible, with lines that end in `\n`.
-    fn feed<'b>(&mut self, bytes: &'b [u8], is_last: bool) -> Cow<'b, [u8]>;
-}
-
-/// The result of decoding.
-#[derive(Debug)]
-pub enum Decoded<'b> {
-    /// Text: UTF-8 as far as possible, with lines that end in `\n`, and the name of the encoding if it is not
-    /// UTF-8.
-    Text(Cow<'b, [u8]>, Option<&'static str>),
-    /// Not text.
-    Binary,
 }
 
 /// The result of searching one file.
@@ -335,7 +309,7 @@ impl<'a> Reader<'a> {
     ) -> Outcome {
         let (grep, name) = (self.grep, self.grep.listing.name(file));
         match self.open(file) {
-            Some(directory) => large_file_grep::search(grep, directory, name, stamp, keep, buffer),
+            Some(directory) => large_file::search(grep, directory, name, stamp, keep, buffer),
             None => Outcome::Unreadable,
         }
     }

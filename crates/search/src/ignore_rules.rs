@@ -213,3 +213,17 @@ fn build<'a>(lines: impl Iterator<Item = &'a str>) -> Gitignore {
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
+
+/// The rules that apply in a directory.
+#[derive(Debug, Clone)]
+pub(crate) enum RuleScope {
+    Ruled(Option<Arc<IgnoreRules>>),
+    /// An ignored directory above a named path. Nothing else in it is listed.
+    NamedBelow,
+}
+
+impl Default for RuleScope {
+    fn default() -> Self {
+        RuleScope::Ruled(None)
+    }
+}

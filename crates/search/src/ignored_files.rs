@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
+use crate::ignore_rules::RuleScope;
 use crate::listing::{ListedDirectory, ListedKind, Listing};
-use crate::walk::{RuleScope, Task, Walk, Worker, store_directory, walk_pending};
+use crate::walk::{Task, Walk, Worker, store_directory, walk_pending};
 
 /// Lists the files that `listing` lacks because they are ignored. `walk` has the parameters of `listing`, but
 /// includes ignored files.

@@ -15,6 +15,7 @@ mod posting_storage;
 mod query;
 mod segment;
 mod segment_file;
+mod self_check;
 #[cfg(test)]
 mod self_check_tests;
 mod snapshot;
@@ -29,9 +30,8 @@ use toolcrib_fs::{FsError, HashedFileCache, TreeReader};
 pub(crate) use self::build::BuildInput;
 pub(crate) use self::query::{FileVerdict, IndexQuery, NoMatchLookup};
 use self::segment_file::SegmentVersion;
-pub(crate) use self::snapshot::{IndexPosition, Snapshot};
+pub(crate) use self::snapshot::Snapshot;
 pub(crate) use self::text_chunks::CHUNK_BYTES;
-use crate::index_self_check;
 use crate::pattern::Pattern;
 
 /// Settings of the index.
@@ -238,7 +238,7 @@ impl Index {
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
         let check = move || {
             let _ = rustix::process::setpriority_process(None, 19);
-            if let Some(why) = index_self_check::find_missed_match(&index, &tree, &work, &pattern) {
+            if let Some(why) = self_check::find_missed_match(&index, &tree, &work, &pattern) {
                 index.disable(why);
             }
         };

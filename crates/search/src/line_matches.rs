@@ -6,6 +6,7 @@ use grep_matcher::{LineMatchKind, Matcher};
 
 use crate::backtrack::{Backtracker, Found};
 use crate::deadline::Deadline;
+use crate::line_around::line_around;
 use crate::pattern::{Engine, Pattern};
 use crate::rank::is_definition;
 
@@ -160,13 +161,6 @@ fn over_lines(
             return;
         }
     }
-}
-
-/// The line that contains an offset, without its `\n`.
-pub(crate) fn line_around(text: &[u8], at: usize) -> Range<usize> {
-    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |before| before + 1);
-    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |after| at + after);
-    start..end
 }
 
 /// Collects matches from one text, or from the windows of a larger one.

@@ -1,18 +1,18 @@
 //! The result of a walk: directories with their names in order, and the pruned entries.
 
+mod candidate;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_fs::{Directory, Stamp, TreeReader};
+use toolcrib_fs::{Directory, Stamp};
 
+pub use self::candidate::Candidate;
 use crate::cached_index_position::{CachedIndexPosition, CachedPositionVersion};
-use crate::candidate::Candidate;
-use crate::ignore_rules::IgnoreFiles;
-use crate::mtime_cache::{MtimeCache, modified};
-use crate::walk::RuleScope;
-use crate::watch_state::WatchState;
+use crate::directory_cache::DirectoryCache;
+use crate::ignore_rules::{IgnoreFiles, RuleScope};
 
 /// The files of a tree. A directory holds its names in one buffer, so that a file costs its name and sixteen
 /// bytes.
@@ -63,11 +63,8 @@ pub(crate) struct ListedDirectory {
     pub(crate) gone: bool,
     /// Device and inode.
     pub(crate) identity: Option<(u64, u64)>,
-    /// Whether it is watched.
-    pub(crate) state: WatchState,
-    /// The index position of each entry. Valid only while the directory is watched.
-    pub(crate) slots: Vec<CachedIndexPosition>,
-    pub(crate) mtimes: MtimeCache,
+    /// What the listing cache knows about it.
+    pub(crate) cache: DirectoryCache,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +94,7 @@ pub(crate) fn has_at_least(directories: &[Arc<ListedDirectory>], least: u64) -> 
 
 /// Invalidates everything that is known about files. Watches stay.
 pub(crate) fn invalidate_all(directories: &[Arc<ListedDirectory>]) {
-    directories.iter().for_each(|listed| listed.state.invalidate(&listed.slots));
+    directories.iter().for_each(|listed| listed.cache.watch.invalidate(&listed.cache.positions));
 }
 
 /// Identifies a file of a listing.
@@ -172,17 +169,18 @@ impl ListedDirectory {
     pub(crate) fn make_slots(&mut self, old: Option<&ListedDirectory>) {
         let Some(old) = old.filter(|old| old.identity.is_some() && old.identity == self.identity)
         else {
-            self.slots = self.entries.iter().map(|_| CachedIndexPosition::default()).collect();
+            self.cache.positions =
+                self.entries.iter().map(|_| CachedIndexPosition::default()).collect();
             return;
         };
-        self.state = old.state.copied();
-        self.state.set_current();
+        self.cache.watch = old.cache.watch.copied();
+        self.cache.watch.set_current();
         let copied = |entry: &Entry| {
             let slot =
                 old.slot_by_name(self.name(*entry)).filter(|_| entry.kind == ListedKind::File);
             slot.map_or_else(CachedIndexPosition::default, CachedIndexPosition::copied)
         };
-        self.slots = self.entries.iter().map(copied).collect();
+        self.cache.positions = self.entries.iter().map(copied).collect();
     }
 
     /// Stats a file. Also returns the slot version from before, if the result may be stored.
@@ -192,8 +190,8 @@ impl ListedDirectory {
         entry: usize,
     ) -> Option<(Stamp, Option<CachedPositionVersion>)> {
         // The order matters: a change from here on changes the version.
-        let version = self.slots.get(entry).map(CachedIndexPosition::version);
-        let is_watched = self.state.watch().is_some();
+        let version = self.cache.positions.get(entry).map(CachedIndexPosition::version);
+        let is_watched = self.cache.watch.watch().is_some();
         let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
         // A file with several names could be changed through a name that is not watched.
         Some((stamp, version.filter(|_| is_watched && !stamp.is_shared)))
@@ -201,7 +199,7 @@ impl ListedDirectory {
 
     /// The slot of a file.
     pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&CachedIndexPosition> {
-        self.position(name).and_then(|at| self.slots.get(at))
+        self.position(name).and_then(|at| self.cache.positions.get(at))
     }
 
     /// The position in the listing of a subdirectory.
@@ -313,11 +311,6 @@ impl Listing {
             self.visit_in_order(|directory, entry| entries.push(FileId { directory, entry }));
             entries.into()
         })
-    }
-
-    /// The mtime of each file, in seconds and nanoseconds. `None` for files that no longer exist.
-    pub fn modified(&self, tree: &TreeReader, files: &[FileId]) -> Vec<Option<(i64, i64)>> {
-        modified(tree, self, files)
     }
 
     /// The first `most` directories for which `wanted` returns true. Paths are relative to the root.

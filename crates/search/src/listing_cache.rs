@@ -19,7 +19,7 @@ use std::time::Duration;
 use toolcrib_fs::{ContentHash, FsError, HashedFileCache, TreeReader};
 
 use crate::deadline::Deadline;
-use crate::grep::Decoder;
+use crate::decoder::Decoder;
 use crate::index::{BuildInput, Index, IndexSettings, IndexStatus};
 use crate::listing::{
     ListedDirectory, ListedKind, Listing, ListingSummary, has_at_least, invalidate_all,
@@ -323,7 +323,7 @@ fn refresh(
     if let Some(watched_directories) = &mut watched_directories {
         watched_directories.watch(request.tree, &directories);
         let is_final =
-            |listed: &Arc<ListedDirectory>| listed.gone || !listed.state.may_become_current();
+            |listed: &Arc<ListedDirectory>| listed.gone || !listed.cache.watch.may_become_current();
         to_check = directories.iter().all(is_final).then(|| directories_to_check(&directories));
         if run_self_check(&mut self_check, request.tree, &directories, root, settings) {
             to_check = None;
@@ -392,7 +392,7 @@ fn compare_all(
         |(), at| compare_with_disk(tree, &directories[*at as usize]),
         |at, state| {
             match state {
-                Comparison::Same => directories[*at as usize].state.set_current(),
+                Comparison::Same => directories[*at as usize].cache.watch.set_current(),
                 Comparison::Changed => changes.changed.push(*at),
                 Comparison::RulesChanged => changes.rules_changed = true,
             }
@@ -409,7 +409,7 @@ enum Comparison {
 
 /// Whether something must be statted. The exclude file of a repository is in an unwatched directory.
 fn needs_check(listed: &ListedDirectory) -> bool {
-    !listed.gone && (!listed.state.is_current() || listed.ignore_files.repository)
+    !listed.gone && (!listed.cache.watch.is_current() || listed.ignore_files.repository)
 }
 
 fn compare_with_disk(tree: &TreeReader, listed: &ListedDirectory) -> Comparison {
@@ -417,7 +417,7 @@ fn compare_with_disk(tree: &TreeReader, listed: &ListedDirectory) -> Comparison 
     if !rules_same {
         return Comparison::RulesChanged;
     }
-    if listed.state.is_current() {
+    if listed.cache.watch.is_current() {
         return Comparison::Same;
     }
     let now = tree.stamp(&listed.path);

@@ -16,7 +16,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::backtrack::{Backtracker, CompileError, Found, Processes};
 use crate::deadline::Deadline;
-use crate::line_matches::line_around;
+use crate::line_around::line_around;
 use crate::trigram_query::TrigramQuery;
 
 /// A pattern and its options.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use toolcrib_fs::{EntryKind, Stamp, TreeReader};
 
 use crate::deadline::Deadline;
-use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
+use crate::ignore_rules::{IgnoreFiles, IgnoreRules, RuleScope, ignores};
 use crate::listing::{ListedDirectory, ListedKind, Listing, MAX_NAMED};
 use crate::parallel_ordered::threads;
 
@@ -146,20 +146,6 @@ pub(crate) struct Task {
     pub(crate) path: PathBuf,
     pub(crate) hidden: bool,
     pub(crate) rules: RuleScope,
-}
-
-/// The rules that apply in a directory.
-#[derive(Debug, Clone)]
-pub(crate) enum RuleScope {
-    Ruled(Option<Arc<IgnoreRules>>),
-    /// An ignored directory above a named path. Nothing else in it is listed.
-    NamedBelow,
-}
-
-impl Default for RuleScope {
-    fn default() -> Self {
-        RuleScope::Ruled(None)
-    }
 }
 
 impl Shared {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use toolcrib_fs::{Stamp, TreeReader};
 
 use crate::cached_index_position::CachedPositionVersion;
-use crate::index::IndexPosition;
+use crate::index_position::IndexPosition;
 use crate::listing::{ListedDirectory, invalidate_all};
 
 /// Number of files in one check. They take as long as searching one file.
@@ -41,7 +41,7 @@ impl WatchSelfCheck {
             let Suspect { directory, listed, entry, version } = suspect;
             // If the directory was listed again, an event arrived.
             let is_same = listing.get(directory).is_some_and(|now| Arc::ptr_eq(now, &listed));
-            is_same && listed.slots[entry].version() == version
+            is_same && listed.cache.positions[entry].version() == version
         })
     }
 
@@ -62,7 +62,7 @@ impl WatchSelfCheck {
         for at in (first..listing.len()).chain(0..first.min(listing.len())) {
             let listed = &listing[at];
             self.next = at + 1;
-            for (entry, slot) in listed.slots.iter().enumerate() {
+            for (entry, slot) in listed.cache.positions.iter().enumerate() {
                 let Some(cached) = slot.get().and_then(&stamp_of) else { continue };
                 let path = listed.path.join(listed.name(listed.entries[entry]));
                 checked += 1;

@@ -123,7 +123,8 @@ impl WatchedDirectories {
         new: &[Arc<ListedDirectory>],
     ) {
         for (at, (old, new)) in old.iter().zip(new).enumerate() {
-            let has_moved = !Arc::ptr_eq(old, new) && old.state.watch() != new.state.watch();
+            let has_moved =
+                !Arc::ptr_eq(old, new) && old.cache.watch.watch() != new.cache.watch.watch();
             if has_moved {
                 let at = u32::try_from(at).unwrap_or(u32::MAX);
                 unwatch(&self.watcher, &mut self.directories, old, at);
@@ -136,7 +137,7 @@ impl WatchedDirectories {
         let unwatched = listing
             .iter()
             .enumerate()
-            .filter(|(_, listed)| !listed.gone && listed.state.is_untried());
+            .filter(|(_, listed)| !listed.gone && listed.cache.watch.is_untried());
         for (at, listed) in unwatched.take(MAX_NEW_WATCHES) {
             let is_full = self.directories.len() >= self.max_watches
                 || TOTAL_WATCHES.load(Ordering::Relaxed) >= self.max_total_watches;
@@ -159,9 +160,9 @@ impl WatchedDirectories {
                     let same = self.directories.entry(watch).or_default();
                     TOTAL_WATCHES.fetch_add(usize::from(same.is_empty()), Ordering::Relaxed);
                     same.push(at);
-                    listed.state.set_watch(watch);
+                    listed.cache.watch.set_watch(watch);
                 }
-                Err(Unwatched::Refused) => listed.state.set_unwatchable(),
+                Err(Unwatched::Refused) => listed.cache.watch.set_unwatchable(),
                 Err(Unwatched::LimitReached) => {
                     self.max_watches = self.directories.len();
                     return;
@@ -187,7 +188,7 @@ fn record_change(listed: &ListedDirectory, name: &OsStr, changes: &mut WatchedCh
 }
 
 fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &ListedDirectory, at: u32) {
-    let Some(watch) = listed.state.end_watch(&listed.slots) else { return };
+    let Some(watch) = listed.cache.watch.end_watch(&listed.cache.positions) else { return };
     let Some(same) = directories.get_mut(&watch) else { return };
     same.retain(|other| *other != at);
     if same.is_empty() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fancy_regex::Regex;
 
 use super::wire::{self, Request, Response};
-use crate::line_matches::line_around;
+use crate::line_around::line_around;
 
 /// Limit of backtracking steps in one line. If the pattern does not match, each character takes one or two
 /// steps, so this is enough for a line of a megabyte.

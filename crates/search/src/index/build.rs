@@ -12,7 +12,7 @@ use super::segment_file;
 use super::snapshot::Snapshot;
 use super::{Index, MAX_OPEN_SEGMENTS};
 use crate::content_class::ContentClass;
-use crate::grep::Decoder;
+use crate::decoder::Decoder;
 use crate::listing::{FileId, ListedDirectory, ListedKind};
 
 /// The files to index.

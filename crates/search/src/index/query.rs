@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::bit_set::BitSet;
 use super::segment::Segment;
-use super::snapshot::{IndexPosition, Snapshot};
+use super::snapshot::Snapshot;
 use crate::content_class::ContentClass;
+use crate::index_position::IndexPosition;
 use crate::pattern::Pattern;
 use crate::trigram::Trigram;
 use crate::trigram_query::TrigramQuery;

@@ -13,7 +13,7 @@ use super::*;
 use crate::backtrack::InThisProcess;
 use crate::content_class::ContentClass;
 use crate::deadline::Deadline;
-use crate::grep::{ChunkDecoder, Decoded, Decoder};
+use crate::decoder::{ChunkDecoder, Decoded, Decoder};
 use crate::pattern::PatternOptions;
 use crate::walk::{Walk, walk};
 
@@ -56,7 +56,7 @@ fn an_index_that_misses_a_match_is_turned_off() {
         builder.add(stamp, ContentClass::Plain, indexed_text.as_bytes());
         index.publish(|snapshot| snapshot.with([builder.finish(1)]));
         assert_eq!(
-            index_self_check::find_missed_match(&index, &tree, &work(), &pattern).is_none(),
+            self_check::find_missed_match(&index, &tree, &work(), &pattern).is_none(),
             is_right
         );
         index.check_later(&tree, work(), &pattern);

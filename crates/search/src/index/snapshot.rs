@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolcrib_fs::Stamp;
 
 use super::segment::{IndexedFile, Segment};
+use crate::index_position::IndexPosition;
 
 /// Segments, and the position of each file. Files are identified by their stat fingerprint, not by their
 /// names: a file with an indexed fingerprint has the indexed content.
@@ -14,35 +15,6 @@ pub(crate) struct Snapshot {
     /// In ascending order of serials.
     pub(super) segments: Vec<Arc<Segment>>,
     positions: HashMap<(u64, u64), IndexPosition>,
-}
-
-/// The position of a file in an index. It stays valid as long as its segment exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct IndexPosition {
-    pub(super) serial: u32,
-    pub(super) file: u32,
-}
-
-impl IndexPosition {
-    /// Number of bits of a packed position.
-    pub(crate) const BITS: u32 = 36;
-    const FILE_BITS: u32 = 14;
-
-    /// As a number above 0. `None` if it does not fit.
-    pub(crate) fn packed(self) -> Option<u64> {
-        let packed = u64::from(self.serial) << IndexPosition::FILE_BITS | u64::from(self.file);
-        (self.serial > 0
-            && self.file >> IndexPosition::FILE_BITS == 0
-            && packed >> IndexPosition::BITS == 0)
-            .then_some(packed)
-    }
-
-    pub(crate) fn unpacked(packed: u64) -> Option<IndexPosition> {
-        let serial =
-            u32::try_from(packed >> IndexPosition::FILE_BITS).ok().filter(|serial| *serial > 0)?;
-        let file = u32::try_from(packed & ((1 << IndexPosition::FILE_BITS) - 1)).ok()?;
-        Some(IndexPosition { serial, file })
-    }
 }
 
 impl Snapshot {

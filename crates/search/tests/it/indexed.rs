@@ -89,7 +89,11 @@ pub(crate) fn search(
             found.push((listing.path(file).display().to_string(), hits));
             true
         });
-        Some(SearchResult { found, stats, modified: listing.modified(&tree_dir.tree, &files) })
+        Some(SearchResult {
+            found,
+            stats,
+            modified: toolcrib_search::mtimes(&tree_dir.tree, &listing, &files),
+        })
     })
 }
 

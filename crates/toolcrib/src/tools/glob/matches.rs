@@ -204,7 +204,7 @@ impl Search<'_> {
 
     /// The newest files up to the limit. Files of the same age are sorted by path.
     fn newest(&self, scope: &SearchScope, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
-        let modified = listing.modified(&scope.tree, files);
+        let modified = toolcrib_search::mtimes(&scope.tree, listing, files);
         let mut stamped: Vec<_> = modified.into_iter().zip(0..).collect();
         let newest_first = |stamped: &(_, usize)| (Reverse(stamped.0), stamped.1);
         if stamped.len() > self.query.limit {

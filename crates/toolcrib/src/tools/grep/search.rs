@@ -248,7 +248,7 @@ impl<'a> Search<'a> {
     }
 
     fn newest_first(&mut self) {
-        let modified = self.listing.modified(&self.query.scope.tree, &self.files);
+        let modified = toolcrib_search::mtimes(&self.query.scope.tree, &self.listing, &self.files);
         let mut stamped: Vec<_> = modified.into_iter().zip(self.files.iter().copied()).collect();
         stamped.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
         self.files = stamped.into_iter().map(|(_, file)| file).collect();

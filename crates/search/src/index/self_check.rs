@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use toolcrib_fs::{Directory, Stamp, TreeReader, WholeRead};
 
+use super::{BuildInput, FileVerdict, Index, IndexQuery};
 use crate::content_class::needs_inspection;
 use crate::deadline::Deadline;
-use crate::index::{BuildInput, FileVerdict, Index, IndexQuery};
 use crate::line_matches::{MatchOptions, find};
 use crate::listing::{ListedDirectory, ListedKind};
 use crate::pattern::Pattern;

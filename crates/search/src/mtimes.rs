@@ -1,37 +1,17 @@
 //! Modification times of files. In a watched directory an mtime is cached until an event concerns the file.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use toolcrib_fs::{Directory, TreeReader};
 
-use crate::cached_index_position::CachedPositionVersion;
+use crate::cached_mtimes::{CachedMtime, Mtime};
 use crate::listing::{FileId, ListedDirectory, Listing};
 use crate::parallel_ordered::map_in_order;
 
-/// The mtimes of a directory's files, as far as they were requested.
-#[derive(Debug, Default)]
-pub(crate) struct MtimeCache(Mutex<Vec<Option<CachedMtime>>>);
-
-/// An mtime and the slot version from before it was read. It is invalid if the version has changed.
-#[derive(Debug, Clone, Copy)]
-struct CachedMtime {
-    version: CachedPositionVersion,
-    modified: Time,
-}
-
-/// Seconds and nanoseconds since the epoch.
-type Time = (i64, i64);
-
 /// The mtime of each file. `None` for files that no longer exist.
-pub(crate) fn modified(
-    tree: &TreeReader,
-    listing: &Listing,
-    files: &[FileId],
-) -> Vec<Option<Time>> {
+pub fn mtimes(tree: &TreeReader, listing: &Listing, files: &[FileId]) -> Vec<Option<Mtime>> {
     let mut modified = Vec::with_capacity(files.len());
     for files in files.chunk_by(|one, next| one.directory == next.directory) {
         let listed = &listing.directories[files[0].directory as usize];
-        let cached = listed.mtimes.lock();
+        let cached = listed.cache.mtimes.lock();
         modified.extend(files.iter().map(|file| listed.cached_mtime(&cached, file.entry as usize)));
     }
     let uncached: Vec<usize> = (0..files.len()).filter(|at| modified[*at].is_none()).collect();
@@ -55,24 +35,18 @@ pub(crate) fn modified(
 }
 
 impl ListedDirectory {
-    fn cached_mtime(&self, cached: &[Option<CachedMtime>], entry: usize) -> Option<Time> {
+    fn cached_mtime(&self, cached: &[Option<CachedMtime>], entry: usize) -> Option<Mtime> {
         let cached = (*cached.get(entry)?)?;
-        (self.slots[entry].version() == cached.version).then_some(cached.modified)
+        (self.cache.positions[entry].version() == cached.version).then_some(cached.modified)
     }
 
-    fn stat_mtime(&self, directory: &Directory, entry: usize) -> Option<Time> {
+    fn stat_mtime(&self, directory: &Directory, entry: usize) -> Option<Mtime> {
         let (stamp, version) = self.stat_entry(directory, entry)?;
         if let Some(version) = version {
-            let mut mtimes = self.mtimes.lock();
+            let mut mtimes = self.cache.mtimes.lock();
             mtimes.resize(self.entries.len(), None);
             mtimes[entry] = Some(CachedMtime { version, modified: stamp.modified });
         }
         Some(stamp.modified)
-    }
-}
-
-impl MtimeCache {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<CachedMtime>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

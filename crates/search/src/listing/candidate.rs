@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::listing::{Entry, ListedDirectory, ListedKind};
+use super::{Entry, ListedDirectory, ListedKind};
 
 /// A file or symlink. Its path is assembled only on request.
 #[derive(Debug)]

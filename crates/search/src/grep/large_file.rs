@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use toolcrib_fs::{Directory, Stamp};
 
-use crate::grep::{BINARY, ChunkDecoder, Grep, Outcome};
+use super::{BINARY, Grep, Outcome};
+use crate::decoder::ChunkDecoder;
 use crate::line_matches::{MatchCollector, MatchOptions};
 
 /// Number of bytes read at a time.

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolcrib_fs::{Directory, Stamp};
 
+use super::Grep;
 use crate::cached_index_position::CachedIndexPosition;
-use crate::grep::Grep;
-use crate::index::{BuildInput, FileVerdict, Index, IndexPosition, IndexQuery, NoMatchLookup};
+use crate::index::{BuildInput, FileVerdict, Index, IndexQuery, NoMatchLookup};
+use crate::index_position::IndexPosition;
 use crate::listing::{FileId, Listing};
 
 /// The index of a root, queried for one search.
@@ -45,7 +46,7 @@ impl IndexFilter {
         let mut to_read = Vec::new();
         let mut skipped_before = 0;
         for files in files.chunk_by(|one, next| one.directory == next.directory) {
-            let slots = &grep.listing.directories[files[0].directory as usize].slots;
+            let slots = &grep.listing.directories[files[0].directory as usize].cache.positions;
             for file in files {
                 let position = slots.get(file.entry as usize).and_then(CachedIndexPosition::get);
                 let has_no_match = |no_match_lookup: &mut NoMatchLookup<'_>| {
@@ -74,7 +75,7 @@ impl IndexFilter {
     ) -> Option<(IndexPosition, Stamp)> {
         let snapshot = self.query.as_ref()?.snapshot();
         let listed = &listing.directories[file.directory as usize];
-        let slot = listed.slots.get(file.entry as usize);
+        let slot = listed.cache.positions.get(file.entry as usize);
         if let Some(position) = slot.and_then(CachedIndexPosition::get)
             && let Some(stamp) = snapshot.stamp(position)
         {
