@@ -5,7 +5,7 @@ use std::path::Path;
 use toolcrib_fs::{ContentHash, Entry};
 
 use crate::cx::Cx;
-use crate::names::Name;
+use crate::dialect_names::Name;
 
 /// Describes the origin of a file's content: a command or call of this session, or another session. `None` if
 /// the journal does not know it: then another program wrote the file.

@@ -10,12 +10,12 @@ use toolcrib_text::{truncate_line, visible_name};
 
 use crate::approve::{Answer, AnswerRecord, Question};
 use crate::call::Options;
+use crate::command_syntax_errors::{BROKEN, confirmed};
+use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
-use crate::names::Name;
 use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::session::Session;
-use crate::syntax_errors::{BROKEN, confirmed};
 
 /// Characters of a note about a question.
 const MAX_NOTE_CHARS: usize = 500;

@@ -9,13 +9,13 @@ use toolcrib_text::{Secrets, visible_name};
 
 use crate::approve::{Approver, NoApprover};
 use crate::authorize::{CallDescription, permit};
-use crate::call_record::Record;
-use crate::cancel::{Cancel, Progress};
+use crate::call_recorder::Record;
+use crate::cancel_and_progress::{Cancel, Progress};
 use crate::cx::Cx;
 use crate::decode::decode;
 use crate::dialect::Dialect;
+use crate::dialect_names::Spelling;
 use crate::error::{Error, ErrorKind};
-use crate::names::Spelling;
 use crate::path_access::Grant;
 use crate::reply::Reply;
 use crate::run_later_notes::told;

@@ -1,7 +1,7 @@
 //! The file changes of one command, captured as they happen.
 
-mod heads;
 mod lost_refs;
+mod repository_state;
 
 use std::collections::HashMap;
 use std::io;
@@ -17,8 +17,8 @@ use toolcrib_fs::{
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
 
-use self::heads::Heads;
-pub(crate) use self::heads::RepositoryNotes;
+pub(crate) use self::repository_state::RepositoryNotes;
+use self::repository_state::RepositoryStates;
 use crate::runtime::Runtime;
 
 /// Number of hard-linked files that are named.
@@ -32,7 +32,7 @@ pub(crate) struct CommandChanges {
     /// By root.
     ignored: HashMap<PathBuf, IgnoreLookup>,
     own_paths: Vec<PathBuf>,
-    heads: Mutex<Heads>,
+    heads: Mutex<RepositoryStates>,
     /// Recorded changes that no call has collected yet.
     uncollected: Mutex<NewChanges>,
     has_ended: AtomicBool,
@@ -140,7 +140,7 @@ impl CommandChanges {
         if is_ignored { CaptureClass::Ignored } else { CaptureClass::Tracked }
     }
 
-    fn heads(&self) -> MutexGuard<'_, Heads> {
+    fn heads(&self) -> MutexGuard<'_, RepositoryStates> {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -19,7 +19,7 @@ pub(crate) use self::command::{StartedCommand, ToStart, job_error};
 pub(crate) use self::search::SearchScope;
 
 use crate::call::Options;
-use crate::cancel::Progress;
+use crate::cancel_and_progress::Progress;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
 use crate::path_access::Grant;

@@ -8,7 +8,7 @@ use toolcrib_fs::DecisionRecord;
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line, visible_name};
 
-use crate::call_record::Record;
+use crate::call_recorder::Record;
 use crate::error::Error;
 use crate::history::{age, journal_error};
 use crate::runtime::Runtime;

@@ -12,8 +12,8 @@ use std::fmt::Display;
 use serde_json::{Map, Value};
 use toolcrib_text::truncate_line;
 
+use crate::dialect_names::{self, Name};
 use crate::error::Error;
-use crate::names::{self, Name};
 use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::{AnyTool, Entry};
@@ -42,7 +42,8 @@ pub(crate) fn decode(
 fn refuse(entry: &Entry, schema: &Schema, problems: &[String]) -> Error {
     let told = &problems[..problems.len().min(MAX_PROBLEMS)];
     let tool = Name::tool(entry.name);
-    let arguments = names::current().arguments(entry.name, &schema.arguments, &HashSet::new());
+    let arguments =
+        dialect_names::current().arguments(entry.name, &schema.arguments, &HashSet::new());
     Error::invalid(format!("{tool}: {}.", told.join("; ")))
         .hint(format!("{tool} takes {}.", signature(&arguments)))
 }
@@ -242,7 +243,7 @@ impl Fitting {
 /// Parses a string that contains JSON of the wanted type; returns any other value unchanged.
 fn unstring(value: Value, wanted: impl Fn(&Value) -> bool) -> Value {
     if let Value::String(text) = &value
-        && let Ok(inner) = crate::json::parse_json(text.as_bytes())
+        && let Ok(inner) = crate::strict_json::parse_json(text.as_bytes())
         && wanted(&inner)
     {
         return inner;

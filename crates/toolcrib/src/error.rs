@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toolcrib_fs::{FsError, FsErrorKind};
 use toolcrib_text::{Secrets, truncate_line, visible_lines};
 
-use crate::names::{LS, READ};
+use crate::dialect_names::{LS, READ};
 use crate::reply::{clip, mask_strings};
 
 /// The kinds of errors: each with its name on the wire and its meaning, in one table.

@@ -4,12 +4,12 @@ use toolcrib_policy::{Access, CommandAnalysis, Decision, PartDecision, Redirecte
 
 use crate::authorize::command_directory;
 use crate::call::Call;
+use crate::command_syntax_errors::{BROKEN, confirmed};
 use crate::decode::decode;
 use crate::error::Error;
 use crate::path_access::Grant;
 use crate::runtime::Runtime;
 use crate::session::Session;
-use crate::syntax_errors::{BROKEN, confirmed};
 use crate::tool_selection::SHELL_TOOL;
 
 /// Decision that a call would get.

@@ -14,8 +14,8 @@ use toolcrib_text::{Diff, unified_diff, visible_name};
 
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
+use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
-use crate::names::Name;
 use crate::phrases::{counted, first_of, one_line};
 use crate::runtime::Runtime;
 use crate::session::Session;

@@ -36,7 +36,7 @@
 //! no protocol (the transports have theirs). It prints nothing; the compiler checks that:
 //!
 //! ```compile_fail
-//! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/silence.rs"));
+//! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/no_print.rs"));
 //! fn main() {
 //!     println!("hello");
 //! }
@@ -45,7 +45,7 @@
 //! The failing line is the `println!`: without it, the same program compiles.
 //!
 //! ```
-//! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/silence.rs"));
+//! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/no_print.rs"));
 //! fn main() {}
 //! ```
 
@@ -56,30 +56,32 @@ struct EmbeddingPage;
 
 #[macro_use]
 #[expect(unused_macros, reason = "they shadow the standard macros")]
-mod silence;
+mod no_print;
 
+mod all_running_commands;
 mod approve;
 mod author;
 mod authorize;
 mod call;
-mod call_record;
-mod cancel;
+mod call_recorder;
+mod cancel_and_progress;
 mod command_changes;
+mod command_state;
+mod command_syntax_errors;
 mod cx;
 mod decisions;
 mod decode;
 mod dialect;
-mod doctor;
+mod dialect_names;
 mod error;
 mod explain;
 mod helper;
 mod hidden_paths;
 mod history;
-mod indexing;
-mod json;
+mod host_values;
+mod index_admin;
 mod limits;
-mod metadata_field;
-mod names;
+mod metadata_descriptions;
 mod network;
 mod open_file;
 mod output_notes;
@@ -90,52 +92,50 @@ mod reply;
 mod reply_json;
 mod reply_reference;
 mod run_later_notes;
-mod running_commands;
 mod runtime;
 mod sandbox;
+mod sandbox_checkup;
 mod schema;
 mod search_decoder;
 mod seen_files;
 mod session;
-mod shell;
+mod strict_json;
 mod structured_result;
 mod suggest;
-mod syntax_errors;
-mod tmp_leftovers;
+mod tmp_leftovers_note;
 mod tool;
 mod tool_formats;
 mod tool_mentions;
 mod tool_selection;
-mod tool_state;
 mod tool_table;
 mod tools;
 mod undo;
 
+pub use all_running_commands::{RunningCommand, end_command, running_commands};
 pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question};
 pub use call::{Call, Options};
-pub use call_record::{Outcome, Record, Recorder};
-pub use cancel::{Cancel, Progress};
+pub use call_recorder::{Outcome, Record, Recorder};
+pub use cancel_and_progress::{Cancel, Progress};
+pub use command_state::login_files;
 pub use cx::{Changed, Cx, FileEdit, Updated};
 pub use decisions::DecisionEntry;
 pub use dialect::Dialect;
-pub use doctor::Checkup;
 pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use helper::run_helper;
 pub use history::{ChangeLog, HistoryDirectory, HistoryEntry, HistoryFile};
-pub use indexing::RootIndex;
-pub use json::parse_json;
+pub use index_admin::RootIndex;
 pub use limits::Limits;
-pub use metadata_field::{COMMON as COMMON_METADATA, MetadataField};
+pub use metadata_descriptions::{COMMON as COMMON_METADATA, MetadataField};
 pub use network::ConnectionEntry;
 pub use open_file::{Chunks, OpenFile};
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
-pub use running_commands::{RunningCommand, end_command, running_commands};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::SandboxSettings;
+pub use sandbox_checkup::Checkup;
 pub use session::Session;
-pub use shell::login_files;
+pub use strict_json::parse_json;
 pub use tool::{Category, Hints, Tool};
 pub use tool_formats::{Format, ToolInfo};
 pub use tool_selection::check_tools_of_rules;

@@ -1,5 +1,5 @@
-//! Paths besides the roots that file tools reach: the session's private `/tmp`, which its commands share, and
-//! paths outside the workspace, as far as the operator allows.
+//! Paths outside the roots that file tools may still reach: the session's private `/tmp`, which its commands
+//! share, and paths outside the workspace, as far as the operator allows.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

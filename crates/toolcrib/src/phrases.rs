@@ -1,4 +1,4 @@
-//! Phrases of several replies.
+//! Phrases that several replies share.
 
 use std::time::Duration;
 

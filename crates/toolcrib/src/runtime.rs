@@ -14,14 +14,14 @@ use toolcrib_search::ListingCaches;
 use toolcrib_text::{Secrets, visible_name};
 
 pub use self::builder::RuntimeBuilder;
-use crate::call_record::{Record, Recorder};
+use crate::call_recorder::{Record, Recorder};
+use crate::command_state::ShellHost;
 use crate::decisions::DecisionKeeping;
 use crate::hidden_paths::Hidden;
+use crate::host_values::HostValues;
 use crate::limits::Limits;
 use crate::sandbox::PathRules;
 use crate::session::{NoticeSink, Session};
-use crate::shell::ShellHost;
-use crate::tool_state::States;
 use crate::tool_table::Table;
 
 /// State shared by all calls: tools, roots, policy, journal, limits.
@@ -42,7 +42,7 @@ pub struct Runtime {
     recovered: Vec<Recovered>,
     hidden: Arc<Hidden>,
     recorder: Option<Box<dyn Recorder>>,
-    states: States,
+    states: HostValues,
     helper: Option<PathBuf>,
     shell_host: Option<ShellHost>,
     sessions: AtomicU64,
@@ -187,7 +187,7 @@ impl Runtime {
         &self.decision_keeping
     }
 
-    pub(crate) fn states(&self) -> &States {
+    pub(crate) fn states(&self) -> &HostValues {
         &self.states
     }
 

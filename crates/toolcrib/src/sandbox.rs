@@ -1,13 +1,13 @@
 //! The sandbox of commands: built from the roots, the protected files, the operator's settings and the level
 //! that this system supports.
 
+mod committed_content;
+mod git_config_paths;
 pub(crate) mod git_directory;
-mod git_history;
 mod git_objects;
 pub(crate) mod git_refs;
 mod guard;
 mod known_content;
-mod named_paths;
 mod other_version_control;
 mod path_rules;
 pub(crate) mod refusals;
@@ -22,7 +22,7 @@ use toolcrib_exec::{Level, Network, PinnedPath, SESSION_TMP, Sandbox, SandboxSup
 use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
-use crate::metadata_field::MetadataField;
+use crate::metadata_descriptions::MetadataField;
 use crate::runtime::Runtime;
 use crate::tool_selection::SHELL_TOOL;
 

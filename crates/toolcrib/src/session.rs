@@ -10,11 +10,11 @@ use toolcrib_exec::Ending;
 use toolcrib_fs::{ResolvedPath, Root};
 use toolcrib_policy::{ApprovalScope, Policy, Proposal, SessionApprovals};
 
-use crate::cancel::Cancel;
+use crate::cancel_and_progress::Cancel;
+use crate::command_state::SessionShell;
 use crate::error::Error;
 use crate::seen_files::Seen;
-use crate::shell::SessionShell;
-use crate::tmp_leftovers;
+use crate::tmp_leftovers_note;
 
 /// More files than a session uses. Beyond that, it forgets all of them.
 const MAX_SEEN: usize = 10_000;
@@ -266,7 +266,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let tmp = self.shell.as_ref().and_then(|shell| shell.jobs().existing_tmp());
-        let left = tmp.and_then(|tmp| tmp_leftovers::in_directory(&tmp));
+        let left = tmp.and_then(|tmp| tmp_leftovers_note::in_directory(&tmp));
         if let (Some(left), Some(notice)) = (left, &self.notice) {
             notice(&left.sentence());
         }

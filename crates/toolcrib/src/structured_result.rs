@@ -1,4 +1,4 @@
-//! Results as objects, in the names of a dialect.
+//! Structured results, with the field names of a dialect.
 
 use serde_json::{Map, Value, json};
 

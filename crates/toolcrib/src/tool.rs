@@ -1,4 +1,4 @@
-//! The trait of tools.
+//! The `Tool` trait.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use toolcrib_policy::Access;
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::metadata_field::MetadataField;
+use crate::metadata_descriptions::MetadataField;
 use crate::reply::Reply;
 use crate::schema::Schema;
 

@@ -1,4 +1,4 @@
-//! Descriptions that do not mention tools which a model is not told of.
+//! Removes mentions of tools that the model does not have from descriptions.
 
 /// A description without the clauses that mention one of `tools`.
 pub(crate) fn without_mentions(description: &str, tools: &[&str]) -> String {

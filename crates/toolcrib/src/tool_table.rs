@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::dialect::other_name;
+use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
-use crate::names::Name;
 use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::Entry;

@@ -12,7 +12,7 @@ use toolcrib_policy::Effect;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::metadata_field::MetadataField;
+use crate::metadata_descriptions::MetadataField;
 use crate::path_access::{entry, require_restorable, resolve};
 use crate::seen_files::Seen;
 

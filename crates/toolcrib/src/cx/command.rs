@@ -10,8 +10,9 @@ use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 
 use super::Cx;
 use crate::command_changes::CommandChanges;
+use crate::command_state::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
+use crate::dialect_names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
 use crate::error::{Error, ErrorKind};
-use crate::names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
 use crate::network::asking::HostAsker;
 use crate::network::notes::HostNote;
 use crate::phrases::one_line;
@@ -19,7 +20,6 @@ use crate::sandbox::{
     CommandGuard, Confined, SandboxSettings, effective_network, insufficient_level_error,
     is_sufficient, sandbox, visible_tmp,
 };
-use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
 
 /// Characters of a command in the history.
 const COMMAND_CHARS: usize = 200;

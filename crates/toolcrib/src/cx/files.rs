@@ -8,9 +8,9 @@ use toolcrib_policy::Effect;
 use toolcrib_text::visible_name;
 
 use super::Cx;
+use crate::dialect_names::{LS, READ};
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
-use crate::names::{LS, READ};
 use crate::open_file::OpenFile;
 use crate::suggest::MAX_NAMES;
 

@@ -8,7 +8,7 @@ use toolcrib_policy::Effect;
 use toolcrib_search::{Listing, ListingCaches, Walk, walk};
 
 use super::Cx;
-use crate::cancel::Cancel;
+use crate::cancel_and_progress::Cancel;
 use crate::error::{Error, ErrorKind};
 
 /// The file or directory of a search.

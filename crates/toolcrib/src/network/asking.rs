@@ -5,17 +5,17 @@ use std::thread::Scope;
 
 use toolcrib_policy::{Decision, Verdict};
 
-use super::session_network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionNetwork};
+use super::session_connections::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionConnections};
 use crate::approve::{Answer, Question};
 use crate::call::Options;
-use crate::names::Spelling;
+use crate::dialect_names::Spelling;
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::tool_selection::SHELL_TOOL;
 
 /// A call that can ask about hosts as long as this exists.
 pub(crate) struct HostAsker<'a> {
-    network: Arc<SessionNetwork>,
+    network: Arc<SessionConnections>,
     runtime: &'a Runtime,
     session: &'a Session,
     options: Options<'a>,
@@ -23,7 +23,7 @@ pub(crate) struct HostAsker<'a> {
 
 impl<'a> HostAsker<'a> {
     pub(crate) fn new(
-        network: Arc<SessionNetwork>,
+        network: Arc<SessionConnections>,
         runtime: &'a Runtime,
         session: &'a Session,
         options: Options<'a>,

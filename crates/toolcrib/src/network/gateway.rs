@@ -7,12 +7,12 @@ use std::sync::Arc;
 use toolcrib_exec::{Gateway, NetworkExit, NetworkSockets, NoRoute};
 use toolcrib_net::{ConnectError, NamespaceGateway, NamespaceSockets, Resolver};
 
-use super::session_network::SessionNetwork;
+use super::session_connections::SessionConnections;
 
 /// The gateway of a session.
 #[derive(Debug)]
 pub(crate) struct SessionGateway {
-    pub(crate) network: Arc<SessionNetwork>,
+    pub(crate) network: Arc<SessionConnections>,
     pub(crate) resolver: Arc<dyn Resolver>,
 }
 
@@ -30,7 +30,7 @@ impl Gateway for SessionGateway {
 #[derive(Debug)]
 struct NamespaceExit {
     gateway: NamespaceGateway,
-    network: Arc<SessionNetwork>,
+    network: Arc<SessionConnections>,
 }
 
 impl NetworkExit for NamespaceExit {

@@ -1,9 +1,9 @@
-//! What a reply says of the hosts that a command tried to reach.
+//! What a reply says about the hosts that a command tried to reach.
 
 use serde_json::{Value, json};
 use toolcrib_text::visible_name;
 
-use crate::metadata_field::MetadataField;
+use crate::metadata_descriptions::MetadataField;
 use crate::phrases::counted;
 
 /// Lines about hosts in a reply.

@@ -12,18 +12,18 @@ use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
 use super::Runtime;
-use crate::call_record::Recorder;
+use crate::call_recorder::Recorder;
+use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::decisions::DecisionKeeping;
 use crate::error::Error;
 use crate::hidden_paths::Hidden;
 use crate::history::journal_error;
+use crate::host_values::HostValues;
 use crate::limits::Limits;
 use crate::sandbox::{PathRules, SandboxSettings};
 use crate::session::NoticeSink;
-use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::tool::{Entry, Tool};
 use crate::tool_selection::{SHELL_TOOL, ToolSelection};
-use crate::tool_state::States;
 
 /// Settings of a [`Runtime`].
 ///
@@ -60,7 +60,7 @@ pub struct RuntimeBuilder {
     own: Vec<PathBuf>,
     registry: Option<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
-    states: States,
+    states: HostValues,
     helper: Option<PathBuf>,
     environment: Option<EnvironmentSource>,
     login_shell: Option<PathBuf>,

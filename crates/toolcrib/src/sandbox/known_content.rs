@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
 use toolcrib_policy::git_config;
 
+use super::committed_content;
 use super::git_directory;
-use super::git_history;
 use super::git_objects::{ObjectId, ObjectStore};
 use super::git_refs;
 use crate::hidden_paths::Hidden;
@@ -183,7 +183,7 @@ impl KnownContent {
         let store = ObjectStore::new(object_directories(places, tree, &directory));
         let commits = self.lock().commits.clone();
         // The cheap check first: most unknown contents are not in the store.
-        store.has(id) && git_history::contains(&store, &commits, inner, id)
+        store.has(id) && committed_content::contains(&store, &commits, inner, id)
     }
 
     /// Records the commits of a git directory once, unless a command has created it.

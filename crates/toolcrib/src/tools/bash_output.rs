@@ -21,12 +21,12 @@ use super::shell_output::{
     OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
 use super::timeout::{lowered_note, milliseconds};
-use crate::cancel::Progress;
+use crate::cancel_and_progress::Progress;
 use crate::cx::Cx;
+use crate::dialect_names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
 use crate::error::Error;
 use crate::helper::MatchingProcesses;
-use crate::metadata_field::MetadataField;
-use crate::names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
+use crate::metadata_descriptions::MetadataField;
 use crate::network::notes::{self, HOSTS};
 use crate::output_notes::{bracketed, escape_note};
 use crate::reply::Reply;

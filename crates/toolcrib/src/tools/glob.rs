@@ -1,7 +1,7 @@
 //! Glob: finds files by a pattern of their paths.
 
 mod matches;
-mod messages;
+mod report;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -13,9 +13,9 @@ use toolcrib_search::SplitGlob;
 
 use self::matches::{GlobQuery, find};
 use crate::cx::Cx;
+use crate::dialect_names::READ;
 use crate::error::{Error, ErrorKind};
-use crate::metadata_field::MetadataField;
-use crate::names::READ;
+use crate::metadata_descriptions::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
@@ -131,7 +131,7 @@ impl Tool for Glob {
         let found = find(cx, &base, &query)?;
         cx.check_cancelled()?;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(messages::reply(cx, &query, found).with("milliseconds", milliseconds))
+        Ok(report::reply(cx, &query, found).with("milliseconds", milliseconds))
     }
 }
 

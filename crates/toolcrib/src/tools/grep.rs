@@ -17,7 +17,7 @@ use self::search::Search;
 use super::invisible_notes::INVISIBLE;
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::metadata_field::MetadataField;
+use crate::metadata_descriptions::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 

@@ -7,10 +7,10 @@ use toolcrib_fs::DamagedChanges;
 use toolcrib_policy::Access;
 
 use crate::cx::Cx;
+use crate::dialect_names::{HISTORY, Name};
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
-use crate::metadata_field::MetadataField;
-use crate::names::{HISTORY, Name};
+use crate::metadata_descriptions::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 

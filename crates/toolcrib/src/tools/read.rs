@@ -17,7 +17,7 @@ use toolcrib_policy::Access;
 use super::invisible_notes::INVISIBLE;
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::metadata_field::MetadataField;
+use crate::metadata_descriptions::MetadataField;
 use crate::open_file::OpenFile;
 use crate::reply::Reply;
 use crate::seen_files::Seen;

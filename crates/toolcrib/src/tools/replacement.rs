@@ -16,9 +16,9 @@ pub(super) use self::equivalent::Matched;
 
 use crate::author::author;
 use crate::cx::Cx;
+use crate::dialect_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 use crate::error::{Error, ErrorKind};
-use crate::metadata_field::MetadataField;
-use crate::names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
+use crate::metadata_descriptions::MetadataField;
 use crate::seen_files::Seen;
 
 /// Number of match lines to list.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::names::Name;
+use crate::dialect_names::Name;
 
 /// The maximum in milliseconds.
 const MAX_MILLISECONDS: u64 = 600_000;

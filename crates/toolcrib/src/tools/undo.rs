@@ -1,6 +1,6 @@
 //! Undo: reverts changes.
 
-mod ignored_directories;
+mod group_by_ignored_directory;
 mod report;
 
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use toolcrib_text::unified_diff;
 use self::report::Report;
 use crate::cx::{CHANGE, Cx, FileEdit, Revert};
 use crate::error::{Error, ErrorKind};
-use crate::metadata_field::MetadataField;
+use crate::metadata_descriptions::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Plan, Selection, UndoRequest, real_paths};

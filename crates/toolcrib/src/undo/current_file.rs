@@ -6,9 +6,9 @@ use toolcrib_fs::{Content, FileChange, FileKind, Version};
 use toolcrib_text::merge;
 
 use crate::cx::Cx;
+use crate::dialect_names::EDIT;
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
-use crate::names::EDIT;
 use crate::path_access::require_restorable;
 
 pub(super) const CHANGED_SINCE: &str = "changed since";

@@ -22,6 +22,7 @@ mod large_patches;
 mod long_commands;
 mod machine_scripts;
 mod network;
+mod no_print;
 mod one_tmp;
 mod outside;
 mod own_tools;
@@ -34,7 +35,6 @@ mod reply_fields;
 mod sandboxed;
 mod sessions;
 mod shells;
-mod silence;
 mod undo_attribution;
 mod undo_since;
 

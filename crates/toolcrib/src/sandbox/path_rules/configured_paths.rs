@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_fs::{TreeReader, Workspace};
 
+use crate::sandbox::git_config_paths::git_config_paths;
 use crate::sandbox::git_directory;
-use crate::sandbox::named_paths::named_paths;
 
 /// The paths in the configurations of repositories, read on demand.
 #[derive(Debug)]
@@ -60,8 +60,11 @@ impl ConfiguredPaths {
         if let Some(known) = self.lock().get(work_tree) {
             return Some(known.clone());
         }
-        let named =
-            if is_work_tree() { named_paths(work_tree, self.home.as_deref())? } else { Vec::new() };
+        let named = if is_work_tree() {
+            git_config_paths(work_tree, self.home.as_deref())?
+        } else {
+            Vec::new()
+        };
         let named = Arc::new(named);
         self.lock().insert(work_tree.to_owned(), named.clone());
         Some(named)

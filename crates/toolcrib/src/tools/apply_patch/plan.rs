@@ -2,7 +2,7 @@
 //!
 //! Parts apply in order, each to the result of the previous ones. Three rules consider the whole patch: a path is
 //! free for a new file if a later part moves its old file away; that part then moves the old file; and a copy is
-//! made of the content before the patch. So two files can swap their names, as git writes that.
+//! made of the content before the patch. So two files can swap their names, which is how git writes such a swap.
 
 use std::path::Path;
 

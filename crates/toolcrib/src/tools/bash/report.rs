@@ -12,15 +12,15 @@ use super::exit_status::{command_exit_one_is_result, script_exit_one_is_result};
 use super::pipe::failed_parts;
 use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
+use crate::command_state::Variables;
 use crate::cx::{Cx, StartedCommand};
+use crate::dialect_names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::error::{Error, ErrorKind};
-use crate::names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::network::notes::{self, HostNote};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
-use crate::shell::Variables;
 use crate::tools::changed_files::Changes;
 use crate::tools::command_messages::{exit_text, unix_seconds};
 use crate::tools::shell_output::{

@@ -13,12 +13,12 @@ use toolcrib_search::{
 
 use super::Sort;
 use super::query::GrepQuery;
-use crate::cancel::Progress;
+use crate::cancel_and_progress::Progress;
 use crate::cx::Cx;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::search_decoder::SearchDecoder;
-use crate::tools::search_messages::SkippedFiles;
+use crate::tools::skipped_files::SkippedFiles;
 
 /// A search with its sorted list of files.
 pub(super) struct Search<'a> {

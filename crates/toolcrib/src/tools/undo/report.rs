@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{Content, NewMode};
 use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
-use super::ignored_directories;
+use super::group_by_ignored_directory;
 use crate::author::is_by_session;
 use crate::cx::{Cx, FileEdit};
 use crate::history::{ChangeLog, MAX_COUNTED_BYTES};
@@ -72,7 +72,7 @@ impl Report {
                 "The files already have their previous content; nothing was written.".to_owned(),
             );
         }
-        let (ignored, files) = ignored_directories::split(cx, &plan.edits);
+        let (ignored, files) = group_by_ignored_directory::split(cx, &plan.edits);
         let total = files.len() + restored.len() + removed.len();
         let files = files.into_iter().map(|edit| line(cx, edit));
         let made = restored.iter().map(|path| format!("restored directory {}", cx.show_real(path)));

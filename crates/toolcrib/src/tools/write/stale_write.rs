@@ -1,9 +1,9 @@
-//! Errors for overwriting unknown content, with that content.
+//! Errors for overwriting content that the session has not seen. Each shows that content.
 
 use toolcrib_text::{LineWindow, TextProperties, Window};
 
+use crate::dialect_names::{EDIT, EXPECTED_HASH};
 use crate::error::{Error, ErrorKind};
-use crate::names::{EDIT, EXPECTED_HASH};
 use crate::seen_files::Seen;
 
 /// Lines of the file that the error shows.

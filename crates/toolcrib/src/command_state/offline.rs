@@ -3,7 +3,7 @@
 //! Package managers retry for up to a minute. If the sandbox has no network, these variables make them fail at
 //! once or use their caches. Variables that the user or a command has set are kept.
 
-use crate::shell::Variables;
+use crate::command_state::Variables;
 
 /// None of them changes the result of a build from local files.
 const OFFLINE_VARIABLES: [(&str, &str); 15] = [

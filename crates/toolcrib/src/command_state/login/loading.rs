@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
+use crate::command_state::read_only_sandbox;
 use crate::sandbox::is_sufficient;
-use crate::shell::read_only_sandbox;
 
 /// A command waits at most this long after the start of the runtime.
 const COMMAND_WAIT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -26,22 +26,22 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_BYTES: usize = 4 << 20;
 
 /// Parameters of the login shell.
-pub(in crate::shell) struct LoginProbe {
-    pub(in crate::shell) shells: Arc<JobRunner>,
-    pub(in crate::shell) bash: PathBuf,
-    pub(in crate::shell) shell: PathBuf,
+pub(in crate::command_state) struct LoginProbe {
+    pub(in crate::command_state) shells: Arc<JobRunner>,
+    pub(in crate::command_state) bash: PathBuf,
+    pub(in crate::command_state) shell: PathBuf,
     /// The environment that the host passed in.
-    pub(in crate::shell) own: Variables,
+    pub(in crate::command_state) own: Variables,
     /// Paths that the shell does not see.
-    pub(in crate::shell) hidden: Vec<PathBuf>,
+    pub(in crate::command_state) hidden: Vec<PathBuf>,
     /// Parent of the directory for its `/tmp`.
-    pub(in crate::shell) tmp: PathBuf,
+    pub(in crate::command_state) tmp: PathBuf,
     /// State directory for the cache.
-    pub(in crate::shell) state: Option<PathBuf>,
+    pub(in crate::command_state) state: Option<PathBuf>,
 }
 
 /// The login environment, loaded in the background.
-pub(in crate::shell) struct Login {
+pub(in crate::command_state) struct Login {
     shared: Arc<Shared>,
     began: Instant,
 }
@@ -59,7 +59,7 @@ struct State {
 }
 
 #[derive(Clone, Default)]
-pub(in crate::shell) enum Loaded {
+pub(in crate::command_state) enum Loaded {
     #[default]
     NotYet,
     /// The shell printed no environment.
@@ -69,7 +69,7 @@ pub(in crate::shell) enum Loaded {
 
 impl Login {
     /// Starts loading.
-    pub(in crate::shell) fn load(probe: LoginProbe) -> Login {
+    pub(in crate::command_state) fn load(probe: LoginProbe) -> Login {
         let shared = Arc::new(Shared::default());
         let for_thread = shared.clone();
         let thread = std::thread::Builder::new().name("toolcrib-login".to_owned());
@@ -80,7 +80,7 @@ impl Login {
     }
 
     /// The state, after a short wait if the runtime has just started.
-    pub(in crate::shell) fn wait(&self) -> Loaded {
+    pub(in crate::command_state) fn wait(&self) -> Loaded {
         let mut state = self.shared.lock();
         while matches!(state.loaded, Loaded::NotYet) {
             let left = COMMAND_WAIT_TIMEOUT.saturating_sub(self.began.elapsed());
@@ -93,7 +93,7 @@ impl Login {
         state.loaded.clone()
     }
 
-    pub(in crate::shell) fn now(&self) -> Loaded {
+    pub(in crate::command_state) fn now(&self) -> Loaded {
         self.shared.lock().loaded.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! Files that a session leaves in its private `/tmp`, which is removed with the session.
+//! The note about files that a session leaves in its private `/tmp`, which is removed with the session.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Records of calls, for the host.
+//! Reports a record of each call to the host.
 
 use std::cell::LazyCell;
 use std::time::{Duration, Instant, SystemTime};

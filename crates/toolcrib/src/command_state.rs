@@ -24,7 +24,7 @@ pub(crate) use self::offline::add_offline_variables;
 use self::syntax::{read_syntax_check, syntax_check};
 use crate::command_changes::CommandChanges;
 use crate::helper::SHIM_ARGUMENTS;
-use crate::network::SessionNetwork;
+use crate::network::SessionConnections;
 use crate::sandbox::{SandboxSettings, is_sufficient};
 
 /// Jobs of one session, running and finished.
@@ -142,7 +142,7 @@ impl ShellHost {
     pub(crate) fn session(&self) -> SessionShell {
         let listed = self.sandbox.as_ref().filter(|settings| settings.network == Network::List);
         let (network, gateway) = listed
-            .map(|settings| SessionNetwork::new(self.resolver.clone(), settings.expose.clone()))
+            .map(|settings| SessionConnections::new(self.resolver.clone(), settings.expose.clone()))
             .unzip();
         SessionShell {
             jobs: self.shells.session_with_gateway(MAX_JOBS, gateway),
@@ -224,7 +224,7 @@ fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sand
 pub(crate) struct SessionShell {
     jobs: Jobs,
     /// Hosts by name, if commands reach listed hosts only.
-    network: Option<Arc<SessionNetwork>>,
+    network: Option<Arc<SessionConnections>>,
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
     changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
@@ -266,7 +266,7 @@ impl SessionShell {
     }
 
     /// Hosts by name, if commands reach listed hosts only.
-    pub(crate) fn network(&self) -> Option<&Arc<SessionNetwork>> {
+    pub(crate) fn network(&self) -> Option<&Arc<SessionConnections>> {
         self.network.as_ref()
     }
 

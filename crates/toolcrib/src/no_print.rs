@@ -1,5 +1,5 @@
-// The library prints nothing: one stray line on stdout breaks MCP on stdio. So these macros do not
-// exist here, and a line that uses one does not compile.
+// The library prints nothing: one stray line on stdout breaks MCP on stdio. These macros replace those of the
+// standard library, and a line that uses one does not compile. Not a `//!` comment: doctests include this file.
 
 macro_rules! print {
     ($($anything:tt)*) => {

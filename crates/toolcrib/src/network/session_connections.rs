@@ -31,8 +31,8 @@ const MAX_COMMANDS: usize = 1_000;
 /// Questions that wait at a time. Beyond that, connections are refused.
 const MAX_QUESTIONS: usize = 20;
 
-/// The network of one session.
-pub(crate) struct SessionNetwork {
+/// The connections of one session: rules, approvals, open questions and notes.
+pub(crate) struct SessionConnections {
     /// Ports of commands that are reachable on this machine's loopback.
     expose: Vec<u16>,
     state: Mutex<State>,
@@ -100,20 +100,20 @@ enum Decided {
     Refused { rule: String, why: String, remedy: String },
 }
 
-impl fmt::Debug for SessionNetwork {
+impl fmt::Debug for SessionConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionNetwork").finish_non_exhaustive()
+        f.debug_struct("SessionConnections").finish_non_exhaustive()
     }
 }
 
-impl SessionNetwork {
+impl SessionConnections {
     /// The network of a new session, and its gateway for commands.
     pub(crate) fn new(
         resolver: Arc<dyn Resolver>,
         expose: Vec<u16>,
-    ) -> (Arc<SessionNetwork>, Arc<dyn Gateway>) {
+    ) -> (Arc<SessionConnections>, Arc<dyn Gateway>) {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let network = Arc::new(SessionNetwork { expose, state, changed });
+        let network = Arc::new(SessionConnections { expose, state, changed });
         let gateway = SessionGateway { network: network.clone(), resolver };
         (network, Arc::new(gateway))
     }
@@ -276,7 +276,7 @@ impl SessionNetwork {
     }
 }
 
-impl ConnectionPolicy for SessionNetwork {
+impl ConnectionPolicy for SessionConnections {
     fn decide(&self, attempt: &Attempt) -> Ruling {
         let target = attempt.target();
         match self.decide_or_ask(attempt) {

@@ -1,4 +1,4 @@
-//! Denies commands with a syntax error, if bash rejects them too.
+//! Denies commands with a bash syntax error, if bash rejects them too.
 
 use toolcrib_policy::{Access, Decision, SessionApprovals, Verdict};
 

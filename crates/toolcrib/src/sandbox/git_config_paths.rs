@@ -15,7 +15,7 @@ use super::git_directory;
 const MAX_CONFIGURATIONS: usize = 64;
 
 /// The absolute paths that the repository of a work tree names. `None` if they cannot be determined.
-pub(super) fn named_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<PathBuf>> {
+pub(super) fn git_config_paths(work_tree: &Path, home: Option<&Path>) -> Option<Vec<PathBuf>> {
     let Some(directory) = git_directory_of(work_tree)? else { return Some(Vec::new()) };
     let mut pending: Vec<PathBuf> = git_directory::configurations(&directory);
     let (mut named, mut seen) = (Vec::new(), HashSet::new());

@@ -1,4 +1,4 @@
-//! Messages of Glob and Grep about files that were not searched.
+//! Files that Glob and Grep did not search, and the messages about them.
 
 use std::path::{Path, PathBuf};
 

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use toolcrib_exec::{Command, EscapeAttempt, Level, reports_denials, try_to_escape};
 
+use crate::command_state::ShellHost;
 use crate::cx::job_error;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
 use crate::sandbox::{is_sufficient, sandbox, visible_tmp};
-use crate::shell::ShellHost;
 
 /// State of the sandbox on this machine.
 #[derive(Debug, Clone)]

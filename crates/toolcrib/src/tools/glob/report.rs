@@ -4,10 +4,10 @@ use toolcrib_text::visible_name;
 
 use super::matches::{GlobQuery, IgnoredMatches, Matches};
 use crate::cx::Cx;
-use crate::names::LS;
+use crate::dialect_names::LS;
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::search_messages::SkippedFiles;
+use crate::tools::skipped_files::SkippedFiles;
 
 /// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;

@@ -1,5 +1,6 @@
-//! State of the repositories before a command. Undo restores files only: it does not move a head, change a
-//! stash, restore a reference, end a merge, or remove or restore a `.git`.
+//! State of the repositories before a command, for notes about changes that Undo does not revert: it restores
+//! files only, and does not move a head, change a stash, restore a reference, end a merge, or remove or restore a
+//! `.git`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ const REBASED_FROM: [&str; 2] = ["rebase-merge/orig-head", "rebase-apply/orig-he
 
 /// States of the repositories that a command changes, and whether each repository existed.
 #[derive(Debug, Default)]
-pub(super) struct Heads {
+pub(super) struct RepositoryStates {
     /// By resolved path of the git directory. `None` if it was not complete.
     before: BTreeMap<PathBuf, Option<RepositoryState>>,
     /// By resolved path of each `.git`.
@@ -75,7 +76,7 @@ pub(crate) struct RepositoryNotes {
     pub(crate) lost: Vec<String>,
 }
 
-impl Heads {
+impl RepositoryStates {
     /// Called before a command changes a path.
     pub(super) fn before_change(&mut self, workspace: &Workspace, path: &Path) {
         // Most paths are not part of a repository.
