@@ -1,13 +1,14 @@
-//! Where each package manager is configured. Without a configuration its hosts are not known.
+//! Reads the hosts of each package manager from its configuration. A package manager without configuration has no
+//! known hosts.
 
-use super::machine::Machine;
+use super::machine_config::MachineConfig;
 use super::names;
 
 /// The hosts of a package manager.
 pub(super) struct Preset {
     pub(super) name: &'static str,
     /// The URLs of its configuration.
-    read: fn(&Machine) -> Vec<String>,
+    read: fn(&MachineConfig) -> Vec<String>,
 }
 
 pub(super) const PRESETS: &[Preset] = &[
@@ -28,7 +29,7 @@ pub(super) fn find(name: &str) -> Result<&'static Preset, String> {
 
 impl Preset {
     /// Its hosts on a machine, with their ports.
-    pub(super) fn hosts(&self, machine: &Machine) -> Vec<String> {
+    pub(super) fn hosts(&self, machine: &MachineConfig) -> Vec<String> {
         let mut hosts: Vec<String> =
             (self.read)(machine).iter().filter_map(|url| host(url)).collect();
         hosts.sort();
@@ -74,7 +75,7 @@ fn words(values: impl IntoIterator<Item = String>) -> Vec<String> {
     values.into_iter().flat_map(split).collect()
 }
 
-fn npm(machine: &Machine) -> Vec<String> {
+fn npm(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".npmrc"], &["etc/npmrc", "usr/etc/npmrc", "usr/local/etc/npmrc"]);
     let variables = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
     let mut urls: Vec<String> =
@@ -83,7 +84,7 @@ fn npm(machine: &Machine) -> Vec<String> {
     urls
 }
 
-fn pip(machine: &Machine) -> Vec<String> {
+fn pip(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".config/pip/pip.conf", ".pip/pip.conf"], &["etc/pip.conf"]);
     let variables = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"];
     let mut urls: Vec<String> =
@@ -97,7 +98,7 @@ fn pip(machine: &Machine) -> Vec<String> {
     words(urls)
 }
 
-fn uv(machine: &Machine) -> Vec<String> {
+fn uv(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".config/uv/uv.toml"], &["etc/uv/uv.toml"]);
     let variables = ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"];
     // An index may be `NAME=URL`.
@@ -110,12 +111,12 @@ fn uv(machine: &Machine) -> Vec<String> {
     words(urls)
 }
 
-fn cargo(machine: &Machine) -> Vec<String> {
+fn cargo(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".cargo/config.toml", ".cargo/config"], &[]);
     values(&texts, |key| matches!(key, "registry" | "index"))
 }
 
-fn go(machine: &Machine) -> Vec<String> {
+fn go(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".config/go/env"], &[]);
     let setting = |name: &str| {
         let in_file = || values(&texts, |key| key == name).pop();
@@ -131,7 +132,7 @@ fn go(machine: &Machine) -> Vec<String> {
     urls
 }
 
-fn maven(machine: &Machine) -> Vec<String> {
+fn maven(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".m2/settings.xml"], &["etc/maven/settings.xml"]);
     let texts: Vec<String> = texts.iter().map(|text| without_comments(text)).collect();
     let urls = |text: &String| -> Vec<String> {
@@ -151,7 +152,7 @@ fn without_comments(text: &str) -> String {
     kept + rest
 }
 
-fn apt(machine: &Machine) -> Vec<String> {
+fn apt(machine: &MachineConfig) -> Vec<String> {
     let mut texts = machine.files(&[], &["etc/apt/sources.list"]);
     texts.extend(machine.files_in("etc/apt/sources.list.d"));
     let lines = texts.iter().flat_map(|text| text.lines());
@@ -176,7 +177,7 @@ mod tests {
         }
         let known = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let variables: HashMap<String, String> = variables.iter().map(known).collect();
-        let machine = Machine {
+        let machine = MachineConfig {
             root: root.path().to_owned(),
             home: Some(root.path().join("home")),
             variable: Box::new(move |name| variables.get(name).cloned()),

@@ -1,4 +1,5 @@
-//! Weaknesses outside the sandbox: mounts inside the roots, a home directory inside a root, the state directory.
+//! Weaknesses of the setup that the sandbox cannot remove: mounts inside the roots, a home directory inside a
+//! root, a state directory that others can write.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -1,4 +1,4 @@
-//! Programs in the cache of a package runner or in a build directory, whose paths do not last.
+//! Recognizes a program whose path does not last: in the cache of a package runner, or in a build directory.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The configuration of tools on a machine.
+//! Reads configuration files and environment variables of this machine.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -17,7 +17,7 @@ const MAX_FILES: usize = 100;
 type ReadVariable = Box<dyn Fn(&str) -> Option<String>>;
 
 /// Where the configuration of tools is.
-pub(super) struct Machine {
+pub(super) struct MachineConfig {
     pub(super) root: PathBuf,
     pub(super) home: Option<PathBuf>,
     pub(super) variable: ReadVariable,
@@ -25,14 +25,14 @@ pub(super) struct Machine {
     pub(super) workspace: Vec<PathBuf>,
 }
 
-impl Machine {
+impl MachineConfig {
     /// This machine, as its user sees it.
-    pub(super) fn this(common: &Common) -> Machine {
+    pub(super) fn this(common: &Common) -> MachineConfig {
         let variable = Box::new(|name: &str| std::env::var(name).ok());
         let roots = common.roots();
         let workspace = roots.iter().filter_map(|root| root.directory.canonicalize().ok());
         let workspace = workspace.collect();
-        Machine { root: PathBuf::from("/"), home: config::home(), variable, workspace }
+        MachineConfig { root: PathBuf::from("/"), home: config::home(), variable, workspace }
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<String> {

@@ -1,5 +1,4 @@
-//! A registry of the private paths of all servers of a user, so that no server's tools access another server's
-//! files.
+//! Records the private paths of each server of a user, so that no server's tools access another server's files.
 
 use std::path::{Path, PathBuf};
 

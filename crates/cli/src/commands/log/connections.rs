@@ -1,4 +1,5 @@
-//! `toolcrib log --network`: the connections of commands, by which rule, and how many bytes.
+//! `toolcrib log --network`: lists the connections of commands, with the rule that decided on each and the number
+//! of bytes.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -6,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolcrib::{ConnectionEntry, Runtime};
 
-use super::history::{page, print};
+use super::{page, print};
 use crate::args::Common;
 use crate::output::{self, DIM, NAME, REMOVED, WARNING};
 

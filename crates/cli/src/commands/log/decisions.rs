@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolcrib::{DecisionEntry, Runtime};
 
-use super::history::{page, print};
+use super::{page, print};
 use crate::args::Common;
 use crate::output::{self, DIM, NAME, REMOVED, WARNING};
 
