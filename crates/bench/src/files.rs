@@ -2,7 +2,7 @@
 //! Toolcrib. Both alternate, so that a slow phase of the machine affects both.
 
 mod listing;
-mod processes;
+mod one_shot_edit;
 mod replace;
 
 use toolcrib_devtools::error::Result;
@@ -16,7 +16,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     let directory = workspace::cache_directory()?;
     replace::run(&binary, &directory, rounds)?;
     listing::run(&binary, &directory, rounds)?;
-    processes::run(&binary, &directory, rounds)?;
+    one_shot_edit::run(&binary, &directory, rounds)?;
     run_examples()
 }
 

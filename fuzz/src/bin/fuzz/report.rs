@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::workspace;
 
-use super::trial::{Finding, TargetResult};
+use super::run_target::{Finding, TargetResult};
 
 /// The number of outcomes listed, the most frequent first.
 const MAX_LISTED: usize = 12;

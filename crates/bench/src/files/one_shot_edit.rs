@@ -1,5 +1,5 @@
 //! One edit in its own process, from spawn to exit: `toolcrib call Edit`, synced and journaled, compared with
-//! `sed -i`, which is neither, and `cat`, which is close to the minimum of a process.
+//! `sed -i`, which is neither, and `cat`, which is close to the minimum cost of a process.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use toolcrib_devtools::random::Random;
 use toolcrib_devtools::scratch::Scratch;
 
 use super::super::Rounds;
-use super::super::table::{ratio, two_digits};
+use super::super::number_format::{ratio, two_digits};
 use super::super::times::Times;
 
 const FILE: &str = "file.txt";

@@ -1,10 +1,10 @@
-//! The tests of the command line, with every Markdown case, against the programs that are shipped.
+//! Runs the tests of the command line, with every Markdown case, against the shipped programs.
 
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::process;
 
 use crate::build::existing;
-use crate::release::Release;
+use crate::release_info::Release;
 use crate::target::TARGETS;
 
 pub(super) fn run(_release: &Release) -> Result<()> {

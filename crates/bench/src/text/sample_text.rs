@@ -1,4 +1,4 @@
-//! Text with numbered lines, so that a reply can be checked without the file.
+//! Sample text with numbered lines, so that a reply can be checked without the file.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Checks our output with third-party Python libraries.
+//! Runs Python scripts that check our output with third-party libraries.
 
 use std::process::Command;
 

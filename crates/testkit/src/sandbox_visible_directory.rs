@@ -1,6 +1,6 @@
-//! Chooses a directory for command tests that the sandbox does not replace.
+//! Chooses a directory that the sandbox does not replace, for tests of commands.
 //!
-//! `toolcrib-exec` and `xtask` may not depend on this crate and include this file by its path.
+//! `toolcrib-exec` may not depend on this crate. It and `toolcrib-torture` include this file by its path.
 
 use std::env;
 use std::fs;
@@ -18,7 +18,7 @@ const USER_DIRECTORY: &str = ".cache";
 
 /// Returns the preferred directory if the sandbox does not replace it, otherwise another writable one. Fails
 /// if there is none.
-pub fn command_directory(preferred: impl AsRef<Path>) -> io::Result<PathBuf> {
+pub fn sandbox_visible_directory(preferred: impl AsRef<Path>) -> io::Result<PathBuf> {
     let preferred = preferred.as_ref().to_owned();
     let user_directory = env::var_os("HOME").map(|home| PathBuf::from(home).join(USER_DIRECTORY));
     let others = SYSTEM_DIRECTORIES.into_iter().map(PathBuf::from).chain(user_directory);
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn a_replaced_directory_is_never_chosen() {
         for replaced in REPLACED.into_iter().filter(|path| Path::new(path).is_dir()) {
-            let chosen = command_directory(replaced).expect("a writable directory");
+            let chosen = sandbox_visible_directory(replaced).expect("a writable directory");
             assert!(!REPLACED.iter().any(|replaced| chosen.starts_with(replaced)), "{chosen:?}");
         }
     }

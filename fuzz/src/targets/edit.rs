@@ -13,7 +13,7 @@ use super::test_workspace::TestWorkspace;
 const FILE: &str = "file.txt";
 
 /// The parts are the text to replace, the new one, and the file.
-pub(crate) fn splice(input: &[u8]) -> String {
+pub(crate) fn edit(input: &[u8]) -> String {
     let [old, new, was] = parts(input);
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     TestWorkspace::with(|workspace| {

@@ -1,4 +1,4 @@
-//! A `toolcrib run` process that answers calls.
+//! A child process that answers lines of input, such as `toolcrib run`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use crate::watchdog::Watchdog;
 const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A process that answers calls. It is killed when dropped.
-pub struct Conversation {
+pub struct LineProcess {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -24,7 +24,7 @@ pub struct Conversation {
     is_over: bool,
 }
 
-/// The end of a conversation.
+/// The end of a process.
 pub struct Ending {
     /// Replies that were not read before.
     pub rest: Vec<String>,
@@ -34,18 +34,18 @@ pub struct Ending {
     pub hung: bool,
 }
 
-impl Conversation {
-    /// Starts a process. `command` is a sandbox's command with the subcommand `run`.
-    pub fn start(mut command: Command) -> Result<Conversation> {
+impl LineProcess {
+    /// Starts a process. `command` runs `toolcrib run`, or another program that answers lines.
+    pub fn start(mut command: Command) -> Result<LineProcess> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take();
         let output = child.stdout.take().ok_or("the process has no output")?;
         let watchdog = Watchdog::new(Pid::from_child(&child), REPLY_TIMEOUT, Signal::KILL);
         let output = BufReader::new(output);
-        Ok(Conversation { child, input, output, watchdog, is_over: false })
+        Ok(LineProcess { child, input, output, watchdog, is_over: false })
     }
 
-    /// Takes the input, for a thread that does not wait for replies. [`Conversation::say`] fails afterwards.
+    /// Takes the input, for a thread that does not wait for replies. [`LineProcess::say`] fails afterwards.
     pub fn take_input(&mut self) -> Option<ChildStdin> {
         self.input.take()
     }
@@ -107,7 +107,7 @@ impl Conversation {
     }
 }
 
-impl Drop for Conversation {
+impl Drop for LineProcess {
     fn drop(&mut self) {
         if !self.is_over {
             self.watchdog.stop();

@@ -11,15 +11,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::process;
 use toolcrib_devtools::scratch;
 
 use super::super::Rounds;
-use super::super::table::{ratio, two_digits};
+use super::super::number_format::{ratio, two_digits};
 use super::super::times::Times;
-use super::numbered::{self, LINE_BYTES};
+use super::sample_text::{self, LINE_BYTES};
 
 const LINES: usize = 10_000_000;
 const SMOKE_LINES: usize = 100_000;
@@ -92,7 +92,7 @@ fn make_once(directory: &Path, lines: usize) -> Result<String> {
         fs::create_dir_all(directory)?;
         let unfinished = directory.join("unfinished");
         let mut to = BufWriter::with_capacity(1 << 20, fs::File::create(&unfinished)?);
-        numbered::write(lines, &mut to)?;
+        sample_text::write(lines, &mut to)?;
         to.flush()?;
         fs::rename(unfinished, file)?;
     }
@@ -132,7 +132,7 @@ fn measure(command: &mut Command) -> Result<(Duration, Vec<u8>)> {
 fn peak_megabytes(binary: &Path, directory: &Path, part: &Part) -> Result<f64> {
     let mut command = Command::new(binary);
     command.arg("run").env_clear().current_dir(directory);
-    let mut conversation = Conversation::start(command)?;
+    let mut conversation = LineProcess::start(command)?;
     check(part, &conversation.ask(&call_line(1, "Read", &part.arguments, true))?)?;
     let peak = conversation.peak_memory()?;
     conversation.end()?;
@@ -142,7 +142,7 @@ fn peak_megabytes(binary: &Path, directory: &Path, part: &Part) -> Result<f64> {
 fn check(part: &Part, reply: &Value) -> Result<()> {
     let output = reply.get("output").and_then(Value::as_str).unwrap_or_default();
     // Not by the line numbers of the reply: near the end of a large file they count from the end.
-    let has = |number: usize| output.contains(&format!("\t{}", numbered::mark(number)));
+    let has = |number: usize| output.contains(&format!("\t{}", sample_text::mark(number)));
     let [first, last] = part.ends;
     let is_right =
         scratch::is_success(reply) && has(first) && has(last) && !has(first - 1) && !has(last + 1);

@@ -1,6 +1,6 @@
-//! `cargo xtask docs`: writes the generated pages of docs/.
+//! `cargo xtask docs`: writes the generated pages of docs/, and checks that they are current.
 
-mod examples;
+mod tool_examples;
 
 use std::fs;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ fn path(page: &str) -> PathBuf {
 fn generate(page: &str, words: &[&str]) -> Result<String> {
     let run = ["run", "--quiet", "--locked", "-p", "toolcrib-cli", "--"];
     let text = process::capture(process::cargo(&run).args(words))?;
-    if page == "tools.md" { examples::insert(&text) } else { Ok(text) }
+    if page == "tools.md" { tool_examples::insert(&text) } else { Ok(text) }
 }
 
 /// Describes the first differing line; `None` if the texts are equal.

@@ -1,4 +1,4 @@
-//! A throw-away project in which the product is shown: each line is printed by the program itself.
+//! A throw-away project for demonstrations. Every line of output comes from the program itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,22 +22,22 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The project with a state directory of its own. Gone when dropped.
-pub(crate) struct Stage {
+pub(crate) struct DemoProject {
     binary: PathBuf,
     directory: TempDir,
 }
 
-impl Stage {
+impl DemoProject {
     /// Writes the files of the project below `place`.
-    pub(crate) fn new(binary: PathBuf, place: &Path) -> Result<Stage> {
+    pub(crate) fn new(binary: PathBuf, place: &Path) -> Result<DemoProject> {
         fs::create_dir_all(place)?;
-        let stage = Stage { binary, directory: tempfile::tempdir_in(place)? };
+        let demo = DemoProject { binary, directory: tempfile::tempdir_in(place)? };
         for (path, content) in FILES {
-            let path = stage.project().join(path);
+            let path = demo.project().join(path);
             fs::create_dir_all(path.parent().unwrap_or(&path))?;
             fs::write(path, content)?;
         }
-        Ok(stage)
+        Ok(demo)
     }
 
     /// What a command of the session prints. `toolcrib` is the program that is shown.

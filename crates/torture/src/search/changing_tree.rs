@@ -13,7 +13,7 @@ use toolcrib_devtools::random::Random;
 
 use super::super::Effort;
 use super::super::report::{Report, Row};
-use super::oracle::SearchPair;
+use super::search_pair::SearchPair;
 
 const STEPS: usize = 3_000;
 const SMOKE: usize = 60;

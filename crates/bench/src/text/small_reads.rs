@@ -1,5 +1,5 @@
-//! Small Reads in sequence through the pipe of one process, compared with `cat`, which returns a line as long as
-//! the reply unchanged: the unavoidable cost of two pipes and two processes.
+//! Small Reads in sequence through the pipe of one process, compared with `cat`, which echoes a line of the same
+//! length as the reply: that is the unavoidable cost of two pipes and two processes.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::scratch::{self, Scratch};
 
 use super::super::Rounds;
-use super::super::table::ratio;
+use super::super::number_format::ratio;
 use super::super::times::Times;
 
 const FILE: &str = "small.rs";
@@ -28,8 +28,8 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     fs::write(scratch.workspace().join(FILE), source)?;
     let call = call_line(1, "Read", &json!({"file_path": FILE}), false);
 
-    let mut reader = Conversation::start(scratch.command(&["run"]))?;
-    let mut cat = Conversation::start(Command::new("cat"))?;
+    let mut reader = LineProcess::start(scratch.command(&["run"]))?;
+    let mut cat = LineProcess::start(Command::new("cat"))?;
     let reply = ask(&mut reader, &call)?.1;
     check(&reply)?;
     let (mut ours, mut theirs) = (Times::default(), Times::default());
@@ -53,7 +53,7 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
 }
 
 /// The time from the first byte written to the last byte read, and the reply.
-fn ask(conversation: &mut Conversation, line: &str) -> Result<(Duration, String)> {
+fn ask(conversation: &mut LineProcess, line: &str) -> Result<(Duration, String)> {
     let started = Instant::now();
     conversation.say(line)?;
     let reply = conversation.line()?;

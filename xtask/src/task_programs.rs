@@ -1,4 +1,4 @@
-//! Tasks that are programs of their own.
+//! Tasks that are programs of their own: bench, torture, fuzz and dist.
 
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::process;

@@ -1,4 +1,5 @@
-//! `cargo xtask dist --check`: whether a release could be made of this tree, without building the product.
+//! `cargo xtask dist --check`: checks whether a release could be made from this tree, without building the
+//! product.
 //!
 //! The packages are made with a script in place of the program, and installed by pip and npm without a network.
 
@@ -12,8 +13,8 @@ use toolcrib_devtools::{metadata, process, workspace};
 
 use super::archive::Entry;
 use super::build::Program;
-use super::pages::Pages;
-use super::release::Release;
+use super::man_and_completions::ManAndCompletions;
+use super::release_info::Release;
 use super::target::TARGETS;
 use super::{Artefact, deb, licences, mcp_registry, npm, oci, sbom, wheel, workflow};
 
@@ -123,7 +124,7 @@ fn packages(release: &Release, scratch: &Path) -> Result<()> {
     let script = Entry::program("stand-in", format!("#!/bin/sh\necho '{GREETING}'\n"));
     fs::write(&path, &script.bytes)?;
     let program = Program { target, path };
-    let pages = Pages { manuals: Vec::new(), completions: Vec::new() };
+    let pages = ManAndCompletions { manuals: Vec::new(), completions: Vec::new() };
     sbom::bill_of_materials(release)?;
     mcp_registry::server_json(release)?;
     oci::image(release, std::slice::from_ref(&program))?;

@@ -9,7 +9,7 @@ use toolcrib_devtools::process;
 use super::build::Program;
 
 /// Generated files that packages have beside the program.
-pub(super) struct Pages {
+pub(super) struct ManAndCompletions {
     /// Names and texts of the man pages.
     pub(super) manuals: Vec<(String, String)>,
     /// Names, places below `/usr/share` and texts of the completion scripts.
@@ -24,7 +24,7 @@ const SHELLS: &[(&str, &str, &str)] = &[
 ];
 
 /// Asks the first program that this machine can run.
-pub(super) fn generate(programs: &[Program]) -> Result<Pages> {
+pub(super) fn generate(programs: &[Program]) -> Result<ManAndCompletions> {
     let program = programs.iter().find(|program| program.target.runs_here());
     let program = &program.ok_or("none of the programs runs on this machine")?.path;
     let directory = tempfile::tempdir()?;
@@ -41,5 +41,5 @@ pub(super) fn generate(programs: &[Program]) -> Result<Pages> {
         let script = process::capture(Command::new(program).args(["completions", shell]))?;
         completions.push((name, place, script));
     }
-    Ok(Pages { manuals, completions })
+    Ok(ManAndCompletions { manuals, completions })
 }

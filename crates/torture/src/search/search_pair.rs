@@ -1,4 +1,4 @@
-//! SearchPair sides of a comparison: `toolcrib` in one long session, ripgrep and fd as a process per query.
+//! Both sides of a comparison: `toolcrib` in one long session, ripgrep and fd as one process per query.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::peers::Peers;
 
 use super::settings;
@@ -22,7 +22,7 @@ pub(super) struct SearchPair<'a> {
     peers: &'a Peers,
     tree: PathBuf,
     top: TempDir,
-    conversation: Conversation,
+    conversation: LineProcess,
     calls: usize,
 }
 
@@ -39,7 +39,7 @@ impl<'a> SearchPair<'a> {
         command.arg(format!("--config={}", config.display()));
         command.arg(format!("--state={}", top.path().join("state").display()));
         let both =
-            SearchPair { peers, tree, top, conversation: Conversation::start(command)?, calls: 0 };
+            SearchPair { peers, tree, top, conversation: LineProcess::start(command)?, calls: 0 };
         both.write_default_excludes()?;
         Ok(both)
     }

@@ -3,7 +3,7 @@
 use toolcrib_text::{Detector, Encoding, TextProperties};
 
 /// The first byte is the length of the chunks.
-pub(crate) fn decode(input: &[u8]) -> String {
+pub(crate) fn encoding(input: &[u8]) -> String {
     let Some((&size, bytes)) = input.split_first() else { return "empty".to_owned() };
     let chunks = || bytes.chunks(1 + usize::from(size) % 64);
     let encoding = Encoding::of(bytes);

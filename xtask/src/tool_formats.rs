@@ -2,9 +2,9 @@
 //! APIs, by crates/devtools/oracles/tool_formats.py.
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::oracle;
+use toolcrib_devtools::python_oracle;
 
 /// Fails at the first format that its library rejects.
 pub(crate) fn check() -> Result<()> {
-    oracle::judge("tool_formats.py")
+    python_oracle::judge("tool_formats.py")
 }

@@ -1,4 +1,4 @@
-//! Formats numbers for tables.
+//! Formats numbers for tables: two significant digits, ratios.
 
 /// A number with two decimals; a dash for `None`.
 pub(super) fn two_digits(number: Option<f64>) -> String {

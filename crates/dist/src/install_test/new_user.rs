@@ -1,4 +1,4 @@
-//! A user with an empty home directory, who tries what was installed.
+//! A user with an empty home directory, who tries the installed program.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,17 +9,17 @@ use tempfile::TempDir;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{inspector, node, process, workspace};
 
-use crate::release::Release;
+use crate::release_info::Release;
 
 /// The home directory and a project beside it. Both are gone when it is dropped.
-pub(super) struct User {
+pub(super) struct NewUser {
     directory: TempDir,
 }
 
-impl User {
-    pub(super) fn new() -> Result<User> {
+impl NewUser {
+    pub(super) fn new() -> Result<NewUser> {
         // Not in /tmp, which commands have to themselves.
-        let user = User { directory: tempfile::tempdir_in(workspace::cache_directory()?)? };
+        let user = NewUser { directory: tempfile::tempdir_in(workspace::cache_directory()?)? };
         fs::create_dir(user.home())?;
         fs::create_dir(user.project())?;
         Ok(user)

@@ -1,4 +1,4 @@
-//! Runs one target limit a limit or a finding.
+//! Runs one target until a limit or a finding.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,8 @@ use std::process::{ChildStdin, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use toolcrib_devtools::conversation::Conversation;
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::LineProcess;
 
 use super::Limit;
 use super::mutate::Mutator;
@@ -18,7 +18,7 @@ use super::mutate::Mutator;
 const MAX_POOL: usize = 200;
 
 /// A target with its seeds.
-pub(super) struct Trial {
+pub(super) struct TargetRun {
     command: Command,
     seeds: Vec<Vec<u8>>,
 }
@@ -47,8 +47,8 @@ enum Answer {
     Gone,
 }
 
-impl Trial {
-    pub(super) fn new(target: &str, seeds: PathBuf, program: &Path) -> Result<Trial> {
+impl TargetRun {
+    pub(super) fn new(target: &str, seeds: PathBuf, program: &Path) -> Result<TargetRun> {
         let mut files: Vec<PathBuf> =
             fs::read_dir(seeds)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
         // Sorted by name, so that runs are reproducible.
@@ -56,12 +56,12 @@ impl Trial {
         let seeds = files.iter().map(|file| Ok(fs::read(file)?)).collect::<Result<_>>()?;
         let mut command = Command::new(program);
         command.arg(target);
-        Ok(Trial { command, seeds })
+        Ok(TargetRun { command, seeds })
     }
 
     /// Runs the target on the seeds, then on mutated inputs.
     pub(super) fn run(self, seed: u64, limit: Limit) -> Result<TargetResult> {
-        let mut conversation = Conversation::start(self.command)?;
+        let mut conversation = LineProcess::start(self.command)?;
         let mut to = conversation.take_input().ok_or("the process has no input")?;
         let (mut mutator, mut pool) = (Mutator::new(seed), self.seeds.clone());
         let mut seeds = self.seeds.into_iter();
@@ -111,7 +111,7 @@ fn is_reached(limit: Limit, result: &TargetResult) -> bool {
     }
 }
 
-fn ask(conversation: &mut Conversation, to: &mut ChildStdin, input: &[u8]) -> Result<Answer> {
+fn ask(conversation: &mut LineProcess, to: &mut ChildStdin, input: &[u8]) -> Result<Answer> {
     let length = u32::try_from(input.len())?.to_le_bytes();
     // Writing fails if the process has died; reading below reports that.
     let _ = to.write_all(&[&length, input].concat());
@@ -133,8 +133,9 @@ mod tests {
     fn a_process_exit_is_a_finding_with_its_input() {
         let seeds = tempfile::tempdir().unwrap();
         fs::write(seeds.path().join("seed"), "odd").unwrap();
-        let trial = Trial::new("any", seeds.path().to_owned(), Path::new("false")).unwrap();
-        let result = trial.run(1, Limit::Executions(5)).unwrap();
+        let target_run =
+            TargetRun::new("any", seeds.path().to_owned(), Path::new("false")).unwrap();
+        let result = target_run.run(1, Limit::Executions(5)).unwrap();
         let finding = result.finding.unwrap();
         assert_eq!((result.executions, finding.input.as_slice()), (1, &b"odd"[..]));
         assert_eq!(finding.what, "the process ended: exit status: 1");
