@@ -16,7 +16,7 @@ use toolcrib_text::{Secrets, visible_name};
 pub use self::builder::RuntimeBuilder;
 use crate::call_recorder::{Record, Recorder};
 use crate::command_state::ShellHost;
-use crate::decisions::DecisionKeeping;
+use crate::decision_log::DecisionKeeping;
 use crate::hidden_paths::Hidden;
 use crate::host_values::HostValues;
 use crate::limits::Limits;

@@ -14,7 +14,7 @@ use toolcrib_search::{IndexSettings, ListingCaches};
 use super::Runtime;
 use crate::call_recorder::Recorder;
 use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
-use crate::decisions::DecisionKeeping;
+use crate::decision_log::DecisionKeeping;
 use crate::error::Error;
 use crate::hidden_paths::Hidden;
 use crate::history::journal_error;

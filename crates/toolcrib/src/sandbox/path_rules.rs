@@ -3,7 +3,7 @@
 //! search.
 
 mod configured_paths;
-mod content;
+mod content_review;
 mod git;
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use toolcrib_fs::{EntryKind, ResolvedPath, RootMode, TreeReader, Workspace};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use self::configured_paths::ConfiguredPaths;
-pub(crate) use self::content::Danger;
+pub(crate) use self::content_review::Danger;
 use super::git_directory::{self, Part};
 use super::known_content::KnownContent;
 use super::other_version_control::in_other_version_control;

@@ -2,7 +2,7 @@
 
 use toolcrib_exec::ShellState;
 
-use super::exit_status::command_exit_one_is_result;
+use super::exit_code_one::command_exit_one_is_result;
 use crate::tools::command_messages::exit_code_text;
 
 /// Exit code of a part that a later part did not read to its end. Not a failure: `yes | head`.

@@ -5,7 +5,7 @@ use toolcrib_text::{Detector, Encoding, LineCount, LineWindow, TextProperties, W
 
 use super::Part;
 use super::binary::binary;
-use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
+use super::line_page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::open_file::OpenFile;
