@@ -26,7 +26,8 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "backtrack", run: targets::backtrack },
     Target { name: "command", run: targets::command },
-    Target { name: "decode", run: targets::decode },
+    Target { name: "edit", run: targets::edit },
+    Target { name: "encoding", run: targets::encoding },
     Target { name: "git_config", run: targets::git_config },
     Target { name: "http", run: targets::http },
     Target { name: "hunks", run: targets::hunks },
@@ -41,7 +42,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "rules", run: targets::rules },
     Target { name: "run_line", run: targets::run_line },
     Target { name: "secrets", run: targets::secrets },
-    Target { name: "splice", run: targets::splice },
     Target { name: "terminal", run: targets::terminal },
 ];
 

@@ -3,7 +3,8 @@
 mod backtrack;
 mod command;
 mod damage;
-mod decode;
+mod edit;
+mod encoding;
 mod git_config;
 mod http;
 mod hunks;
@@ -18,13 +19,13 @@ mod pdf;
 mod rules;
 mod run_line;
 mod secrets;
-mod splice;
 mod terminal;
 mod test_workspace;
 
 pub(crate) use backtrack::backtrack;
 pub(crate) use command::command;
-pub(crate) use decode::decode;
+pub(crate) use edit::edit;
+pub(crate) use encoding::encoding;
 pub(crate) use git_config::git_config;
 pub(crate) use http::http;
 pub(crate) use hunks::hunks;
@@ -39,7 +40,6 @@ pub(crate) use pdf::pdf;
 pub(crate) use rules::rules;
 pub(crate) use run_line::run_line;
 pub(crate) use secrets::secrets;
-pub(crate) use splice::splice;
 pub(crate) use terminal::terminal;
 
 /// Splits an input into parts at a byte that UTF-8 never contains, so that a part can be any text. Missing parts

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{packages, process};
+use toolcrib_devtools::{process, system_packages};
 
-use crate::{book, clients, deny, docs, formats, layering, notebooks, program, tidy};
+use crate::{
+    book, clients, deny, generated_docs, layering, notebooks, task_programs, tidy, tool_formats,
+};
 
 /// A step, in the order of a whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -58,7 +60,7 @@ impl Step {
             Step::Tidy => tidy::check(),
             Step::Layering => layering::check(),
             Step::Deny => deny::check(),
-            Step::Dist => program::dist(&["--check"]),
+            Step::Dist => task_programs::dist(&["--check"]),
             Step::Clippy => cargo(&[
                 "clippy",
                 "--workspace",
@@ -74,14 +76,14 @@ impl Step {
             Step::Examples => {
                 cargo(&["run", "--quiet", "--locked", "-p", "toolcrib", "--example", "embed"])
             }
-            Step::Docs => docs::check(),
+            Step::Docs => generated_docs::check(),
             Step::Book => book::build(),
-            Step::Formats => formats::check(),
+            Step::Formats => tool_formats::check(),
             Step::Notebooks => notebooks::check(),
             Step::Clients => clients::check(),
-            Step::FuzzSmoke => program::fuzz(&["--smoke"]),
-            Step::TortureSmoke => program::torture(&["--smoke"]),
-            Step::BenchSmoke => program::bench(&["--smoke"]),
+            Step::FuzzSmoke => task_programs::fuzz(&["--smoke"]),
+            Step::TortureSmoke => task_programs::torture(&["--smoke"]),
+            Step::BenchSmoke => task_programs::bench(&["--smoke"]),
         }
     }
 
@@ -138,7 +140,7 @@ fn cargo(words: &[&str]) -> Result<()> {
 /// Uses nextest if it is installed: it is faster and runs each test in its own process.
 fn test() -> Result<()> {
     // Without these programs the tests pass but skip the parts that need them.
-    for package in [packages::BUBBLEWRAP, packages::PYTEST] {
+    for package in [system_packages::BUBBLEWRAP, system_packages::PYTEST] {
         if let Err(why) = package.obtain() {
             println!("   {why}");
         }

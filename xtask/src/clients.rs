@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{inspector, node, oracle, process, product, python};
+use toolcrib_devtools::{inspector, node, process, product, python, python_oracle};
 
 const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 
@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<()> {
 
 /// The part for CI: all clients except the agents, which are large. Stops at the first failure.
 pub(crate) fn check() -> Result<()> {
-    oracle::judge("mcp_client.py")?;
+    python_oracle::judge("mcp_client.py")?;
     let binary = product::build_debug()?;
     let packages = node::install("judges.json")?;
     let script = python::oracles().join("conformance.mjs");

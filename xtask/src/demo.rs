@@ -4,9 +4,9 @@ use std::io::{Write as _, stdout};
 use std::time::Instant;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{product, workspace};
+use toolcrib_devtools::{cache, product};
 
-use crate::stage::Stage;
+use crate::demo_project::DemoProject;
 
 /// A command of the session.
 struct Scene {
@@ -66,13 +66,13 @@ pub(crate) fn run() -> Result<()> {
     let began = Instant::now();
     let binary = product::build_demo()?;
     println!("Built in {} s.\n", began.elapsed().as_secs());
-    let stage = Stage::new(binary, &workspace::cache_directory()?)?;
+    let demo = DemoProject::new(binary, &cache::directory()?)?;
     for (number, Scene { title, shown, words }) in SCENES.iter().enumerate() {
         println!("# {}. {title}\n$ {shown}", number + 1);
         stdout().flush()?;
-        println!("{}", stage.play(words)?);
+        println!("{}", demo.play(words)?);
     }
-    if !stage.is_unchanged() {
+    if !demo.is_unchanged() {
         return Err("the files are not as they were before the session: this is a bug".into());
     }
     println!(

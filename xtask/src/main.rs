@@ -17,15 +17,15 @@ mod book;
 mod ci;
 mod clients;
 mod demo;
+mod demo_project;
 mod deny;
-mod docs;
-mod formats;
+mod generated_docs;
 mod layering;
 mod notebooks;
 mod picture;
-mod program;
-mod stage;
+mod task_programs;
 mod tidy;
+mod tool_formats;
 
 use std::process::ExitCode;
 
@@ -96,16 +96,16 @@ fn run(task: Task) -> Result<()> {
         Task::Layering => layering::check(),
         Task::Deny { advisories: false } => deny::check(),
         Task::Deny { advisories: true } => deny::advisories(),
-        Task::Docs => docs::run(),
+        Task::Docs => generated_docs::run(),
         Task::Book => book::run(),
         Task::Picture => picture::run(),
-        Task::Formats => formats::check(),
+        Task::Formats => tool_formats::check(),
         Task::Clients => clients::run(),
         Task::Notebooks => notebooks::check(),
         Task::Demo => demo::run(),
-        Task::Bench(rest) => program::bench(&rest.arguments),
-        Task::Torture(rest) => program::torture(&rest.arguments),
-        Task::Fuzz(rest) => program::fuzz(&rest.arguments),
-        Task::Dist(rest) => program::dist(&rest.arguments),
+        Task::Bench(rest) => task_programs::bench(&rest.arguments),
+        Task::Torture(rest) => task_programs::torture(&rest.arguments),
+        Task::Fuzz(rest) => task_programs::fuzz(&rest.arguments),
+        Task::Dist(rest) => task_programs::dist(&rest.arguments),
     }
 }

@@ -2,9 +2,9 @@
 //! crates/devtools/oracles/notebooks.py.
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::oracle;
+use toolcrib_devtools::python_oracle;
 
 /// Fails at the first edit with a wrong result.
 pub(crate) fn check() -> Result<()> {
-    oracle::judge("notebooks.py")
+    python_oracle::judge("notebooks.py")
 }

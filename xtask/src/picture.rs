@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::fs;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{product, workspace};
+use toolcrib_devtools::{cache, product, workspace};
 
-use crate::stage::Stage;
+use crate::demo_project::DemoProject;
 
 /// Each command of the session, as it is shown and as it is run.
 const SESSION: &[(&str, &[&str])] = &[
@@ -27,11 +27,11 @@ const MARGIN: usize = 16;
 const WIDTH: usize = 760;
 
 pub(crate) fn run() -> Result<()> {
-    let stage = Stage::new(product::build_debug()?, &workspace::cache_directory()?)?;
+    let demo = DemoProject::new(product::build_debug()?, &cache::directory()?)?;
     let mut lines = Vec::new();
     for (shown, words) in SESSION {
         lines.push(("prompt", format!("$ {shown}")));
-        let printed = stage.play(words)?;
+        let printed = demo.play(words)?;
         lines.extend(printed.lines().map(|line| ("output", line.to_owned())));
     }
     fs::write(workspace::root().join("docs/demo.svg"), draw(&lines))?;

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::Conversation;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::packages;
+use toolcrib_devtools::line_process::LineProcess;
+use toolcrib_devtools::system_packages;
 
 use super::Rounds;
-use super::table::{ratio, two_digits};
+use super::number_format::{ratio, two_digits};
 use super::times::Times;
 
 /// Bytes of the flood; a smoke run uses fewer.
@@ -31,7 +31,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
 fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
     let mut open = session(binary, directory, "open")?;
     let mut confined = session(binary, directory, "workspace")?;
-    let peer = packages::BUBBLEWRAP.obtain();
+    let peer = system_packages::BUBBLEWRAP.obtain();
     let mut times: [Times; 5] = Default::default();
     for round in 0..rounds.warm_up + rounds.measured {
         let taken = [
@@ -89,7 +89,7 @@ fn wrapped(directory: &Path) -> Result<()> {
     words.extend(["--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"]);
     words.extend(["--cap-drop", "ALL", "bash"]);
     words.extend(BASH);
-    spawned(packages::BUBBLEWRAP.program, &words)
+    spawned(system_packages::BUBBLEWRAP.program, &words)
 }
 
 /// The number of files in the tree that commands change.
@@ -188,18 +188,18 @@ fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-fn session(binary: &Path, directory: &Path, profile: &str) -> Result<Conversation> {
+fn session(binary: &Path, directory: &Path, profile: &str) -> Result<LineProcess> {
     session_in(binary, directory, &directory.join("state"), profile)
 }
 
-fn session_in(binary: &Path, root: &Path, state: &Path, profile: &str) -> Result<Conversation> {
+fn session_in(binary: &Path, root: &Path, state: &Path, profile: &str) -> Result<LineProcess> {
     let mut command = Command::new(binary);
     command.args(["--profile", profile, "--state"]).arg(state);
     command.arg("--root").arg(root).arg("run").env_remove("SHELL");
-    Conversation::start(command)
+    LineProcess::start(command)
 }
 
-fn bash(session: &mut Conversation, script: &str) -> Result<Value> {
+fn bash(session: &mut LineProcess, script: &str) -> Result<Value> {
     let args = json!({"command": script, "timeout": 600_000});
     let reply = session.ask(&format!("{}\n", json!({"id": 1, "tool": "Bash", "args": args})))?;
     if reply["success"] == true { Ok(reply) } else { Err(format!("Bash failed: {reply}").into()) }

@@ -2,21 +2,21 @@
 //! Toolcrib. Both alternate, so that a slow phase of the machine affects both.
 
 mod listing;
-mod processes;
+mod one_shot_edit;
 mod replace;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{process, workspace};
+use toolcrib_devtools::{cache, process, workspace};
 
 use super::Rounds;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let binary = rounds.build()?;
     // On the disk of the repository rather than in memory: syncing is most of the cost.
-    let directory = workspace::cache_directory()?;
+    let directory = cache::directory()?;
     replace::run(&binary, &directory, rounds)?;
     listing::run(&binary, &directory, rounds)?;
-    processes::run(&binary, &directory, rounds)?;
+    one_shot_edit::run(&binary, &directory, rounds)?;
     run_examples()
 }
 
@@ -38,7 +38,7 @@ fn run_examples() -> Result<()> {
         let mut command = process::cargo(&words);
         // They write to their working directory, which need not be in this repository.
         command.arg("--manifest-path").arg(workspace::root().join("Cargo.toml"));
-        process::run(command.current_dir(workspace::cache_directory()?))?;
+        process::run(command.current_dir(cache::directory()?))?;
     }
     Ok(())
 }

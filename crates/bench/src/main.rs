@@ -1,5 +1,5 @@
-//! Benchmarks, printed as Markdown. No benchmark fails because of its times. Each fails at a wrong result, because the
-//! time of a wrong result means nothing.
+//! Benchmarks, printed as Markdown. No benchmark fails because of its times. Each fails on a wrong result,
+//! because the time of a wrong result means nothing.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,11 +12,11 @@
 mod exec;
 mod files;
 mod mcp;
+mod number_format;
 mod patch;
 mod policy;
 mod search;
 mod start;
-mod table;
 mod text;
 mod times;
 

@@ -10,12 +10,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::Conversation;
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::LineProcess;
 use toolcrib_devtools::{node, peers};
 
 use super::Rounds;
-use super::table::{ratio, two_digits};
+use super::number_format::{ratio, two_digits};
 use super::times::Times;
 
 /// The number of concurrent calls, and of all calls.
@@ -122,7 +122,7 @@ fn desktop_commander(top: &Path, workspace: &Path) -> Result<Vec<PathBuf>> {
 /// many in a row.
 fn measure_reads(servers: &mut [Server], file: &Path, rounds: Rounds) -> Result<()> {
     let mut conversations =
-        servers.iter().map(Server::converse).collect::<Result<Vec<Conversation>>>()?;
+        servers.iter().map(Server::converse).collect::<Result<Vec<LineProcess>>>()?;
     for round in 0..rounds.warm_up + rounds.measured {
         for (server, conversation) in servers.iter_mut().zip(&mut conversations) {
             let time = server.read(conversation, file, round + 10)?;
@@ -145,10 +145,10 @@ fn measure_reads(servers: &mut [Server], file: &Path, rounds: Rounds) -> Result<
 
 impl Server {
     /// Starts a conversation and initializes the protocol.
-    fn converse(&self) -> Result<Conversation> {
+    fn converse(&self) -> Result<LineProcess> {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stderr(Stdio::null());
-        let mut conversation = Conversation::start(command)?;
+        let mut conversation = LineProcess::start(command)?;
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": {},
@@ -164,7 +164,7 @@ impl Server {
     }
 
     /// Reads a file. Returns the time it took.
-    fn read(&self, conversation: &mut Conversation, file: &Path, id: usize) -> Result<Duration> {
+    fn read(&self, conversation: &mut LineProcess, file: &Path, id: usize) -> Result<Duration> {
         let line = self.read_line(id, file);
         let started = Instant::now();
         let (answer, came) = ask(conversation, &line)?;
@@ -211,14 +211,14 @@ impl Server {
 }
 
 /// Sends a line and waits for its response.
-fn ask(conversation: &mut Conversation, line: &str) -> Result<(Value, Instant)> {
+fn ask(conversation: &mut LineProcess, line: &str) -> Result<(Value, Instant)> {
     conversation.say(line)?;
     answer(conversation)
 }
 
 /// The next response and the time of its last byte. Skips other messages, as clients do. The time excludes parsing,
 /// which takes us longer than a server needs to produce the message.
-fn answer(conversation: &mut Conversation) -> Result<(Value, Instant)> {
+fn answer(conversation: &mut LineProcess) -> Result<(Value, Instant)> {
     loop {
         let line = conversation.line()?.ok_or("the server ended in the middle")?;
         let came = Instant::now();

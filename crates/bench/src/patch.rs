@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::scratch::{self, Scratch};
-use toolcrib_devtools::{process, workspace};
+use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
-use super::table::{ratio, two_digits};
+use super::number_format::{ratio, two_digits};
 use super::times::Times;
 
 const FILES: usize = 500;
@@ -31,13 +31,13 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     println!("| a patch over {FILES} files | rounds | p50 ms | p90 ms | to git apply |");
     println!("|---|--:|--:|--:|--:|");
     measure("in memory", &Scratch::in_memory(&binary)?, rounds)?;
-    let directory = workspace::cache_directory()?;
+    let directory = cache::directory()?;
     measure("on disk", &Scratch::beneath(&binary, &directory)?, rounds)
 }
 
 fn measure(place: &str, scratch: &Scratch, rounds: Rounds) -> Result<()> {
     let contest = Contest::new(scratch)?;
-    let mut conversation = Conversation::start(scratch.command(&["run"]))?;
+    let mut conversation = LineProcess::start(scratch.command(&["run"]))?;
     let mut times = [Times::default(), Times::default()];
     for round in 0..rounds.warm_up + rounds.measured {
         let back = round % 2 == 1;
@@ -69,7 +69,7 @@ fn process(command: &mut Command) -> Result<Duration> {
 }
 
 /// The time from the call to its reply.
-fn call(conversation: &mut Conversation, patch: &Path) -> Result<Duration> {
+fn call(conversation: &mut LineProcess, patch: &Path) -> Result<Duration> {
     let patch = fs::read_to_string(patch)?;
     let line = call_line(1, "ApplyPatch", &json!({"patch": patch}), true);
     let started = Instant::now();

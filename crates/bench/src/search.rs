@@ -1,7 +1,7 @@
-//! `bench search`: Grep and Glob compared with ripgrep and fd, alternating, on Debian's kernel sources and on
-//! our own. Ours run in one long session, as with an agent; theirs are started for each query, as agents do. A
-//! row counts only if both results are equal. Before each query on the kernel a file of it is written, so that
-//! the index must detect the change.
+//! `bench search`: Grep and Glob compared with ripgrep and fd, alternating, on Debian's kernel sources and on our
+//! own. Ours run in one long session, as with an agent; the others are started for each query, as agents do. A
+//! row counts only if both results are equal. Before each query on the kernel sources, one of their files is
+//! written, so that the index must detect the change.
 
 mod plot;
 mod queries;
@@ -12,14 +12,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::peers::{self, Peers};
 use toolcrib_devtools::{process, workspace};
 
 use self::queries::{Peer, QUERIES, Query};
 use super::Rounds;
-use super::table::{ratio, two_digits};
+use super::number_format::{ratio, two_digits};
 use super::times::Times;
 
 /// A query on the kernel takes a second, so a few measurements suffice.
@@ -76,7 +76,7 @@ fn measure(
     }
     let scratch = is_large.then(|| Scratch(tree.join("written-between-two-questions")));
     let start = |config: &Path| -> Result<Contest<'_>> {
-        let conversation = Conversation::start(product("run", config))?;
+        let conversation = LineProcess::start(product("run", config))?;
         Ok(Contest { conversation, peers, tree, asked: 0 })
     };
     let mut rows = Vec::new();
@@ -151,7 +151,7 @@ fn print(name: &str, tree: &Path, rows: &[Row]) -> Result<()> {
 }
 
 struct Contest<'a> {
-    conversation: Conversation,
+    conversation: LineProcess,
     peers: &'a Peers,
     tree: &'a Path,
     asked: usize,

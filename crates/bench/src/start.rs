@@ -1,5 +1,5 @@
-//! `bench start`: the cost of one call in its own process, as hooks and scripts do. Compared with `cat`, which is
-//! close to the minimum of a process, and `node`, which most agents run on.
+//! `bench start`: the cost of one call in a process of its own, which is how hooks and scripts call. Compared
+//! with `cat`, which is close to the minimum cost of a process, and `node`, which most agents run on.
 //!
 //! The contestants alternate (A B C A B C …), so that a slow phase of the machine affects all of them.
 
@@ -12,7 +12,7 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::process;
 
 use super::Rounds;
-use super::table::{ratio, two_digits};
+use super::number_format::{ratio, two_digits};
 use super::times::Times;
 
 const FILE: &str = "small.txt";

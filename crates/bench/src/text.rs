@@ -2,23 +2,23 @@
 //! program that does only the necessary work. Both alternate, so that a slow phase of the machine affects both.
 //! The tables list the targets.
 
-mod calls;
 mod edit;
-mod lines;
-mod numbered;
+mod large_read;
+mod sample_text;
+mod small_reads;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{process, workspace};
+use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let binary = rounds.build()?;
     // On the disk of the repository rather than in memory: an edit waits for it.
-    let directory = workspace::cache_directory()?;
-    lines::run(&binary, &directory, rounds)?;
+    let directory = cache::directory()?;
+    large_read::run(&binary, &directory, rounds)?;
     edit::run(&binary, &directory, rounds)?;
-    calls::run(&binary, &directory, rounds)?;
+    small_reads::run(&binary, &directory, rounds)?;
     run_examples()
 }
 

@@ -2,19 +2,18 @@
 
 mod call;
 mod completions;
-mod connections;
-mod decisions;
 mod doctor;
-mod history;
 mod index;
 mod install;
 mod jobs;
+mod log;
 mod policy;
 mod reference;
 mod run;
 mod serve;
-mod server_registry;
+mod server_private_paths;
 mod tools;
+mod undo;
 
 pub(crate) use self::install::Client;
 pub(crate) use self::reference::Page;
@@ -54,20 +53,19 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Doctor => doctor::doctor(common),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
         Command::Log { limit, decisions: true, .. } => {
-            decisions::log(common, &operator_runtime(common)?, *limit)
+            log::decisions::log(common, &operator_runtime(common)?, *limit)
         }
         Command::Log { limit, network: true, .. } => {
-            connections::log(common, &operator_runtime(common)?, *limit)
+            log::connections::log(common, &operator_runtime(common)?, *limit)
         }
-        Command::Log { limit, .. } => history::log(common, &operator_runtime(common)?, *limit),
-        Command::Show { id } => history::show(common, &operator_runtime(common)?, *id),
-        Command::Diff { since } => history::diff(&operator_runtime(common)?, *since),
+        Command::Log { limit, .. } => log::log(common, &operator_runtime(common)?, *limit),
+        Command::Show { id } => log::show(common, &operator_runtime(common)?, *id),
+        Command::Diff { since } => log::diff(&operator_runtime(common)?, *since),
         Command::Undo { id, since, path, yes } => {
-            let selection =
-                history::UndoSelection { id: *id, since: *since, path: path.as_deref() };
-            history::undo(common, &operator_runtime(common)?, selection, *yes)
+            let selection = undo::UndoSelection { id: *id, since: *since, path: path.as_deref() };
+            undo::undo(common, &operator_runtime(common)?, selection, *yes)
         }
-        Command::Redo { yes } => history::redo(common, &operator_runtime(common)?, *yes),
+        Command::Redo { yes } => undo::redo(common, &operator_runtime(common)?, *yes),
         Command::Policy { command: PolicyCommand::Check { file } } => policy::check(common, file),
         Command::Policy { command: PolicyCommand::Explain { tool, args } } => {
             policy::explain(common, &runtime(common)?, tool, args)
@@ -122,7 +120,7 @@ fn runtime_with(
     let rules = rules::read(common, &config)?;
     let mut claimed = own_paths(common, &config)?;
     claimed.extend_from_slice(own);
-    server_registry::record(&claimed);
+    server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
     let builder = with_tools(Runtime::builder(), common, &config);
     build(builder, common, &config, (profile, rules, sandbox), own, login_shell)
@@ -199,7 +197,7 @@ fn build(
     if let Some(home) = config::home() {
         builder = builder.home(home);
     }
-    if let Some(registry) = server_registry::directory() {
+    if let Some(registry) = server_private_paths::directory() {
         builder = builder.registry(registry);
     }
     if let Some(state) = state(common)? {

@@ -1,7 +1,7 @@
 //! The operator's configuration. An invalid file or an unknown key is an error at startup: continuing with fewer
 //! restrictions than were written would be unsafe.
 
-mod keys;
+mod key_table;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,19 +1,19 @@
 //! The hosts of package managers, for `network = "list"`. They come from the configuration of the tools on this
 //! machine, so that mirrors work. Configuration in a workspace does not count: an agent could write it.
 
-mod machine;
-mod tools;
+mod machine_config;
+mod package_managers;
 
 use toolcrib::Rules;
 
 use crate::args::Common;
 
-use self::machine::Machine;
-use self::tools::PRESETS;
+use self::machine_config::MachineConfig;
+use self::package_managers::PRESETS;
 
 /// Fails if a preset does not exist.
 pub(crate) fn check(names: &[String]) -> Result<(), String> {
-    names.iter().try_for_each(|name| tools::find(name).map(drop))
+    names.iter().try_for_each(|name| package_managers::find(name).map(drop))
 }
 
 /// The hosts of each of these presets, with their ports. None are known for a tool without a configuration.
@@ -21,20 +21,23 @@ pub(crate) fn hosts<'a>(
     common: &Common,
     names: &'a [String],
 ) -> Result<Vec<(&'a str, Vec<String>)>, String> {
-    let machine = Machine::this(common);
-    names.iter().map(|name| Ok((name.as_str(), tools::find(name)?.hosts(&machine)))).collect()
+    let machine = MachineConfig::this(common);
+    names
+        .iter()
+        .map(|name| Ok((name.as_str(), package_managers::find(name)?.hosts(&machine))))
+        .collect()
 }
 
 /// One rule for each preset, which allows its hosts.
 pub(crate) fn rules(common: &Common, names: &[String]) -> Result<Rules, String> {
-    let machine = Machine::this(common);
+    let machine = MachineConfig::this(common);
     rules_on(&machine, names)
 }
 
-fn rules_on(machine: &Machine, names: &[String]) -> Result<Rules, String> {
+fn rules_on(machine: &MachineConfig, names: &[String]) -> Result<Rules, String> {
     let mut text = String::new();
     for name in names {
-        let hosts = tools::find(name)?.hosts(machine);
+        let hosts = package_managers::find(name)?.hosts(machine);
         if !hosts.is_empty() {
             text += &format!(
                 "[[rule]]\nname = \"preset-{name}\"\ndecision = \"allow\"\nkind = \"network\"\nhosts = {hosts:?}\n"
@@ -55,7 +58,7 @@ mod tests {
 
     #[test]
     fn each_preset_is_a_valid_rule() {
-        let machine = Machine {
+        let machine = MachineConfig {
             root: "/nonexistent".into(),
             home: None,
             variable: Box::new(|_| None),

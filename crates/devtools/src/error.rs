@@ -1,4 +1,4 @@
-//! The errors of developers' programs.
+//! The error type of the development programs.
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! What the developers' programs share: building the product, running it in a scratch directory, talking to it, and
-//! installing the programs that it is compared with. No product crate uses this crate.
+//! Code shared by the development programs: building the product, running it in a scratch directory, talking to
+//! it, and installing the programs that it is compared with. No product crate uses this crate.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,18 +9,19 @@
     reason = "for developers: it reads files, starts processes and prints; the bans are for the library"
 )]
 
-pub mod conversation;
+pub mod cache;
 pub mod error;
 pub mod inspector;
+pub mod line_process;
 pub mod metadata;
 pub mod node;
-pub mod oracle;
-pub mod packages;
 pub mod peers;
 pub mod process;
 pub mod product;
 pub mod python;
+pub mod python_oracle;
 pub mod random;
 pub mod scratch;
+pub mod system_packages;
 pub mod watchdog;
 pub mod workspace;

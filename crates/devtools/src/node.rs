@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::Result;
-use crate::{process, python, workspace};
+use crate::{cache, process, python};
 
 /// The installed packages of a list in crates/devtools/oracles.
 pub struct Packages {
@@ -14,7 +14,7 @@ pub struct Packages {
 
 /// Installs the packages of a list, unless they are installed and the list is unchanged.
 pub fn install(list: &str) -> Result<Packages> {
-    let directory = workspace::cache_directory()?.join("node").join(list);
+    let directory = cache::directory()?.join("node").join(list);
     let (list, stamp) = (python::oracles().join(list), directory.join("made-from.json"));
     let wanted = fs::read_to_string(&list)?;
     if !fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::Result;
-use crate::{process, workspace};
+use crate::{cache, process};
 
 /// The installed search programs.
 pub struct Peers {
@@ -33,7 +33,7 @@ fn program(package: &str, name: &str) -> Result<PathBuf> {
 }
 
 fn program_with(package: &str, name: &str, flags: &[&str]) -> Result<PathBuf> {
-    let root = workspace::cache_directory()?.join("peers");
+    let root = cache::directory()?.join("peers");
     let program = root.join("bin").join(name);
     if !program.exists() {
         println!("   installing {package} from crates.io");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::Result;
-use crate::{process, workspace};
+use crate::{cache, process, workspace};
 
 /// The directory of the scripts and their requirement lists.
 pub fn oracles() -> PathBuf {
@@ -16,7 +16,7 @@ pub fn oracles() -> PathBuf {
 /// is created once: the stamp, written last, records its list and Python version.
 pub fn with_libraries(requirements: &str, environment: &str) -> Result<PathBuf> {
     let requirements = oracles().join(requirements);
-    let environment = workspace::cache_directory()?.join(environment);
+    let environment = cache::directory()?.join(environment);
     let stamp = environment.join("made-from.txt");
     let version = process::capture(Command::new("python3").arg("--version"))?;
     let made_from = version + &fs::read_to_string(&requirements)?;

@@ -1,4 +1,4 @@
-//! Archives with the same bytes for the same content: sorted entries, no owner, one time.
+//! Archives with the same bytes for the same content: sorted entries, no owner, one fixed timestamp.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,8 +8,8 @@ use flate2::{Compression, GzBuilder};
 use toolcrib_devtools::error::Result;
 
 use super::build::Program;
-use super::pages::Pages;
-use super::release::Release;
+use super::man_and_completions::ManAndCompletions;
+use super::release_info::Release;
 use super::{Artefact, licences};
 
 /// A file of an archive.
@@ -36,7 +36,7 @@ impl Entry {
 pub(super) fn release_tarball(
     release: &Release,
     program: &Program,
-    pages: &Pages,
+    pages: &ManAndCompletions,
 ) -> Result<Artefact> {
     let top = format!("toolcrib-{}-{}", release.version, program.target.name);
     let mut entries = vec![Entry::program("toolcrib", program.bytes()?)];

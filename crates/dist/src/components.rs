@@ -1,4 +1,4 @@
-//! The crates that the program is made of: what the bill of materials and the licence texts are about.
+//! The crates in the program, for the bill of materials and the licence texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

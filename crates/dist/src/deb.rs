@@ -8,11 +8,15 @@ use super::Artefact;
 use super::archive::{Entry, gzip, tar};
 use super::build::Program;
 use super::licences;
-use super::pages::Pages;
-use super::release::{Release, SUMMARY};
+use super::man_and_completions::ManAndCompletions;
+use super::release_info::{Release, SUMMARY};
 
 /// The artefact for a program.
-pub(super) fn package(release: &Release, program: &Program, pages: &Pages) -> Result<Artefact> {
+pub(super) fn package(
+    release: &Release,
+    program: &Program,
+    pages: &ManAndCompletions,
+) -> Result<Artefact> {
     let architecture = program.target.debian.ok_or("this target has no Debian package")?;
     let files = files(program.bytes()?, pages)?;
     let control = vec![Entry::file("./control", control(&release.version, architecture, &files))];
@@ -25,7 +29,7 @@ pub(super) fn package(release: &Release, program: &Program, pages: &Pages) -> Re
     Ok(Artefact { name, bytes: ar(&members, release.time)? })
 }
 
-fn files(program: Vec<u8>, pages: &Pages) -> Result<Vec<Entry>> {
+fn files(program: Vec<u8>, pages: &ManAndCompletions) -> Result<Vec<Entry>> {
     let share = |path: String| format!("./usr/share/{path}");
     let mut files = vec![Entry::program("./usr/bin/toolcrib", program)];
     files.push(Entry::file(share("doc/toolcrib/copyright".into()), copyright()?));

@@ -3,19 +3,19 @@
 //! Registries are local, and every installation has a home directory of its own. Nothing is published.
 
 mod cargo;
+mod cli_tests;
 mod deb;
 mod emulated;
 mod image;
+mod new_user;
 mod npm;
-mod program;
 mod python;
 mod server;
-mod user;
 
 use clap::ValueEnum;
 use toolcrib_devtools::error::Result;
 
-use super::release::Release;
+use super::release_info::Release;
 
 /// Parts of the test, the quick ones first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,7 +36,7 @@ impl Part {
             Part::Image => image::run(release),
             Part::Npm => npm::run(release),
             Part::Python => python::run(release),
-            Part::Program => program::run(release),
+            Part::Program => cli_tests::run(release),
             Part::Emulated => emulated::run(release),
             Part::Cargo => cargo::run(release),
         }

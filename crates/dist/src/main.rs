@@ -13,17 +13,17 @@
 
 mod archive;
 mod build;
-mod check;
 mod checksums;
 mod components;
 mod deb;
 mod install_test;
 mod licences;
+mod man_and_completions;
 mod mcp_registry;
 mod npm;
 mod oci;
-mod pages;
-mod release;
+mod release_check;
+mod release_info;
 mod sbom;
 mod target;
 mod wheel;
@@ -40,7 +40,7 @@ use toolcrib_devtools::workspace;
 
 use build::Program;
 use install_test::Part;
-use release::Release;
+use release_info::Release;
 use target::{TARGETS, Target};
 
 /// Builds a release into dist/
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.test {
         Some(parts) => install_test::run(parts),
-        None if arguments.check => check::run(),
+        None if arguments.check => release_check::run(),
         None => {
             let is_chosen = |target: &&Target| {
                 arguments.targets.is_empty()
@@ -83,7 +83,7 @@ fn directory() -> PathBuf {
 
 fn release(targets: &[&'static Target]) -> Result<()> {
     let release = Release::current()?;
-    check::release_metadata(&release)?;
+    release_check::release_metadata(&release)?;
     let directory = directory();
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
@@ -109,7 +109,7 @@ struct Artefact {
 
 /// All artefacts that can be made of these programs, by name.
 fn artefacts(release: &Release, programs: &[Program]) -> Result<Vec<Artefact>> {
-    let pages = pages::generate(programs)?;
+    let pages = man_and_completions::generate(programs)?;
     let mut artefacts = Vec::new();
     for program in programs {
         artefacts.push(archive::release_tarball(release, program, &pages)?);

@@ -1,16 +1,16 @@
 //! `server.json`, the entry for the MCP registry.
 //!
-//! What its schema of 2025-12-11 asks for, as far as it concerns us: a name in reverse-DNS form with exactly one slash,
-//! a description of at most 100 characters, a version that is no range, and packages of a known type with an identifier, a
-//! version and a transport. The registry also compares the name with `mcpName` in the npm package and with the `mcp-name`
-//! mark in the description of the Python package.
+//! The requirements of its schema of 2025-12-11 that concern us: a name in reverse-DNS form with exactly one
+//! slash, a description of at most 100 characters, a version that is not a range, and packages of a known type
+//! with an identifier, a version and a transport. The registry also compares the name with `mcpName` in the npm
+//! package and with the `mcp-name` mark in the description of the Python package.
 
 use serde_json::{Value, json};
 use toolcrib_devtools::error::Result;
 
 use super::Artefact;
 use super::npm;
-use super::release::{Release, SUMMARY};
+use super::release_info::{Release, SUMMARY};
 
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 

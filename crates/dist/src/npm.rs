@@ -10,7 +10,7 @@ use super::Artefact;
 use super::archive::{Entry, files_below, gzip, tar};
 use super::build::Program;
 use super::licences;
-use super::release::{Release, SUMMARY};
+use super::release_info::{Release, SUMMARY};
 use super::target::TARGETS;
 
 /// Where the sources of the main package are.

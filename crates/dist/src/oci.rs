@@ -8,7 +8,7 @@ use super::archive::{Entry, gzip, tar};
 use super::build::Program;
 use super::checksums::sha256;
 use super::licences;
-use super::release::{Release, SUMMARY};
+use super::release_info::{Release, SUMMARY};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";

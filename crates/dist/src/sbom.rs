@@ -5,7 +5,7 @@ use toolcrib_devtools::error::Result;
 
 use super::Artefact;
 use super::components::{self, Component};
-use super::release::Release;
+use super::release_info::Release;
 
 /// The artefact. It has no serial number and no time: both would differ between two builds.
 pub(super) fn bill_of_materials(release: &Release) -> Result<Artefact> {

@@ -15,7 +15,7 @@ use super::Artefact;
 use super::archive::{Entry, files_below};
 use super::build::Program;
 use super::licences;
-use super::release::{Release, SUMMARY};
+use super::release_info::{Release, SUMMARY};
 
 /// The largest wheel that we accept.
 pub(super) const MAX_BYTES: usize = 10_000_000;

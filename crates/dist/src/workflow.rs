@@ -1,4 +1,4 @@
-//! The release workflow in `.github/workflows`: its syntax.
+//! Checks the syntax of the release workflow in `.github/workflows`.
 
 use std::process::Command;
 

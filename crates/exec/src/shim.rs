@@ -6,8 +6,8 @@
 //! command stay descendants of the shim, whatever they do (a shim is a subreaper), so a walk over the process
 //! tree finds them.
 //!
-//! A sandboxed command has one more process between the shim and the shell ([`confined`]), and the shim has a
-//! single thread ([`sandboxed`]).
+//! A sandboxed command has one more process between the shim and the shell ([`first_process`]), and the shim has a
+//! single thread ([`sandbox_monitor`]).
 
 mod bash_prologue;
 mod first_process;

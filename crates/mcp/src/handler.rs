@@ -24,9 +24,9 @@ use crate::client_session::Client;
 use crate::instructions::instructions;
 use crate::leader_follower::{CallSubmitter, Job};
 use crate::progress::Reporter;
-use crate::protocol_types::{self, Presentation};
-use crate::request_state::{OpenedState, StateSealer, associated_data_of};
+use crate::sealed_request_state::{OpenedState, StateSealer, associated_data_of};
 use crate::serve_error::ServeError;
+use crate::to_protocol::{self, Presentation};
 use crate::tool_request::{Request, wants_dry_run};
 
 /// Options of a server, besides its runtime.
@@ -91,7 +91,7 @@ impl Handler {
 
     /// Creates a handler. HTTP requests use the session of their client; all others share one.
     pub fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, ServeError> {
-        let tools = protocol_types::tools(&runtime, options.presentation())
+        let tools = to_protocol::tools(&runtime, options.presentation())
             .map_err(|error| ServeError::new(&error))?;
         let sealer = StateSealer::new().map_err(|error| ServeError::new(&error))?;
         let runtime = Arc::new(runtime);
@@ -224,7 +224,7 @@ impl Handler {
 
     fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
         let tool = self.runtime.tool_named(name).map(|tool| tool.name);
-        protocol_types::result(self.options.presentation(), tool, outcome)
+        to_protocol::result(self.options.presentation(), tool, outcome)
     }
 
     /// The `InputRequired` result with a question.

@@ -3,7 +3,7 @@
 mod body;
 mod connections;
 mod guard;
-mod names;
+mod server_names;
 mod sessions;
 mod strict_heads;
 mod token;

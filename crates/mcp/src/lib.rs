@@ -13,11 +13,11 @@ mod instructions;
 mod leader_follower;
 mod ndjson;
 mod progress;
-mod protocol_types;
-mod request_state;
 mod running_calls;
+mod sealed_request_state;
 mod serve_error;
 mod stdio;
+mod to_protocol;
 mod tool_request;
 
 pub use handler::{Handler, ServeOptions};

@@ -1,4 +1,4 @@
-//! Reports the progress of a call to a client that asked for it, and that the call still runs.
+//! Reports to a client that asked for it how far a call is, and that it is still running.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

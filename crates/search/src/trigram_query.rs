@@ -9,13 +9,13 @@
 //! the bytes that it begins and ends with, and a query for the bytes between. Where two parts are
 //! concatenated, the end of one and the beginning of the other are adjacent.
 
-mod strings;
+mod string_set;
 #[cfg(test)]
 mod tests;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-use self::strings::Strings;
+use self::string_set::StringSet;
 use crate::trigram::{Trigram, trigram};
 
 /// A condition on the trigrams of a text.
@@ -97,7 +97,7 @@ impl TrigramQuery {
     }
 
     /// The text contains one of these strings.
-    fn strings(strings: &Strings) -> TrigramQuery {
+    fn strings(strings: &StringSet) -> TrigramQuery {
         strings
             .iter()
             .map(TrigramQuery::string)
@@ -143,10 +143,10 @@ fn single_or(
 #[derive(Clone)]
 struct RegexInfo {
     /// The string is one of these, if they are few.
-    exact: Option<Strings>,
+    exact: Option<StringSet>,
     /// The string begins with one of `starts` and ends with one of `ends`. Not used together with `exact`.
-    starts: Strings,
-    ends: Strings,
+    starts: StringSet,
+    ends: StringSet,
     /// Further conditions on the string.
     query: TrigramQuery,
 }
@@ -155,13 +155,13 @@ impl RegexInfo {
     fn nothing() -> RegexInfo {
         RegexInfo {
             exact: None,
-            starts: Strings::empty(),
-            ends: Strings::empty(),
+            starts: StringSet::empty(),
+            ends: StringSet::empty(),
             query: TrigramQuery::All,
         }
     }
 
-    fn exact(strings: Strings) -> RegexInfo {
+    fn exact(strings: StringSet) -> RegexInfo {
         RegexInfo { exact: Some(strings), ..RegexInfo::nothing() }
     }
 
@@ -180,11 +180,11 @@ impl RegexInfo {
         self.without_exact().query
     }
 
-    fn head(&self) -> &Strings {
+    fn head(&self) -> &StringSet {
         self.exact.as_ref().unwrap_or(&self.starts)
     }
 
-    fn tail(&self) -> &Strings {
+    fn tail(&self) -> &StringSet {
         self.exact.as_ref().unwrap_or(&self.ends)
     }
 
@@ -221,16 +221,16 @@ impl RegexInfo {
         let (one, two) = (self.without_exact(), other.without_exact());
         RegexInfo {
             exact: None,
-            starts: one.starts.union(&two.starts).unwrap_or_else(Strings::empty),
-            ends: one.ends.union(&two.ends).unwrap_or_else(Strings::empty),
+            starts: one.starts.union(&two.starts).unwrap_or_else(StringSet::empty),
+            ends: one.ends.union(&two.ends).unwrap_or_else(StringSet::empty),
             query: one.query.or(two.query),
         }
     }
 }
 
 /// A query for a text in which one of `tails` is right before one of `heads`.
-fn adjacent(tails: &Strings, heads: &Strings) -> TrigramQuery {
-    let all = |tail: &Strings, head: &Strings| {
+fn adjacent(tails: &StringSet, heads: &StringSet) -> TrigramQuery {
+    let all = |tail: &StringSet, head: &StringSet| {
         tail.cross_product(head).map(|both| TrigramQuery::strings(&both))
     };
     let whole = all(tails, heads);
@@ -247,8 +247,8 @@ fn adjacent(tails: &Strings, heads: &Strings) -> TrigramQuery {
 
 fn regex_info(hir: &Hir) -> RegexInfo {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => RegexInfo::exact(Strings::empty()),
-        HirKind::Literal(literal) => RegexInfo::exact(Strings::one(&literal.0)),
+        HirKind::Empty | HirKind::Look(_) => RegexInfo::exact(StringSet::empty()),
+        HirKind::Literal(literal) => RegexInfo::exact(StringSet::one(&literal.0)),
         HirKind::Class(class) => {
             class_strings(class).map_or_else(RegexInfo::nothing, RegexInfo::exact)
         }
@@ -264,7 +264,7 @@ fn regex_info(hir: &Hir) -> RegexInfo {
 }
 
 fn repeated(repetition: &Repetition) -> RegexInfo {
-    let empty = || RegexInfo::exact(Strings::empty());
+    let empty = || RegexInfo::exact(StringSet::empty());
     match (repetition.min, repetition.max) {
         (_, Some(0)) => empty(),
         (0, Some(1)) => empty().or(regex_info(&repetition.sub)),
@@ -279,18 +279,18 @@ fn repeated(repetition: &Repetition) -> RegexInfo {
 }
 
 /// The characters of a class in UTF-8, if they are few.
-fn class_strings(class: &Class) -> Option<Strings> {
+fn class_strings(class: &Class) -> Option<StringSet> {
     match class {
         Class::Unicode(class) => {
             let count: usize = class.ranges().iter().map(|range| range.len()).sum();
             let chars = || class.ranges().iter().flat_map(|range| range.start()..=range.end());
             let bytes = |c: char| c.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
-            Strings::if_few(count, || chars().map(bytes).collect())
+            StringSet::if_few(count, || chars().map(bytes).collect())
         }
         Class::Bytes(class) => {
             let count: usize = class.ranges().iter().map(|range| range.len()).sum();
             let bytes = || class.ranges().iter().flat_map(|range| range.start()..=range.end());
-            Strings::if_few(count, || bytes().map(|byte| vec![byte]).collect())
+            StringSet::if_few(count, || bytes().map(|byte| vec![byte]).collect())
         }
     }
 }

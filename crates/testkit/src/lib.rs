@@ -15,16 +15,18 @@
     reason = "tests inspect the disk and start processes directly, and fail by panicking"
 )]
 
-mod case;
-mod command_directory;
-mod content;
+mod content_encoding;
 mod document;
+mod run_case;
+mod sandbox_visible_directory;
+mod setup;
 mod snapshot;
 mod step;
 mod transport;
 
-pub use case::{Setup, play_cases, run_cases};
-pub use command_directory::command_directory;
-pub use content::{escape, unescape};
+pub use content_encoding::{escape, unescape};
 pub use document::{Document, Segment};
+pub use run_case::{play_cases, run_cases};
+pub use sandbox_visible_directory::sandbox_visible_directory;
+pub use setup::Setup;
 pub use transport::{CallTransport, InProcessTransport, McpTransport, RunTransport, Transport};

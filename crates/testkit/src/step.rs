@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::content::ContentEncoding;
+use crate::content_encoding::ContentEncoding;
 use crate::document::Segment;
 
 /// A step of a case.
@@ -107,5 +107,5 @@ impl FileBlock {
 /// Parses a path in an info string, in which whitespace and unusual bytes are escaped.
 fn parse_path(escaped: &str) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStringExt;
-    Ok(std::ffi::OsString::from_vec(crate::content::unescape(escaped)?).into())
+    Ok(std::ffi::OsString::from_vec(crate::content_encoding::unescape(escaped)?).into())
 }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Map, Value, json};
 use toolcrib::{Call, Caps, Dialect, HardLinks, Options, Runtime, SandboxSettings, Session};
 
-use crate::case::Setup;
+use crate::setup::Setup;
 
 /// A transport for calls.
 pub trait Transport {

@@ -3,7 +3,7 @@
 //! search.
 
 mod configured_paths;
-mod content;
+mod content_review;
 mod git;
 mod known_content;
 mod other_version_control;
@@ -18,7 +18,7 @@ use toolcrib_fs::{EntryKind, ResolvedPath, RootMode, TreeReader, Workspace};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use self::configured_paths::ConfiguredPaths;
-pub(crate) use self::content::Danger;
+pub(crate) use self::content_review::Danger;
 use self::known_content::KnownContent;
 use self::other_version_control::in_other_version_control;
 use self::version_control_programs::{applies_patches, is_version_control_program};

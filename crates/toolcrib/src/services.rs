@@ -10,7 +10,7 @@ use toolcrib_text::Secrets;
 
 use crate::call_policy::CallPolicy;
 use crate::command_state::ShellHost;
-use crate::decisions::DecisionLog;
+use crate::decision_log::DecisionLog;
 use crate::history::History;
 use crate::host_values::HostValues;
 use crate::limits::Limits;

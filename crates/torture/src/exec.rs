@@ -11,8 +11,8 @@ use std::process::Command;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::Conversation;
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::LineProcess;
 
 use super::Effort;
 use super::report::Report;
@@ -49,15 +49,15 @@ pub(super) fn run(parts: &[Part], effort: Effort) -> Result<()> {
 const PROFILES: [&str; 2] = ["open", "workspace"];
 
 /// Starts a session in a directory.
-fn session(binary: &Path, workspace: &Path, profile: &str) -> Result<Conversation> {
+fn session(binary: &Path, workspace: &Path, profile: &str) -> Result<LineProcess> {
     let mut command = Command::new(binary);
     command.args(["--profile", profile, "--state"]).arg(workspace.join("state"));
     // The user's login shell must not affect the test.
     command.arg("--root").arg(workspace).arg("run").env_remove("SHELL");
-    Conversation::start(command)
+    LineProcess::start(command)
 }
 
 /// Makes a call and waits for its reply.
-fn call(session: &mut Conversation, tool: &str, args: Value) -> Result<Value> {
+fn call(session: &mut LineProcess, tool: &str, args: Value) -> Result<Value> {
     session.ask(&format!("{}\n", json!({"id": 1, "tool": tool, "args": args})))
 }

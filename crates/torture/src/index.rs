@@ -1,7 +1,7 @@
 //! `torture index`: a search with an index has the same result as one without.
 //!
-//! The comparison needs the library, which xtask does not link. So it runs the library's own tests with many
-//! patterns and changes. Then it compares the program with ripgrep, killing it while it builds its index and
+//! The comparison needs the library, which this program does not link. So it runs the library's own tests with
+//! many patterns and changes. Then it compares the program with ripgrep, killing it while it builds its index and
 //! starting it again.
 
 mod mounts;

@@ -7,7 +7,7 @@
 
 mod envelope;
 mod finding;
-mod generated;
+mod generated_repository;
 mod judge;
 mod oracles;
 mod ours;
@@ -34,7 +34,7 @@ pub(super) fn run(repositories: &[PathBuf], effort: Effort) -> Result<()> {
     if repositories.is_empty() {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("generated");
-        generated::make(&path)?;
+        generated_repository::make(&path)?;
         run_repository(&binary, path, effort, &mut report)?;
     }
     for path in repositories {

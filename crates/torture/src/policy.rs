@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::scratch::{self, Scratch};
-use toolcrib_devtools::{packages, process, workspace};
+use toolcrib_devtools::{process, system_packages, workspace};
 
 use super::Effort;
 use super::report::{Report, Row};
@@ -29,7 +29,7 @@ const SMOKE_STRIDE: usize = 8;
 const TIMEOUT_MS: u64 = 5_000;
 
 pub(super) fn run(effort: Effort) -> Result<()> {
-    packages::STRACE.obtain()?;
+    system_packages::STRACE.obtain()?;
     let binary = effort.build()?;
     let mut report = Report::default();
     for (name, ordinary) in CORPORA {

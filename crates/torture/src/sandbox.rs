@@ -6,22 +6,22 @@
 
 mod attacks;
 mod canaries;
+mod multi_call_attacks;
 #[allow(unreachable_pub, reason = "it is public in the crate that it belongs to")]
-#[path = "../../../crates/testkit/src/command_directory.rs"]
-mod command_directory;
-mod trials;
+#[path = "../../../crates/testkit/src/sandbox_visible_directory.rs"]
+mod sandbox_visible_directory;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::Conversation;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{packages, product};
+use toolcrib_devtools::line_process::LineProcess;
+use toolcrib_devtools::{product, system_packages};
 
 use self::attacks::{ATTACKS, Attack};
 use self::canaries::Canaries;
-use self::command_directory::command_directory;
+use self::sandbox_visible_directory::sandbox_visible_directory;
 use super::Effort;
 use super::report::{Report, Row};
 
@@ -48,7 +48,7 @@ struct Environment {
 struct Trial {
     environment: Environment,
     canaries: Canaries,
-    session: Conversation,
+    session: LineProcess,
     /// Output of the first command. It explains the missing parts of the sandbox.
     first_output: String,
 }
@@ -61,7 +61,9 @@ pub(super) fn run(effort: Effort) -> Result<()> {
     let mut report = Report::default();
     let users = if rustix::process::geteuid().is_root() { &[false, true][..] } else { &[false] };
     for (level, removed) in SYSTEMS {
-        if let Some(why) = (level == 3).then(|| packages::BUBBLEWRAP.obtain().err()).flatten() {
+        if let Some(why) =
+            (level == 3).then(|| system_packages::BUBBLEWRAP.obtain().err()).flatten()
+        {
             report.add(Row::skipped("sandbox", "everything: level 3", why.to_string()));
             continue;
         }
@@ -77,7 +79,7 @@ pub(super) fn run(effort: Effort) -> Result<()> {
                 }
                 report.add(row);
             }
-            trials::run(&mut trial, &mut report)?;
+            multi_call_attacks::run(&mut trial, &mut report)?;
             println!("   {environment}: {:.1} s", started.elapsed().as_secs_f64());
         }
     }
@@ -88,7 +90,7 @@ impl Trial {
     fn start(binary: &Path, hobbled: &Path, environment: Environment) -> Result<Trial> {
         // Next to the program, which every user can reach, unless the sandbox replaces that directory.
         let next_to = binary.parent().ok_or("the program lies nowhere")?;
-        let mut canaries = Canaries::make(&command_directory(next_to)?)?;
+        let mut canaries = Canaries::make(&sandbox_visible_directory(next_to)?)?;
         if environment.nobody {
             canaries.give_to(NOBODY)?;
         }
@@ -108,7 +110,7 @@ impl Trial {
         command.arg("--state").arg(canaries.top().join("state")).arg("run");
         command.env_clear().env("HOME", canaries.home()).current_dir(canaries.top());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        let session = Conversation::start(command)?;
+        let session = LineProcess::start(command)?;
         let mut trial = Trial { environment, canaries, session, first_output: String::new() };
         let reply = trial.bash("true")?;
         trial.first_output = output_of(&reply).to_owned();

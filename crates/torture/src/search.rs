@@ -3,10 +3,10 @@
 //!
 //! docs/design/search-semantics.md lists the intended differences; the flags in `oracle.rs` remove them.
 
-mod model;
-mod oracle;
+mod changing_tree;
 mod patterns;
 mod queries;
+mod search_pair;
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(super) fn run(directories: &[PathBuf], effort: Effort) -> Result<()> {
     for tree in trees {
         queries::run(&binary, &peers, tree, effort, &mut report)?;
     }
-    model::run(&binary, &peers, effort, &mut report)?;
+    changing_tree::run(&binary, &peers, effort, &mut report)?;
     report.finish("search")
 }
 

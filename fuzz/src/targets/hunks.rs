@@ -1,5 +1,5 @@
-//! Placing hunks: all or none are applied, the number of lines changes as they say, and hunks that were applied
-//! before change nothing.
+//! Placing hunks: all or none are applied, the number of lines changes by the amount they state, and applying
+//! them again changes nothing.
 
 use toolcrib_text::{FilePatch, Hunk, Patch, Sign};
 

@@ -11,7 +11,7 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::scratch::remove_directory;
 
 use super::super::Rounds;
-use super::super::table::{ratio, two_digits};
+use super::super::number_format::{ratio, two_digits};
 use super::super::times::Times;
 
 const ENTRIES: usize = 500_000;

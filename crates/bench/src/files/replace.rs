@@ -2,7 +2,7 @@
 //! rename in the same directory.
 //!
 //! The overhead of a call is the time of a Read of the same file through the same pipe; it is subtracted. The
-//! journal cannot be turned off, so its cost is the remaining difference to the plain replacement. It is
+//! journal cannot be turned off, so its cost is the remaining difference from the plain replacement. It is
 //! measured with a new journal and with one that has many changes: it must not get slower.
 
 use std::fs;
@@ -11,13 +11,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::random::Random;
 use toolcrib_devtools::scratch::{self, Scratch};
 
 use super::super::Rounds;
-use super::super::table::{ratio, two_digits};
+use super::super::number_format::{ratio, two_digits};
 use super::super::times::Times;
 
 const BYTES: usize = 8 << 10;
@@ -40,7 +40,7 @@ pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()>
     let body = Random::new(23).text(BYTES - "count 0000000\n".len());
     fs::write(scratch.workspace().join(EDITED), content(0, &body))?;
     let mut editor =
-        Editor { conversation: Conversation::start(scratch.command(&["run"]))?, count: 0 };
+        Editor { conversation: LineProcess::start(scratch.command(&["run"]))?, count: 0 };
 
     print_head();
     let measured = measure(&mut editor, &scratch, &body, rounds)?;
@@ -86,7 +86,7 @@ fn replace(directory: &Path, text: &[u8]) -> Result<Duration> {
 
 /// A process that edits the file and counts up by one each time.
 struct Editor {
-    conversation: Conversation,
+    conversation: LineProcess,
     count: usize,
 }
 

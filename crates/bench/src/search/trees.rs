@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{process, workspace};
+use toolcrib_devtools::{cache, process, workspace};
 
 /// A repository of about 300 files: our sources and documents.
 pub(super) fn small() -> Result<TempDir> {
@@ -23,7 +23,7 @@ pub(super) fn small() -> Result<TempDir> {
 
 /// Debian's kernel sources in the cache; `None` if apt has none.
 pub(super) fn kernel() -> Result<Option<PathBuf>> {
-    let cache = workspace::cache_directory()?;
+    let cache = cache::directory()?;
     let tree = cache.join("kernel");
     if tree.join("Makefile").exists() {
         as_repository(&tree)?;

@@ -9,15 +9,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::process;
 use toolcrib_devtools::scratch::{self, Scratch};
 
 use super::super::Rounds;
-use super::super::table::{ratio, two_digits};
+use super::super::number_format::{ratio, two_digits};
 use super::super::times::Times;
-use super::numbered::{self, LINE_BYTES};
+use super::sample_text::{self, LINE_BYTES};
 
 const LINES: usize = 1_000_000;
 const SMOKE_LINES: usize = 10_000;
@@ -55,7 +55,7 @@ struct Large<'a> {
 impl Large<'_> {
     fn new(scratch: &Scratch, lines: usize) -> Result<Large<'_>> {
         let mut bytes = Vec::with_capacity(lines * LINE_BYTES);
-        numbered::write(lines, &mut bytes)?;
+        sample_text::write(lines, &mut bytes)?;
         fs::write(scratch.workspace().join(FILE), &bytes)?;
         Ok(Large { scratch, text: String::from_utf8(bytes)?, next: lines / 2 })
     }
@@ -80,7 +80,7 @@ impl Large<'_> {
     fn peak_megabytes(&mut self) -> Result<f64> {
         let (old, new) = self.words();
         let arguments = json!({"file_path": FILE, "old_string": old, "new_string": new});
-        let mut conversation = Conversation::start(self.scratch.command(&["run"]))?;
+        let mut conversation = LineProcess::start(self.scratch.command(&["run"]))?;
         conversation.ask(&call_line(1, "Edit", &arguments, true))?;
         let peak = conversation.peak_memory()?;
         conversation.end()?;
@@ -90,7 +90,7 @@ impl Large<'_> {
 
     /// The current and the new beginning of the next line.
     fn words(&mut self) -> (String, String) {
-        let old = numbered::mark(self.next);
+        let old = sample_text::mark(self.next);
         self.next += 1;
         (old.clone(), format!("edited {old}"))
     }

@@ -1,8 +1,8 @@
 //! `toolcrib doctor`: shows the effective configuration, finds problems that would stop a server, and tests the
 //! sandbox by escape attempts.
 
-mod environment;
 mod sandbox;
+mod setup_weaknesses;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         .map(|runtime| runtime.check_up().map_err(|error| error.text().to_string()))
         .transpose()?;
     if let Some(checkup) = &mut checkup {
-        checkup.missing.extend(environment::not_enforced(common));
+        checkup.missing.extend(setup_weaknesses::not_enforced(common));
     }
     let problems = findings.iter().filter(|(_, found)| found.is_err()).count()
         + usize::from(clients.is_err())
@@ -137,7 +137,7 @@ fn outside(common: &Common) -> Result<String, String> {
 fn journal(common: &Common, runtime: &Runtime) -> Result<String, String> {
     let state = common.state.clone().or_else(config::state_directory);
     let state = state.ok_or("the state directory is unknown; set it with --state")?;
-    if let Some(problem) = environment::state_problem(&state) {
+    if let Some(problem) = setup_weaknesses::state_problem(&state) {
         return Err(problem);
     }
     runtime

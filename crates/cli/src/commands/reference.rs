@@ -2,7 +2,7 @@
 
 mod cli;
 mod configuration;
-mod lists;
+mod hidden_and_protected;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) fn reference(
         None => return Ok(ExitCode::SUCCESS),
         Some(Page::Cli) => cli::page(&mut command()),
         Some(Page::Configuration) => configuration::page(),
-        Some(Page::ProtectedAndHidden) => lists::page(),
+        Some(Page::ProtectedAndHidden) => hidden_and_protected::page(),
         Some(Page::Replies) => {
             let body = super::runtime(common)?.reply_reference();
             format!("{}\n{body}", generated("Replies"))

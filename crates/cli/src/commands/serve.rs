@@ -1,6 +1,6 @@
 //! `toolcrib serve`: serves MCP.
 
-mod listen;
+mod listen_address;
 mod token;
 
 use std::io::{self, IsTerminal as _};
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
 
-pub(crate) use self::listen::ListenAt;
+pub(crate) use self::listen_address::ListenAt;
 use crate::args::{Common, ServeArgs};
 use crate::config;
 use crate::output;

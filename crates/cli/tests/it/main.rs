@@ -63,7 +63,7 @@ fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
 
 /// A directory that commands see at the same path.
 fn command_directory() -> tempfile::TempDir {
-    let place = toolcrib_testkit::command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = toolcrib_testkit::sandbox_visible_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
     tempfile::tempdir_in(place).unwrap()
 }
 

@@ -3,8 +3,8 @@
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{metadata, process};
 
-use crate::check::published;
-use crate::release::Release;
+use crate::release_check::published;
+use crate::release_info::Release;
 
 pub(super) fn run(_release: &Release) -> Result<()> {
     let members = metadata::of_members()?;

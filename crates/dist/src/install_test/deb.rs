@@ -7,8 +7,8 @@ use std::process::Command;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::process;
 
-use super::user::User;
-use crate::release::Release;
+use super::new_user::NewUser;
+use crate::release_info::Release;
 
 pub(super) fn run(release: &Release) -> Result<()> {
     let root = tempfile::tempdir()?;
@@ -21,7 +21,7 @@ pub(super) fn run(release: &Release) -> Result<()> {
         crate::directory().join(format!("toolcrib_{}-1_{}.deb", release.version, architecture()?));
     dpkg(root.path(), &["--install", &file.display().to_string()])?;
     let program = root.path().join("usr/bin/toolcrib");
-    User::new()?.try_out(release, &[&program.display().to_string()])?;
+    NewUser::new()?.try_out(release, &[&program.display().to_string()])?;
     for page in ["man/man1/toolcrib.1.gz", "bash-completion/completions/toolcrib"] {
         if !root.path().join("usr/share").join(page).exists() {
             return Err(format!("{page} is not installed").into());

@@ -1,15 +1,15 @@
-//! Programs for other processors, under QEMU's user mode emulation. It has neither seccomp nor Landlock, so this tests the
-//! tools that start no process.
+//! Programs for other processors, under QEMU's user-mode emulation. It has neither seccomp nor Landlock, so this
+//! tests the tools that start no process.
 
 use std::process::Command;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::packages::QEMU;
 use toolcrib_devtools::process;
+use toolcrib_devtools::system_packages::QEMU;
 
-use super::user::User;
+use super::new_user::NewUser;
 use crate::build::existing;
-use crate::release::Release;
+use crate::release_info::Release;
 use crate::target::{TARGETS, Target};
 
 /// Calls that use the file system, the index, the journal and the parsers, with words of their replies.
@@ -31,7 +31,7 @@ pub(super) fn run(release: &Release) -> Result<()> {
 }
 
 fn try_out(release: &Release, target: &'static Target) -> Result<()> {
-    let (user, program) = (User::new()?, existing(target)?);
+    let (user, program) = (NewUser::new()?, existing(target)?);
     let emulated = |words: &[&str]| -> Result<String> {
         let mut command: Command = user.command(QEMU.program);
         command.arg(&program.path).args(words);

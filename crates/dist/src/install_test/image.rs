@@ -9,7 +9,7 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{metadata, process};
 
 use crate::checksums::sha256;
-use crate::release::Release;
+use crate::release_info::Release;
 use crate::target::TARGETS;
 
 pub(super) fn run(release: &Release) -> Result<()> {

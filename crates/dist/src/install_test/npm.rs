@@ -3,12 +3,12 @@
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{node, process};
 
+use super::new_user::NewUser;
 use super::server::{Server, free_port};
-use super::user::User;
-use crate::release::Release;
+use crate::release_info::Release;
 
 pub(super) fn run(release: &Release) -> Result<()> {
-    let user = User::new()?;
+    let user = NewUser::new()?;
     let port = free_port()?;
     let _registry = registry(&user, port)?;
     user.write(
@@ -32,7 +32,7 @@ pub(super) fn run(release: &Release) -> Result<()> {
 }
 
 /// One without another registry behind it: only what was published here is found.
-fn registry(user: &User, port: u16) -> Result<Server> {
+fn registry(user: &NewUser, port: u16) -> Result<Server> {
     let packages = node::install("npm-registry.json")?;
     user.write(
         "registry.yaml",

@@ -5,12 +5,12 @@ use std::fs;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, python};
 
+use super::new_user::NewUser;
 use super::server::{Server, free_port};
-use super::user::User;
-use crate::release::Release;
+use crate::release_info::Release;
 
 pub(super) fn run(release: &Release) -> Result<()> {
-    let user = User::new()?;
+    let user = NewUser::new()?;
     let port = free_port()?;
     let _index = index(&user, port)?;
     let url = format!("http://127.0.0.1:{port}/simple/");
@@ -29,7 +29,7 @@ pub(super) fn run(release: &Release) -> Result<()> {
 }
 
 /// A directory with the wheels, in the form of a package index.
-fn index(user: &User, port: u16) -> Result<Server> {
+fn index(user: &NewUser, port: u16) -> Result<Server> {
     let place = user.at("index/simple/toolcrib");
     fs::create_dir_all(&place)?;
     let mut page = String::from("<!DOCTYPE html>\n<html><body>\n");

@@ -1,4 +1,4 @@
-//! A server on loopback, for the time of a test.
+//! A server on loopback that runs for the duration of a test.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

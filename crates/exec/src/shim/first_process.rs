@@ -2,7 +2,7 @@
 //!
 //! It starts the shell and reaps, like the shim of a command without a sandbox. But the command can reach it
 //! and may do anything to it. So nothing depends on it: it sends its messages on a socket to the shim, which
-//! stays outside, invisible, and can end everything without its help ([`super::sandboxed`]).
+//! stays outside, invisible, and can end everything without its help ([`super::sandbox_monitor`]).
 
 mod bwrap;
 

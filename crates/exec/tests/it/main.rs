@@ -9,12 +9,12 @@
     reason = "tests start programs, read /proc, report skipped parts, and fail by panicking"
 )]
 
-#[allow(unreachable_pub, reason = "it is public in the crate that it belongs to")]
-#[path = "../../../testkit/src/command_directory.rs"]
-mod command_directory;
 mod confined;
 mod jobs;
 mod sandbox;
+#[allow(unreachable_pub, reason = "it is public in the crate that it belongs to")]
+#[path = "../../../testkit/src/sandbox_visible_directory.rs"]
+mod sandbox_visible_directory;
 mod worker;
 
 use std::path::PathBuf;

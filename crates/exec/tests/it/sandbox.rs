@@ -32,7 +32,7 @@ use toolcrib_exec::{
     Sandbox, Unwritable,
 };
 
-use crate::command_directory::command_directory;
+use crate::sandbox_visible_directory::sandbox_visible_directory;
 use crate::{TEST_TIMEOUT, alive, eventually, example_path};
 
 /// A user other than root who owns nothing.
@@ -105,7 +105,7 @@ impl Fixture {
     /// On a system with no newer Landlock version than this.
     fn with_max_landlock(landlock: i64, launcher: Launcher) -> Fixture {
         // Not in /tmp: commands see another one.
-        let place = command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let place = sandbox_visible_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let top = tempfile::Builder::new().prefix("sandbox-").tempdir_in(place).unwrap();
         let at = |name: &str| top.path().join(name);
         for directory in ["ws", "tmp", "out", "home/.ssh"] {

@@ -8,7 +8,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::names::Names;
+use super::server_names::Names;
 use super::sessions::SHARED_SESSION;
 use super::token::Token;
 

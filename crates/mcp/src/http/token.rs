@@ -1,4 +1,4 @@
-//! The secret that every request must have.
+//! The secret that every request must carry.
 
 use std::fmt;
 

@@ -7,14 +7,14 @@
 //! moved. If that leaves more than one position, the patch is rejected.
 
 mod anchors;
-mod index;
+mod line_index;
 mod neighbours;
 mod sides;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use self::index::{Budget, LineIndex};
+use self::line_index::{Budget, LineIndex};
 use self::neighbours::{Neighbours, clearly_nearest};
 use self::sides::{
     Sides, file_end_matches, is_already_added, is_already_replaced, is_partly_removed, lines_match,

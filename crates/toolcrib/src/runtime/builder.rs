@@ -15,7 +15,7 @@ use super::Runtime;
 use crate::call_policy::CallPolicy;
 use crate::call_recorder::Recorder;
 use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
-use crate::decisions::DecisionLog;
+use crate::decision_log::DecisionLog;
 use crate::dialect_names::SHELL_TOOL;
 use crate::error::Error;
 use crate::hidden_paths::Hidden;

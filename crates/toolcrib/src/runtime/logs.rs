@@ -1,7 +1,7 @@
 //! The history and the logs of the workspace, for the operator.
 
 use super::Runtime;
-use crate::decisions::DecisionEntry;
+use crate::decision_log::DecisionEntry;
 use crate::error::Error;
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::network::{ConnectionEntry, connections};

@@ -1,7 +1,7 @@
 //! Bash: runs a command.
 
-mod exit_status;
-mod pipe;
+mod exit_code_one;
+mod failed_pipe_parts;
 mod refused_contents;
 mod report;
 mod sandbox_hints;

@@ -10,10 +10,10 @@ use crate::metadata_descriptions::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-mod pattern;
+mod omitted_names;
 mod tree;
 
-use self::pattern::Patterns;
+use self::omitted_names::Patterns;
 use self::tree::{Options, Tree};
 
 /// Lists a directory with sizes and link targets. In a tree, dependencies, build output and caches are one

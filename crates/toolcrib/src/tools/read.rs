@@ -1,9 +1,9 @@
 //! Read: reads a file in the form that fits its type.
 
 mod binary;
-mod large;
+mod large_text;
+mod line_page;
 mod notebook;
-mod page;
 mod pdf;
 mod picture;
 mod text;

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 
 /// A directory outside `/tmp`, which commands see as it is.
 fn command_directory() -> tempfile::TempDir {
-    let place = toolcrib_testkit::command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = toolcrib_testkit::sandbox_visible_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
     tempfile::tempdir_in(place).unwrap()
 }
 

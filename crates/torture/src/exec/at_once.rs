@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::Conversation;
+use toolcrib_devtools::line_process::LineProcess;
 
 use super::{Effort, Report, Result, call};
 use crate::report::Row;
@@ -19,7 +19,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     shell.args(["-c", "ulimit -Sn 1024; exec \"$@\"", "sh"]).arg(binary);
     shell.args(["--profile", "open", "--state"]).arg(directory.path().join("state"));
     shell.arg("--root").arg(directory.path()).arg("run").env_remove("SHELL");
-    let mut session = Conversation::start(shell)?;
+    let mut session = LineProcess::start(shell)?;
     let mut row = Row::new("at-once", format!("{commands} commands at the same time"));
     let mut ids = Vec::new();
     for number in 0..commands {

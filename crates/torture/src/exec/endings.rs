@@ -1,4 +1,4 @@
-//! Combines tricks to survive with every ending to end a command: no process may be left.
+//! Combines every trick to survive with every way to end a command: no process may be left.
 //!
 //! Every process of a round has a unique number of seconds among its arguments.
 
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::Conversation;
+use toolcrib_devtools::line_process::LineProcess;
 
 use super::{Effort, PROFILES, Report, Result, call, session};
 use crate::report::Row;
@@ -76,7 +76,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
 }
 
 /// Runs a script deadline it has started, and ends it.
-fn end(mut session: Conversation, script: &str, ending: Ending, seconds: u64) -> Result<()> {
+fn end(mut session: LineProcess, script: &str, ending: Ending, seconds: u64) -> Result<()> {
     match ending {
         Ending::Timeout => {
             let args = json!({"command": script, "timeout": 1000, "on_timeout": "kill"});

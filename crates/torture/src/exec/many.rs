@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use toolcrib_devtools::conversation::Conversation;
+use toolcrib_devtools::line_process::LineProcess;
 
 use super::{Effort, PROFILES, Report, Result, call, session};
 use crate::report::Row;
@@ -40,7 +40,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     Ok(())
 }
 
-fn run_sequentially(mut session: Conversation, commands: usize, profile: &str) -> Result<Row> {
+fn run_sequentially(mut session: LineProcess, commands: usize, profile: &str) -> Result<Row> {
     let mut row = Row::new("many", format!("{commands} times `true`, profile {profile}"));
     let mut first = None;
     for number in 0..commands {

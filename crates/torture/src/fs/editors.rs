@@ -4,8 +4,8 @@ use std::path::Path;
 use std::thread;
 
 use serde_json::json;
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::random::Random;
 use toolcrib_devtools::scratch::{self, Scratch};
 
@@ -56,7 +56,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
 
 /// Makes all edits of one end in sequence. Returns the replies.
 fn edit(scratch: &Scratch, end: &str, rounds: usize) -> Result<Vec<String>> {
-    let mut conversation = Conversation::start(scratch.command(&["run"]))?;
+    let mut conversation = LineProcess::start(scratch.command(&["run"]))?;
     let mut replies = Vec::new();
     for round in 0..rounds {
         let (old, new) = (format!("{end} {round}\n"), format!("{end} {}\n", round + 1));

@@ -38,7 +38,7 @@ struct Injection {
 }
 
 pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
-    if let Err(why) = toolcrib_devtools::packages::STRACE.obtain() {
+    if let Err(why) = toolcrib_devtools::system_packages::STRACE.obtain() {
         report.add(Row::skipped(PART, "faults at every system call", why.to_string()));
         return Ok(());
     }

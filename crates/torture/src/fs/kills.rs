@@ -1,13 +1,13 @@
-//! Kills a process that edits a large file in a loop at a random moment, repeatedly. The file is the result of some
-//! edit, no confirmed edit is lost, and all changes in the journal can be undone.
+//! Repeatedly kills, at a random moment, a process that edits a large file in a loop. The file is the result of
+//! some edit, no confirmed edit is lost, and all changes in the journal can be undone.
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::random::Random;
 use toolcrib_devtools::scratch::{self, Scratch};
 
@@ -93,7 +93,7 @@ fn kill_once(
 
 /// Returns the number of edits that were confirmed before the process died.
 fn edit_until_killed(scratch: &Scratch, pause: Duration) -> Result<usize> {
-    let mut conversation = Conversation::start(scratch.command(&["run"]))?;
+    let mut conversation = LineProcess::start(scratch.command(&["run"]))?;
     let lines: String = (0..EDITS).map(edit).collect();
     conversation.say(&lines)?;
     thread::sleep(pause);

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use toolcrib_devtools::conversation::{Conversation, Ending};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{Ending, LineProcess};
 use toolcrib_devtools::scratch;
 
 use self::arena::{Arena, Tool};
@@ -77,7 +77,7 @@ fn race(binary: &Path, swap: Swap, tool: Tool, effort: Effort) -> Result<Row> {
 fn batch(arena: &Arena, calls: usize) -> Result<Outcome> {
     arena.prepare()?;
     let before = arena.canaries()?;
-    let mut conversation = Conversation::start(arena.command())?;
+    let mut conversation = LineProcess::start(arena.command())?;
     // Before the first reply its root may not be open yet.
     conversation.ask(&arena.first_call())?;
     let stop = AtomicBool::new(false);
@@ -107,7 +107,7 @@ fn swap_until(stop: &AtomicBool, swapper: &mut Swapper) -> std::result::Result<u
 }
 
 /// Sends all calls and reads all replies concurrently.
-fn converse(arena: &Arena, mut conversation: Conversation, calls: usize) -> Result<Outcome> {
+fn converse(arena: &Arena, mut conversation: LineProcess, calls: usize) -> Result<Outcome> {
     let input = conversation.take_input();
     let (all_sent, ending) = thread::scope(|scope| -> Result<(bool, Ending)> {
         let saying = scope.spawn(move || {

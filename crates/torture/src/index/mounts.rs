@@ -1,5 +1,5 @@
-//! Mounts over a directory and a file of a watched tree, and unmounts: inotify does not report mounts. Needs its
-//! own mount namespace, so root.
+//! Mounts over a directory and a file of a watched tree, and unmounts: inotify does not report mounts. Needs
+//! root, because it creates a mount namespace.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::process;
 
 use super::super::report::{Report, Row};
@@ -37,7 +37,7 @@ pub(super) fn run(binary: &Path, report: &mut Report) -> Result<()> {
     private.arg(binary).arg("run").arg(format!("--root={}:ro", at("tree").display()));
     private.arg(format!("--config={}", at("config.toml").display()));
     private.arg(format!("--state={}", at("state").display()));
-    let mut session = SearchSession { conversation: Conversation::start(private)?, calls: 0 };
+    let mut session = SearchSession { conversation: LineProcess::start(private)?, calls: 0 };
     for _ in 0..4 {
         session.settle()?;
     }
@@ -73,7 +73,7 @@ pub(super) fn run(binary: &Path, report: &mut Report) -> Result<()> {
 }
 
 struct SearchSession {
-    conversation: Conversation,
+    conversation: LineProcess,
     calls: usize,
 }
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::peers::Peers;
 use toolcrib_devtools::random::Random;
 
@@ -34,7 +34,7 @@ pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Rep
         let mut command = Command::new(binary);
         command.arg("run").arg(format!("--root={}:ro", tree.display()));
         command.arg(format!("--state={}", top.path().join("state").display()));
-        let mut conversation = Conversation::start(command)?;
+        let mut conversation = LineProcess::start(command)?;
         for query in 0..3 {
             let file = format!("d{}/f{}", random.below(40), random.below(FILES as u64));
             let word = format!("needle{round}x{query}");

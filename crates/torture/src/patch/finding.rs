@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{scratch, workspace};
+use toolcrib_devtools::{cache, scratch};
 
 use super::ours::Outcome;
 use super::tree::Tree;
@@ -21,7 +21,7 @@ pub(super) struct Findings {
 impl Findings {
     /// Removes the findings of earlier runs.
     pub(super) fn about(repository: &str) -> Result<Findings> {
-        let directory = workspace::cache_directory()?.join("torture-patch").join(repository);
+        let directory = cache::directory()?.join("torture-patch").join(repository);
         scratch::remove_directory(&directory)?;
         Ok(Findings { directory, saved: 0 })
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::{Conversation, call_line};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::scratch::{Scratch, is_success, kind};
 
 use super::tree::Tree;
@@ -29,7 +29,7 @@ pub(super) struct Refusal {
 
 /// A `toolcrib` process with its own workspace.
 pub(super) struct Ours {
-    conversation: Conversation,
+    conversation: LineProcess,
     // After the conversation, so that the process ends before its directory is removed.
     scratch: Scratch,
     calls: usize,
@@ -39,7 +39,7 @@ impl Ours {
     pub(super) fn new(binary: &Path) -> Result<Ours> {
         let scratch = Scratch::in_memory(binary)?;
         // There is no approver.
-        let conversation = Conversation::start(scratch.command(&["run", "--profile", "open"]))?;
+        let conversation = LineProcess::start(scratch.command(&["run", "--profile", "open"]))?;
         Ok(Ours { conversation, scratch, calls: 0 })
     }
 

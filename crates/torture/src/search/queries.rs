@@ -10,8 +10,8 @@ use toolcrib_devtools::random::Random;
 
 use super::super::Effort;
 use super::super::report::{Report, Row};
-use super::oracle::{Lines, SearchPair, by_heading};
 use super::patterns::{GeneratedPattern, PatternGenerator};
+use super::search_pair::{Lines, SearchPair, by_heading};
 
 const QUERIES: usize = 1_000;
 const SMOKE: usize = 40;

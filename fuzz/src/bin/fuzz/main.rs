@@ -14,7 +14,7 @@
 
 mod mutate;
 mod report;
-mod trial;
+mod run_target;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ use toolcrib_devtools::error::{self, Result};
 use toolcrib_devtools::{product, workspace};
 use toolcrib_fuzz::TARGETS;
 
-use trial::Trial;
+use run_target::TargetRun;
 
 /// Runs fuzz targets on mutations of fuzz/seeds
 #[derive(Debug, Parser)]
@@ -58,7 +58,7 @@ const SMOKE_EXECUTIONS: u64 = 2_000;
 
 /// Targets whose executions start a process or write files, with their number of executions in CI.
 const SLOW: &[(&str, u64)] =
-    &[("backtrack", 300), ("index", 100), ("journal", 600), ("pdf", 150), ("splice", 600)];
+    &[("backtrack", 300), ("index", 100), ("journal", 600), ("pdf", 150), ("edit", 600)];
 
 impl Arguments {
     fn limit(&self, target: &str) -> Limit {
@@ -79,8 +79,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     let is_chosen = |name: &&str| arguments.target.as_deref().is_none_or(|chosen| chosen == *name);
     let mut found = 0;
     for target in TARGETS.iter().map(|target| target.name).filter(is_chosen) {
-        let trial = Trial::new(target, seeds_directory().join(target), &program)?;
-        let tried = trial.run(arguments.seed, arguments.limit(target))?;
+        let target_run = TargetRun::new(target, seeds_directory().join(target), &program)?;
+        let tried = target_run.run(arguments.seed, arguments.limit(target))?;
         report::print(target, arguments.seed, &tried)?;
         found += usize::from(tried.finding.is_some());
     }

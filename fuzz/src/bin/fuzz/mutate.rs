@@ -1,4 +1,4 @@
-//! Mutates inputs by a few changes of kinds that often break programs.
+//! Mutates inputs with a few kinds of changes that often break programs.
 
 use toolcrib_devtools::random::Random;
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use toolcrib_devtools::cache;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::workspace;
 
-use super::trial::{Finding, TargetResult};
+use super::run_target::{Finding, TargetResult};
 
 /// The number of outcomes listed, the most frequent first.
 const MAX_LISTED: usize = 12;
@@ -35,7 +35,7 @@ pub(super) fn print(target: &str, seed: u64, result: &TargetResult) -> Result<()
 }
 
 fn print_finding(target: &str, seed: u64, execution: u64, finding: &Finding) -> Result<()> {
-    let directory: PathBuf = workspace::cache_directory()?.join("fuzz");
+    let directory: PathBuf = cache::directory()?.join("fuzz");
     fs::create_dir_all(&directory)?;
     let file = directory.join(format!("{target}-{seed}-{execution}"));
     fs::write(&file, &finding.input)?;

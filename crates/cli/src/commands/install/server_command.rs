@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::clients::{Client, ServerCommand};
-use super::launcher;
+use super::temporary_program;
 use crate::args::{Common, RootArg};
 use crate::output;
 
@@ -15,7 +15,7 @@ pub(super) fn start(
     flags: &[String],
 ) -> Result<ServerCommand, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
-    if launcher::is_build_output(&program) {
+    if temporary_program::is_build_output(&program) {
         output::warning(&format!(
             "{} is in a build directory: the next build replaces it. Install Toolcrib first, and run `toolcrib install` \
              again.",
@@ -23,7 +23,7 @@ pub(super) fn start(
         ));
     }
     let program = program.to_str().ok_or("this program's path is not UTF-8")?.to_owned();
-    let (program, mut arguments) = match launcher::runner(Path::new(&program)) {
+    let (program, mut arguments) = match temporary_program::runner(Path::new(&program)) {
         Some([runner, words @ ..]) => {
             ((*runner).to_owned(), words.iter().map(|&word| word.to_owned()).collect())
         }

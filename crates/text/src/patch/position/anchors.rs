@@ -1,6 +1,6 @@
 //! The lines named by `@@`, which precede a hunk.
 
-use super::index::Budget;
+use super::line_index::Budget;
 use crate::equivalent::MatchLevel;
 use crate::patch::file_lines::FileLines;
 

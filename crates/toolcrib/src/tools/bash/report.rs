@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
 use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
-use super::exit_status::{command_exit_one_is_result, script_exit_one_is_result};
-use super::pipe::failed_parts;
+use super::exit_code_one::{command_exit_one_is_result, script_exit_one_is_result};
+use super::failed_pipe_parts::failed_parts;
 use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::command_state::Variables;

@@ -5,7 +5,7 @@ use toolcrib_media::{Notebook, Rendered};
 use toolcrib_text::visible;
 
 use super::Part;
-use super::page::FOOTER_CHARS;
+use super::line_page::FOOTER_CHARS;
 use crate::cx::Cx;
 use crate::cx::OpenFile;
 use crate::error::Error;

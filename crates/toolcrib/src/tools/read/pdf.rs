@@ -3,7 +3,7 @@
 use toolcrib_media::{PdfError, PdfPage, PdfText};
 use toolcrib_text::visible;
 
-use super::page::FOOTER_CHARS;
+use super::line_page::FOOTER_CHARS;
 use crate::cx::Cx;
 use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};

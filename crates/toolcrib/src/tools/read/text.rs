@@ -3,8 +3,8 @@
 use toolcrib_text::{Detector, Encoding, Line, LineWindow, TextProperties, Window};
 
 use super::binary::binary;
-use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
-use super::{Part, large};
+use super::line_page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
+use super::{Part, large_text};
 use crate::author::author;
 use crate::cx::Cx;
 use crate::cx::OpenFile;
@@ -22,7 +22,7 @@ pub(super) fn read(
     mut header: Vec<String>,
 ) -> Result<Reply, Error> {
     if file.size() > cx.limits().look_bytes {
-        return large::read(cx, file, part, header);
+        return large_text::read(cx, file, part, header);
     }
     let Examined { survey, encoding, seen, whole } = examine(cx, file)?;
     let total = survey.lines();

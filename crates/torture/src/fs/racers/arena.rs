@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolcrib_devtools::conversation::call_line;
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::line_process::call_line;
 use toolcrib_devtools::scratch::{Scratch, remove_directory};
 
 use super::canary::{self, Canaries};

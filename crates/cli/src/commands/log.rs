@@ -1,0 +1,163 @@
+//! `toolcrib log`, `show` and `diff`.
+
+pub(super) mod connections;
+pub(super) mod decisions;
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolcrib::{ChangeLog, DamagedChanges, Error, ErrorKind, HistoryEntry, Runtime, to_json};
+
+use crate::args::Common;
+use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
+
+pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
+    let ChangeLog { changes: mut history, damaged } =
+        runtime.change_log().map_err(|error| error.to_string())?;
+    history.reverse();
+    let total = history.len();
+    history.truncate(limit);
+    if !output::for_people(common) {
+        let changes: Vec<Value> = history.iter().map(facts).collect();
+        let complete = changes.len() == total;
+        let damaged: Vec<Value> = damaged.iter().map(damaged_facts).collect();
+        let object = json!({
+            "changes": changes, "total": total, "complete": complete, "damaged": damaged,
+        });
+        return print(&format!("{object}\n"));
+    }
+    let mut text = String::new();
+    for change in &history {
+        let undone = match (change.undone, change.undone_in_part) {
+            (true, _) => format!("  {WARNING}undone{WARNING:#}"),
+            (false, true) => format!("  {WARNING}partly undone{WARNING:#}"),
+            (false, false) => String::new(),
+        };
+        let lines = if change.only_ignored { None } else { runtime.lines_of(change) };
+        let lines = lines.map_or(String::new(), |(added, removed)| {
+            format!("  {ADDED}+{added}{ADDED:#} {REMOVED}-{removed}{REMOVED:#}")
+        });
+        let _ = writeln!(
+            text,
+            "{NAME}{:>6}{NAME:#}  {DIM}{:<12}{DIM:#} {}{lines}{undone}",
+            change.id,
+            change.age(),
+            output::plain(&change.summary())
+        );
+    }
+    if total == 0 {
+        text += "No changes are recorded here yet.\n";
+    } else if history.len() < total {
+        let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", history.len());
+    }
+    for damaged in damaged.iter().rev() {
+        let _ = writeln!(text, "{WARNING}{damaged}{WARNING:#}");
+    }
+    page(&text)
+}
+
+fn damaged_facts(damaged: &DamagedChanges) -> Value {
+    json!({
+        "first": damaged.ids.start(),
+        "last": damaged.ids.end(),
+        "problem": damaged.to_string(),
+    })
+}
+
+pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCode, String> {
+    let change = match find(runtime, id) {
+        Ok(change) => change,
+        Err(error) => return fail(common, error),
+    };
+    let diff = match runtime.diff_of(&change) {
+        Ok(diff) => diff,
+        Err(error) => return fail(common, error),
+    };
+    if !output::for_people(common) {
+        let mut object = facts(&change);
+        object["diff"] = diff.into();
+        return print(&format!("{object}\n"));
+    }
+    let mut text = format!(
+        "{NAME}{}{NAME:#}  {}  {DIM}allowed by {}{DIM:#}\n{}\n",
+        change.id,
+        change.age(),
+        output::plain(&change.rule),
+        output::plain(&change.summary())
+    );
+    text += &output::diff(&diff);
+    page(&text)
+}
+
+pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, String> {
+    let diff = runtime.diff_since(since).map_err(|error| error.to_string())?;
+    page(&output::diff(&diff))
+}
+
+fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {
+    runtime.change_log()?.find(id).cloned().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => error.hint("`toolcrib log` lists the changes."),
+        _ => error,
+    })
+}
+
+fn facts(change: &HistoryEntry) -> Value {
+    let files: Vec<Value> = change
+        .files
+        .iter()
+        .map(|file| {
+            let (before, after) = &file.hashes;
+            json!({"path": file.path, "action": file.action, "before": before, "after": after})
+        })
+        .collect();
+    let directories: Vec<Value> = change
+        .directories
+        .iter()
+        .map(|one| json!({"path": one.path, "action": one.action}))
+        .collect();
+    json!({
+        "id": change.id,
+        "time_ms": change.time_ms,
+        "tool": change.tool,
+        "command": change.command,
+        "only_ignored": change.only_ignored,
+        "arguments": change.arguments(),
+        "rule": change.rule,
+        "undoes": change.undoes,
+        "only": change.only,
+        "undone": change.undone,
+        "undone_in_part": change.undone_in_part,
+        "files": files,
+        "directories": directories,
+    })
+}
+
+pub(super) fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
+    if output::for_people(common) {
+        output::error(&error).map_err(|error| error.to_string())?;
+    } else {
+        print(&format!("{}\n", Value::Object(to_json(&Err(error)))))?;
+    }
+    Ok(ExitCode::from(1))
+}
+
+pub(super) fn print(text: &str) -> Result<ExitCode, String> {
+    match anstream::stdout().write_all(text.as_bytes()) {
+        // The reader may close the pipe early.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {error}"))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Prints a long text, through a pager on a terminal.
+pub(super) fn page(text: &str) -> Result<ExitCode, String> {
+    let tall = text.lines().count() > 40 && io::stdout().is_terminal();
+    if tall && output::through_pager(text) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(text)
+}

@@ -1,0 +1,102 @@
+//! `toolcrib undo` and `toolcrib redo`.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolcrib::{Call, Error, ErrorKind, Options, Reply, Runtime, to_json};
+
+use super::log::{fail, print};
+use crate::approve::confirm;
+use crate::args::Common;
+use crate::output;
+
+/// The changes to undo, as given on the command line.
+pub(crate) struct UndoSelection<'a> {
+    pub(crate) id: Option<u64>,
+    pub(crate) since: Option<u64>,
+    pub(crate) path: Option<&'a str>,
+}
+
+pub(crate) fn undo(
+    common: &Common,
+    runtime: &Runtime,
+    selection: UndoSelection<'_>,
+    yes: bool,
+) -> Result<ExitCode, String> {
+    let UndoSelection { id, since, path } = selection;
+    revert(common, runtime, json!({"id": id, "since": since, "path": path}), "Undo", yes)
+}
+
+pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<ExitCode, String> {
+    let history = runtime.history().map_err(|error| error.to_string())?;
+    let last = history.iter().rev().find(|change| !change.undone && change.is_undo);
+    match last {
+        Some(undo) => revert(common, runtime, json!({"id": undo.id}), "Redo", yes),
+        None => {
+            let error = Error::new(ErrorKind::NotFound, "there is nothing to redo")
+                .hint("`toolcrib log` lists the changes.");
+            fail(common, error)
+        }
+    }
+}
+
+/// Shows a preview and asks on a terminal, then reverts the changes.
+fn revert(
+    common: &Common,
+    runtime: &Runtime,
+    args: Value,
+    verb: &str,
+    yes: bool,
+) -> Result<ExitCode, String> {
+    let session = runtime.session().for_one_call();
+    let mut args = args;
+    let asks = !yes && !common.dry_run && io::stdin().is_terminal() && output::for_people(common);
+    if asks {
+        let preview = || {
+            let options = Options { dry_run: true, ..Options::default() };
+            runtime.call(&session, Call::new("Undo", args.clone()), options)
+        };
+        let shown = match preview() {
+            Ok(shown) => shown,
+            Err(error) => return fail(common, error),
+        };
+        output::preview(&shown).map_err(|error| error.to_string())?;
+        if !confirm(&question(verb, &shown.metadata()["undone"])).unwrap_or(false) {
+            return print("Nothing was done.\n");
+        }
+        // Other processes may have made changes since the preview: undo exactly what was shown.
+        let undone = &shown.metadata()["undone"];
+        let is_same = |again: &Reply| again.metadata()["undone"] == *undone;
+        if !args["since"].is_null() && !preview().is_ok_and(|again| is_same(&again)) {
+            let error = Error::new(ErrorKind::Stale, "other changes were made meanwhile");
+            return fail(common, error.hint("Nothing was done. Try again."));
+        }
+        if args["since"].is_null() {
+            args["id"] = undone[0].clone();
+        }
+    }
+    let options = Options { dry_run: common.dry_run, ..Options::default() };
+    let outcome = runtime.call(&session, Call::new("Undo", args), options);
+    match &outcome {
+        _ if !output::for_people(common) => {
+            print(&format!("{}\n", Value::Object(to_json(&outcome))))?;
+        }
+        // The diff was shown in the preview.
+        Ok(reply) if asks => {
+            print(&format!("{}\n", output::plain(reply.output())))?;
+        }
+        Ok(reply) => output::reply(reply).map_err(|error| error.to_string())?,
+        Err(error) => output::error(error).map_err(|error| error.to_string())?,
+    }
+    Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// `Undo change 7?`
+fn question(verb: &str, undone: &Value) -> String {
+    match undone.as_array().map(Vec::as_slice) {
+        Some([one]) => format!("{verb} change {one}?"),
+        Some(several) => format!("{verb} {} changes?", several.len()),
+        None => format!("{verb}?"),
+    }
+}

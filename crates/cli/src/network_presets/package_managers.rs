@@ -1,0 +1,281 @@
+//! Reads the hosts of each package manager from its configuration. A package manager without configuration has no
+//! known hosts.
+
+use super::machine_config::MachineConfig;
+use super::names;
+
+/// The hosts of a package manager.
+pub(super) struct Preset {
+    pub(super) name: &'static str,
+    /// The URLs of its configuration.
+    read: fn(&MachineConfig) -> Vec<String>,
+}
+
+pub(super) const PRESETS: &[Preset] = &[
+    Preset { name: "npm", read: npm },
+    Preset { name: "pip", read: pip },
+    Preset { name: "uv", read: uv },
+    Preset { name: "cargo", read: cargo },
+    Preset { name: "go", read: go },
+    Preset { name: "maven", read: maven },
+    Preset { name: "apt", read: apt },
+];
+
+/// The preset with a name.
+pub(super) fn find(name: &str) -> Result<&'static Preset, String> {
+    let found = PRESETS.iter().find(|preset| preset.name == name);
+    found.ok_or_else(|| format!("no hosts are known for {name:?}; there are: {}", names()))
+}
+
+impl Preset {
+    /// Its hosts on a machine, with their ports.
+    pub(super) fn hosts(&self, machine: &MachineConfig) -> Vec<String> {
+        let mut hosts: Vec<String> =
+            (self.read)(machine).iter().filter_map(|url| host(url)).collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+}
+
+/// `host:port` of a URL. `None` if it is none of HTTP.
+fn host(url: &str) -> Option<String> {
+    let (scheme, rest) = url.trim().trim_matches(['"', '\'']).split_once("://")?;
+    let default = match scheme.rsplit('+').next()? {
+        "https" => 443,
+        "http" => 80,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let (host, port) = match authority.split_once(':') {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (authority, default),
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let is_host = !host.is_empty() && host.chars().all(is_plain);
+    is_host.then(|| format!("{}:{port}", host.to_ascii_lowercase()))
+}
+
+/// The values of `key = value` lines for which the key is wanted.
+fn values(texts: &[String], is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let value = |line: &str| {
+        let (key, value) = line.split_once('=')?;
+        is_wanted(key.trim()).then(|| value.trim().to_owned())
+    };
+    lines.filter_map(value).collect()
+}
+
+/// Words that a value separates by blanks or commas.
+fn words(values: impl IntoIterator<Item = String>) -> Vec<String> {
+    let split = |value: String| -> Vec<String> {
+        let words = value.split(|c: char| c.is_whitespace() || matches!(c, ',' | '|' | '[' | ']'));
+        words.map(str::to_owned).collect()
+    };
+    values.into_iter().flat_map(split).collect()
+}
+
+fn npm(machine: &MachineConfig) -> Vec<String> {
+    let texts = machine.files(&[".npmrc"], &["etc/npmrc", "usr/etc/npmrc", "usr/local/etc/npmrc"]);
+    let variables = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
+    let mut urls: Vec<String> =
+        variables.iter().filter_map(|name| machine.variable(name)).collect();
+    urls.extend(values(&texts, |key| key == "registry" || key.ends_with(":registry")));
+    urls
+}
+
+fn pip(machine: &MachineConfig) -> Vec<String> {
+    let texts = machine.files(&[".config/pip/pip.conf", ".pip/pip.conf"], &["etc/pip.conf"]);
+    let variables = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"];
+    let mut urls: Vec<String> =
+        variables.iter().filter_map(|name| machine.variable(name)).collect();
+    // More URLs may follow on lines of their own.
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let continued = lines.filter(|line| line.starts_with(char::is_whitespace));
+    urls.extend(continued.map(str::to_owned));
+    let keys = ["index-url", "extra-index-url", "find-links"];
+    urls.extend(values(&texts, |key| keys.contains(&key)));
+    words(urls)
+}
+
+fn uv(machine: &MachineConfig) -> Vec<String> {
+    let texts = machine.files(&[".config/uv/uv.toml"], &["etc/uv/uv.toml"]);
+    let variables = ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"];
+    // An index may be `NAME=URL`.
+    let mut urls: Vec<String> = variables
+        .iter()
+        .filter_map(|name| machine.variable(name))
+        .map(|index| index.replace('=', " "))
+        .collect();
+    urls.extend(values(&texts, |key| matches!(key, "index-url" | "url" | "extra-index-url")));
+    words(urls)
+}
+
+fn cargo(machine: &MachineConfig) -> Vec<String> {
+    let texts = machine.files(&[".cargo/config.toml", ".cargo/config"], &[]);
+    values(&texts, |key| matches!(key, "registry" | "index"))
+}
+
+fn go(machine: &MachineConfig) -> Vec<String> {
+    let texts = machine.files(&[".config/go/env"], &[]);
+    let setting = |name: &str| {
+        let in_file = || values(&texts, |key| key == name).pop();
+        machine.variable(name).or_else(in_file)
+    };
+    let mut urls = words(setting("GOPROXY"));
+    // A proxy mostly serves the checksums, too.
+    if let Some(database) = setting("GOSUMDB").filter(|database| database != "off") {
+        let name = database.split(['+', ' ']).next().unwrap_or_default();
+        urls.push(format!("https://{name}"));
+        urls.extend(words([database]));
+    }
+    urls
+}
+
+fn maven(machine: &MachineConfig) -> Vec<String> {
+    let texts = machine.files(&[".m2/settings.xml"], &["etc/maven/settings.xml"]);
+    let texts: Vec<String> = texts.iter().map(|text| without_comments(text)).collect();
+    let urls = |text: &String| -> Vec<String> {
+        let parts = text.split("<url>").skip(1);
+        parts.filter_map(|part| Some(part.split_once("</url>")?.0.to_owned())).collect()
+    };
+    texts.iter().flat_map(urls).collect()
+}
+
+fn without_comments(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept += before;
+        rest = comment.split_once("-->").map_or("", |(_, behind)| behind);
+    }
+    kept + rest
+}
+
+fn apt(machine: &MachineConfig) -> Vec<String> {
+    let mut texts = machine.files(&[], &["etc/apt/sources.list"]);
+    texts.extend(machine.files_in("etc/apt/sources.list.d"));
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let lines = lines.filter(|line| !line.trim_start().starts_with('#')).map(str::to_owned);
+    words(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::fs;
+
+    use super::*;
+
+    /// The hosts of a preset on a machine with these files, of which the home is `home`, and these variables.
+    fn hosts(name: &str, files: &[(&str, &str)], variables: &[(&str, &str)]) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        for (file, content) in files {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let known = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let variables: HashMap<String, String> = variables.iter().map(known).collect();
+        let machine = MachineConfig {
+            root: root.path().to_owned(),
+            home: Some(root.path().join("home")),
+            variable: Box::new(move |name| variables.get(name).cloned()),
+            workspace: vec![root.path().canonicalize().unwrap().join("home/ws")],
+        };
+        find(name).unwrap().hosts(&machine)
+    }
+
+    #[test]
+    fn hosts_are_those_of_the_configuration() {
+        let npmrc = "registry=https://mirror.example/npm/\n@a:registry = http://a.example:4873/\n";
+        for (name, files, variables, expected) in [
+            (
+                "npm",
+                vec![("home/.npmrc", npmrc)],
+                vec![],
+                vec!["a.example:4873", "mirror.example:443"],
+            ),
+            (
+                "npm",
+                vec![],
+                vec![("npm_config_registry", "http://m.example")],
+                vec!["m.example:80"],
+            ),
+            (
+                "pip",
+                vec![("etc/pip.conf", "[global]\nindex-url = https://u:p@m.example/simple\n")],
+                vec![("PIP_EXTRA_INDEX_URL", "https://x.example https://y.example:8443")],
+                vec!["m.example:443", "x.example:443", "y.example:8443"],
+            ),
+            (
+                "uv",
+                vec![(
+                    "home/.config/uv/uv.toml",
+                    "[[index]]\nurl = \"https://x.example/simple\"\n",
+                )],
+                vec![("UV_DEFAULT_INDEX", "https://m.example/simple")],
+                vec!["m.example:443", "x.example:443"],
+            ),
+            (
+                "cargo",
+                vec![(
+                    "home/.cargo/config.toml",
+                    "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://m.example/\"\n",
+                )],
+                vec![],
+                vec!["m.example:443"],
+            ),
+            ("go", vec![], vec![("GOPROXY", "https://m.example,direct")], vec!["m.example:443"]),
+            (
+                "maven",
+                vec![(
+                    "home/.m2/settings.xml",
+                    "<!-- <url>https://no.example</url> --><mirrors><mirror><url>https://m.example/m2</url></mirror></mirrors>",
+                )],
+                vec![],
+                vec!["m.example:443"],
+            ),
+            (
+                "apt",
+                vec![
+                    (
+                        "etc/apt/sources.list",
+                        "# deb http://no.example x\ndeb [a=b] http://m.example/debian x main\n",
+                    ),
+                    ("etc/apt/sources.list.d/x.sources", "Types: deb\nURIs: https://x.example/\n"),
+                ],
+                vec![],
+                vec!["m.example:80", "x.example:443"],
+            ),
+            ("apt", vec![], vec![], vec![]),
+            // A file in the workspace does not count, also by way of a symlink.
+            ("apt", vec![("home/ws/sources.list", "deb http://evil.example x\n")], vec![], vec![]),
+        ] {
+            assert_eq!(hosts(name, &files, &variables), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn without_a_configuration_no_host_is_known() {
+        for preset in PRESETS {
+            assert_eq!(hosts(preset.name, &[], &[]), [] as [&str; 0], "{}", preset.name);
+        }
+    }
+
+    #[test]
+    fn only_urls_of_http_have_hosts() {
+        for odd in [
+            "direct",
+            "off",
+            "file:///x",
+            "https://",
+            "https://a b",
+            "https://*/",
+            "git://a.example",
+        ] {
+            assert_eq!(host(odd), None, "{odd}");
+        }
+        assert_eq!(host("\"HTTPS://A.example/\"").as_deref(), None, "schemes are in lower case");
+    }
+}

@@ -1,5 +1,0 @@
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    toolcrib_fuzz::run("decode", input);
-});
