@@ -2,8 +2,8 @@
 //!
 //! A case is a readable page: files before, calls, replies, files after, with prose between that
 //! explains them. The same pages run in-process and through `toolcrib call`, `toolcrib run` and
-//! `toolcrib serve`, so that the transports cannot drift apart. `UPDATE=1` writes the actual replies
-//! into the pages; review the diff.
+//! `toolcrib serve`, so that the transports cannot drift apart. Each page is a test of its own
+//! ([`case_tests`]). `UPDATE=1` writes the actual replies into the pages; review the diff.
 //!
 //! For tests only: no crate of the product depends on this crate. Timing, races and signals are tested
 //! in Rust instead.
@@ -26,7 +26,8 @@ mod transport;
 
 pub use content_encoding::{escape, unescape};
 pub use document::{Document, Segment};
-pub use run_case::{play_cases, run_cases};
+pub use libtest_mimic;
+pub use run_case::{case_tests, play_cases};
 pub use sandbox_visible_directory::sandbox_visible_directory;
 pub use setup::Setup;
 pub use transport::{CallTransport, InProcessTransport, McpTransport, RunTransport, Transport};

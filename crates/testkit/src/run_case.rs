@@ -1,9 +1,11 @@
 //! Runs a case: creates the files, makes the calls and compares everything.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use libtest_mimic::{Failed, Trial};
 use serde_json::{Map, Value};
 
 use crate::document::{Document, Segment};
@@ -12,38 +14,38 @@ use crate::snapshot::Snapshot;
 use crate::step::{FileBlock, Step};
 use crate::transport::Transport;
 
-/// Runs every case below a directory through one transport. With `UPDATE=1` in the environment, writes the
-/// actual replies into the pages. Panics with a list of the failed cases.
-pub fn run_cases<D: Transport>(directory: &Path, open: impl Fn(&Path, &Setup) -> D) {
-    let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
+/// One test for each case below a directory. The name of a test is `transport::directory::page`. With `UPDATE=1` in the
+/// environment, the test writes the actual replies into the page.
+pub fn case_tests<D: Transport + 'static>(
+    transport: &str,
+    directory: &Path,
+    open: impl Fn(&Path, &Setup) -> D + Copy + Send + 'static,
+) -> Vec<Trial> {
     let pages = pages(directory);
     assert!(!pages.is_empty(), "no cases in {}", directory.display());
-    let mut failures = Vec::new();
-    for path in &pages {
-        let text = std::fs::read_to_string(path).expect("a case is text");
-        let outcome = Document::parse(&text).and_then(|document| run_case(document, &open));
-        match outcome {
-            Ok(actual) if actual.render() == text => {}
-            Ok(actual) if update => {
-                std::fs::write(path, actual.render()).expect("the page can be written");
-            }
-            Ok(actual) => {
-                failures.push(format!(
-                    "{}:\n{}",
-                    path.display(),
-                    difference(&text, &actual.render())
-                ));
-            }
-            Err(error) => failures.push(format!("{}: {error}", path.display())),
-        }
+    let test = |path: PathBuf| {
+        let relative = path.strip_prefix(directory).unwrap_or(&path).with_extension("");
+        let names = relative.iter().map(|name| name.to_string_lossy().into_owned());
+        let names: Vec<String> = iter::once(transport.to_owned()).chain(names).collect();
+        Trial::test(names.join("::"), move || check_case(&path, open).map_err(Failed::from))
+    };
+    pages.into_iter().map(test).collect()
+}
+
+/// Runs a case and compares its page with the result.
+fn check_case<D: Transport>(path: &Path, open: impl Fn(&Path, &Setup) -> D) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let document = Document::parse(&text);
+    let actual = document.and_then(|document| run_case(document, &open));
+    let actual = actual.map_err(|error| format!("{}: {error}", path.display()))?.render();
+    if actual == text {
+        return Ok(());
     }
-    assert!(
-        failures.is_empty(),
-        "{} of {} cases failed (UPDATE=1 writes the actual replies in):\n\n{}",
-        failures.len(),
-        pages.len(),
-        failures.join("\n\n")
-    );
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        return std::fs::write(path, actual).map_err(|error| error.to_string());
+    }
+    let difference = difference(&text, &actual);
+    Err(format!("{} (UPDATE=1 writes the actual replies):\n{difference}", path.display()))
 }
 
 /// Runs every case in a directory and those below without comparing replies, for transports that inspect them. Panics

@@ -8,7 +8,6 @@
 )]
 
 mod approvals;
-mod cases;
 mod dialects;
 mod documentation;
 mod dry_run;

@@ -8,7 +8,6 @@
 )]
 
 mod bounded;
-mod cases;
 mod command_changes;
 mod dialects;
 mod dry_run;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use toolcrib::{COMMON_METADATA, ErrorKind, MetadataField, Runtime};
-use toolcrib_testkit::{InProcessTransport, Setup, Transport, run_cases};
+use toolcrib_testkit::{InProcessTransport, Setup, Transport, play_cases};
 
 /// Fields that neither a Markdown case nor the session below shows: they depend on timing, on large or binary files, on
 /// the machine, or on damage. Tests in Rust have them.
@@ -140,7 +140,7 @@ fn the_tables_of_fields_and_kinds_agree_with_real_replies() {
         tools: &tools,
         seen: &seen,
     };
-    run_cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"), open);
+    play_cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"), open);
     for write_through in [false, true] {
         let top = crate::command_directory();
         let workspace = top.path().join("ws");
