@@ -40,6 +40,7 @@ use crate::supervise::sock_diag::open_sock_diag;
 use self::bubblewrap::BwrapChecks;
 use self::level::Level;
 use self::namespaces::SessionNamespaces;
+pub(crate) use self::seccomp::FAST_OPEN;
 pub use self::syscalls::has_no_writer;
 pub(crate) use self::syscalls::{
     Forked, Notification, add_descriptor, bind, connect, continue_syscall, enable_sync_wake_up,

@@ -23,6 +23,7 @@
 mod address_class;
 pub mod client_hello;
 mod connection;
+mod connection_sources;
 mod dial;
 pub mod dns;
 mod dns_server;
@@ -30,6 +31,7 @@ mod first_bytes;
 mod gateway;
 mod host;
 pub mod http_request;
+mod job_connections;
 mod policy;
 mod refusal_reply;
 mod relay;
