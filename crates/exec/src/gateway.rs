@@ -17,10 +17,17 @@ pub trait Gateway: Send + Sync + fmt::Debug {
 /// block.
 pub trait NetworkExit: Send + Sync + fmt::Debug {
     /// A command is about to connect a TCP socket to an address other than a local one. Returns the address to
-    /// connect to in its place. `job` is the id of the job in its session.
-    fn before_connect(&self, job: &str, peer: SocketAddr) -> Result<SocketAddr, NoRoute>;
+    /// connect to in its place.
+    fn before_connect(&self, peer: SocketAddr) -> Result<SocketAddr, NoRoute>;
 
-    /// A command is about to bind a socket to this address.
+    /// A TCP socket of a command with this local address is connected to an address of
+    /// [`NetworkExit::before_connect`], or will be. `job` is the id of the job in its session.
+    fn connected(&self, job: &str, local: SocketAddr, peer: SocketAddr);
+
+    /// All processes of a job have exited.
+    fn job_ended(&self, job: &str);
+
+    /// A command is about to bind a TCP socket to this address.
     fn before_bind(&self, address: SocketAddr);
 }
 

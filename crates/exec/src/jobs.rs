@@ -109,10 +109,24 @@ pub struct Jobs {
     namespaces: Mutex<Option<SharedNamespaces>>,
     /// The directory that its commands see as `/tmp`. Made on the first call of [`Jobs::tmp`].
     tmp: Mutex<Option<SessionTmp>>,
-    /// The number of started jobs. No number is used twice.
+    /// The last number of a job. No number is used twice.
     started: AtomicU64,
     /// The jobs by their number, so in the order of their start.
     by_number: Mutex<BTreeMap<u64, Arc<Job>>>,
+}
+
+/// The id of a job that is about to be started.
+#[derive(Debug)]
+pub struct ReservedId {
+    number: u64,
+    id: String,
+}
+
+impl ReservedId {
+    /// The id, such as `sh_1`.
+    pub fn as_str(&self) -> &str {
+        &self.id
+    }
 }
 
 /// The namespaces of a session, and the way out of its network namespace.
@@ -126,7 +140,13 @@ impl Jobs {
     /// Starts a command without a sandbox. When this returns, it runs or has already ended. Fails if the
     /// session has too many running jobs, or if the command cannot be started.
     pub fn start(&self, command: &Command) -> Result<Arc<Job>, JobError> {
-        self.launch(command, None)
+        self.launch(self.reserve_id(), command, None)
+    }
+
+    /// The id of a job, before it is started. No other job gets it, even if this one cannot be started.
+    pub fn reserve_id(&self) -> ReservedId {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        ReservedId { number, id: format!("{ID_PREFIX}{number}") }
     }
 
     /// Starts a command in a sandbox, at the level that this system supports. The guard decides about each
@@ -137,7 +157,19 @@ impl Jobs {
         command: &Command,
         guard: Arc<dyn Guard>,
     ) -> Result<Arc<Job>, JobError> {
-        self.start_at_level(self.runner.sandbox_support().level, sandbox, command, guard)
+        self.start_sandboxed_as(self.reserve_id(), sandbox, command, guard)
+    }
+
+    /// Starts a command in a sandbox, like [`Jobs::start_sandboxed`], with an id that was reserved.
+    pub fn start_sandboxed_as(
+        &self,
+        id: ReservedId,
+        sandbox: &Sandbox,
+        command: &Command,
+        guard: Arc<dyn Guard>,
+    ) -> Result<Arc<Job>, JobError> {
+        let level = self.runner.sandbox_support().level;
+        self.launch_at_level(id, level, sandbox, command, guard)
     }
 
     /// Starts a command in a sandbox at a level. Fails if the level is not available.
@@ -148,16 +180,28 @@ impl Jobs {
         command: &Command,
         guard: Arc<dyn Guard>,
     ) -> Result<Arc<Job>, JobError> {
+        self.launch_at_level(self.reserve_id(), level, sandbox, command, guard)
+    }
+
+    fn launch_at_level(
+        &self,
+        id: ReservedId,
+        level: Level,
+        sandbox: &Sandbox,
+        command: &Command,
+        guard: Arc<dyn Guard>,
+    ) -> Result<Arc<Job>, JobError> {
         if level == Level::Nothing {
             return Err(JobError::NotConfinable);
         }
         let (sandbox, max_landlock) = (sandbox.clone(), self.runner.max_landlock);
         let confinement = Confinement { sandbox, level, max_landlock };
-        self.launch(command, Some((&confinement, guard)))
+        self.launch(id, command, Some((&confinement, guard)))
     }
 
     fn launch(
         &self,
+        ReservedId { number, id }: ReservedId,
         command: &Command,
         within: Option<(&Confinement, Arc<dyn Guard>)>,
     ) -> Result<Arc<Job>, JobError> {
@@ -185,8 +229,7 @@ impl Jobs {
         let (script, directory) = (command.script.clone(), command.directory.clone());
         let shim = (launched.shim, launched.control);
         let end_signal = self.runner.shims.end_signal();
-        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
-        let ids = JobIds { session: format!("{ID_PREFIX}{number}"), global: launched.id };
+        let ids = JobIds { session: id, global: launched.id };
         let job = Job::new(ids, script, directory, shim, buffers, end_signal);
         let job = Arc::new(job);
         let supervision = within.map(|(confinement, guard)| Supervision {

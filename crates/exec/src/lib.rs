@@ -59,7 +59,7 @@ pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };
 pub use job::{ErrorStream, Job, Snapshot, Status};
-pub use jobs::{JobRunner, Jobs};
+pub use jobs::{JobRunner, Jobs, ReservedId};
 pub use jobs_in_proc::{RunningJob, all_running_jobs};
 pub use launch::Launcher;
 pub use nofile_limit::raise_nofile_limit;

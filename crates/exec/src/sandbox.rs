@@ -45,6 +45,7 @@ pub(crate) use self::raw_syscalls::{
     Forked, Notification, add_descriptor, bind, connect, continue_syscall, enable_sync_wake_up,
     fail_syscall, fork, is_still_pending, receive_notification, return_value,
 };
+pub(crate) use self::seccomp::FAST_OPEN;
 
 /// Paths at which commands with their own mount namespace see the temporary directory of their session.
 pub const SESSION_TMP: [&str; 2] = ["/tmp", "/var/tmp"];

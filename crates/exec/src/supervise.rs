@@ -173,6 +173,9 @@ impl SupervisedCommand {
     pub(crate) fn finish(&self) {
         self.staging.publish();
         self.guard.finished();
+        if let Some(exit) = &self.exit {
+            exit.job_ended(self.job.id());
+        }
     }
 
     fn handle(&self, notification: &Notification) {

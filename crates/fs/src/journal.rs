@@ -5,7 +5,7 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `connections`, the connections of commands; `last`, the highest number of a
+//! the decisions about calls; `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
 //! change; `version`, the format of all of it (`state_version.rs`); and two lock files. No other user can
 //! access it (`private_directory.rs`).
 //!
@@ -75,6 +75,8 @@ pub struct Journal {
     store: Store,
     decisions: BoundedLog,
     connections: BoundedLog,
+    /// Apart, so that a sweep of hosts does not replace the records of connections that were made.
+    refused_connections: BoundedLog,
     caps: Caps,
 }
 
@@ -92,7 +94,8 @@ impl Journal {
         let (log, store) = (Log::new(directory.clone()), Store::new(directory.clone()));
         let decisions = BoundedLog::new(directory.clone(), "decisions");
         let connections = BoundedLog::new(directory.clone(), "connections");
-        Ok(Journal { directory, log, store, decisions, connections, caps })
+        let refused_connections = BoundedLog::new(directory.clone(), "refused-connections");
+        Ok(Journal { directory, log, store, decisions, connections, refused_connections, caps })
     }
 
     /// The directory.

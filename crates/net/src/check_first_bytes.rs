@@ -2,7 +2,7 @@
 
 use crate::client_hello::{ClientHello, MAX_HELLO_BYTES};
 use crate::host::Host;
-use crate::http_request::HttpRequest;
+use crate::http_request::{HttpRequest, is_method_byte};
 
 /// What the first bytes of a client show.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,11 @@ pub(crate) fn check(bytes: &[u8], host: &Host) -> FirstBytes {
         }
         HttpRequest::Complete { .. } | HttpRequest::Other => FirstBytes::Accepted,
     }
+}
+
+/// Whether bytes are a single word, which names no host: the whole message of some protocols, or a method of HTTP.
+pub(crate) fn is_word(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|byte| is_method_byte(*byte))
 }
 
 #[cfg(test)]

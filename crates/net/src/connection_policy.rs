@@ -10,12 +10,14 @@ use crate::host::Host;
 /// A connection that a command tries to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The command that asked last for a connection to this host and port.
+    /// The job that makes the connection.
     pub requester: Arc<str>,
     /// The host.
     pub host: Host,
     /// The port.
     pub port: u16,
+    /// The number of the connection in its network namespace.
+    pub number: u64,
 }
 
 impl Attempt {
@@ -67,6 +69,10 @@ pub trait ConnectionPolicy: Send + Sync + fmt::Debug {
 
     /// The ruling on an address and port, if a rule names the address and not only a host.
     fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling>;
+
+    /// A connection to an address of the host was made. [`ConnectionPolicy::ended`] follows, unless this process
+    /// ends before.
+    fn connected(&self, attempt: &Attempt, rule: &str, address: SocketAddr);
 
     /// A connection was refused or failed after it had been allowed. Called before the program learns of it.
     fn refused(&self, attempt: &Attempt, reason: &str);

@@ -133,6 +133,8 @@ mod tests {
             }
         }
 
+        fn connected(&self, _: &Attempt, _: &str, _: SocketAddr) {}
+
         fn refused(&self, _: &Attempt, _: &str) {}
 
         fn ended(&self, _: &ConnectionRecord) {}
@@ -141,8 +143,12 @@ mod tests {
     #[test]
     fn rules_for_addresses_hold_for_every_port_and_name() {
         let refusal = |host: &str, port: u16, resolved: &str| {
-            let attempt =
-                Attempt { requester: "job".into(), host: Host::parse(host).unwrap(), port };
+            let attempt = Attempt {
+                requester: "job".into(),
+                host: Host::parse(host).unwrap(),
+                port,
+                number: 1,
+            };
             let resolved = SocketAddr::new(resolved.parse().unwrap(), port);
             let outcome = match &attempt.host {
                 Host::Address(_) => dial(&attempt, &Rules, &SystemResolver).map(drop),

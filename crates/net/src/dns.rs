@@ -48,8 +48,6 @@ pub enum Answer {
     NoRecord,
     /// The name does not exist.
     NoSuchName,
-    /// The server cannot answer.
-    Failure,
 }
 
 impl<'a> Query<'a> {
@@ -80,7 +78,6 @@ impl<'a> Query<'a> {
             Answer::Address(_) => (0, 1),
             Answer::NoRecord => (0, 0),
             Answer::NoSuchName => (3, 0),
-            Answer::Failure => (2, 0),
         };
         let mut reply = self.id.to_vec();
         // A reply, by a server that recurses.
@@ -159,7 +156,6 @@ mod tests {
         assert_eq!(reply[4..12], [0, 1, 0, 1, 0, 0, 0, 0]);
         assert_eq!(reply[reply.len() - 6..], [0, 4, 198, 18, 0, 1]);
         assert_eq!(query.reply(Answer::NoSuchName)[3] & 15, 3);
-        assert_eq!(query.reply(Answer::Failure)[3] & 15, 2);
         assert_eq!(query.reply(Answer::NoRecord)[3] & 15, 0);
     }
 

@@ -30,16 +30,22 @@ pub(crate) fn answer(query: &Query<'_>, addresses: &mut SyntheticAddresses) -> A
         };
     }
     let last_label = name.rsplit('.').next().unwrap_or_default();
-    // Names without a dot are local, and no top-level domain is a number.
-    if !name.contains('.') || last_label.bytes().all(|byte| byte.is_ascii_digit()) {
+    // Names without a dot are local. No top-level domain is a number: the resolver outside would take such a
+    // name for an address.
+    if !name.contains('.') || is_number(last_label) {
         return Answer::NoSuchName;
     }
     if query.record_type != TYPE_A || !query.is_internet {
         return Answer::NoRecord;
     }
-    match addresses.address_of(&Host::Name(name)) {
-        Some(address) => Answer::Address(address),
-        None => Answer::Failure,
+    Answer::Address(addresses.address_of(&Host::Name(name)))
+}
+
+/// Whether a label is a number of an address, in lower case.
+fn is_number(label: &str) -> bool {
+    match label.strip_prefix("0x") {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => label.bytes().all(|byte| byte.is_ascii_digit()),
     }
 }
 
@@ -67,7 +73,9 @@ mod tests {
         assert_eq!(asked("a.example", 28), Answer::NoRecord);
         assert_eq!(asked("a.example", 16), Answer::NoRecord);
         assert_eq!(asked("x.localhost", TYPE_A), Answer::Address(Ipv4Addr::LOCALHOST));
-        for name in ["host", "10.0.0.5", "127.1", "a b.example", "a.1"] {
+        for name in
+            ["host", "10.0.0.5", "127.1", "a b.example", "a.1", "1.1.1.0x1", "1.0XfF", "1.0x"]
+        {
             assert_eq!(asked(name, TYPE_A), Answer::NoSuchName, "{name}");
         }
     }

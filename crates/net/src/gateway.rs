@@ -6,27 +6,40 @@ mod expose;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{bind, listen};
+use rustix::process::{Resource, getrlimit};
 
 use crate::connection_policy::{AddressRuling, Attempt, ConnectionPolicy};
+use crate::connection_sources::{ConnectionEnds, ConnectionSources};
 use crate::dns_server::{answer, answer_one};
 use crate::host::Host;
+use crate::job_connections::{AcceptedConnection, JobConnections};
+use crate::relay::Lifetime;
 use crate::resolve::Resolver;
-use crate::serve_connection::serve;
+use crate::serve_connection::{refuse_unknown, serve};
 use crate::synthetic_addresses::{SyntheticAddresses, synthetic};
 
 /// Connections at a time. More wait in the queues of the listeners.
 const MAX_CONNECTIONS: usize = 256;
+
+/// The fewest connections at a time, however few descriptors this process may have.
+const MIN_CONNECTIONS: usize = 8;
+
+/// Descriptors of a connection: two sockets and two pipes.
+const DESCRIPTORS_PER_CONNECTION: u64 = 6;
+
+/// How long the report of a connection may take. It follows `connect` at once.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections that wait to be accepted, per host and port.
 const BACKLOG: i32 = 128;
@@ -101,8 +114,9 @@ struct Shared {
     resolver: Arc<dyn Resolver>,
     sockets: Mutex<UnboundSockets>,
     state: Mutex<State>,
-    /// Notified when a connection has ended.
-    ended: Condvar,
+    /// Notified when a connection has ended, and when one was reported.
+    changed: Condvar,
+    max_connections: usize,
     epoll: OwnedFd,
     wake: OwnedFd,
     stop: AtomicBool,
@@ -111,10 +125,13 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     addresses: SyntheticAddresses,
+    sources: ConnectionSources,
     listeners: HashMap<u64, Listener>,
     numbers: HashMap<(Ipv4Addr, u16), u64>,
     last_number: u64,
     connections: usize,
+    /// The number of the last connection.
+    last_connection: u64,
     /// Ports that are reachable from outside.
     exposed: HashSet<u16>,
 }
@@ -124,8 +141,6 @@ struct Listener {
     socket: Arc<TcpListener>,
     address: Ipv4Addr,
     port: u16,
-    /// The command that connected last.
-    requester: Arc<str>,
 }
 
 impl NamespaceGateway {
@@ -138,10 +153,19 @@ impl NamespaceGateway {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(STOP), EventFlags::IN)?;
-        let (state, ended, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
+        let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
         let sockets = Mutex::new(UnboundSockets { unbound, more });
-        let shared =
-            Arc::new(Shared { policy, resolver, sockets, state, ended, epoll, wake, stop });
+        let shared = Arc::new(Shared {
+            policy,
+            resolver,
+            sockets,
+            state,
+            changed,
+            max_connections: max_connections(),
+            epoll,
+            wake,
+            stop,
+        });
         let dns = UdpSocket::from(dns);
         dns.set_nonblocking(true)?;
         spawn("toolcrib-dns", {
@@ -157,13 +181,13 @@ impl NamespaceGateway {
 
     /// Prepares a connection of a command to an address. Returns the address to connect to: the same one, or
     /// the one that stands for it here.
-    pub fn prepare(&self, requester: &str, peer: SocketAddr) -> Result<SocketAddr, ConnectError> {
+    pub fn prepare(&self, peer: SocketAddr) -> Result<SocketAddr, ConnectError> {
         let ip = peer.ip().to_canonical();
         if ip.is_loopback() || ip.is_unspecified() {
             return Ok(peer);
         }
         if let Some((address, port)) = synthetic(peer) {
-            self.listen_on(address, port, requester)?;
+            self.listen_on(address, port)?;
             return Ok(peer);
         }
         let canonical = SocketAddr::new(ip, peer.port());
@@ -171,14 +195,26 @@ impl NamespaceGateway {
             return Err(ConnectError::Unreachable);
         }
         let address = self.shared.lock().addresses.address_of(&Host::Address(ip));
-        let address = address.ok_or(ConnectError::NoSocket)?;
-        self.listen_on(address, peer.port(), requester)?;
+        self.listen_on(address, peer.port())?;
         let stand_in = match peer {
             SocketAddr::V4(_) => IpAddr::V4(address),
             // For sockets of IPv6.
             SocketAddr::V6(_) => IpAddr::V6(address.to_ipv6_mapped()),
         };
         Ok(SocketAddr::new(stand_in, peer.port()))
+    }
+
+    /// A job has connected a socket with this local address to an address of [`NamespaceGateway::prepare`], or
+    /// will have soon. A connection that is not reported is refused.
+    pub fn connected(&self, job: &str, local: SocketAddr, peer: SocketAddr) {
+        self.shared.lock().sources.report(job, ConnectionEnds::new(local, peer));
+        self.shared.changed.notify_all();
+    }
+
+    /// All processes of a job have exited. Its connections end as soon as their bytes are delivered, or shortly
+    /// afterwards.
+    pub fn job_ended(&self, job: &str) {
+        self.shared.lock().sources.job_ended(job);
     }
 
     /// Makes a port of the namespace's loopback reachable at the same port of this machine's loopback. Fails if
@@ -209,12 +245,10 @@ impl NamespaceGateway {
     }
 
     /// Listens on an address that stands for a host.
-    fn listen_on(&self, address: Ipv4Addr, port: u16, requester: &str) -> Result<(), ConnectError> {
+    fn listen_on(&self, address: Ipv4Addr, port: u16) -> Result<(), ConnectError> {
         let mut state = self.shared.lock();
         state.addresses.host_at(address).ok_or(ConnectError::Unreachable)?;
-        let number = state.numbers.get(&(address, port)).copied();
-        if let Some(listener) = number.and_then(|number| state.listeners.get_mut(&number)) {
-            listener.requester = requester.into();
+        if state.numbers.contains_key(&(address, port)) {
             return Ok(());
         }
         if state.listeners.len() >= MAX_LISTENERS
@@ -229,8 +263,7 @@ impl NamespaceGateway {
         let data = EventData::new_u64(number);
         epoll::add(&self.shared.epoll, &socket, data, EventFlags::IN)
             .map_err(|_| ConnectError::NoSocket)?;
-        let requester = requester.into();
-        state.listeners.insert(number, Listener { socket, address, port, requester });
+        state.listeners.insert(number, Listener { socket, address, port });
         state.numbers.insert((address, port), number);
         Ok(())
     }
@@ -256,8 +289,15 @@ impl Drop for NamespaceGateway {
         self.shared.stop.store(true, Ordering::Relaxed);
         // Readable for both threads, since nobody reads it.
         let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
-        self.shared.ended.notify_all();
+        self.shared.changed.notify_all();
     }
+}
+
+/// The number of connections at a time: half of the descriptors of this process stay for other uses.
+fn max_connections() -> usize {
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let share = usize::try_from(descriptors / 2 / DESCRIPTORS_PER_CONNECTION).unwrap_or(usize::MAX);
+    share.clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
 }
 
 impl Shared {
@@ -325,8 +365,8 @@ impl Shared {
     /// Waits until another connection can be served. Returns false if the namespace is closed.
     fn wait_for_slot(&self) -> bool {
         let mut state = self.lock();
-        while state.connections >= MAX_CONNECTIONS && !self.is_stopped() {
-            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while state.connections >= self.max_connections && !self.is_stopped() {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         !self.is_stopped()
     }
@@ -335,8 +375,8 @@ impl Shared {
     fn accept(self: &Arc<Shared>, number: u64) {
         let mut state = self.lock();
         let Some(listener) = state.listeners.get(&number) else { return };
-        let client = match listener.socket.accept() {
-            Ok((client, _)) => client,
+        let (client, source) = match listener.socket.accept() {
+            Ok(accepted) => accepted,
             Err(error) => {
                 drop(state);
                 // Out of descriptors, mostly: the connection still waits.
@@ -347,7 +387,18 @@ impl Shared {
             }
         };
         let Some(host) = state.addresses.host_at(listener.address).cloned() else { return };
-        let attempt = Attempt { requester: listener.requester.clone(), host, port: listener.port };
+        let port = listener.port;
+        let ends = ConnectionEnds::new(source, SocketAddr::new(listener.address.into(), port));
+        let accepted = AcceptedConnection {
+            client,
+            attempt: Attempt {
+                requester: "".into(),
+                host,
+                port,
+                number: state.last_connection + 1,
+            },
+        };
+        state.last_connection += 1;
         state.connections += 1;
         drop(state);
         let slot = Slot(self.clone());
@@ -355,13 +406,47 @@ impl Shared {
         // Without a thread, the connection is closed.
         let _ = spawn("toolcrib-net", move || {
             let _slot = slot;
-            shared.serve(client, attempt);
+            shared.serve_after_report(accepted, ends);
         });
     }
 
-    fn serve(&self, client: TcpStream, attempt: Attempt) {
-        if client.set_nonblocking(false).is_ok() {
-            serve(client, attempt, &*self.policy, &*self.resolver, &self.stop);
+    /// Serves a connection when its job is known, and then those of the same job that wait.
+    fn serve_after_report(&self, accepted: AcceptedConnection, ends: ConnectionEnds) {
+        let Some(job) = self.wait_for_report(ends) else {
+            refuse_unknown(accepted, &*self.policy);
+            return;
+        };
+        let AcceptedConnection { client, attempt } = accepted;
+        let attempt = Attempt { requester: job.job.clone(), ..attempt };
+        let mut current = job.admit(AcceptedConnection { client, attempt }, self.max_of_job());
+        while let Some(accepted) = current {
+            if accepted.client.set_nonblocking(false).is_ok() {
+                let lifetime = Lifetime { stop: &self.stop, job: Some(&job) };
+                serve(accepted, &*self.policy, &*self.resolver, &lifetime);
+            }
+            current = job.next();
+        }
+    }
+
+    /// The number of connections of one job at a time. The rest is for other jobs.
+    fn max_of_job(&self) -> usize {
+        self.max_connections - self.max_connections / 8
+    }
+
+    /// The job that made a connection. `None` if it is not reported in time.
+    fn wait_for_report(&self, ends: ConnectionEnds) -> Option<Arc<JobConnections>> {
+        let until = Instant::now() + REPORT_TIMEOUT;
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.sources.take(ends) {
+                return Some(job);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.is_stopped() {
+                return None;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -372,7 +457,7 @@ struct Slot(Arc<Shared>);
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.lock().connections -= 1;
-        self.0.ended.notify_all();
+        self.0.changed.notify_all();
     }
 }
 

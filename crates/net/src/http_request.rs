@@ -8,8 +8,8 @@ pub const MAX_HEAD_BYTES: usize = 64 << 10;
 /// The longest method.
 const MAX_METHOD: usize = 20;
 
-/// The longest first line.
-const MAX_LINE: usize = 16 << 10;
+/// The longest run of empty lines before a request.
+const MAX_BLANK: usize = 256;
 
 /// The beginning of a connection, read as HTTP/1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +32,11 @@ impl HttpRequest {
     pub fn read(bytes: &[u8]) -> HttpRequest {
         // Servers skip empty lines before a request, and some accept odd methods and tabs.
         let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        if blank > MAX_BLANK {
+            return HttpRequest::Malformed;
+        }
         let bytes = &bytes[blank..];
-        let is_token =
-            |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(byte);
-        let method = bytes.iter().take_while(is_token).count();
+        let method = bytes.iter().take_while(|byte| is_method_byte(**byte)).count();
         match bytes.get(method) {
             _ if method > MAX_METHOD => return HttpRequest::Other,
             None => return HttpRequest::Incomplete,
@@ -43,8 +44,8 @@ impl HttpRequest {
             Some(_) => return HttpRequest::Other,
         }
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
-            let is_long = bytes.len() > MAX_LINE;
-            return if is_long { HttpRequest::Other } else { HttpRequest::Incomplete };
+            let is_long = bytes.len() > MAX_HEAD_BYTES;
+            return if is_long { HttpRequest::Malformed } else { HttpRequest::Incomplete };
         };
         let line = String::from_utf8_lossy(&bytes[..end]);
         let Some(target) = target(&line) else { return HttpRequest::Other };
@@ -57,6 +58,11 @@ impl HttpRequest {
             None => HttpRequest::Malformed,
         }
     }
+}
+
+/// Whether a byte may be part of a method.
+pub(crate) fn is_method_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&byte)
 }
 
 /// The target of a request line. `None` if it is no line of HTTP/1.
@@ -160,6 +166,12 @@ mod tests {
         }
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         assert_eq!(HttpRequest::read(preface), HttpRequest::Other);
+        // Servers with a larger limit for the first line than others.
+        let long = format!("GET /{} HTTP/1.1\r\nHost: b.example\r\n\r\n", "x".repeat(20_000));
+        assert_eq!(HttpRequest::read(long.as_bytes()), named("b.example"));
+        let long = format!("GET /{}", "x".repeat(MAX_HEAD_BYTES));
+        assert_eq!(HttpRequest::read(long.as_bytes()), HttpRequest::Malformed);
+        assert_eq!(HttpRequest::read(&[b'\n'; MAX_BLANK + 1]), HttpRequest::Malformed);
         let long = "A".repeat(100);
         assert_eq!(HttpRequest::read(long.as_bytes()), HttpRequest::Other);
     }

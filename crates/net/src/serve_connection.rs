@@ -1,27 +1,45 @@
 //! Serves one connection of a command, from its acceptance to its end.
 
 use std::net::TcpStream;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::connection_policy::{Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling};
 use crate::dial::{DialError, dial};
+use crate::job_connections::AcceptedConnection;
 use crate::refusal_reply::{Cause, refuse, reset};
-use crate::relay::{Copied, RelayEnd, relay};
+use crate::relay::{Copied, Lifetime, RelayEnd, relay};
 use crate::resolve::Resolver;
+
+/// Refuses a connection that no job was reported to have made.
+pub(crate) fn refuse_unknown(accepted: AcceptedConnection, policy: &dyn ConnectionPolicy) {
+    let AcceptedConnection { client, attempt } = accepted;
+    reset(client);
+    let reason = "it is not known which command made the connection";
+    policy.ended(&ConnectionRecord {
+        attempt,
+        outcome: Outcome::Refused(reason.to_owned()),
+        rule: "network:list".to_owned(),
+        address: None,
+        sent: 0,
+        received: 0,
+        duration: Duration::ZERO,
+    });
+}
 
 /// Serves a connection that was accepted.
 pub(crate) fn serve(
-    client: TcpStream,
-    attempt: Attempt,
+    AcceptedConnection { client, attempt }: AcceptedConnection,
     policy: &dyn ConnectionPolicy,
     resolver: &dyn Resolver,
-    stop: &AtomicBool,
+    lifetime: &Lifetime<'_>,
 ) {
     let began = Instant::now();
     let mut served = Served { address: None, copied: Copied::default() };
     let (rule, outcome) = match policy.decide(&attempt) {
-        Ruling::Allow { rule } => (rule, served.connect(client, &attempt, policy, resolver, stop)),
+        Ruling::Allow { rule } => {
+            let outcome = served.connect(client, (&attempt, &rule), policy, resolver, lifetime);
+            (rule, outcome)
+        }
         Ruling::Deny { rule, reason } => {
             refuse(client, Vec::new(), attempt.port, Cause::Denied, &reason);
             (rule, Outcome::Refused(reason))
@@ -49,10 +67,10 @@ impl Served {
     fn connect(
         &mut self,
         client: TcpStream,
-        attempt: &Attempt,
+        (attempt, rule): (&Attempt, &str),
         policy: &dyn ConnectionPolicy,
         resolver: &dyn Resolver,
-        stop: &AtomicBool,
+        lifetime: &Lifetime<'_>,
     ) -> Outcome {
         let (server, address) = match dial(attempt, policy, resolver) {
             Ok(dialed) => dialed,
@@ -70,9 +88,10 @@ impl Served {
             }
         };
         self.address = Some(address);
+        policy.connected(attempt, rule, address);
         // Only latency depends on it.
         let _ = client.set_nodelay(true).and_then(|()| server.set_nodelay(true));
-        match relay(&client, &server, &attempt.host, stop, &mut self.copied) {
+        match relay(&client, &server, &attempt.host, lifetime, &mut self.copied) {
             Ok(RelayEnd::Closed) => Outcome::Connected,
             Ok(RelayEnd::Refused { reason, first_bytes }) => {
                 drop(server);

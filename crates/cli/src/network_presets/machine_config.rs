@@ -39,6 +39,13 @@ impl MachineConfig {
         (self.variable)(name).filter(|value| !value.trim().is_empty())
     }
 
+    /// A variable, unless the environment has one of the variables that a tool sets for the programs that it
+    /// starts: then the value may come from the workspace.
+    pub(super) fn variable_unless(&self, set_by_tool: &[&str], name: &str) -> Option<String> {
+        let is_started_by_tool = set_by_tool.iter().any(|mark| (self.variable)(mark).is_some());
+        self.variable(name).filter(|_| !is_started_by_tool)
+    }
+
     /// The texts of files in the home and of the system, those that exist.
     pub(super) fn files(&self, in_home: &[&str], of_system: &[&str]) -> Vec<String> {
         let home =

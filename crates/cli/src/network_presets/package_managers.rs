@@ -75,20 +75,34 @@ fn words(values: impl IntoIterator<Item = String>) -> Vec<String> {
     values.into_iter().flat_map(split).collect()
 }
 
+/// Variables that npm, and tools that replace it, set for the programs that they start.
+const SET_BY_NPM: [&str; 5] = [
+    "npm_lifecycle_event",
+    "npm_execpath",
+    "npm_command",
+    "npm_config_user_agent",
+    "npm_package_json",
+];
+
+/// The variable that pipenv sets for the programs that it starts.
+const SET_BY_PIPENV: [&str; 1] = ["PIPENV_ACTIVE"];
+
 fn npm(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".npmrc"], &["etc/npmrc", "usr/etc/npmrc", "usr/local/etc/npmrc"]);
+    // npm exports its configuration, including that of the workspace, to the programs that it starts.
     let variables = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
     let mut urls: Vec<String> =
-        variables.iter().filter_map(|name| machine.variable(name)).collect();
+        variables.iter().filter_map(|name| machine.variable_unless(&SET_BY_NPM, name)).collect();
     urls.extend(values(&texts, |key| key == "registry" || key.ends_with(":registry")));
     urls
 }
 
 fn pip(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".config/pip/pip.conf", ".pip/pip.conf"], &["etc/pip.conf"]);
+    // pipenv reads variables from `.env` in the workspace.
     let variables = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"];
     let mut urls: Vec<String> =
-        variables.iter().filter_map(|name| machine.variable(name)).collect();
+        variables.iter().filter_map(|name| machine.variable_unless(&SET_BY_PIPENV, name)).collect();
     // More URLs may follow on lines of their own.
     let lines = texts.iter().flat_map(|text| text.lines());
     let continued = lines.filter(|line| line.starts_with(char::is_whitespace));
@@ -249,6 +263,22 @@ mod tests {
                 vec!["m.example:80", "x.example:443"],
             ),
             ("apt", vec![], vec![], vec![]),
+            // Started by a tool that exports the configuration of the workspace.
+            (
+                "npm",
+                vec![("home/.npmrc", npmrc)],
+                vec![
+                    ("npm_config_registry", "https://evil.example"),
+                    ("npm_lifecycle_event", "npx"),
+                ],
+                vec!["a.example:4873", "mirror.example:443"],
+            ),
+            (
+                "pip",
+                vec![],
+                vec![("PIP_INDEX_URL", "https://evil.example"), ("PIPENV_ACTIVE", "1")],
+                vec![],
+            ),
             // A file in the workspace does not count, also by way of a symlink.
             ("apt", vec![("home/ws/sources.list", "deb http://evil.example x\n")], vec![], vec![]),
         ] {

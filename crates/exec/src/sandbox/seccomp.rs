@@ -112,6 +112,13 @@ const NAMESPACE_FLAGS: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET;
 
+/// The flag of `sendto`, `sendmsg` and `sendmmsg` that connects a TCP socket. The supervisor sees each
+/// connection, so it is denied in a private network. Programs fall back to `connect`.
+pub(crate) const FAST_OPEN: u32 = 0x2000_0000;
+
+/// Calls with that flag, and the index of their flags. The supervisor checks the flags of `sendto`.
+const SENDING: [(i64, u8); 2] = [(libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
+
 /// `ioctl` commands that simulate keyboard input on a terminal.
 const TERMINAL_INPUT_IOCTLS: [u32; 2] = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
 
@@ -216,7 +223,17 @@ fn refused_rules(
     }
     rules.push((libc::SYS_socketpair, unix_datagram_rules()?));
     let with = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
-    Ok(vec![(rules, with(libc::EPERM)), (unconditional(UNIMPLEMENTED), with(libc::ENOSYS))])
+    let mut refused =
+        vec![(rules, with(libc::EPERM)), (unconditional(UNIMPLEMENTED), with(libc::ENOSYS))];
+    if confinement.sandbox.network.is_private() {
+        let flag = u64::from(FAST_OPEN);
+        let denied = SENDING.map(|(call, flags)| {
+            Ok((call, vec![argument_rule(flags, SeccompCmpOp::MaskedEq(flag), flag)?]))
+        });
+        let denied: Result<SyscallRules, BackendError> = denied.into_iter().collect();
+        refused.push((denied?, with(libc::EOPNOTSUPP)));
+    }
+    Ok(refused)
 }
 
 fn unconditional(calls: &[i64]) -> SyscallRules {

@@ -73,6 +73,7 @@ pub(super) enum Operation {
     /// A datagram to an address. It is only observed.
     Send {
         address: Vec<u8>,
+        flags: u32,
     },
     /// A socket, which is denied.
     MakeSocket {
@@ -232,7 +233,8 @@ impl Operation {
             }
             libc::SYS_sendto => {
                 let length = usize::try_from(arguments[5].min(MAX_ADDRESS_BYTES)).unwrap_or(0);
-                Operation::Send { address: memory.read_up_to(arguments[4], length)? }
+                let address = memory.read_up_to(arguments[4], length)?;
+                Operation::Send { address, flags: number(3) }
             }
             libc::SYS_socket => Operation::MakeSocket { family: number(0) as i32 },
             #[cfg(target_arch = "x86_64")]

@@ -47,7 +47,7 @@ impl Call<'_> {
             Operation::SetAttribute { of, name, value } => self.set_attribute(&of, &name, value),
             Operation::Connect { descriptor, address } => return self.connect(descriptor, address),
             Operation::Bind { descriptor, address } => return self.bind(descriptor, &address),
-            Operation::Send { address } => return Ok(self.send(&address)),
+            Operation::Send { address, flags } => return Ok(self.send(&address, flags)),
             Operation::MakeSocket { family } => return Ok(self.refuse_socket(family)),
         }?;
         Ok(Response::Value(0))

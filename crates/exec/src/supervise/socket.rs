@@ -4,12 +4,13 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, openat2};
 use rustix::io::Errno;
-use rustix::net::SocketType;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout, socket_type};
+use rustix::net::{SocketType, getsockname};
 use rustix::process::{chdir, fchdir};
 
 use super::address::{self, Peer};
@@ -18,11 +19,12 @@ use super::perform::access;
 use super::resolve::{FinalSymlink, GivenPath};
 use super::sock_diag::SocketName;
 use super::{Call, Response};
-use crate::gateway::NoRoute;
+use crate::gateway::{NetworkExit, NoRoute};
 use crate::guard::{FileAction, NodeKind};
+use crate::job::Job;
 use crate::refusal::Refusal;
 use crate::sandbox::network_namespace::is_stand_in;
-use crate::sandbox::{bind, connect};
+use crate::sandbox::{FAST_OPEN, bind, connect};
 
 /// Whether the parent of a path is the same directory for this process.
 fn is_same_directory_here(path: &Path, parent: &OwnedFd) -> bool {
@@ -53,6 +55,44 @@ fn connect_with_timeout(
     connected.map_err(|errno| if errno == Errno::ALREADY { Errno::INPROGRESS } else { errno })
 }
 
+/// A `connect` that was decided on.
+struct DecidedConnect {
+    /// The raw address to connect to.
+    address: Vec<u8>,
+    /// The socket at that address. It is kept open until the end of the call.
+    _listening: Option<OwnedFd>,
+    /// Learns the local address of the connection, once.
+    route: Option<Route>,
+}
+
+/// A connection through the gateway.
+struct Route {
+    exit: Arc<dyn NetworkExit>,
+    job: Arc<Job>,
+    peer: SocketAddr,
+}
+
+impl DecidedConnect {
+    fn to(address: Vec<u8>) -> DecidedConnect {
+        DecidedConnect { address, _listening: None, route: None }
+    }
+
+    /// Tells the gateway of a connection that is made or under way, so that it knows whose it is.
+    fn report(&mut self, socket: &OwnedFd, outcome: rustix::io::Result<()>) {
+        if matches!(outcome, Ok(()) | Err(Errno::INPROGRESS))
+            && let Some(Route { exit, job, peer }) = self.route.take()
+            && let Ok(Ok(local)) = getsockname(socket).map(SocketAddr::try_from)
+        {
+            exit.connected(job.id(), local, peer);
+        }
+    }
+}
+
+/// Whether `connect` may wait for a peer. The flags of a socket do not tell: the caller can change them.
+fn may_wait(socket: &OwnedFd) -> rustix::io::Result<bool> {
+    Ok(matches!(socket_type(socket)?, SocketType::STREAM | SocketType::SEQPACKET))
+}
+
 /// The families of the internet protocols.
 const INTERNET_FAMILIES: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 
@@ -64,28 +104,40 @@ impl Call<'_> {
     ) -> rustix::io::Result<Response> {
         let socket = self.caller.duplicate(descriptor)?;
         self.check_still_pending()?;
-        let (address, listening) = match address::parse(&address) {
+        let mut decided = match address::parse(&address) {
             Some(Peer::Path(path)) => {
                 let listening = self.open_session_socket(&path)?;
-                (address::unix_address(&proc_fd_path(&listening)), Some(listening))
+                let address = address::unix_address(&proc_fd_path(&listening));
+                DecidedConnect { _listening: Some(listening), ..DecidedConnect::to(address) }
             }
             Some(Peer::Abstract(name)) => {
                 self.check_session_socket(&SocketName::Abstract(name))?;
-                (address, None)
+                DecidedConnect::to(address)
             }
-            Some(Peer::Network(peer)) => (self.route(&socket, peer)?.unwrap_or(address), None),
-            None => (address, None),
+            Some(Peer::Network(peer)) => self.route(&socket, peer, address)?,
+            None => DecidedConnect::to(address),
         };
-        // The status flags are shared with the caller's descriptor.
-        if fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK) {
-            let connected = self.credentials.run_as(|| connect(&socket, &address));
+        // The kernel never continues this call: until then the caller could put a Unix socket in the place of
+        // this one, and the path of an outside program's socket in the place of the address. No other part of
+        // the sandbox denies that connection.
+        if !may_wait(&socket)? {
+            let connected = self.credentials.run_as(|| connect(&socket, &decided.address));
             return connected.map(|()| Response::Value(0));
+        }
+        // The status flags are shared with the caller's descriptor. It can change them before the call is made.
+        if fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK) {
+            return self.perform_on_thread(socket, move |socket| {
+                let connected = connect(socket, &decided.address);
+                decided.report(socket, connected);
+                connected.map(|()| Response::Value(0))
+            });
         }
         let limit = socket_timeout(&socket, Timeout::Send)?;
         let until = limit.and_then(|limit| Instant::now().checked_add(limit));
         self.retry_on_thread(socket, move |socket| {
-            let _kept_open = &listening;
-            match connect_with_timeout(socket, &address, limit) {
+            let connected = connect_with_timeout(socket, &decided.address, limit);
+            decided.report(socket, connected);
+            match connected {
                 Err(Errno::AGAIN | Errno::INPROGRESS)
                     if until.is_none_or(|until| Instant::now() < until) =>
                 {
@@ -121,7 +173,11 @@ impl Call<'_> {
         let path = match (address::parse(address), &self.supervised.exit) {
             (Some(Peer::Path(path)), _) => path,
             (Some(Peer::Network(own)), Some(exit)) => {
-                exit.before_bind(own);
+                let socket = self.caller.duplicate(descriptor)?;
+                let is_stream = socket_type(&socket).is_ok_and(|kind| kind == SocketType::STREAM);
+                if is_stream {
+                    exit.before_bind(own);
+                }
                 return Ok(Response::Continue);
             }
             _ => return Ok(Response::Continue),
@@ -166,8 +222,12 @@ impl Call<'_> {
         if own { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// Reports a datagram to an address that cannot be reached. It stays in the session's own network.
-    pub(super) fn send(&self, address: &[u8]) -> Response {
+    /// Reports a datagram to an address that cannot be reached. It stays in the session's own network. A TCP
+    /// socket could be connected by sending: the filter denies that for calls that are not supervised.
+    pub(super) fn send(&self, address: &[u8], flags: u32) -> Response {
+        if flags & FAST_OPEN != 0 {
+            return Response::Error(Errno::OPNOTSUPP);
+        }
         if let Some(Peer::Network(peer)) = address::parse(address) {
             self.report_unreachable(peer);
         }
@@ -186,19 +246,28 @@ impl Call<'_> {
         }
     }
 
-    /// The raw address to connect to in place of `peer`, if it is another one. Fails if there is no way to it.
-    fn route(&self, socket: &OwnedFd, peer: SocketAddr) -> rustix::io::Result<Option<Vec<u8>>> {
+    /// The connection to `peer`, of which `address` is the raw form. Fails if there is no way to it.
+    fn route(
+        &self,
+        socket: &OwnedFd,
+        peer: SocketAddr,
+        address: Vec<u8>,
+    ) -> rustix::io::Result<DecidedConnect> {
         let is_stream = || socket_type(socket).is_ok_and(|kind| kind == SocketType::STREAM);
         let Some(exit) = self.supervised.exit.as_ref().filter(|_| is_stream()) else {
             self.report_unreachable(peer);
-            return Ok(None);
+            return Ok(DecidedConnect::to(address));
         };
         if address::refusal(peer).is_none() {
-            return Ok(None);
+            return Ok(DecidedConnect::to(address));
         }
-        match exit.before_connect(self.supervised.job.id(), peer) {
-            Ok(same) if same == peer => Ok(None),
-            Ok(other) => Ok(Some(address::network_address(other))),
+        let job = &self.supervised.job;
+        match exit.before_connect(peer) {
+            Ok(at) => {
+                let address = if at == peer { address } else { address::network_address(at) };
+                let route = Route { exit: exit.clone(), job: job.clone(), peer: at };
+                Ok(DecidedConnect { route: Some(route), ..DecidedConnect::to(address) })
+            }
             Err(NoRoute::Refused) => {
                 self.supervised.report(Refusal::Unlisted(peer));
                 Err(Errno::NETUNREACH)

@@ -11,7 +11,7 @@ use rustix::net::connect;
 use super::{ACCEPT_PAUSE, Shared, Slot, spawn};
 use crate::host::Host;
 use crate::refusal_reply::reset;
-use crate::relay::{Copied, RelayEnd, relay};
+use crate::relay::{Copied, Lifetime, RelayEnd, relay};
 
 /// Listens outside on a port until the namespace is closed.
 pub(super) fn start(shared: &Arc<Shared>, port: u16) -> io::Result<()> {
@@ -55,7 +55,8 @@ fn serve(shared: &Shared, client: TcpStream, port: u16) {
     let Ok(server) = server else { return reset(client) };
     let _ = client.set_nodelay(true).and_then(|()| server.set_nodelay(true));
     let any_host = Host::Address(inside.ip());
-    match relay(&client, &server, &any_host, &shared.stop, &mut Copied::default()) {
+    let lifetime = Lifetime { stop: &shared.stop, job: None };
+    match relay(&client, &server, &any_host, &lifetime, &mut Copied::default()) {
         Ok(RelayEnd::Closed) => {}
         _ => {
             reset(server);

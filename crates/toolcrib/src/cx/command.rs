@@ -212,9 +212,11 @@ impl<'a> Cx<'a> {
         if effective_network(settings, host.enforced()) == Network::None {
             add_offline_variables(&mut command.environment);
         }
+        // Hosts that were approved for this command are for no other one, also if it cannot be started.
+        let id = jobs.reserve_id();
         if let Some(network) = shell.network() {
             network.set_rules(session_rules(self.services, self.session));
-            network.allow_next(self.session.take_hosts_once());
+            network.allow_once(id.as_str(), self.session.take_hosts_once());
         }
         let sandbox = command_sandbox(self.services, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
@@ -226,11 +228,8 @@ impl<'a> Cx<'a> {
         ));
         let rules = self.services.paths.path_rules.clone();
         let guard = Arc::new(CommandGuard::new(rules, changes.clone(), &tmp, &command.directory));
-        let job = jobs.start_sandboxed(&sandbox, command, guard.clone());
+        let job = jobs.start_sandboxed_as(id, &sandbox, command, guard.clone());
         let job = job.map_err(|error| job_error(&error))?;
-        if let Some(network) = shell.network() {
-            network.bind_next(job.id());
-        }
         changes.set_job_id(job.id());
         shell.add_changes(job.id(), changes.clone());
         Ok((job, (guard, changes)))

@@ -34,11 +34,19 @@ struct NamespaceExit {
 }
 
 impl NetworkExit for NamespaceExit {
-    fn before_connect(&self, job: &str, peer: SocketAddr) -> Result<SocketAddr, NoRoute> {
-        self.gateway.prepare(job, peer).map_err(|error| match error {
+    fn before_connect(&self, peer: SocketAddr) -> Result<SocketAddr, NoRoute> {
+        self.gateway.prepare(peer).map_err(|error| match error {
             ConnectError::Unreachable => NoRoute::Refused,
             ConnectError::NoSocket => NoRoute::NoSocket,
         })
+    }
+
+    fn connected(&self, job: &str, local: SocketAddr, peer: SocketAddr) {
+        self.gateway.connected(job, local, peer);
+    }
+
+    fn job_ended(&self, job: &str) {
+        self.gateway.job_ended(job);
     }
 
     fn before_bind(&self, address: SocketAddr) {

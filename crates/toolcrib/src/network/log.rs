@@ -9,12 +9,14 @@ use crate::phrases::age;
 /// A logged connection of a command in this workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnectionEntry {
-    /// The time of its end, in milliseconds since 1970.
+    /// The time of its end, or of its start if it is open, in milliseconds since 1970.
     pub time_ms: u64,
     /// The session, and the job in it.
     pub session: u64,
     /// The job, such as `sh_1`.
     pub job: String,
+    /// Whether its end was not logged: it is open, or was so when the runtime ended. The bytes are not known.
+    pub is_open: bool,
     /// The host: a name, or an address.
     pub host: String,
     /// The port.
@@ -36,7 +38,7 @@ pub struct ConnectionEntry {
 }
 
 impl ConnectionEntry {
-    /// Age of its end, in words.
+    /// Age of its last record, in words.
     pub fn age(&self) -> String {
         age(self.time_ms)
     }
@@ -53,6 +55,7 @@ pub(crate) fn connections(
         time_ms: made.time_ms,
         session: made.session,
         job: made.job,
+        is_open: made.is_open,
         host: made.host,
         port: made.port,
         address: made.address,

@@ -43,8 +43,6 @@ struct State {
     askers: usize,
     /// Questions without an answer, in order.
     questions: Vec<OpenQuestion>,
-    /// Hosts that were allowed for the command that is being started.
-    next: SessionApprovals,
     /// Hosts that were allowed for one command before it started.
     started_with: HashMap<Arc<str>, SessionApprovals>,
     /// Answers that hold for one command.
@@ -136,22 +134,16 @@ impl SessionConnections {
         self.lock().exposed.get(&port).cloned()
     }
 
-    /// Allows hosts to the command that is started next.
-    pub(crate) fn allow_next(&self, hosts: SessionApprovals) {
-        self.lock().next.extend(hosts);
-    }
-
-    /// That command has this id.
-    pub(crate) fn bind_next(&self, job: &str) {
-        let mut state = self.lock();
-        let next = std::mem::take(&mut state.next);
-        if next.is_empty() {
+    /// Allows hosts to a command that is about to be started.
+    pub(crate) fn allow_once(&self, job: &str, hosts: SessionApprovals) {
+        if hosts.is_empty() {
             return;
         }
+        let mut state = self.lock();
         if state.started_with.len() >= MAX_COMMANDS {
             state.started_with.clear();
         }
-        state.started_with.insert(job.into(), next);
+        state.started_with.insert(job.into(), hosts);
     }
 
     /// The hosts that a command tried to reach since the last call of this method, in order.
@@ -293,11 +285,31 @@ impl ConnectionPolicy for SessionConnections {
         })
     }
 
+    fn connected(&self, attempt: &Attempt, rule: &str, address: SocketAddr) {
+        let record = ConnectionRecord {
+            attempt: attempt.clone(),
+            outcome: Outcome::Connected,
+            rule: rule.to_owned(),
+            address: Some(address),
+            sent: 0,
+            received: 0,
+            duration: Duration::ZERO,
+        };
+        self.store(&record, true);
+    }
+
     fn refused(&self, attempt: &Attempt, reason: &str) {
         self.note(attempt, HostOutcome::Failed { why: reason.to_owned() });
     }
 
     fn ended(&self, record: &ConnectionRecord) {
+        self.store(record, false);
+    }
+}
+
+impl SessionConnections {
+    /// Stores a connection that has ended or `is_open`.
+    fn store(&self, record: &ConnectionRecord, is_open: bool) {
         let (decision, why) = match &record.outcome {
             Outcome::Connected => ("allowed", None),
             Outcome::Refused(why) => ("refused", Some(why.clone())),
@@ -311,6 +323,8 @@ impl ConnectionPolicy for SessionConnections {
                 session: rules.session,
                 workspace: rules.workspace.clone(),
                 job: record.attempt.requester.to_string(),
+                number: record.attempt.number,
+                is_open,
                 host: record.attempt.host.to_string(),
                 port: record.attempt.port,
                 address: record.address.map(|address| address.to_string()),
@@ -335,7 +349,7 @@ impl State {
     /// Whether all of these accesses were allowed for a command before it started.
     fn was_started_with(&self, job: &Arc<str>, asks: &SessionApprovals) -> bool {
         let covers = |allowed: &SessionApprovals| asks.iter().all(|ask| allowed.contains(ask));
-        !asks.is_empty() && (covers(&self.next) || self.started_with.get(job).is_some_and(covers))
+        !asks.is_empty() && self.started_with.get(job).is_some_and(covers)
     }
 }
 

@@ -44,6 +44,7 @@ fn line(entry: &ConnectionEntry) -> String {
     let (port, rule) = (entry.port, output::plain(&entry.rule));
     let details = match &entry.why {
         Some(why) => output::plain(why),
+        None if entry.is_open => "no end logged".to_owned(),
         None => format!("sent {}, received {} bytes", entry.sent, entry.received),
     };
     format!(
@@ -56,6 +57,7 @@ fn facts(entry: &ConnectionEntry) -> Value {
         "time_ms": entry.time_ms,
         "session": entry.session,
         "job": entry.job,
+        "open": entry.is_open,
         "host": entry.host,
         "port": entry.port,
         "address": entry.address,

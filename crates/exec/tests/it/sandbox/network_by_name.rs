@@ -48,6 +48,8 @@ impl ConnectionPolicy for TestNetwork {
         is_named.then_some(AddressRuling::Allow)
     }
 
+    fn connected(&self, _: &Attempt, _: &str, _: SocketAddr) {}
+
     fn refused(&self, _: &Attempt, reason: &str) {
         self.refusals.lock().unwrap().push(reason.to_owned());
     }
@@ -73,11 +75,19 @@ impl Gateway for TestGateway {
 }
 
 impl NetworkExit for TestExit {
-    fn before_connect(&self, job: &str, peer: SocketAddr) -> Result<SocketAddr, NoRoute> {
-        self.0.prepare(job, peer).map_err(|error| match error {
+    fn before_connect(&self, peer: SocketAddr) -> Result<SocketAddr, NoRoute> {
+        self.0.prepare(peer).map_err(|error| match error {
             ConnectError::Unreachable => NoRoute::Refused,
             ConnectError::NoSocket => NoRoute::NoSocket,
         })
+    }
+
+    fn connected(&self, job: &str, local: SocketAddr, peer: SocketAddr) {
+        self.0.connected(job, local, peer);
+    }
+
+    fn job_ended(&self, job: &str) {
+        self.0.job_ended(job);
     }
 
     fn before_bind(&self, address: SocketAddr) {
@@ -343,5 +353,84 @@ print('held')";
         let other = fixture.start("exec 3<> /dev/tcp/a.ok.test/443; sleep 600");
         assert_eq!(fixture.run_ok("head -n 1 < /dev/tcp/b.ok.test/443"), "hello\n");
         drop(other);
+    }
+}
+
+/// A TCP socket is connected by `connect` only, so that each connection has its command.
+#[test]
+fn sending_connects_no_socket() {
+    for (fixture, network) in fixtures() {
+        let lines = "
+import ctypes
+FAST_OPEN = 0x20000000
+peer = (socket.gethostbyname('a.ok.test'), 443)
+socket.create_connection(peer).recv(6)
+def sendto(s): s.sendto(b'x', FAST_OPEN, peer)
+def sendmsg(s): s.sendmsg([b'x'], [], FAST_OPEN, peer)
+def sendmmsg(s):
+    class Vector(ctypes.Structure): _fields_ = [('base', ctypes.c_char_p), ('length', ctypes.c_size_t)]
+    class Message(ctypes.Structure):
+        _fields_ = [('name', ctypes.c_char_p), ('namelen', ctypes.c_uint), ('iov', ctypes.POINTER(Vector)), ('iovlen', ctypes.c_size_t),
+            ('control', ctypes.c_void_p), ('controllen', ctypes.c_size_t), ('flags', ctypes.c_int), ('sent', ctypes.c_uint)]
+    name = struct.pack('=H', 2) + struct.pack('>H', 443) + socket.inet_aton(peer[0]) + bytes(8)
+    message = Message(name, 16, ctypes.pointer(Vector(b'x', 1)), 1)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.sendmmsg(s.fileno(), ctypes.byref(message), 1, FAST_OPEN) < 0: raise OSError(ctypes.get_errno(), '')
+for send in sendto, sendmsg, sendmmsg:
+    try: send(socket.socket()); print('sent')
+    except OSError as error: print(error.errno)";
+        assert_eq!(fixture.run_ok(&python(lines)), "95\n95\n95\n");
+        eventually("the only connection", || network.records.lock().unwrap().len() == 1);
+    }
+}
+
+/// The connections of two commands to one host at the same time are told apart.
+#[test]
+fn each_connection_belongs_to_the_command_that_made_it() {
+    for (fixture, network) in fixtures().into_iter().take(2) {
+        let script = |port: u16| {
+            python(&format!(
+                "
+for number in range(40):
+    s = socket.socket(); s.setblocking(number % 2 == 0)
+    s.connect_ex((socket.gethostbyname('a.ok.test'), 443)); s.setblocking(True); assert s.recv(6) == b'hello\\n'
+    s.sendall(bytes({port})); s.close()"
+            ))
+        };
+        let jobs: Vec<_> = [1, 2, 3].map(|bytes| (bytes, fixture.start(&script(bytes)))).into();
+        for (_, job) in &jobs {
+            assert_eq!(wait_for_result(job).exit, Exit::Code(0));
+        }
+        eventually("the records", || network.records.lock().unwrap().len() == 120);
+        for record in network.records.lock().unwrap().iter() {
+            let (_, job) =
+                jobs.iter().find(|(_, job)| *job.id() == *record.attempt.requester).unwrap();
+            let bytes = jobs.iter().find(|(_, other)| other.id() == job.id()).unwrap().0;
+            assert_eq!(record.sent, u64::from(bytes), "{record:?}");
+        }
+    }
+}
+
+/// A server outside that never reads, and a command that is killed: its connections end, and the next command
+/// reaches the host.
+#[test]
+fn connections_end_with_their_job() {
+    for (fixture, network) in fixtures().into_iter().take(2) {
+        let lines = "
+held = []
+for number in range(30):
+    s = socket.create_connection(('a.ok.test', 443)); held.append(s)
+    # The server repeats it, and nothing is read here.
+    s.setblocking(False)
+    try:
+        for _ in range(200): s.send(b'x' * 65536)
+    except BlockingIOError: pass
+print('held', flush=True)
+import time; time.sleep(600)";
+        let job = fixture.start(&python(lines));
+        wait_for_output(&job);
+        job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
+        eventually("the end of all", || network.records.lock().unwrap().len() == 30);
+        assert_eq!(fixture.run_ok("head -n 1 < /dev/tcp/a.ok.test/443"), "hello\n");
     }
 }
