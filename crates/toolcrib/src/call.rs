@@ -12,10 +12,11 @@ use crate::authorize::{CallDescription, permit};
 use crate::call_record::Record;
 use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
-use crate::decode::decode;
+use crate::decode::{Decoded, decode};
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::names::Spelling;
+use crate::output_notes::bracketed;
 use crate::path_access::Grant;
 use crate::reply::Reply;
 use crate::run_later_notes::told;
@@ -132,7 +133,7 @@ impl Runtime {
     ) -> Result<Reply, Error> {
         let row = self.table().find(&call.tool)?;
         record.tool = row.entry.name.to_owned();
-        let tool = decode(&row.entry, row.schema(), call.args.clone())?;
+        let Decoded { tool, notes } = decode(&row.entry, row.schema(), call.args.clone())?;
         let description = tool.description();
         let grant = Grant::resolve(self, session, tool.access())?;
         record.accesses = grant.accesses();
@@ -169,8 +170,11 @@ impl Runtime {
         grant.check()?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
-        let outcome = tool.run(&mut cx);
+        let outcome = tool.run(&mut cx).map_err(|error| {
+            notes.iter().fold(error, |error, note| error.detail_line(bracketed(note).trim_end()))
+        });
         let outcome = outcome.map(|reply| {
+            let reply = notes.iter().fold(reply, |reply, note| reply.note(bracketed(note)));
             permission.unasked.iter().fold(reply, |reply, unasked| unasked.add_to(reply))
         });
         let reply = self.masked(session, row.entry.category, outcome)?;
@@ -184,6 +188,10 @@ impl Runtime {
                 "[{path} is open to file tools for this session; commands still cannot write there]"
             ))
         });
+        // Undo restores content that the user or an earlier, named change wrote.
+        if row.entry.category == Category::History {
+            return Ok(reply);
+        }
         Ok(told(self, session, cx.into_written(), reply))
     }
 
@@ -220,7 +228,7 @@ impl Runtime {
         if reaches || row.entry.hints.read_only || options.dry_run || grant.check().is_err() {
             return Ok(None);
         }
-        let tool = decode(&row.entry, row.schema(), args)?;
+        let tool = decode(&row.entry, row.schema(), args)?.tool;
         let options = Options { dry_run: true, ..options };
         let about = About { tool: row.entry.name.to_owned(), ..About::default() };
         let mut cx = Cx::begin(self, session, grant, options, about);

@@ -1,8 +1,9 @@
 //! The changes in the journal, for people and models.
 
+mod ignored_files;
 mod undone;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +13,7 @@ use toolcrib_fs::{
 };
 use toolcrib_text::{Diff, unified_diff, visible_name};
 
+use self::ignored_files::IgnoredFiles;
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::error::{Error, ErrorKind};
@@ -44,6 +46,8 @@ pub struct HistoryEntry {
     pub only_ignored: bool,
     /// Ids of the changes that this one reverts.
     pub undoes: Vec<u64>,
+    /// Ids of the changes that it redoes by reverting their undo.
+    pub redoes: Vec<u64>,
     /// Path at which it reverts them. `None` if everywhere.
     pub only: Option<String>,
     /// Whether it has been undone completely.
@@ -160,12 +164,17 @@ impl Runtime {
         let entries = entries.into_iter().map(|entry| with_paths(entry, &seen_path));
         let entries: Vec<Entry> = entries.collect();
         let mut undone = undone_parts(&entries, &HashSet::new());
-        let (mut undos, mut here) = (HashSet::<u64>::new(), HashSet::<u64>::new());
+        // The changes that each undo reverts.
+        let mut undos = HashMap::<u64, Vec<u64>>::new();
+        let mut here = HashSet::<u64>::new();
         let mut history = Vec::new();
         for entry in entries {
-            let is_undo = entry.about.undoes.iter().any(|of| !undos.contains(of));
+            let undoes = &entry.about.undoes;
+            let is_undo = undoes.iter().any(|of| !undos.contains_key(of));
+            let redone = undoes.iter().filter_map(|of| undos.get(of)).flatten();
+            let redoes: Vec<u64> = if is_undo { Vec::new() } else { redone.copied().collect() };
             if is_undo {
-                undos.insert(entry.id);
+                undos.insert(entry.id, undoes.clone());
             }
             // A change without files is an undo that had no effect. It belongs to the workspace of the undone
             // change.
@@ -178,23 +187,29 @@ impl Runtime {
                 let undone_parts = undone.remove(&entry.id).unwrap_or_default();
                 let mut entry = self.history_entry(undone_parts, is_undo, entry);
                 entry.is_partial = partial.contains(&entry.id);
+                entry.redoes = redoes;
                 history.push(entry);
             }
         }
         Ok(ChangeLog { changes: history, damaged })
     }
 
-    /// Returns the diff of a change.
+    /// Returns the diff of a change. Files in ignored directories are counted.
     ///
     /// # Errors
     ///
     /// Fails with kind [`ErrorKind::NotFound`] if the journal no longer has the content.
     pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
-        let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
+        let mut ignored = IgnoredFiles::new(self.workspace());
+        let files = change.entry.files.iter().filter(|file| !ignored.count(&file.path()));
+        let diffs: String =
+            files.map(|file| Ok(self.file_diff(file)?.text)).collect::<Result<_, Error>>()?;
         let directories = change.directories.iter();
         let directories =
-            directories.map(|one| Ok(format!("[{} directory {}]\n", one.action, one.path)));
-        diffs.chain(directories).collect()
+            directories.map(|one| format!("[{} directory {}]\n", one.action, one.path));
+        let top = self.workspace().top();
+        let ignored = ignored.line(|path| self.show_path(&top, path));
+        Ok(diffs + &directories.collect::<String>() + &ignored)
     }
 
     /// Returns the numbers of added and removed lines. `None` if the journal no longer has the content, or if the
@@ -212,7 +227,7 @@ impl Runtime {
     }
 
     /// Returns the combined diff of all changes, or of those from the id `since` on: each file before the first
-    /// of them against its current content.
+    /// of them against its current content. Files in ignored directories are counted.
     ///
     /// # Errors
     ///
@@ -228,7 +243,11 @@ impl Runtime {
         }
         let top = self.workspace().top();
         let mut diffs = String::new();
+        let mut ignored = IgnoredFiles::new(self.workspace());
         for (path, file) in first {
+            if ignored.count(&path) {
+                continue;
+            }
             let shown = self.show_path(&top, &path);
             let Ok(before) = self.version(file.before) else {
                 diffs += &format!("{shown}: the previous content is no longer stored\n");
@@ -249,7 +268,7 @@ impl Runtime {
             let line_chars = self.limits().line_chars;
             diffs += &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars).text;
         }
-        Ok(diffs)
+        Ok(diffs + &ignored.line(|path| self.show_path(&top, path)))
     }
 
     /// Diff of one file. The content of a symlink is its target.
@@ -327,6 +346,7 @@ impl Runtime {
             command: command(&entry),
             only_ignored: entry.only_ignored,
             undoes: entry.about.undoes.clone(),
+            redoes: Vec::new(),
             only,
             undone: undone_parts.is_all_of(&entry),
             undone_in_part: undone_parts.is_part_of(&entry),
@@ -402,6 +422,9 @@ impl HistoryEntry {
     pub fn maker(&self) -> String {
         const NAMED: usize = 5;
         let mut maker = Name::tool(&self.tool).to_string();
+        if !self.redoes.is_empty() {
+            return format!("Redo of {}", first_of(&self.redoes, NAMED, u64::to_string));
+        }
         if let Some(command) = &self.command {
             maker += &format!(" `{}`", one_line(command, COMMAND_CHARS));
         }

@@ -3,6 +3,7 @@
 
 pub(crate) mod git_directory;
 mod git_history;
+pub(crate) mod git_index;
 mod git_objects;
 pub(crate) mod git_refs;
 mod guard;
