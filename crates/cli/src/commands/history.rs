@@ -127,7 +127,7 @@ pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<Exit
     }
 }
 
-/// Shows a preview and asks on a terminal, then reverts the changes.
+/// Shows a preview and asks on the terminal, unless `yes`, then reverts the changes.
 fn revert(
     common: &Common,
     runtime: &Runtime,
@@ -137,7 +137,11 @@ fn revert(
 ) -> Result<ExitCode, String> {
     let session = runtime.session().for_one_call();
     let mut args = args;
-    let asks = !yes && !common.dry_run && io::stdin().is_terminal() && output::for_people(common);
+    let asks = !yes && !common.dry_run;
+    if asks && !(io::stdin().is_terminal() && output::for_people(common)) {
+        let error = Error::invalid("this asks a question, and there is no terminal");
+        return fail(common, error.hint("Nothing was done. Pass -y to do it without a question."));
+    }
     if asks {
         let preview = || {
             let options = Options { dry_run: true, ..Options::default() };
@@ -189,7 +193,9 @@ fn question(verb: &str, undone: &Value) -> String {
 
 fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {
     runtime.change_log()?.find(id).cloned().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => error.hint("`toolcrib log` lists the changes."),
+        ErrorKind::NotFound => error.hint(
+            "`toolcrib log` lists the changes. Only a session itself lists its changes in /tmp.",
+        ),
         _ => error,
     })
 }
