@@ -195,30 +195,33 @@ pub(crate) enum Command {
     /// Show a change with its diff
     Show {
         /// Id of the change, from `toolcrib log`
+        #[arg(value_parser = number)]
         id: u64,
     },
     /// Show the combined diff of all recorded changes
     Diff {
         /// Start with this change
+        #[arg(value_parser = number)]
         since: Option<u64>,
     },
     /// Undo a change; later edits are kept
     Undo {
         /// Id of the change [default: the last one that changed a file that is not ignored]
+        #[arg(value_parser = number)]
         id: Option<u64>,
         /// Undo this change and all later ones: all or nothing
-        #[arg(long, value_name = "ID", conflicts_with_all = ["id", "path"])]
+        #[arg(long, value_name = "ID", value_parser = number, conflicts_with_all = ["id", "path"])]
         since: Option<u64>,
         /// Undo only at this path: its last change, or its part of change ID
         #[arg(long, value_name = "PATH")]
         path: Option<String>,
-        /// Do not ask
+        /// Do not ask; needed without a terminal
         #[arg(long, short)]
         yes: bool,
     },
     /// Redo the last undone change
     Redo {
-        /// Do not ask
+        /// Do not ask; needed without a terminal
         #[arg(long, short)]
         yes: bool,
     },
@@ -432,4 +435,9 @@ impl From<FormatArg> for toolcrib::Format {
             FormatArg::Markdown => toolcrib::Format::Markdown,
         }
     }
+}
+
+/// Parses the id of a change.
+fn number(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "not a number")
 }

@@ -302,6 +302,12 @@ impl ChangeCapture {
         about.shell = Some(id.to_owned());
     }
 
+    /// Sets the parts of repositories that the command has changed.
+    pub fn set_repository_parts(&self, parts: Vec<String>) {
+        let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        about.repository_parts = parts;
+    }
+
     /// Restores the capture of a crashed process from its note.
     pub(crate) fn from_note(
         workspace: &Workspace,

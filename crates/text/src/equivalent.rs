@@ -2,6 +2,7 @@
 //! indentation, typographic characters. Each level normalizes both sides and then compares them exactly.
 //! There is no similarity score.
 
+mod adaptation;
 mod anchor;
 mod compare;
 mod indent;
@@ -11,6 +12,7 @@ mod typography;
 
 use std::ops::Range;
 
+pub use self::adaptation::Adaptation;
 use self::anchor::Anchor;
 use self::compare::LevelSearch;
 pub(crate) use self::indent::{Reindent, indent_step};
@@ -50,7 +52,7 @@ impl MatchLevel {
         }
     }
 
-    /// A description of the difference, to follow "it is there but for".
+    /// A description of the difference, to follow "matched except for".
     pub fn words(self) -> &'static str {
         match self {
             MatchLevel::LineEndings => "line endings",

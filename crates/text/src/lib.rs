@@ -29,7 +29,9 @@ mod visible;
 pub use diff::{Diff, ShortenedDiff, changed_lines, shortened_diff, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
-pub use equivalent::{Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_equivalents};
+pub use equivalent::{
+    Adaptation, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_equivalents,
+};
 pub use excerpt::{Excerpt, ExcerptOptions, ExcerptShown};
 pub use invisible::{hidden_in, invisible_name};
 pub use line_window::{Line, LineCount, LineWindow, Window, each_line, split_lines};

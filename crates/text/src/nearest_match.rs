@@ -36,6 +36,15 @@ const MAX_PAIRS: usize = 2_000_000;
 /// Minimum average similarity of the lines. Showing a less similar block would mislead.
 const MIN_SIMILARITY: f64 = 0.5;
 
+/// Limit of byte comparisons in the search for misspelled text, a fraction of a second.
+const MAX_BYTE_PAIRS: usize = 40_000_000;
+
+/// Lengths of a line, in bytes, that is searched for misspelled. A shorter one is similar to text in every file.
+const MISSPELLED_BYTES: std::ops::RangeInclusive<usize> = 8..=200;
+
+/// One edit is accepted for this many bytes.
+const BYTES_PER_EDIT: usize = 4;
+
 /// A line that occurs more often says little about the position of a block.
 const MAX_LINE_OCCURRENCES: usize = 200;
 
@@ -47,7 +56,8 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Li
     let lines = memchr::memchr_iter(terminator, text).count() + 1;
     let is_small = lines.saturating_mul(compared.len()) <= MAX_PAIRS;
     let start = if is_small {
-        most_similar(&split_lines(text, terminator), compared)
+        let file = split_lines(text, terminator);
+        most_similar(&file, compared).or_else(|| fewest_edits(&file, compared))
     } else {
         most_equal_lines(each_line(text, terminator), &wanted)
     };
@@ -90,6 +100,38 @@ fn similarity(have: &[u8], want: &[u8]) -> f64 {
     let (have, want) = (&have[prefix..], &want[prefix..]);
     let suffix = have.iter().rev().zip(want.iter().rev()).take_while(|(a, b)| a == b).count();
     (prefix + suffix) as f64 / longer as f64
+}
+
+/// The start of the block around the text with the fewest edits to the longest sought line. It may be a part of a line.
+fn fewest_edits(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
+    let lines = wanted.iter().map(|line| line.trim_ascii()).enumerate();
+    let (offset, longest) = lines.max_by_key(|(at, line)| (line.len(), std::cmp::Reverse(*at)))?;
+    let bytes: usize = file.iter().map(|line| line.len()).sum();
+    if !MISSPELLED_BYTES.contains(&longest.len())
+        || bytes.saturating_mul(longest.len()) > MAX_BYTE_PAIRS
+    {
+        return None;
+    }
+    let nearest = file.iter().enumerate().map(|(at, line)| (edits_to_part(line, longest), at));
+    let (edits, at) = nearest.min()?;
+    (edits <= longest.len() / BYTES_PER_EDIT).then(|| at.checked_sub(offset)).flatten()
+}
+
+/// The fewest edits that turn a part of `line` into `sought`: inserted, removed and replaced bytes.
+fn edits_to_part(line: &[u8], sought: &[u8]) -> usize {
+    // For each beginning of `sought`, the fewest edits to a part of the line that ends at the current byte.
+    let mut edits: Vec<usize> = (0..=sought.len()).collect();
+    let mut fewest = sought.len();
+    for byte in line {
+        let mut diagonal = 0;
+        for (at, want) in sought.iter().enumerate() {
+            let replaced = diagonal + usize::from(want != byte);
+            diagonal = edits[at + 1];
+            edits[at + 1] = replaced.min(diagonal + 1).min(edits[at] + 1);
+        }
+        fewest = fewest.min(edits[sought.len()]);
+    }
+    fewest
 }
 
 /// For large files: each line that equals a sought one votes for the corresponding start of the block.
@@ -157,6 +199,29 @@ mod tests {
         let nearest = block(text, b"def f(y):\n    return y+1");
         assert_eq!(nearest.first_line, 1);
         assert_eq!(nearest.differs.0, 1);
+    }
+
+    #[test]
+    fn a_misspelled_part_of_a_line_is_found() {
+        let text =
+            b"# API\n\n.. autofunction:: version_option\n.. autofunction:: max_width_option\n";
+        let sought = b"autofunction:: max_width_optoin";
+        assert_eq!(block(text, sought).first_line, 4);
+        let sought = b"autofunction:: version_option\n.. autofunktion:: max_widht_option and\n";
+        assert_eq!(block(text, sought).first_line, 3);
+        assert_eq!(nearest_block(text, b"autocorrelation of values", b'\n'), Likeness::Nothing);
+    }
+
+    #[test]
+    fn edits_are_counted() {
+        for (line, sought, expected) in [
+            ("see the option there", "option", 0),
+            ("see the opton there", "option", 1),
+            ("see the optoin there", "option", 2),
+            ("", "option", 6),
+        ] {
+            assert_eq!(edits_to_part(line.as_bytes(), sought.as_bytes()), expected, "{line}");
+        }
     }
 
     #[test]

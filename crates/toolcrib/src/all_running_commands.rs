@@ -55,8 +55,9 @@ pub fn running_commands() -> Vec<RunningCommand> {
 pub fn end_command(id: &str) -> Result<u64, Error> {
     let Some(kept) = all_running_jobs(&SHIM_ARGUMENTS).into_iter().find(|kept| kept.id == id)
     else {
-        let message = format!("no command {} is running", visible_name(id.as_bytes()));
-        return Err(Error::new(ErrorKind::NotFound, message));
+        let message = format!("there is no running command {}", visible_name(id.as_bytes()));
+        return Err(Error::new(ErrorKind::NotFound, message)
+            .hint("`toolcrib jobs` lists the ids; they differ from the ids within a session, such as sh_1."));
     };
     match kept.end(Ending::Polite) {
         (ended, true) => Ok(ended),

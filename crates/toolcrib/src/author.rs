@@ -4,26 +4,36 @@ use std::path::Path;
 
 use toolcrib_fs::{ContentHash, Entry};
 
-use crate::cx::Cx;
 use crate::dialect_names::Name;
+use crate::history::History;
+use crate::session::Session;
 
 /// Describes the origin of a file's content: a command or call of this session, or another session. `None` if
 /// the journal does not know it: then another program wrote the file.
-pub(crate) fn author(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
-    recorded(cx, path, hash).or_else(|| {
-        let shell = cx.session().shell()?.job_changing(path)?;
+pub(crate) fn author(
+    history: &History,
+    session: &Session,
+    path: &Path,
+    hash: ContentHash,
+) -> Option<String> {
+    recorded(history, session, path, hash).or_else(|| {
+        let shell = session.shell()?.job_changing(path)?;
         Some(format!("this session's command {shell}, which still runs"))
     })
 }
 
 /// Whether this session made a change.
-pub(crate) fn is_by_session(cx: &Cx<'_>, entry: &Entry) -> bool {
-    let session = Some(cx.session().id());
-    entry.process == std::process::id() && entry.about.session == session
+pub(crate) fn is_by_session(session: &Session, entry: &Entry) -> bool {
+    entry.process == std::process::id() && entry.about.session == Some(session.id())
 }
 
-fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
-    let entries = cx.history().journal()?.entries().ok()?;
+fn recorded(
+    history: &History,
+    session: &Session,
+    path: &Path,
+    hash: ContentHash,
+) -> Option<String> {
+    let entries = history.journal()?.entries().ok()?;
     let made = |entry: &&Entry| {
         let mut files = entry.files.iter();
         files.any(|file| {
@@ -32,7 +42,10 @@ fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     };
     let entry = entries.iter().rev().find(made)?;
     let (id, about) = (entry.id, &entry.about);
-    Some(match (&about.shell, is_by_session(cx, entry)) {
+    Some(match (&about.shell, is_by_session(session, entry)) {
+        (_, false) if !about.undoes.is_empty() => {
+            format!("{} in another session (change {id})", Name::tool(&about.tool))
+        }
         (_, false) => format!("another session (change {id})"),
         (Some(shell), true) => format!("this session's command {shell} (change {id})"),
         (None, true) => format!("this session's {} (change {id})", Name::tool(&about.tool)),

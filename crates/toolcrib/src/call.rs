@@ -10,9 +10,10 @@ use toolcrib_text::{Secrets, visible_name};
 use crate::authorize::{CallDescription, permit};
 use crate::call_recorder::Record;
 use crate::cx::Cx;
-use crate::decode::decode;
+use crate::decode::{Decoded, decode};
 use crate::dialect_names::Spelling;
 use crate::error::{Error, ErrorKind};
+use crate::output_notes::bracketed;
 use crate::path_access::Grant;
 use crate::reply::Reply;
 use crate::request::{Call, Options};
@@ -68,7 +69,7 @@ impl Runtime {
     ) -> Result<Reply, Error> {
         let row = self.table().find(&call.tool)?;
         record.tool = row.entry.name.to_owned();
-        let tool = decode(&row.entry, row.schema(), call.args.clone())?;
+        let Decoded { tool, notes } = decode(&row.entry, row.schema(), call.args.clone())?;
         let description = tool.description();
         let grant = Grant::resolve(&self.services().paths, session, tool.access())?;
         record.accesses = grant.accesses();
@@ -105,8 +106,11 @@ impl Runtime {
         grant.check()?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self.services(), session, &grant, options, about).agreed(agreed);
-        let outcome = tool.run(&mut cx);
+        let outcome = tool.run(&mut cx).map_err(|error| {
+            notes.iter().fold(error, |error, note| error.detail_line(bracketed(note).trim_end()))
+        });
         let outcome = outcome.map(|reply| {
+            let reply = notes.iter().fold(reply, |reply, note| reply.note(bracketed(note)));
             permission.unasked.iter().fold(reply, |reply, unasked| unasked.add_to(reply))
         });
         let reply = self.masked(session, row.entry.category, outcome)?;
@@ -120,6 +124,10 @@ impl Runtime {
                 "[{path} is open to file tools for this session; commands still cannot write there]"
             ))
         });
+        // Undo restores content that the user or an earlier, named change wrote.
+        if row.entry.category == Category::History {
+            return Ok(reply);
+        }
         Ok(told(&self.services().paths, session, cx.into_written(), reply))
     }
 
@@ -156,7 +164,7 @@ impl Runtime {
         if reaches || row.entry.hints.read_only || options.dry_run || grant.check().is_err() {
             return Ok(None);
         }
-        let tool = decode(&row.entry, row.schema(), args)?;
+        let tool = decode(&row.entry, row.schema(), args)?.tool;
         let options = Options { dry_run: true, ..options };
         let about = About { tool: row.entry.name.to_owned(), ..About::default() };
         let mut cx = Cx::begin(self.services(), session, grant, options, about);

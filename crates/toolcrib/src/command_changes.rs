@@ -1,5 +1,7 @@
 //! The file changes of one command, captured as they happen.
 
+mod git_files;
+mod git_place;
 mod lost_refs;
 mod repository_state;
 
@@ -127,6 +129,8 @@ impl CommandChanges {
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
+        let parts = self.heads().changed_parts(&self.workspace);
+        self.capture.set_repository_parts(parts);
         let class = |path: &Path, is_directory: bool| self.capture_class(path, is_directory);
         let settling = Settling { class: &class, has_no_writer: &|file| has_no_writer(file) };
         self.capture.settle(still_runs, &settling)

@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use toolcrib_text::truncate_line;
 
 use crate::dialect_names::{self, Name};
@@ -21,20 +21,23 @@ use crate::tool::{AnyTool, Entry};
 /// Problems reported at once. The others show after these are fixed.
 const MAX_PROBLEMS: usize = 5;
 
+/// A decoded call, and notes about numbers that were lowered to their maximum.
+pub(crate) struct Decoded {
+    pub(crate) tool: Box<dyn AnyTool>,
+    pub(crate) notes: Vec<String>,
+}
+
 /// Decodes a call of the tool.
-pub(crate) fn decode(
-    entry: &Entry,
-    schema: &Schema,
-    arguments: Value,
-) -> Result<Box<dyn AnyTool>, Error> {
-    let mut fitting = Fitting { tool: entry.name, aliases: entry.aliases, problems: Vec::new() };
+pub(crate) fn decode(entry: &Entry, schema: &Schema, arguments: Value) -> Result<Decoded, Error> {
+    let mut fitting = Fitting { entry, problems: Vec::new(), notes: Vec::new() };
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),
         arguments => arguments,
     };
     let fitted = fitting.object("", &schema.arguments, arguments);
     if fitting.problems.is_empty() {
-        return (entry.decode)(fitted).map_err(|problem| refuse(entry, schema, &[problem]));
+        let tool = (entry.decode)(fitted).map_err(|problem| refuse(entry, schema, &[problem]))?;
+        return Ok(Decoded { tool, notes: fitting.notes });
     }
     Err(refuse(entry, schema, &fitting.problems))
 }
@@ -59,13 +62,13 @@ fn signature(schema: &Map<String, Value>) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-struct Fitting {
-    tool: &'static str,
-    aliases: &'static [(&'static str, &'static str)],
+struct Fitting<'a> {
+    entry: &'a Entry,
     problems: Vec<String>,
+    notes: Vec<String>,
 }
 
-impl Fitting {
+impl Fitting<'_> {
     /// Converts a value to fit its schema, or adds a problem.
     fn value(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
         match schema.get("type").and_then(Value::as_str) {
@@ -99,6 +102,10 @@ impl Fitting {
             } else if !value.is_null() || is_required(schema, name) {
                 let empty = Map::new();
                 let property = property(schema, name).unwrap_or(&empty);
+                let value = match path.is_empty() && self.entry.lowered.contains(&name) {
+                    true => self.lowered(&inner, property, value),
+                    false => value,
+                };
                 let value = self.value(&inner, property, value);
                 fitted.insert(name.to_owned(), value);
             }
@@ -128,15 +135,23 @@ impl Fitting {
         fitted.collect()
     }
 
+    /// The maximum of a field instead of a greater number.
+    fn lowered(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
+        let (given, maximum) = (number(&value), schema.get("maximum"));
+        let sizes = (given.and_then(|given| given.as_f64()), maximum.and_then(Value::as_f64));
+        match (sizes, maximum) {
+            ((Some(given), Some(most)), Some(maximum)) if given > most => {
+                self.notes.push(format!("{path} was lowered to {maximum}, the maximum"));
+                maximum.clone()
+            }
+            _ => value,
+        }
+    }
+
     fn number(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
         let whole = schema.get("type").is_some_and(|name| name == "integer");
         let expected = if whole { "an integer" } else { "a number" };
-        let number = match &value {
-            Value::Number(number) => Some(number.clone()),
-            Value::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        let Some(number) = number else {
+        let Some(number) = number(&value) else {
             return self.wrong_type(path, expected, value);
         };
         let size = number.as_f64().unwrap_or(f64::NAN);
@@ -204,7 +219,7 @@ impl Fitting {
         if let Some(name) = names().find(|name| *name == given) {
             return Some(name);
         }
-        let alias = self.aliases.iter().find(|(alias, _)| fold(alias) == fold(given));
+        let alias = self.entry.aliases.iter().find(|(alias, _)| fold(alias) == fold(given));
         if let Some(name) = alias.and_then(|(_, field)| names().find(|name| name == field)) {
             return Some(name);
         }
@@ -232,11 +247,20 @@ impl Fitting {
 
     /// A field as messages spell it.
     fn name<'a>(&self, field: &'a str) -> Name<'a> {
-        Name::field(self.tool, field)
+        Name::field(self.entry.name, field)
     }
 
     fn problem(&mut self, problem: String) {
         self.problems.push(problem);
+    }
+}
+
+/// The number in a value, which may be a string.
+fn number(value: &Value) -> Option<Number> {
+    match value {
+        Value::Number(number) => Some(number.clone()),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
     }
 }
 

@@ -90,6 +90,7 @@ pub(crate) const CELL_ID: Name<'static> = Name::field("NotebookEdit", "cell_id")
 pub(crate) const CELL_NUMBER: Name<'static> = Name::field("NotebookEdit", "cell_number");
 pub(crate) const NEW_SOURCE: Name<'static> = Name::field("NotebookEdit", "new_source");
 pub(crate) const EDIT_MODE: Name<'static> = Name::field("NotebookEdit", "edit_mode");
+pub(crate) const OUTPUT_MODE: Name<'static> = Name::field("Grep", "output_mode");
 pub(crate) const CWD: Name<'static> = Name::field("Bash", "cwd");
 pub(crate) const RUN_IN_BACKGROUND: Name<'static> = Name::field("Bash", "run_in_background");
 pub(crate) const SEPARATE_STREAMS: Name<'static> = Name::field("Bash", "separate_streams");
@@ -133,6 +134,7 @@ mod tests {
         CELL_NUMBER,
         NEW_SOURCE,
         EDIT_MODE,
+        OUTPUT_MODE,
         CWD,
         RUN_IN_BACKGROUND,
         SEPARATE_STREAMS,

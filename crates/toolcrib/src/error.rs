@@ -123,6 +123,17 @@ impl Error {
         self
     }
 
+    /// Adds a line after the detail.
+    #[must_use]
+    pub(crate) fn detail_line(mut self, line: &str) -> Self {
+        let detail = &mut self.parts.detail;
+        if !detail.is_empty() && !detail.ends_with('\n') {
+            detail.push('\n');
+        }
+        *detail += line;
+        self
+    }
+
     /// Adds a field to the metadata.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {

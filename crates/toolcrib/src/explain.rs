@@ -42,7 +42,7 @@ impl Runtime {
     /// cannot be resolved.
     pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, Error> {
         let row = self.table().find(&call.tool)?;
-        let tool = decode(&row.entry, row.schema(), call.args)?;
+        let tool = decode(&row.entry, row.schema(), call.args)?.tool;
         let grant = Grant::resolve(&self.services().paths, session, tool.access())?;
         Ok(self.explain_accesses(session, row.entry.name, grant.accesses(), grant.requested()))
     }

@@ -4,5 +4,6 @@
 pub(crate) mod committed_content;
 pub(crate) mod config_paths;
 pub(crate) mod directory;
+pub(crate) mod index;
 pub(crate) mod objects;
 pub(crate) mod refs;

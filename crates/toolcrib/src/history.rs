@@ -1,8 +1,9 @@
 //! The changes in the journal, for people and models.
 
+mod ignored_files;
 mod undone;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use toolcrib_fs::{
 };
 use toolcrib_text::{Diff, unified_diff, visible_name};
 
+use self::ignored_files::IgnoredFiles;
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::dialect_names::Name;
@@ -46,6 +48,8 @@ pub struct HistoryEntry {
     pub only_ignored: bool,
     /// Ids of the changes that this one reverts.
     pub undoes: Vec<u64>,
+    /// Ids of the changes that it redoes by reverting their undo.
+    pub redoes: Vec<u64>,
     /// Path at which it reverts them. `None` if everywhere.
     pub only: Option<String>,
     /// Whether it has been undone completely.
@@ -172,12 +176,17 @@ impl History {
         let entries = entries.into_iter().map(|entry| with_paths(entry, &seen_path));
         let entries: Vec<Entry> = entries.collect();
         let mut undone = undone_parts(&entries, &HashSet::new());
-        let (mut undos, mut here) = (HashSet::<u64>::new(), HashSet::<u64>::new());
+        // The changes that each undo reverts.
+        let mut undos = HashMap::<u64, Vec<u64>>::new();
+        let mut here = HashSet::<u64>::new();
         let mut history = Vec::new();
         for entry in entries {
-            let is_undo = entry.about.undoes.iter().any(|of| !undos.contains(of));
+            let undoes = &entry.about.undoes;
+            let is_undo = undoes.iter().any(|of| !undos.contains_key(of));
+            let redone = undoes.iter().filter_map(|of| undos.get(of)).flatten();
+            let redoes: Vec<u64> = if is_undo { Vec::new() } else { redone.copied().collect() };
             if is_undo {
-                undos.insert(entry.id);
+                undos.insert(entry.id, undoes.clone());
             }
             // A change without files is an undo that had no effect. It belongs to the workspace of the undone
             // change.
@@ -190,19 +199,25 @@ impl History {
                 let undone_parts = undone.remove(&entry.id).unwrap_or_default();
                 let mut entry = self.history_entry(undone_parts, is_undo, entry);
                 entry.is_partial = partial.contains(&entry.id);
+                entry.redoes = redoes;
                 history.push(entry);
             }
         }
         Ok(ChangeLog { changes: history, damaged })
     }
 
-    /// The diff of a change.
+    /// The diff of a change. Files in ignored directories are counted.
     pub(crate) fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
-        let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
+        let mut ignored = IgnoredFiles::new(&self.paths.workspace);
+        let files = change.entry.files.iter().filter(|file| !ignored.count(&file.path()));
+        let diffs: String =
+            files.map(|file| Ok(self.file_diff(file)?.text)).collect::<Result<_, Error>>()?;
         let directories = change.directories.iter();
         let directories =
-            directories.map(|one| Ok(format!("[{} directory {}]\n", one.action, one.path)));
-        diffs.chain(directories).collect()
+            directories.map(|one| format!("[{} directory {}]\n", one.action, one.path));
+        let top = self.paths.workspace.top();
+        let ignored = ignored.line(|path| self.paths.show(&top, path));
+        Ok(diffs + &directories.collect::<String>() + &ignored)
     }
 
     /// The numbers of added and removed lines. `None` if the journal no longer has the content, or if the change is
@@ -219,8 +234,8 @@ impl History {
         })
     }
 
-    /// The combined diff of all changes, or of those from the id `since` on: each file before the first of them
-    /// against its current content.
+    /// The combined diff of all changes, or of those from the id `since` on: each file before the first
+    /// of them against its current content. Files in ignored directories are counted.
     pub(crate) fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
         let mut first: BTreeMap<PathBuf, FileChange> = BTreeMap::new();
         for change in self.change_log()?.changes {
@@ -232,7 +247,11 @@ impl History {
         }
         let top = self.paths.workspace.top();
         let mut diffs = String::new();
+        let mut ignored = IgnoredFiles::new(&self.paths.workspace);
         for (path, file) in first {
+            if ignored.count(&path) {
+                continue;
+            }
             let shown = self.paths.show(&top, &path);
             let Ok(before) = self.version(file.before) else {
                 diffs += &format!("{shown}: the previous content is no longer stored\n");
@@ -253,7 +272,7 @@ impl History {
             let line_chars = self.limits.line_chars;
             diffs += &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars).text;
         }
-        Ok(diffs)
+        Ok(diffs + &ignored.line(|path| self.paths.show(&top, path)))
     }
 
     /// Diff of one file. The content of a symlink is its target.
@@ -323,6 +342,7 @@ impl History {
             command: command(&entry),
             only_ignored: entry.only_ignored,
             undoes: entry.about.undoes.clone(),
+            redoes: Vec::new(),
             only,
             undone: undone_parts.is_all_of(&entry),
             undone_in_part: undone_parts.is_part_of(&entry),
@@ -398,6 +418,9 @@ impl HistoryEntry {
     pub fn maker(&self) -> String {
         const NAMED: usize = 5;
         let mut maker = Name::tool(&self.tool).to_string();
+        if !self.redoes.is_empty() {
+            return format!("Redo of {}", first_of(&self.redoes, NAMED, u64::to_string));
+        }
         if let Some(command) = &self.command {
             maker += &format!(" `{}`", one_line(command, COMMAND_CHARS));
         }

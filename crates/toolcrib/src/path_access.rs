@@ -320,7 +320,7 @@ fn hidden_error(shown: &str, reason: &Reason) -> Error {
         Reason::Secret(place) => {
             let place = visible_name(place.as_os_str().as_encoded_bytes());
             let message =
-                format!("{shown} is hidden: it may contain the user's keys, tokens or history");
+                format!("{shown} is hidden: it may contain passwords, keys, tokens or history");
             Error::new(ErrorKind::Protected, message)
                 .hint(format!(
                     "No tool reads or writes it, and no command sees it. The operator can allow it with allow_hidden = [{place:?}] in the configuration."

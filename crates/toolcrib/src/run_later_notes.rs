@@ -48,6 +48,7 @@ impl RunLater {
     /// One sentence per reason.
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |(reason, files): &(String, Vec<String>)| {
+            let reason = if files.len() > 1 { of_several(reason) } else { reason.clone() };
             format!("{}: {reason}", first_of(files, MAX_NAMED_FILES, String::clone))
         };
         self.reasons.iter().take(MAX_NOTES).map(note).collect()
@@ -57,6 +58,15 @@ impl RunLater {
         let files = self.reasons.iter().flat_map(|(_, files)| files).take(MAX_LISTED_FILES);
         let files: Vec<&str> = files.map(String::as_str).collect();
         if files.is_empty() { Vec::new() } else { vec![("runs_later", files.into())] }
+    }
+}
+
+/// A reason about one file, for several files.
+fn of_several(reason: &str) -> String {
+    match (reason.strip_prefix("its "), reason.strip_prefix("it runs ")) {
+        (Some(rest), _) => format!("their {rest}"),
+        (None, Some(rest)) => format!("they run {rest}"),
+        (None, None) => reason.to_owned(),
     }
 }
 
@@ -71,4 +81,19 @@ pub(crate) fn told(
     let later = RunLater::among(paths, session, written.iter().map(PathBuf::as_path));
     let lines = later.notes().into_iter().map(|note| format!("[{note}]\n")).collect::<String>();
     reply.with_lines(&lines).with_all(later.facts())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_agree_with_the_number_of_files() {
+        for (one, several) in [
+            ("its steps run outside", "their steps run outside"),
+            ("it runs outside", "they run outside"),
+        ] {
+            assert_eq!(of_several(one), several);
+        }
+    }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Seen {
     pub(crate) hash: ContentHash,
     lines: Option<Vec<u64>>,
     shown: Shown,
+    /// Number of lines, if lines were shown.
+    total: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +79,23 @@ impl Seen {
             joined
         });
         parts.truncate(MAX_PARTS);
+        self.total = Some(total);
         let is_whole = total == 0 || matches!(parts[..], [(1, last)] if last >= total);
         self.shown = if is_whole { Shown::Whole } else { Shown::Parts(parts) };
         self
+    }
+
+    /// Whether these lines were shown: `limit` lines from `offset` on, as in a call of Read.
+    pub(crate) fn has_shown(&self, offset: i64, limit: u64) -> bool {
+        let (Shown::Parts(parts), Some(total)) = (&self.shown, self.total) else {
+            return self.is_whole();
+        };
+        let first = match offset {
+            0.. => offset.unsigned_abs().max(1),
+            _ => total.saturating_sub(offset.unsigned_abs()) + 1,
+        };
+        let last = first.saturating_add(limit).saturating_sub(1).min(total);
+        first <= last && parts.iter().any(|part| part.0 <= first && last <= part.1)
     }
 
     /// Whether all lines were shown.
@@ -134,7 +150,7 @@ impl SeenBuilder {
 
     pub(crate) fn finish(self) -> Seen {
         let shown = Shown::Parts(Vec::new());
-        Seen { hash: self.hasher.finish(), lines: self.lines.finish(), shown }
+        Seen { hash: self.hasher.finish(), lines: self.lines.finish(), shown, total: None }
     }
 }
 
@@ -197,6 +213,11 @@ mod tests {
         assert_eq!((first.is_whole(), first.parts().as_deref()), (false, Some("lines 1-2")));
         let last = show(Some(first.clone()), 5..=5);
         assert_eq!(last.parts().as_deref(), Some("lines 1-2, line 5"));
+        for (offset, limit, expected) in
+            [(1, 2, true), (2, 1, true), (1, 3, false), (-1, 2_000, true), (3, 1, false)]
+        {
+            assert_eq!(last.has_shown(offset, limit), expected, "{offset}, {limit}");
+        }
         assert!(show(Some(last.clone()), 2..=4).is_whole());
         assert!(show(Some(show(Some(last), 3..=5)), 1..=1).is_whole());
         let other = Seen::of(&b"1\n2\n3\n4\nfive\n".into());

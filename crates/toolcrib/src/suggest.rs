@@ -32,7 +32,8 @@ pub(crate) fn similar_files<'a>(
     most: usize,
 ) -> Vec<&'a str> {
     let wanted = fold(name);
-    let few = 1 + wanted.chars().count() / 4;
+    // In a short name, two other characters make another word.
+    let few = 1 + wanted.split('.').next().map_or(0, |stem| stem.chars().count()) / 5;
     let mut found: Vec<(usize, &str)> = candidates
         .into_iter()
         .map(|candidate| (strsim::osa_distance(&wanted, &fold(candidate)), candidate))

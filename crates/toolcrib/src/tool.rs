@@ -70,6 +70,10 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// `_` are accepted without an alias.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
 
+    /// Fields with a maximum that are lowered to it, with a note, instead of refused. For limits, where less than
+    /// requested is still useful.
+    const LOWERED: &'static [&'static str] = &[];
+
     /// The metadata of its replies, for the reference documentation: tables of fields.
     const METADATA: &'static [&'static [MetadataField]] = &[];
 
@@ -171,6 +175,7 @@ pub(crate) struct Entry {
     pub(crate) category: Category,
     pub(crate) hints: Hints,
     pub(crate) aliases: &'static [(&'static str, &'static str)],
+    pub(crate) lowered: &'static [&'static str],
     pub(crate) metadata: &'static [&'static [MetadataField]],
     pub(crate) schema: fn() -> Schema,
     pub(crate) decode: fn(Value) -> Result<Box<dyn AnyTool>, String>,
@@ -183,6 +188,7 @@ impl Entry {
             category: T::CATEGORY,
             hints: T::HINTS,
             aliases: T::ALIASES,
+            lowered: T::LOWERED,
             metadata: T::METADATA,
             schema: Schema::of::<T>,
             decode: decode::<T>,

@@ -11,26 +11,24 @@
 //! reverted without it.
 
 mod current_file;
+mod later_changes;
 mod request;
 mod selection;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode, Version};
+use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode};
 
 pub(crate) use self::request::{UndoRequest, real_paths};
 pub(crate) use self::selection::Selection;
 
-use self::current_file::{CurrentFile, conflict};
+use self::current_file::CurrentFile;
+use self::later_changes::LaterChanges;
 use crate::cx::{Cx, FileEdit};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::path_access::require_restorable;
-use crate::phrases::first_of;
-
-/// Later changes of a file that are named.
-const MAX_NAMED_CHANGES: usize = 5;
 
 /// The edits of an undo.
 pub(crate) struct Plan {
@@ -47,7 +45,7 @@ pub(crate) struct Plan {
     pub(crate) kept: Vec<(String, &'static str)>,
 }
 
-const WRITTEN_BY_CHANGE: &str = "an earlier change wrote the previous content";
+const WRITTEN_BY_CHANGE: &str = "its old content came from a tool or command";
 
 impl Plan {
     /// Plans the undo of the selected changes. `log` has all known changes.
@@ -56,6 +54,7 @@ impl Plan {
         let mut merged: BTreeMap<PathBuf, u64> = BTreeMap::new();
         // The mode that a directory is to have. `None` if it is to be removed.
         let mut directories: BTreeMap<PathBuf, Option<u32>> = BTreeMap::new();
+        let later = LaterChanges { log, undone: chosen };
         for change in &chosen.changes {
             for file in change.effective_files() {
                 let path = file.path();
@@ -66,7 +65,7 @@ impl Plan {
                     files.insert(path.clone(), CurrentFile::of(cx, &path)?);
                 }
                 if let Some(file_state) = files.get_mut(&path)
-                    && file_state.revert(cx, file, change)?
+                    && file_state.revert(cx, file, change, &later)?
                 {
                     merged.insert(path, change.id);
                 }
@@ -90,8 +89,9 @@ impl Plan {
             kept: Vec::new(),
         };
         for (path, id) in merged {
-            let kept = later_changes(log, &path, id, files.get(&path));
-            plan.merged.push(format!("{} ({kept})", cx.show_real(&path)));
+            let was = files.get(&path).and_then(|file| file.was.as_ref());
+            let kept = later.kept(&path, id, was);
+            plan.merged.extend(kept.map(|kept| format!("{} ({kept})", cx.show_real(&path))));
         }
         for (path, mode) in &directories {
             plan.add_directory(cx, path, *mode, &files)?;
@@ -116,8 +116,7 @@ impl Plan {
             (None, _) | (Some(_), Some(FileKind::Directory)) => {}
             (Some(_), Some(_)) if !is_removed() => {
                 let shown = cx.show_real(path);
-                let what = format!("{shown} was a directory and is something else now");
-                return Err(conflict(None, what).with("file_path", shown));
+                return Err(in_the_way(shown, "was a directory and is something else now"));
             }
             (Some(mode), _) => {
                 if require_restorable(cx.paths(), &place).is_ok() {
@@ -151,8 +150,7 @@ impl Plan {
         }
         if file.is_directory && file.now.is_some() && !self.unneeded.contains(&path) {
             let shown = cx.show_real(&path);
-            let what = format!("{shown} is a directory now");
-            return Err(conflict(None, what).with("file_path", shown));
+            return Err(in_the_way(shown, "is a directory now"));
         }
         let mode = mode.map(NewMode::Exactly);
         self.edits.push(FileEdit { path, was: file.was, now: file.now, mode });
@@ -160,28 +158,11 @@ impl Plan {
     }
 }
 
-/// Describes the later changes of a file that were preserved.
-fn later_changes(log: &ChangeLog, path: &Path, id: u64, file: Option<&CurrentFile>) -> String {
-    let of_path = |change: &HistoryEntry| {
-        change
-            .effective_files()
-            .find(|file| file.path() == path)
-            .map(|file| (change.id, file.after))
-    };
-    let later = log.changes.iter().filter(|change| change.id > id && !change.undone);
-    let later: Vec<(u64, _)> = later.filter_map(of_path).collect();
-    let standing = file.and_then(|file| file.was.as_ref());
-    let is_known = later.last().is_some_and(|(_, after)| Version::is(*after, standing));
-    let ids: Vec<u64> = later.iter().map(|(id, _)| *id).collect();
-    let changes = match ids.len() {
-        1 => format!("change {}", ids[0]),
-        _ => format!("changes {}", first_of(&ids, MAX_NAMED_CHANGES, u64::to_string)),
-    };
-    match (ids.is_empty(), is_known) {
-        (true, _) => "not made by these tools".to_owned(),
-        (false, true) => changes,
-        (false, false) => format!("{changes}, and others not made by these tools"),
-    }
+/// The error if something else has the path of a file or directory to restore.
+fn in_the_way(shown: String, what: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("nothing can be undone: {shown} {what}"))
+        .hint(format!("Nothing was written. Move {shown} away, then undo again."))
+        .with("file_path", shown)
 }
 
 /// Why the previous content of a protected file is not restored: an earlier change wrote it, which the

@@ -98,7 +98,9 @@ pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, St
 
 fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {
     runtime.change_log()?.find(id).cloned().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => error.hint("`toolcrib log` lists the changes."),
+        ErrorKind::NotFound => error.hint(
+            "`toolcrib log` lists the changes. Only a session itself lists its changes in /tmp.",
+        ),
         _ => error,
     })
 }

@@ -118,7 +118,9 @@ fn for_people(explanation: &Explanation) -> String {
     let mut text = format!("{style}{decision}{style:#} by {}\n", output::plain(&explanation.rule));
     let _ = writeln!(text, "  because {}", output::plain(&explanation.why));
     if !explanation.remedy.is_empty() {
-        let _ = writeln!(text, "  to allow it, {}", output::plain(&explanation.remedy));
+        // No setting allows a destructive command.
+        let lead = if explanation.rule == "danger" { "instead," } else { "to allow it," };
+        let _ = writeln!(text, "  {lead} {}", output::plain(&explanation.remedy));
     }
     for seen in &explanation.commands {
         for command in &seen.commands {
@@ -139,8 +141,23 @@ fn for_people(explanation: &Explanation) -> String {
     for why_not in explanation.commands.iter().filter_map(|seen| seen.unparsed.as_ref()) {
         let _ = writeln!(text, "not parsed: {}", output::plain(&why_not.reason));
     }
-    for PartDecision { subject: about, decision, rule, why } in &explanation.bases {
-        let line = format!("{about}: {why} ({rule})").replace('\n', "\\n");
+    // A part that would be allowed alone does not matter if another is denied.
+    let bases = explanation
+        .bases
+        .iter()
+        .filter(|basis| explanation.decision != Decision::Deny || basis.decision == Decision::Deny);
+    let mut reasons: Vec<(&PartDecision, Vec<&str>)> = Vec::new();
+    for basis in bases {
+        let is_same = |(known, _): &&mut (&PartDecision, Vec<&str>)| {
+            (known.decision, &known.rule, &known.why) == (basis.decision, &basis.rule, &basis.why)
+        };
+        match reasons.iter_mut().find(is_same) {
+            Some((_, subjects)) => subjects.push(&basis.subject),
+            None => reasons.push((basis, vec![&basis.subject])),
+        }
+    }
+    for (PartDecision { decision, rule, why, .. }, subjects) in reasons {
+        let line = format!("{}: {why} ({rule})", subjects.join("; ")).replace('\n', "\\n");
         let _ = writeln!(text, "{:8} {}", decision.name(), output::plain(&line));
     }
     text

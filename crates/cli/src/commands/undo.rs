@@ -41,7 +41,7 @@ pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<Exit
     }
 }
 
-/// Shows a preview and asks on a terminal, then reverts the changes.
+/// Shows a preview and asks on the terminal, unless `yes`, then reverts the changes.
 fn revert(
     common: &Common,
     runtime: &Runtime,
@@ -51,7 +51,11 @@ fn revert(
 ) -> Result<ExitCode, String> {
     let session = runtime.session().for_one_call();
     let mut args = args;
-    let asks = !yes && !common.dry_run && io::stdin().is_terminal() && output::for_people(common);
+    let asks = !yes && !common.dry_run;
+    if asks && !(io::stdin().is_terminal() && output::for_people(common)) {
+        let error = Error::invalid("this asks a question, and there is no terminal");
+        return fail(common, error.hint("Nothing was done. Pass -y to do it without a question."));
+    }
     if asks {
         let preview = || {
             let options = Options { dry_run: true, ..Options::default() };

@@ -109,7 +109,7 @@ fn a_damaged_change_is_reported_everywhere_and_its_number_is_not_given_again() {
     assert_eq!((&told["total"], &told["damaged"][0]["first"]), (&2.into(), &3.into()));
     for words in [
         &["show", "3", "--json"][..],
-        &["undo", "3", "--json"],
+        &["undo", "-y", "3", "--json"],
         &["call", "History", "{\"id\": 3}"],
     ] {
         let output = run(top.path(), words, "");
@@ -128,7 +128,8 @@ fn a_damaged_change_is_reported_everywhere_and_its_number_is_not_given_again() {
         .collect();
     assert_eq!(ids, [4, 2, 1]);
     let undone: Value =
-        serde_json::from_slice(&run(top.path(), &["undo", "2", "--json"], "").stdout).unwrap();
+        serde_json::from_slice(&run(top.path(), &["undo", "-y", "2", "--json"], "").stdout)
+            .unwrap();
     assert!(undone.to_string().contains("change"), "{undone}");
 }
 

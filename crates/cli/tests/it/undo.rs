@@ -36,18 +36,39 @@ fn the_operator_lists_and_undoes_changes() {
 
     assert!(run(&["undo", "--dry-run"]).status.success());
     assert_eq!(content(), "three\n");
-    assert!(run(&["undo"]).status.success());
+    assert!(run(&["undo", "-y"]).status.success());
     assert_eq!(content(), "two\n");
-    assert!(run(&["undo"]).status.success());
+    assert!(run(&["undo", "-y"]).status.success());
     assert_eq!(content(), "one\n");
     assert_eq!(text(&run(&["diff"]).stdout), "");
-    assert_eq!(run(&["undo"]).status.code(), Some(1));
-    assert!(run(&["redo"]).status.success());
+    assert_eq!(run(&["undo", "-y"]).status.code(), Some(1));
+    assert!(run(&["redo", "-y"]).status.success());
     assert_eq!(content(), "two\n");
-    assert!(run(&["redo"]).status.success());
+    assert!(run(&["redo", "-y"]).status.success());
     assert_eq!(content(), "three\n");
-    assert_eq!(run(&["redo"]).status.code(), Some(1));
+    assert_eq!(run(&["redo", "-y"]).status.code(), Some(1));
     assert_eq!(run(&["show", "99999"]).status.code(), Some(1));
+}
+
+#[test]
+fn without_a_terminal_nothing_is_undone_without_consent() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    edit(workspace, "one", "two");
+    for words in [&["undo"][..], &["undo", "--json"], &["redo"]] {
+        let output = toolcrib(workspace, words, b"");
+        let shown = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        let is_refused = output.status.code() == Some(1) && shown.contains("Pass -y");
+        // There is nothing to redo.
+        assert!(is_refused || words == ["redo"], "{words:?}: {shown}");
+    }
+    assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "two\n");
+    assert!(toolcrib(workspace, &["undo", "--dry-run"], b"").status.success());
+    assert!(toolcrib(workspace, &["undo", "--yes"], b"").status.success());
+    let redo = toolcrib(workspace, &["redo"], b"");
+    assert_eq!(redo.status.code(), Some(1));
+    assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");
 }
 
 #[test]
@@ -79,25 +100,25 @@ fn the_operator_undoes_one_path_or_all_changes_since_one() {
     let (_, shown) = run(&["show", &second, "--text"]);
     assert!(shown.contains("Bash `echo 2 > a; echo 2 > b`: a, b"), "{shown}");
 
-    assert_eq!(run(&["undo", "--path", "a"]).0, Some(0));
+    assert_eq!(run(&["undo", "-y", "--path", "a"]).0, Some(0));
     assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("2\n")));
     assert!(run(&["log", "--text"]).1.contains("partly undone"));
-    assert_eq!(run(&["redo"]).0, Some(0));
+    assert_eq!(run(&["redo", "-y"]).0, Some(0));
     assert_eq!(says("a").as_deref(), Some("2\n"));
 
     // An undo without arguments skips changes of ignored files only.
-    assert_eq!(run(&["undo"]).0, Some(0));
+    assert_eq!(run(&["undo", "-y"]).0, Some(0));
     assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("1\n")));
     assert!(workspace.join("__pycache__/c.pyc").exists());
-    assert_eq!(run(&["redo"]).0, Some(0));
+    assert_eq!(run(&["redo", "-y"]).0, Some(0));
 
-    assert_eq!(run(&["undo", "--since", &first, "--path", "a"]).0, Some(2));
-    assert_eq!(run(&["undo", "--since", &first]).0, Some(0));
+    assert_eq!(run(&["undo", "-y", "--since", &first, "--path", "a"]).0, Some(2));
+    assert_eq!(run(&["undo", "-y", "--since", &first]).0, Some(0));
     assert_eq!(std::fs::read_dir(workspace).unwrap().count(), 0);
-    assert_eq!(run(&["redo"]).0, Some(0));
+    assert_eq!(run(&["redo", "-y"]).0, Some(0));
     assert_eq!((says("l").as_deref(), says("b").as_deref()), (Some("2\n"), Some("2\n")));
     assert!(workspace.join("__pycache__/c.pyc").exists());
-    assert_eq!(run(&["undo", &third]).0, Some(0));
+    assert_eq!(run(&["undo", "-y", &third]).0, Some(0));
     assert!(!workspace.join("__pycache__").exists());
 }
 
@@ -111,7 +132,7 @@ fn another_workspace_has_its_own_history() {
     let log: Value =
         serde_json::from_slice(&toolcrib(two.path(), &["log", "--json"], b"").stdout).unwrap();
     assert_eq!(log["total"], 0);
-    assert_eq!(toolcrib(two.path(), &["undo"], b"").status.code(), Some(1));
+    assert_eq!(toolcrib(two.path(), &["undo", "-y"], b"").status.code(), Some(1));
 }
 
 /// Two processes edit both ends of one file. No edit is lost.
@@ -170,7 +191,7 @@ fn changes_of_a_command_can_be_undone_after_its_server_was_killed() {
     let log: Value =
         serde_json::from_slice(&toolcrib(workspace, &["log", "--json"], b"").stdout).unwrap();
     assert_eq!(log["changes"][0]["tool"], "Bash", "{log}");
-    assert!(toolcrib(workspace, &["undo"], b"").status.success());
+    assert!(toolcrib(workspace, &["undo", "-y"], b"").status.success());
     assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");
     assert!(!workspace.join("b.txt").exists());
 }

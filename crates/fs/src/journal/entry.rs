@@ -38,6 +38,9 @@ pub struct About {
     /// The id of that command in its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
+    /// Parts of git repositories that it changed and that its undo does not restore, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repository_parts: Vec<String>,
 }
 
 /// One change of files.

@@ -1,4 +1,5 @@
-//! Branches, tags, stash entries and reflog entries that a command removed, and tags that it moved. Undo does not
+//! Branches, tags, stash entries and reflog entries that a command removed, tags that it moved, and branches that lost
+//! commits. Undo does not
 //! restore them, so the reply names their commits and the git commands that restore them.
 
 use std::collections::{BTreeMap, HashSet};
@@ -79,12 +80,24 @@ impl References {
         self.stash.last().is_some_and(|newest| !before.stash.contains(newest))
     }
 
-    /// Describes what was removed since `before`, in sentences.
+    /// Whether the branches and tags are the same as `before`.
+    pub(super) fn names_same(&self, before: &References) -> bool {
+        self.named == before.named
+    }
+
+    /// Whether the stash is the same as `before`.
+    pub(super) fn stash_same(&self, before: &References) -> bool {
+        self.stash == before.stash
+    }
+
+    /// Describes what was removed since `before`, in sentences. `head` is the current branch, and `described` has the
+    /// previous commits of branches that other sentences name.
     pub(super) fn removed_since(
         &self,
         before: &References,
-        tree: &TreeReader,
-        directory: &Path,
+        (tree, directory): (&TreeReader, &Path),
+        head: Option<&str>,
+        described: &[ObjectId],
     ) -> Vec<String> {
         let is_stored = |commit: ObjectId| refs::has_object(tree, directory, commit);
         let mut sentences = Vec::new();
@@ -105,6 +118,15 @@ impl References {
             });
             format!("tag {shown} was moved; it was at {}{way_back}", commit.short())
         }));
+        let rewritten = self.rewritten_branches(before, tree, directory, described);
+        sentences.extend(at_most(&rewritten, "moved branch", |(name, commit)| {
+            let shown = visible_name(name);
+            let way_back = way_back(is_stored(*commit), is_plain(name), || match head {
+                Some(head) if head.as_bytes() == *name => format!("git reset {}", commit.short()),
+                _ => format!("git branch -f {shown} {}", commit.short()),
+            });
+            format!("branch {shown} was moved; it was at {}{way_back}", commit.short())
+        }));
         // New entries may have pushed old ones out of the remembered part, so the whole logs are read.
         let whole_log = |name: &str| refs::reflog(tree, &directory.join(name));
         if !missing(&before.stash, &self.stash).is_empty() {
@@ -112,8 +134,14 @@ impl References {
             sentences.extend(at_most(&missing(&before.stash, &log), "stash entry", |entry| {
                 let commit = entry.commit.short();
                 let message = truncate_line(&visible_name(entry.message()), MESSAGE_CHARS);
-                let way_back =
-                    way_back(is_stored(entry.commit), true, || format!("git stash store {commit}"));
+                // Git stores the message with the entry, not with the commit.
+                let option = match message.is_empty() || message.contains(['\'', '`', '…']) {
+                    true => String::new(),
+                    false => format!("-m '{message}' "),
+                };
+                let way_back = way_back(is_stored(entry.commit), true, || {
+                    format!("git stash store {option}{commit}")
+                });
                 format!("stash entry \"{message}\" was removed; it was at {commit}{way_back}")
             }));
         }
@@ -132,6 +160,25 @@ impl References {
         let tags = before.named.iter().filter(|(name, object)| is_moved(name, object));
         tags.filter_map(|(name, object)| Some((name.strip_prefix(TAGS.as_bytes())?, *object)))
             .collect()
+    }
+
+    /// Branches whose previous commit is not part of the current one, without the prefix.
+    fn rewritten_branches<'a>(
+        &self,
+        before: &'a References,
+        tree: &TreeReader,
+        directory: &Path,
+        described: &[ObjectId],
+    ) -> Vec<(&'a [u8], ObjectId)> {
+        let branches = before.named.iter().filter_map(|(name, old)| {
+            Some((name.strip_prefix(BRANCHES.as_bytes())?, *old, *self.named.get(name)?))
+        });
+        let rewritten = branches.filter(|(_, old, new)| {
+            old != new
+                && !described.contains(old)
+                && !refs::is_ancestor(tree, directory, *old, *new)
+        });
+        rewritten.take(MAX_LOGGED).map(|(name, old, _)| (name, old)).collect()
     }
 
     /// Removed references of a kind, without the prefix and without renamed branches.

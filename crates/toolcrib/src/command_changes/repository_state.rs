@@ -2,19 +2,20 @@
 //! files only, and does not move a head, change a stash, restore a reference, end a merge, or remove or restore a
 //! `.git`.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{TreeReader, Workspace};
 use toolcrib_text::visible_name;
 
+use super::git_files::GitFiles;
+use super::git_place::GitPlace;
 use super::lost_refs::References;
 use crate::git::directory::{self, COMMON};
 use crate::git::refs::{self, Head, ObjectId};
 
 /// The note about new stash entries.
-const STASHED: &str = "the stash was changed; an undo does not restore it: see `git stash list`";
+const STASHED: &str = "a stash entry was added; an undo does not remove it: `git stash drop` does";
 
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
@@ -34,10 +35,12 @@ const STATE_ENTRIES: [&str; 8] = [
 /// The name of the git directory of a work tree.
 const DOT_GIT: &str = ".git";
 
+const ABORT_REBASE: &str = "git rebase --abort";
+
 /// Entries of a git directory during an unfinished git operation, with the command that aborts it.
 const UNFINISHED_OPERATIONS: [(&str, &str); 6] = [
-    ("rebase-merge", "git rebase --abort"),
-    ("rebase-apply", "git rebase --abort"),
+    ("rebase-merge", ABORT_REBASE),
+    ("rebase-apply", ABORT_REBASE),
     ("BISECT_LOG", "git bisect reset"),
     ("CHERRY_PICK_HEAD", "git cherry-pick --abort"),
     ("REVERT_HEAD", "git revert --abort"),
@@ -54,6 +57,9 @@ pub(super) struct RepositoryStates {
     before: BTreeMap<PathBuf, Option<RepositoryState>>,
     /// By resolved path of each `.git`.
     existed: BTreeMap<PathBuf, bool>,
+    files: GitFiles,
+    /// Parts of the repositories that were changed, in words.
+    changed_parts: BTreeSet<String>,
 }
 
 /// State of a repository that Undo does not restore.
@@ -70,8 +76,10 @@ struct RepositoryState {
 /// Changes of repositories that Undo does not revert, in sentences.
 #[derive(Debug, Default)]
 pub(crate) struct RepositoryNotes {
-    /// Changes that matter only if Undo is offered for changed files.
+    /// Moved heads and unfinished operations.
     pub(crate) moved: Vec<String>,
+    /// Changes that matter only if Undo is offered for changed files.
+    pub(crate) beside_files: Vec<String>,
     /// Removed repositories, references and entries of logs.
     pub(crate) lost: Vec<String>,
 }
@@ -95,6 +103,9 @@ impl RepositoryStates {
                 let before = self.before.entry(tree.path().join(&directory));
                 before.or_insert_with(|| RepositoryState::of(&tree, &directory));
             }
+            if is_part(&directory) {
+                self.files.before_change(&tree, &directory, name);
+            }
             directory.push(name);
         }
     }
@@ -107,60 +118,132 @@ impl RepositoryStates {
         next_directory: &Path,
     ) -> RepositoryNotes {
         let here = repository_of(workspace, next_directory);
-        let RepositoryNotes { mut moved, mut lost } = RepositoryNotes::default();
-        for (directory, before) in &mut self.before {
-            let place = workspace.tree_of(directory);
-            let after =
-                place.as_ref().and_then(|(tree, relative)| RepositoryState::of(tree, relative));
-            if let (Some(before), Some(after), Some((tree, relative))) = (&before, &after, &place) {
-                let work_tree = work_tree(tree, relative);
-                // Another repository would be changed by the commands as they stand.
-                let in_repository = |note: String| match &work_tree {
-                    Some(work_tree) if Some(work_tree) != here.as_ref() => {
-                        let shown = visible_name(work_tree.as_os_str().as_encoded_bytes());
-                        note.replace("`git ", &format!("`git -C {} ", quoted(&shown)))
-                    }
-                    _ => note,
-                };
-                let head = moved_head_note(before, after).or_else(|| operation_note(before, after));
-                moved.extend(head.map(in_repository));
-                let removed = after.references.removed_since(&before.references, tree, relative);
-                lost.extend(removed.into_iter().map(in_repository));
-                if after.references.has_stashed_since(&before.references) {
-                    moved.push(in_repository(STASHED.to_owned()));
-                }
+        let mut notes = RepositoryNotes::default();
+        let compared = Compared::all(workspace, &self.before);
+        // The previous commits of branches that a note about a head names.
+        let mut described = Vec::new();
+        for Compared { before, after, place } in &compared {
+            let head = moved_head_note(before, after).or_else(|| operation_note(before, after));
+            if head.is_some() {
+                described.extend(kept_branch_commit(before, after));
+                described.extend(before.rebased_from);
             }
-            *before = after;
+            notes.moved.extend(head.map(|note| place.adapt(note, here.as_deref())));
         }
+        for Compared { before, after, place } in &compared {
+            let branch = after.head.as_ref().and_then(|head| head.branch.as_deref());
+            let GitPlace { tree, directory } = place;
+            let removed = after.references.removed_since(
+                &before.references,
+                (tree, directory),
+                branch,
+                &described,
+            );
+            notes.lost.extend(removed.into_iter().map(|note| place.adapt(note, here.as_deref())));
+            if after.references.has_stashed_since(&before.references) {
+                notes.beside_files.push(place.adapt(STASHED.to_owned(), here.as_deref()));
+            }
+        }
+        let mut after: BTreeMap<PathBuf, RepositoryState> =
+            compared.into_iter().map(|one| (one.place.path(), one.after)).collect();
+        for (directory, state) in &mut self.before {
+            *state = after.remove(directory).or_else(|| state_at(workspace, directory));
+        }
+        self.files.take_notes(workspace, here.as_deref(), &mut notes);
         for (repository, existed) in &mut self.existed {
             let place = workspace.tree_of(repository);
             let exists = place.is_some_and(|(tree, relative)| tree.may_have(&relative));
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
             match (*existed, exists) {
                 (false, true) => {
-                    moved.push(format!("{shown} was created; an undo does not remove it"));
+                    notes
+                        .beside_files
+                        .push(format!("{shown} was created; an undo does not remove it"));
                 }
                 (true, false) => {
-                    lost.push(format!("{shown} was removed; an undo does not restore it"));
+                    notes.lost.push(format!("{shown} was removed; an undo does not restore it"));
                 }
                 _ => {}
             }
             *existed = exists;
         }
-        RepositoryNotes { moved, lost }
+        notes
     }
+
+    /// The parts of repositories that the command has changed so far and that Undo does not revert, in words.
+    pub(super) fn changed_parts(&mut self, workspace: &Workspace) -> Vec<String> {
+        for Compared { before, after, .. } in Compared::all(workspace, &self.before) {
+            let parts = [
+                ("HEAD", before.head != after.head),
+                ("branches and tags", !after.references.names_same(&before.references)),
+                ("stash", !after.references.stash_same(&before.references)),
+                ("unfinished operation", before.abort != after.abort),
+            ];
+            let changed = parts.into_iter().filter(|(_, is_changed)| *is_changed);
+            self.changed_parts.extend(changed.map(|(part, _)| part.to_owned()));
+        }
+        self.changed_parts.extend(self.files.changed_parts(workspace));
+        for (repository, existed) in &self.existed {
+            let Some((tree, relative)) = workspace.tree_of(repository) else { continue };
+            if tree.may_have(&relative) != *existed {
+                self.changed_parts.insert(visible_name(relative.as_os_str().as_encoded_bytes()));
+            }
+        }
+        self.changed_parts.iter().cloned().collect()
+    }
+}
+
+/// A repository before and after a command.
+struct Compared<'a> {
+    before: &'a RepositoryState,
+    after: RepositoryState,
+    place: GitPlace,
+}
+
+impl Compared<'_> {
+    /// The repositories that were and are complete.
+    fn all<'a>(
+        workspace: &Workspace,
+        before: &'a BTreeMap<PathBuf, Option<RepositoryState>>,
+    ) -> Vec<Compared<'a>> {
+        let compared = before.iter().filter_map(|(path, before)| {
+            let (tree, directory) = workspace.tree_of(path)?;
+            let after = RepositoryState::of(&tree, &directory)?;
+            Some(Compared { before: before.as_ref()?, after, place: GitPlace { tree, directory } })
+        });
+        compared.collect()
+    }
+}
+
+/// The previous commit of the current branch, if it is the same branch as before.
+fn kept_branch_commit(before: &RepositoryState, after: &RepositoryState) -> Option<ObjectId> {
+    let (was, is) = (before.head.as_ref()?, after.head.as_ref()?);
+    was.commit.filter(|_| was.branch == is.branch)
+}
+
+/// The current state of the repository with this git directory.
+fn state_at(workspace: &Workspace, directory: &Path) -> Option<RepositoryState> {
+    let (tree, relative) = workspace.tree_of(directory)?;
+    RepositoryState::of(&tree, &relative)
 }
 
 impl RepositoryState {
     fn of(tree: &TreeReader, directory: &Path) -> Option<RepositoryState> {
-        directory::is_complete(tree, directory, None).then(|| RepositoryState {
-            head: head(tree, directory),
-            abort: abort_command(tree, directory),
-            rebased_from: REBASED_FROM.iter().find_map(|name| {
+        directory::is_complete(tree, directory, None).then(|| {
+            let head = head(tree, directory);
+            // Git writes the files of a rebase before it detaches the head.
+            let is_detached = head.as_ref().is_some_and(|head| head.branch.is_none());
+            let orig_head = |name: &&str| {
                 let text = directory::read(tree, &directory.join(name))?;
                 ObjectId::parse(text.trim_ascii())
-            }),
-            references: References::of(tree, directory),
+            };
+            RepositoryState {
+                head,
+                abort: abort_command(tree, directory)
+                    .filter(|command| is_detached || *command != ABORT_REBASE),
+                rebased_from: REBASED_FROM.iter().find_map(orig_head).filter(|_| is_detached),
+                references: References::of(tree, directory),
+            }
         })
     }
 }
@@ -178,25 +261,6 @@ fn repository_of(workspace: &Workspace, directory: &Path) -> Option<PathBuf> {
         place.is_some_and(|(tree, relative)| tree.may_have(&relative))
     };
     directory.ancestors().find(has_repository).map(Path::to_owned)
-}
-
-/// The work tree of a git directory. `None` if it is not known, as for a submodule.
-fn work_tree(tree: &TreeReader, directory: &Path) -> Option<PathBuf> {
-    let dot_git = match directory::read(tree, &directory.join("gitdir")) {
-        Some(path) => PathBuf::from(String::from_utf8(path.trim_ascii().to_vec()).ok()?),
-        None => tree.path().join(directory),
-    };
-    dot_git.ends_with(DOT_GIT).then(|| dot_git.parent().map(Path::to_owned)).flatten()
-}
-
-/// A path as a word of a shell command.
-fn quoted(path: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_alphanumeric() || "._/@+=-".contains(c);
-    if path.chars().all(is_plain) {
-        path.into()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''")).into()
-    }
 }
 
 fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {

@@ -11,6 +11,7 @@ use toolcrib_fs::{
 use toolcrib_policy::Effect;
 
 use super::Cx;
+use crate::author::author;
 use crate::error::{Error, ErrorKind};
 use crate::metadata_descriptions::MetadataField;
 use crate::path_access::{entry, require_restorable, resolve};
@@ -186,7 +187,8 @@ impl Cx<'_> {
             let locks = self.lock(&places)?;
             let was = places.iter().map(|place| self.read_resolved(place));
             let was = was.collect::<Result<Vec<_>, _>>()?;
-            let (edits, answer) = change(&was)?;
+            let (edits, answer) =
+                change(&was).map_err(|error| self.with_changes_elsewhere(error, &places, &was))?;
             if edits.is_empty() {
                 return Ok((answer, Changed::default()));
             }
@@ -207,6 +209,52 @@ impl Cx<'_> {
                 }
             }
         }
+    }
+
+    /// The sentence about changes since the session last saw a file, with their author. `None` if there are none.
+    pub(crate) fn changed_elsewhere(
+        &self,
+        path: &Path,
+        seen: Option<Seen>,
+        now: Option<&Content>,
+    ) -> Option<String> {
+        let (seen, now) = (seen?, Seen::of(now?));
+        if seen.hash == now.hash {
+            return None;
+        }
+        let at = seen.changed_lines(&now).map_or(String::new(), |at| format!(": {at}"));
+        let by = author(&self.services.history, self.session, path, now.hash);
+        let by = by.map_or(String::new(), |by| format!(" by {by}"));
+        Some(format!("Since this session last saw it, the file was changed{by}{at}."))
+    }
+
+    /// Adds to a failed match which of the files were changed since the session last saw them.
+    fn with_changes_elsewhere(
+        &self,
+        error: Error,
+        places: &[ResolvedPath],
+        contents: &[Option<Content>],
+    ) -> Error {
+        let is_mismatch = matches!(
+            error.kind(),
+            ErrorKind::NoMatch
+                | ErrorKind::NotFound
+                | ErrorKind::Ambiguous
+                | ErrorKind::AlreadyApplied
+        );
+        if !is_mismatch {
+            return error;
+        }
+        let changed = places.iter().zip(contents).filter_map(|(place, content)| {
+            let path = place.path();
+            let sentence =
+                self.changed_elsewhere(&path, self.session().seen(&path), content.as_ref())?;
+            Some(match places.len() {
+                1 => sentence,
+                _ => format!("{}: {sentence}", self.show_place(place)),
+            })
+        });
+        changed.fold(error, |error, sentence| error.detail_line(&sentence))
     }
 
     /// Reverts changes atomically. The call must have declared [`Access::WriteAny`](toolcrib_policy::Access).

@@ -9,6 +9,9 @@ use super::objects::{Object, ObjectId, ObjectKind, ObjectStore};
 /// Limit of visited commits, newest first. Reading them takes about a second.
 const MAX_COMMITS: usize = 30_000;
 
+/// Limit of commits among which an ancestor is searched. A command rarely adds more.
+const MAX_ANCESTORS: usize = 2_000;
+
 /// Limit of nested tags.
 const MAX_TAGS: usize = 10;
 
@@ -42,6 +45,25 @@ pub(crate) fn contains(
     false
 }
 
+/// Whether a commit is an ancestor of another, as far as its newest ancestors show.
+pub(super) fn is_ancestor(store: &ObjectStore, ancestor: ObjectId, of: ObjectId) -> bool {
+    let (mut pending, mut seen) = (BinaryHeap::new(), HashSet::new());
+    let mut parents = vec![of];
+    loop {
+        for id in parents {
+            if id == ancestor {
+                return true;
+            }
+            if seen.len() < MAX_ANCESTORS && seen.insert(id) {
+                let commit = store.read(id).filter(|one| one.kind == ObjectKind::Commit);
+                pending.extend(commit.map(|commit| Commit::of(&commit)));
+            }
+        }
+        let Some(newest) = pending.pop() else { return false };
+        parents = newest.parents;
+    }
+}
+
 struct Search<'a> {
     store: &'a ObjectStore,
     names: Vec<&'a [u8]>,
@@ -62,6 +84,20 @@ enum Visited {
 struct Commit {
     seconds: i64,
     parents: Vec<ObjectId>,
+}
+
+impl Commit {
+    fn of(commit: &Object) -> Commit {
+        let lines =
+            || commit.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
+        let parents = lines().filter_map(|line| ObjectId::parse(line.strip_prefix(b"parent ")?));
+        let committer = lines().find(|line| line.starts_with(b"committer "));
+        let seconds = committer.and_then(|line| {
+            let word = line.rsplit(|byte| *byte == b' ').nth(1)?;
+            std::str::from_utf8(word).ok()?.parse().ok()
+        });
+        Commit { seconds: seconds.unwrap_or(0), parents: parents.collect() }
+    }
 }
 
 impl Search<'_> {
@@ -90,15 +126,7 @@ impl Search<'_> {
         if self.leads_to_content(tree) {
             return Visited::Found;
         }
-        let lines =
-            || commit.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
-        let parents = lines().filter_map(|line| ObjectId::parse(line.strip_prefix(b"parent ")?));
-        let committer = lines().find(|line| line.starts_with(b"committer "));
-        let seconds = committer.and_then(|line| {
-            let word = line.rsplit(|byte| *byte == b' ').nth(1)?;
-            std::str::from_utf8(word).ok()?.parse().ok()
-        });
-        Visited::Commit(Commit { seconds: seconds.unwrap_or(0), parents: parents.collect() })
+        Visited::Commit(Commit::of(commit))
     }
 
     fn leads_to_content(&mut self, root: ObjectId) -> bool {

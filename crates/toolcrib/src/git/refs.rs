@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 
+use super::committed_content;
 pub(crate) use super::objects::ObjectId;
 use super::objects::ObjectStore;
 
@@ -151,6 +152,17 @@ pub(crate) fn reflog_of(tree: &TreeReader, directory: &Path, name: &[u8]) -> Vec
 /// Whether a git directory itself has an object. Alternate object directories are not searched.
 pub(crate) fn has_object(tree: &TreeReader, directory: &Path, id: ObjectId) -> bool {
     ObjectStore::new(vec![(tree.clone(), directory.join("objects"))]).has(id)
+}
+
+/// Whether a commit is an ancestor of another in a git directory.
+pub(crate) fn is_ancestor(
+    tree: &TreeReader,
+    directory: &Path,
+    ancestor: ObjectId,
+    of: ObjectId,
+) -> bool {
+    let store = ObjectStore::new(vec![(tree.clone(), directory.join("objects"))]);
+    committed_content::is_ancestor(&store, ancestor, of)
 }
 
 /// Names and commits of packed references.

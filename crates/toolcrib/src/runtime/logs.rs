@@ -21,7 +21,7 @@ impl Runtime {
         self.services.history.change_log()
     }
 
-    /// Returns the diff of a change.
+    /// Returns the diff of a change. Files in ignored directories are counted.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Runtime {
     }
 
     /// Returns the combined diff of all changes, or of those from the id `since` on: each file before the first
-    /// of them against its current content.
+    /// of them against its current content. Files in ignored directories are counted.
     ///
     /// # Errors
     ///

@@ -123,7 +123,7 @@ struct Kind {
 
 const BY_SANDBOX: &str = "refused by the sandbox";
 const NO_NETWORK: Kind = Kind {
-    refused: "network is off",
+    refused: "network is off; refused",
     remedy: "network = \"list\" with rules for hosts, or \"all\", in config.toml allows it",
 };
 
@@ -152,7 +152,7 @@ fn description(refusal: &Refusal) -> String {
         Refusal::Write(path, _) => format!("write {}", shown(path)),
         Refusal::Change(deed, path, _) => format!("{} {}", verb(*deed), shown(path)),
         Refusal::Connect(address) | Refusal::Unlisted(address) => format!("connect {address}"),
-        Refusal::LookUp(server) => format!("look up a name at {server}"),
+        Refusal::LookUp(server) => format!("DNS lookup at {server}"),
         Refusal::AnySocket => "create a socket".to_owned(),
         Refusal::Socket(path) => format!("connect {}", shown(path)),
     }
@@ -178,7 +178,7 @@ fn remedy(why: Unwritable) -> &'static str {
             "protected: it can make programs run code, or a rule protects it; allow_protected in config.toml, or the rule, can allow it"
         }
         Unwritable::Repository => {
-            "part of a repository that is older than this session: nothing of it was removed or renamed, only the user can do that; allow_protected in config.toml can allow it"
+            "protected: this repository existed before the session, and nothing of it was removed; the user can do it, or allow it with allow_protected in config.toml"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::ParentOfProtected => {
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off: look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
+                "network is off; refused: DNS lookup at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml adds build caches)",
             ]
         );

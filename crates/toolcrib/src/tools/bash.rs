@@ -18,10 +18,9 @@ use toolcrib_text::{ExcerptOptions, visible_name};
 use self::report::{KEEP_RUNNING_HINT, Report};
 use super::changed_files::CHANGED_FILES;
 use super::shell_output::last_line;
-use super::timeout::{lowered_note, milliseconds};
 use crate::cancel_and_progress::Progress;
 use crate::cx::{Cx, StartedCommand, ToStart, job_error};
-use crate::dialect_names::{EDIT, Name, RUN_IN_BACKGROUND, WRITE};
+use crate::dialect_names::{EDIT, RUN_IN_BACKGROUND, WRITE};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_descriptions::MetadataField;
 use crate::network::notes::HOSTS;
@@ -43,7 +42,7 @@ pub(crate) struct Bash {
     description: Option<String>,
     /// Milliseconds, up to 600000.
     #[serde(default = "default_timeout")]
-    #[schemars(range(min = 1_000))]
+    #[schemars(range(min = 1_000, max = 600_000))]
     timeout: u64,
     /// Return at once.
     #[serde(default)]
@@ -75,8 +74,6 @@ enum OnTimeout {
     Background,
     Kill,
 }
-
-const TIMEOUT: Name<'_> = Name::field("Bash", "timeout");
 
 fn default_timeout() -> u64 {
     120_000
@@ -186,6 +183,7 @@ impl Tool for Bash {
         ("timeout_ms", "timeout"),
         ("background", "run_in_background"),
     ];
+    const LOWERED: &'static [&'static str] = &["timeout", "head_lines", "tail_lines"];
     const METADATA: &'static [&'static [MetadataField]] =
         &[METADATA, SANDBOX, REFUSED, HOSTS, CHANGED_FILES];
 
@@ -202,7 +200,7 @@ impl Tool for Bash {
         if self.command.trim().is_empty() {
             return Err(Error::invalid("`command` is empty").hint("Give a bash script."));
         }
-        let timeout = milliseconds(self.timeout);
+        let timeout = Duration::from_millis(self.timeout);
         let in_background = self.run_in_background;
         if in_background && cx.session().is_for_one_call() {
             let message = format!(
@@ -237,7 +235,6 @@ impl Tool for Bash {
             separate_streams: self.separate_streams,
         })?;
         started.given = self.env.iter().flatten().map(|(n, v)| (n.clone(), v.clone())).collect();
-        started.notes.extend(lowered_note(TIMEOUT, self.timeout));
         if in_background {
             return Ok(report::background(started));
         }

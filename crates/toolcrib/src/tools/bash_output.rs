@@ -20,7 +20,6 @@ use super::command_messages::{ports_note, state};
 use super::shell_output::{
     OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
-use super::timeout::{lowered_note, milliseconds};
 use crate::cancel_and_progress::Progress;
 use crate::cx::Cx;
 use crate::dialect_names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
@@ -48,6 +47,7 @@ pub(crate) struct BashOutput {
     wait_for: WaitFor,
     /// Milliseconds, up to 600000.
     #[serde(default = "default_timeout")]
+    #[schemars(range(max = 600_000))]
     timeout: u64,
     /// From an earlier reply; 0 for all.
     cursor: Option<u64>,
@@ -77,7 +77,6 @@ enum WaitFor {
     Port,
 }
 
-const TIMEOUT: Name<'_> = Name::field("BashOutput", "timeout");
 const STREAM: Name<'_> = Name::field("BashOutput", "stream");
 
 fn default_timeout() -> u64 {
@@ -139,6 +138,7 @@ impl Tool for BashOutput {
     const HINTS: Hints = Hints::READS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("shell_id", "bash_id"), ("id", "bash_id"), ("wait", "wait_for")];
+    const LOWERED: &'static [&'static str] = &["timeout"];
     const METADATA: &'static [&'static [MetadataField]] =
         &[METADATA, REFUSED, HOSTS, CHANGED_FILES];
 
@@ -173,7 +173,7 @@ impl Tool for BashOutput {
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
         let from = if all { 0 } else { self.cursor.unwrap_or(remembered) };
-        let timeout = milliseconds(self.timeout);
+        let timeout = Duration::from_millis(self.timeout);
         let secrets = cx.secrets();
         let since = self.cursor.unwrap_or(remembered);
         let waiting =
@@ -187,7 +187,6 @@ impl Tool for BashOutput {
         };
         let view = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
         let mut output = view.read(cx, stream.log, &secrets);
-        output.notes.extend(lowered_note(TIMEOUT, self.timeout));
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() && !stream.is_errors && !cx.dry_run() {
             cx.shell()?.read_to(job.id(), end);

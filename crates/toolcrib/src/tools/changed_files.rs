@@ -1,5 +1,6 @@
 //! Notes and metadata about the files that a command changed.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -116,7 +117,7 @@ impl Changes {
 
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let RepositoryNotes { moved, lost } = &self.repositories;
+        let RepositoryNotes { moved, beside_files, lost } = &self.repositories;
         let kinds = [
             ("modified", Action::Modified),
             ("created", Action::Created),
@@ -127,7 +128,11 @@ impl Changes {
             .filter_map(|(word, action)| {
                 let of_kind = |one: &&Changed| one.file.action == action && !one.file.ignored;
                 let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
-                let names = first_of(&files, NAMED, |one| one.shown.clone());
+                // Many new or deleted files are usually a directory.
+                let names = match files.len() > NAMED && action != Action::Modified {
+                    true => by_directory(&files),
+                    false => first_of(&files, NAMED, |one| one.shown.clone()),
+                };
                 (!files.is_empty()).then(|| format!("{word} {names}"))
             })
             .collect();
@@ -140,22 +145,26 @@ impl Changes {
                 parts.push(format!("{word} the {noun} {names}"));
             }
         }
-        let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
-        if ignored > 0 {
-            parts.push(format!("changed {}", counted(ignored, "ignored or generated file")));
+        for (word, action) in kinds {
+            let of_kind = |one: &&Changed| one.file.action == action && one.file.ignored;
+            let ignored = self.files.iter().filter(of_kind).count() as u64;
+            if ignored > 0 {
+                parts.push(format!("{word} {}", counted(ignored, "ignored or generated file")));
+            }
         }
         if !parts.is_empty() {
             let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
             let undo = match ids.as_slice() {
                 [] => String::new(),
-                ids if moved.is_empty() && lost.is_empty() => {
-                    format!("; {UNDO} with id {} reverts it", ids.join(", "))
+                ids if [moved, beside_files, lost].into_iter().all(Vec::is_empty) => {
+                    format!("; {UNDO} with id {} reverts this", ids.join(", "))
                 }
-                ids => format!("; {UNDO} with id {} restores these files only", ids.join(", ")),
+                ids => format!("; {UNDO} with id {} reverts only this", ids.join(", ")),
             };
             notes.push(format!("{}{undo}", parts.join("; ")));
-            notes.extend(moved.iter().cloned());
+            notes.extend(beside_files.iter().cloned());
         }
+        notes.extend(moved.iter().cloned());
         notes.extend(lost.iter().cloned());
         notes.extend(self.lost_note());
         notes.extend(self.warnings.iter().cloned());
@@ -207,4 +216,19 @@ impl Changes {
         let names = first_of(&lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown));
         (!lost.is_empty()).then(|| format!("not kept, so {UNDO} cannot restore it: {names}"))
     }
+}
+
+/// The number of files in each top directory: `40 files in docs, setup.py`.
+fn by_directory(files: &[&Changed]) -> String {
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in files {
+        let below = one.shown.find('/').filter(|at| *at > 0);
+        let group = below.and_then(|at| one.shown.get(..at)).unwrap_or(&one.shown);
+        groups.entry(group).or_default().push(&one.shown);
+    }
+    let groups: Vec<(&str, Vec<&str>)> = groups.into_iter().collect();
+    first_of(&groups, NAMED, |(directory, files)| match files.as_slice() {
+        [only] => (*only).to_owned(),
+        several => format!("{} in {directory}", counted(several.len() as u64, "file")),
+    })
 }

@@ -6,7 +6,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use super::replacement::NO_REPLACEMENT;
-use super::replacement::{self, EditResult, Replacement, changed_elsewhere};
+use super::replacement::{self, EditResult, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
@@ -18,7 +18,7 @@ use crate::tool::{Category, Hints, Tool};
 
 /// Replaces text in a file. `old_string` must occur exactly once, with its indentation and without line numbers;
 /// otherwise add context, `near_line` or `replace_all`. Without an exact match, a unique match that differs only
-/// in whitespace or quotes is used. An empty `old_string` creates a file.
+/// in indentation, trailing whitespace or typographic quotes is used. An empty `old_string` creates a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -88,7 +88,7 @@ impl Tool for Edit {
             made = replaced.made;
             Ok(replaced.now)
         })?;
-        let elsewhere = changed_elsewhere(cx, &real, seen, updated.was.as_ref());
+        let elsewhere = cx.changed_elsewhere(&real, seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &made, elsewhere))
     }
 }

@@ -94,6 +94,7 @@ impl Tool for Glob {
         ("directory", "path"),
         ("no_ignore", "ignored"),
     ];
+    const LOWERED: &'static [&'static str] = &["limit"];
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA];
 
     fn access(&self) -> Vec<Access> {

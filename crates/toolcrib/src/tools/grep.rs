@@ -16,6 +16,7 @@ use toolcrib_policy::Access;
 use self::search::Search;
 use super::invisible_notes::INVISIBLE;
 use crate::cx::Cx;
+use crate::dialect_names::OUTPUT_MODE;
 use crate::error::Error;
 use crate::metadata_descriptions::MetadataField;
 use crate::reply::Reply;
@@ -193,6 +194,7 @@ impl Tool for Grep {
         ("no_ignore", "ignored"),
         ("include_ignored", "ignored"),
     ];
+    const LOWERED: &'static [&'static str] = &["-A", "-B", "-C", "head_limit"];
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA, INVISIBLE];
 
     fn access(&self) -> Vec<Access> {
@@ -211,6 +213,12 @@ impl Tool for Grep {
             OutputMode::Count => counts::reply(&search),
         };
         cx.check_cancelled()?;
+        let ignores_context =
+            query.mode != OutputMode::Content && (query.before > 0 || query.after > 0);
+        let reply = match ignores_context {
+            true => reply.note(format!("[-A, -B and -C need {OUTPUT_MODE} content]\n")),
+            false => reply,
+        };
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(reply.with("milliseconds", milliseconds))
     }

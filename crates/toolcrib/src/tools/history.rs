@@ -84,6 +84,7 @@ impl Tool for History {
     const NAME: &'static str = "History";
     const CATEGORY: Category = Category::History;
     const HINTS: Hints = Hints::READS;
+    const LOWERED: &'static [&'static str] = &["limit"];
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA];
 
     fn access(&self) -> Vec<Access> {

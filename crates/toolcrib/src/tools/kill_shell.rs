@@ -66,7 +66,10 @@ impl Tool for KillShell {
         let job = cx.job(&self.shell_id)?;
         let before = job.snapshot();
         if before.all_exited {
-            let message = format!("{} had already ended: {}.\n", job.id(), before.status.name());
+            let message = match before.status {
+                Status::Killed => format!("{} was already killed.\n", job.id()),
+                status => format!("{} had already ended ({}).\n", job.id(), status.name()),
+            };
             return Ok(Reply::new(message).with("status", before.status.name()).with("ended", 0));
         }
         if cx.dry_run() {
@@ -83,10 +86,11 @@ impl Tool for KillShell {
             return Err(Error::new(ErrorKind::Timeout, message)
                 .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} shows when they are gone.")));
         }
+        let read_to = cx.shell()?.cursor(job.id()).min(now.written);
         let (last, masked) = excerpt(
             &*job,
             &cx.secrets(),
-            0..now.written,
+            read_to..now.written,
             ExcerptOptions {
                 whole_chars: cx.limits().reply_chars / 4,
                 chars: cx.limits().reply_chars / 4,
@@ -98,6 +102,7 @@ impl Tool for KillShell {
         );
         let ended = counted(now.killed, "process");
         let output = match last.lines {
+            0 if read_to > 0 => "It had no new output.\n".to_owned(),
             0 => "It had no output.\n".to_owned(),
             _ => format!("Its last output:\n{}", last.text),
         };

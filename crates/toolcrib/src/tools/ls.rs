@@ -79,6 +79,7 @@ impl Tool for Ls {
     const HINTS: Hints = Hints::READS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("dir_path", "path"), ("directory", "path"), ("file_path", "path")];
+    const LOWERED: &'static [&'static str] = &["depth", "limit"];
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA];
 
     fn access(&self) -> Vec<Access> {
@@ -95,7 +96,6 @@ impl Tool for Ls {
             ignore: Patterns::parse(self.ignore.as_deref().unwrap_or_default()),
             chars: cx.limits().reply_chars,
         };
-        let limit = options.limit;
         let prefix =
             if shown == "." { String::new() } else { format!("{}/", shown.trim_end_matches('/')) };
         let tree = Tree::of(cx, &directory, &prefix, options)?;
@@ -104,7 +104,7 @@ impl Tool for Ls {
         if tree.entries.is_empty() && tree.ignored == 0 {
             text += "[empty]\n";
         }
-        let left = tree.omission_notes(limit, depth);
+        let left = tree.omission_notes(depth);
         if !left.is_empty() {
             text += &format!("[{}]\n", left.join("; "));
         }

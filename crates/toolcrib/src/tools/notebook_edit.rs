@@ -7,7 +7,7 @@ use toolcrib_media::{CellType, Edited, Notebook, NotebookError, Position};
 use toolcrib_policy::Access;
 use toolcrib_text::{truncate_line, unified_diff, visible_name};
 
-use super::replacement::{changed_elsewhere, missing};
+use super::replacement::missing;
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
@@ -125,7 +125,7 @@ impl Tool for NotebookEdit {
         let Some(edited) = edited else {
             return Err(Error::new(ErrorKind::Internal, "the file was not requested"));
         };
-        let elsewhere = changed_elsewhere(cx, &real, seen, updated.was.as_ref());
+        let elsewhere = cx.changed_elsewhere(&real, seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &edited, elsewhere))
     }
 }
@@ -312,8 +312,7 @@ fn seed(was: &[u8], source: &str) -> u32 {
 fn not_a_notebook(shown: &str, error: &NotebookError) -> Error {
     let why = truncate_line(&visible_name(error.why.as_bytes()), 200);
     let (line, column) = (error.line, error.column);
-    let message =
-        format!("{shown} cannot be edited as a notebook: line {line}, column {column}: {why}");
+    let message = format!("{shown} is not a notebook: line {line}, column {column}: {why}");
     Error::new(ErrorKind::Unsupported, message)
         .hint(format!("Nothing was done. Use {EDIT} to change it as text."))
         .with("line", line)

@@ -132,6 +132,7 @@ impl Tool for Read {
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::READS;
     const ALIASES: &'static [(&'static str, &'static str)] = &[("path", "file_path")];
+    const LOWERED: &'static [&'static str] = &["limit"];
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA, INVISIBLE];
 
     fn access(&self) -> Vec<Access> {
@@ -180,7 +181,8 @@ impl Read {
             hasher.feed(chunk);
         }
         let hash = hasher.finish();
-        let has_it = |seen: Seen| seen.is_whole() && seen.hash == hash;
+        let Part { offset, limit } = self.part();
+        let has_it = |seen: Seen| seen.has_shown(offset, limit) && seen.hash == hash;
         Ok(if by_hash { hash.is(since) } else { seen.is_some_and(has_it) })
     }
 }

@@ -4,9 +4,7 @@ mod equivalent;
 mod not_found;
 
 use std::ops::Range;
-use std::path::Path;
 
-use toolcrib_fs::Content;
 use toolcrib_media::{Kind, kind_of};
 use toolcrib_text::{
     Encoding, EndingFinder, Endings, TextProperties, find_all, find_another, line_numbers,
@@ -14,12 +12,10 @@ use toolcrib_text::{
 
 pub(super) use self::equivalent::Matched;
 
-use crate::author::author;
 use crate::cx::Cx;
 use crate::dialect_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_descriptions::MetadataField;
-use crate::seen_files::Seen;
 
 /// Number of match lines to list.
 const LISTED_LINES: usize = 20;
@@ -259,22 +255,6 @@ impl Replacement<'_> {
         }
         Ok(self.new.as_bytes().to_vec())
     }
-}
-
-/// The note about changes since the session last saw the file, with their author. It is shown once.
-pub(super) fn changed_elsewhere(
-    cx: &Cx<'_>,
-    path: &Path,
-    seen: Option<Seen>,
-    was: Option<&Content>,
-) -> Option<String> {
-    let (seen, now) = (seen?, Seen::of(was?));
-    if seen.hash == now.hash {
-        return None;
-    }
-    let at = seen.changed_lines(&now).map_or(String::new(), |at| format!(": {at}"));
-    let by = author(cx, path, now.hash).map_or(String::new(), |by| format!(" by {by}"));
-    Some(format!("Since this session last saw it, the file was changed{by}{at}."))
 }
 
 /// Fails for a file that is not text: replacing text in it would silently corrupt it.

@@ -16,11 +16,13 @@ pub(super) struct SkippedFiles<'a> {
 }
 
 impl SkippedFiles<'_> {
-    /// The number of ignored entries and some of their names: `3 ignored (dist/, a.log, …)`.
+    /// The number of ignored entries and some of their names: `3 ignored entries (dist/, a.log, …)`.
     pub(super) fn ignored(&self) -> Option<String> {
         let all = self.pruned.ignored();
-        (all > 0)
-            .then(|| format!("{all} ignored ({})", self.names(&self.pruned.ignored_names, all)))
+        (all > 0).then(|| {
+            let names = self.names(&self.pruned.ignored_names, all);
+            format!("{} ({names})", counted(all, "ignored entry"))
+        })
     }
 
     /// Notes about directories that could not be searched.

@@ -2,6 +2,7 @@
 
 mod group_by_ignored_directory;
 mod report;
+mod whole_directories;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,6 +59,7 @@ impl Tool for Undo {
     const HINTS: Hints = Hints::EDITS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("change", "id"), ("count", "steps"), ("file_path", "path")];
+    const LOWERED: &'static [&'static str] = &["steps"];
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {

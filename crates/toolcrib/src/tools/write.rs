@@ -155,7 +155,7 @@ impl Write {
                 Err(stale_write::partly_read(shown, was, &seen, &now))
             }
             Some(seen) => {
-                let by = author(cx, real, now.hash);
+                let by = author(cx.history(), cx.session(), real, now.hash);
                 Err(stale_write::changed(shown, was, &seen, &now, by))
             }
             None if was.is_empty() => Ok(()),

@@ -1,18 +1,19 @@
 //! One file or symlink during an undo.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, Version};
 use toolcrib_text::merge;
 
+use super::later_changes::{LaterChanges, named};
 use crate::cx::Cx;
-use crate::dialect_names::EDIT;
+use crate::dialect_names::{EDIT, HISTORY, KILL_SHELL, UNDO};
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
 use crate::path_access::require_restorable;
 
-pub(super) const CHANGED_SINCE: &str = "changed since";
-pub(super) const DONE_AGAIN: &str = "it would be changed again";
+pub(super) const CHANGED_SINCE: &str = "it was changed since";
+pub(super) const DONE_AGAIN: &str = "a redo does not change protected files";
 
 /// Current and planned content of a path.
 pub(super) struct CurrentFile {
@@ -26,6 +27,7 @@ pub(super) struct CurrentFile {
     pub(super) is_protected: bool,
     /// Why the file stays as it is.
     pub(super) kept_reason: Option<&'static str>,
+    path: PathBuf,
     shown: String,
 }
 
@@ -45,6 +47,7 @@ impl CurrentFile {
             is_directory,
             is_protected,
             kept_reason: None,
+            path: path.to_owned(),
             shown,
         })
     }
@@ -55,6 +58,7 @@ impl CurrentFile {
         cx: &Cx<'_>,
         file: &FileChange,
         change: &HistoryEntry,
+        later: &LaterChanges<'_>,
     ) -> Result<bool, Error> {
         if self.is_protected && !change.undoes.is_empty() {
             self.kept_reason = Some(DONE_AGAIN);
@@ -75,38 +79,24 @@ impl CurrentFile {
             self.kept_reason = Some(CHANGED_SINCE);
             return Ok(false);
         }
-        let shown = &self.shown;
         let before = cx.history().version(file.before)?;
         let after = cx.history().version(file.after)?;
+        let conflict = |obstacle| Err(self.conflict(cx, change, later, obstacle));
         match (&before, &self.now, &after) {
-            _ if self.is_directory => {
-                Err(self.conflict(change, format!("{shown} is a directory now")))
-            }
-            (None, Some(_), _) => {
-                Err(self.conflict(change, format!("it created {shown}, which was changed since")))
-            }
-            (_, None, _) => Err(self.conflict(change, format!("{shown} is gone"))),
-            (_, Some(_), None) => {
-                Err(self
-                    .conflict(change, format!("it deleted {shown}, which was created again since")))
-            }
+            _ if self.is_directory => conflict(Obstacle::Directory),
+            (None, Some(_), _) => conflict(Obstacle::Created),
+            (_, None, _) => conflict(Obstacle::Gone),
+            (_, Some(_), None) => conflict(Obstacle::Recreated),
             (Some(before), Some(now), Some(after)) => {
                 if [before, now, after].into_iter().any(Content::is_link) {
-                    let what = format!("{shown} was changed since, and is or was a symlink");
-                    return Err(self.conflict(change, what));
+                    return conflict(Obstacle::Symlink);
                 }
                 match merge(after, now, before) {
                     Ok(both) => {
                         self.now = Some(both.into());
                         Ok(true)
                     }
-                    Err(found) => Err(self.conflict(
-                        change,
-                        format!(
-                            "the same lines of {shown} were changed since, at line {}",
-                            found.line
-                        ),
-                    )),
+                    Err(found) => conflict(Obstacle::SameLines(found.line)),
                 }
             }
         }
@@ -118,19 +108,71 @@ impl CurrentFile {
         self.mode.filter(|_| !is_file || self.mode != self.current_mode)
     }
 
-    /// The error if a change cannot be reverted.
-    pub(super) fn conflict(&self, change: &HistoryEntry, what: String) -> Error {
-        conflict(Some(change.id), what).with("file_path", self.shown.as_str())
+    /// The error if a change cannot be reverted. The hint has the simplest way that works.
+    fn conflict(
+        &self,
+        cx: &Cx<'_>,
+        change: &HistoryEntry,
+        later: &LaterChanges<'_>,
+        obstacle: Obstacle,
+    ) -> Error {
+        let (id, shown) = (change.id, &self.shown);
+        let what = match obstacle {
+            Obstacle::Directory => format!("{shown} is a directory now"),
+            Obstacle::Created => format!("it created {shown}, which was changed since"),
+            Obstacle::Gone => format!("{shown} no longer exists"),
+            Obstacle::Recreated => format!("it deleted {shown}, which was created again since"),
+            Obstacle::Symlink => format!("{shown} was changed since, and is or was a symlink"),
+            Obstacle::SameLines(line) => {
+                format!("the same lines of {shown} were changed since, at line {line}")
+            }
+        };
+        let job = cx.session().shell().and_then(|shell| shell.job_changing(&self.path));
+        let later = later.in_effect(&self.path, id);
+        let hint = match (job, obstacle) {
+            (Some(job), _) => {
+                format!(
+                    "{job} still runs and may be writing it: {KILL_SHELL} {job}, then undo again."
+                )
+            }
+            (None, _) if !later.is_empty() => {
+                format!(
+                    "{UNDO} with since {id} reverts all changes since then, with {}.",
+                    named(&later)
+                )
+            }
+            (None, Obstacle::Created) => {
+                format!("To remove {shown} anyway, delete it with a command.")
+            }
+            (None, Obstacle::Directory) => format!("Move {shown} away, then undo again."),
+            (None, Obstacle::SameLines(_)) => {
+                format!("{HISTORY} with id {id} shows its diff; revert it with {EDIT}.")
+            }
+            (None, Obstacle::Gone | Obstacle::Recreated | Obstacle::Symlink) => {
+                format!("{HISTORY} with id {id} shows its diff.")
+            }
+        };
+        Error::new(ErrorKind::Conflict, format!("change {id} cannot be undone: {what}"))
+            .hint(format!("Nothing was written. {hint}"))
+            .with("file_path", shown.as_str())
     }
 }
 
-pub(super) fn conflict(id: Option<u64>, what: String) -> Error {
-    let message = match id {
-        Some(id) => format!("change {id} cannot be undone: {what}"),
-        None => format!("nothing can be undone: {what}"),
-    };
-    Error::new(ErrorKind::Conflict, message)
-        .hint(format!("Nothing was written. Use {EDIT} to revert it by hand."))
+/// Why a change of a file cannot be reverted.
+#[derive(Clone, Copy)]
+enum Obstacle {
+    /// The path is a directory.
+    Directory,
+    /// The change created the file, and its content differs now.
+    Created,
+    /// The file does not exist.
+    Gone,
+    /// The change deleted the file, and it exists.
+    Recreated,
+    /// A version is a symlink, which is not merged.
+    Symlink,
+    /// Later changes overlap, at this line.
+    SameLines(u64),
 }
 
 /// Mode before a change, if the change altered it.

@@ -105,7 +105,7 @@ fn last_at(
 fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Selection, Error> {
     let change = find(log, id)?;
     if change.undone {
-        return Err(already_undone(format!("change {id} is already undone")));
+        return Err(already_undone(log, Some(id), format!("change {id} is already undone")));
     }
     let changes = vec![change.clone()];
     require_kept(&changes, log)?;
@@ -123,7 +123,7 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<S
         None => {
             let is_undone = change.files.iter().any(|file| file.path == shown);
             Err(if is_undone {
-                already_undone(format!("change {id} of {shown} is already undone"))
+                already_undone(log, Some(id), format!("change {id} of {shown} is already undone"))
             } else {
                 not_found(format!("change {id} did not change {shown}"))
                     .hint(format!("Nothing was done. {HISTORY} with its id shows what it changed."))
@@ -154,7 +154,11 @@ fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
     }
     changes.reverse();
     if changes.is_empty() {
-        return Err(already_undone(format!("all changes since {since} are already undone")));
+        return Err(already_undone(
+            log,
+            None,
+            format!("all changes since {since} are already undone"),
+        ));
     }
     Ok(Selection { changes, only: None, skipped_ignored: Vec::new() })
 }
@@ -185,9 +189,17 @@ fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
     })
 }
 
-fn already_undone(message: String) -> Error {
-    Error::new(ErrorKind::AlreadyApplied, message)
-        .hint("Nothing was done. To redo it, give the id of the change that undid it.")
+/// The error for changes that are already undone. `id` is the change, if there is only one.
+fn already_undone(log: &ChangeLog, id: Option<u64>, message: String) -> Error {
+    let undid = id.and_then(|id| {
+        let mut newest_first = log.changes.iter().rev();
+        newest_first.find(|change| !change.undone && change.undoes.contains(&id))
+    });
+    let hint = match undid {
+        Some(undo) => format!("{UNDO} with id {} redoes it.", undo.id),
+        None => format!("{HISTORY} lists the undos; {UNDO} with the id of one redoes its changes."),
+    };
+    Error::new(ErrorKind::AlreadyApplied, message).hint(format!("Nothing was done. {hint}"))
 }
 
 fn not_found(message: impl Into<String>) -> Error {

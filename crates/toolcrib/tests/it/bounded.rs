@@ -215,7 +215,7 @@ fn unread_ignored_file_is_not_reported_as_no_match() {
     bounded.file("a.txt", "hi\n");
     bounded.file("app.log", "some ERROR here\n".repeat(1_000));
     let text = bounded.call("Grep", json!({"pattern": "ERROR"})).unwrap().output().to_owned();
-    let expected = "1 ignored (app.log) skipped; not searched either: 1 too large (app.log), searched if given as path";
+    let expected = "1 ignored entry (app.log) skipped; not searched either: 1 too large (app.log), searched if given as path";
     assert!(text.contains(expected), "{text}");
     bounded.file("b.log", "nothing\n");
     bounded.file("c.log", b"\0\0\0\0ERROR\0\0\0");

@@ -145,7 +145,7 @@ fn undo_reverts_all_changes_of_a_command() {
         let after = fixture.tree();
         let counts = ["created", "modified", "deleted"].map(|how| changed(&reply, how).len());
         assert_eq!(counts, [created, modified, deleted], "{command}\n{}", reply.output());
-        assert!(reply.output().contains("; Undo with id 1 reverts it]"), "{}", reply.output());
+        assert!(reply.output().contains("; Undo with id 1 reverts this]"), "{}", reply.output());
         fixture.call("Undo", json!({"id": 1})).unwrap();
         assert_eq!(fixture.tree(), before, "{command}");
         fixture.call("Undo", json!({"id": 2})).unwrap();
@@ -217,7 +217,7 @@ fn failed_command_reports_its_changes() {
     let fixture = Fixture::new();
     let error = fixture.call("Bash", json!({"command": "rm a.txt; exit 3"})).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("[deleted a.txt; Undo with id 1 reverts it]"), "{text}");
+    assert!(text.contains("[deleted a.txt; Undo with id 1 reverts this]"), "{text}");
     fixture.call("Undo", json!({})).unwrap();
     assert_eq!(fs::read_to_string(fixture.path("a.txt")).unwrap(), "one\ntwo\n");
 }
@@ -260,7 +260,7 @@ fn background_changes_are_reported_at_the_end() {
             break reply;
         }
     };
-    assert!(told.output().contains("[created later; Undo with id 2 reverts it]"), "{told:?}");
+    assert!(told.output().contains("[created later; Undo with id 2 reverts this]"), "{told:?}");
     let ended = fixture.bash("sleep 60 & echo x > killed");
     assert_eq!(changed(&ended, "created"), ["killed"]);
 }
@@ -272,7 +272,7 @@ fn files_too_large_to_capture_are_named() {
     fs::write(fixture.path("large.log"), vec![b'x'; 5 << 20]).unwrap();
     let reply = fixture.bash("rm large.bin large.log a.txt; echo x > b.txt");
     let expected =
-        "[created b.txt; deleted a.txt, large.bin; changed 1 ignored or generated file; Undo";
+        "[created b.txt; deleted a.txt, large.bin; deleted 1 ignored or generated file; Undo";
     assert!(reply.output().contains(expected), "{}", reply.output());
     let lost = "[not kept, so Undo cannot restore it: large.bin (68157440 bytes, over the limit for one file), large.log (";
     assert!(reply.output().contains(lost), "{}", reply.output());

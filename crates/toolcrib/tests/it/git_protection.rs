@@ -186,7 +186,7 @@ fn removed_protected_files_can_be_restored() {
 fn moved_head_is_reported() {
     let commands = Commands::after("");
     let text = commands.output("git checkout -q first");
-    assert!(text.contains("restores these files only]"), "{text}");
+    assert!(text.contains("reverts only this]"), "{text}");
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
     assert!(text.contains("`git checkout main` does]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
@@ -194,9 +194,10 @@ fn moved_head_is_reported() {
     let text = commands.output("echo x >> a.txt && git commit -qam x");
     assert!(text.contains("`git reset "), "{text}");
     let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
-    assert!(text.contains("reverts it]") && !text.contains("HEAD moved"), "{text}");
+    assert!(text.contains("reverts this]") && !text.contains("HEAD moved"), "{text}");
+    // Also without changed files.
     let text = commands.output("git commit -qam y");
-    assert!(!text.contains("HEAD moved"), "{text}");
+    assert!(text.contains("HEAD moved") && text.contains("`git reset "), "{text}");
     // The command of a note works in the directory of the next command.
     commands.output("git worktree add -q -b other ../wt first");
     let text =
@@ -232,14 +233,14 @@ fn patches_may_write_committed_content_to_protected_files() {
 fn undo_reports_unreverted_repository_changes() {
     let commands = Commands::after("");
     let text = commands.output("git clone -q . made");
-    assert!(text.contains("restores these files only"), "{text}");
+    assert!(text.contains("reverts only this"), "{text}");
     assert!(text.contains("made/.git was created; an undo does not remove it"), "{text}");
     let text = commands.output("rm -rf made");
     assert!(text.contains("made/.git was removed; an undo does not restore it"), "{text}");
     let text = commands.output("git worktree add -q wt first");
     assert!(text.contains("wt/.git was created"), "{text}");
     let text = commands.output("echo more >> a.txt; git stash -q");
-    assert!(text.contains("the stash was changed") || !text.contains("Undo with id"), "{text}");
+    assert!(text.contains("a stash entry was added") || !text.contains("Undo with id"), "{text}");
 }
 
 #[test]
@@ -253,7 +254,7 @@ fn unfinished_operations_are_reported() {
         ("git revert --no-edit HEAD~1", "git revert --abort"),
     ] {
         let text = commands.output(begin);
-        assert!(text.contains("restores these files only]"), "{text}");
+        assert!(text.contains("reverts only this]"), "{text}");
         let note = format!("is not finished; an undo does not end it: `{end}` does");
         assert!(text.contains(&note), "{text}");
         commands.output(end);
@@ -268,6 +269,68 @@ fn unfinished_operations_are_reported() {
         commands.output("echo both > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue");
     let back = format!("`git reset --keep {}` reverts the rebase", &began[..9]);
     assert!(text.contains(&back), "{text}");
+}
+
+#[test]
+fn a_changed_index_is_named_with_the_way_back() {
+    for version in [2, 4] {
+        let setup = format!("cd repo && git update-index --index-version {version}");
+        let commands = Commands::after(&setup);
+        let text = commands.output("echo x > new.py && git add new.py && git mv new.py new2.py");
+        assert!(text.contains("reverts only this]"), "{text}");
+        assert!(text.contains("the index was changed (1 file)"), "{text}");
+        let undone = commands.call("Undo", json!({})).unwrap().text();
+        assert!(undone.contains("git state stays as it is: index]"), "{undone}");
+        let status = || {
+            let repository = commands.here.ws().join("repo");
+            commands.here.run_outside("git status --porcelain", &repository).1
+        };
+        assert_eq!(status(), "AD new2.py\n");
+        commands.output(&command_in(&text, "git reset -q -- "));
+        assert_eq!(status(), "");
+        // A refreshed index is not a change.
+        let text = commands.output("echo y > other.txt; touch a.txt; git status --short");
+        assert!(!text.contains("index"), "{text}");
+    }
+}
+
+#[test]
+fn branches_that_lost_commits_are_named_with_the_way_back() {
+    let commands = Commands::after("");
+    let commit = |name: &str| {
+        let repository = commands.here.ws().join("repo");
+        commands.here.run_outside(&format!("git rev-parse {name}"), &repository).1
+    };
+    for (head, begin, branch, back) in [
+        ("main", "git branch -f topic main", "topic", "git branch -f topic "),
+        ("main", "git switch -q -C side main", "side", "git reset "),
+        ("side", "git commit -q --amend -m other", "side", "git reset "),
+        ("topic", "git rebase -q main side", "side", "git reset "),
+    ] {
+        commands.output(&format!("git checkout -q {head}"));
+        let before = commit(branch);
+        let text = commands.output(begin);
+        let named = text.lines().find(|line| line.contains(&before[..9]));
+        let back = command_in(named.unwrap_or_else(|| panic!("{begin}: {text}")), back);
+        assert_ne!(commit(branch), before);
+        let text = commands.output(&back);
+        assert_eq!(commit(branch), before, "{begin}: {text}");
+        commands.output("git reset -q --hard");
+    }
+    // A fast-forward loses nothing.
+    let text = commands.output("git checkout -q main; git branch -f old main");
+    assert!(!text.contains("branch old"), "{text}");
+}
+
+#[test]
+fn undo_says_which_git_state_stays() {
+    let commands = Commands::after("");
+    commands.output("git reset -q --hard HEAD~1");
+    let undone = commands.call("Undo", json!({})).unwrap().text();
+    assert!(undone.contains("git state stays as it is: HEAD, "), "{undone}");
+    commands.output("git reset -q --hard");
+    let text = commands.output("git config user.name Someone");
+    assert!(text.contains("/config was changed; an undo does not restore it"), "{text}");
 }
 
 /// The command that a note names, by its beginning.

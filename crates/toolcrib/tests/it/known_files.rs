@@ -67,7 +67,7 @@ fn file_restored_by_undo_counts_as_unread() {
     let fixture = Fixture::new();
     fixture.bash("sed -i s/line/lime/ a.txt");
     fixture.call("Undo", json!({}));
-    assert_eq!(fixture.write_error(), "a.txt exists, and this session has not read it");
+    assert_eq!(fixture.write_error(), "a.txt exists, and this session has not read it with Read");
     fixture.call("Undo", json!({"id": 2}));
     fixture.write_error();
     fixture.read(1, 100);
@@ -174,8 +174,98 @@ fn undo_names_preserved_later_changes() {
     fs::write(fixture.path(), text.replace("line 29", "29")).unwrap();
     let undone = fixture.call("Undo", json!({"id": 1}));
     let expected =
-        "Later changes were kept in: a.txt (changes 2, 4, and others not made by these tools).";
+        "Later changes were kept in: a.txt (change 2, and others not made by these tools).";
     assert!(undone.ends_with(expected), "{undone}");
+}
+
+#[test]
+fn undos_are_not_named_as_preserved_changes() {
+    let fixture = Fixture::new();
+    fixture.edit("line 3\n", "three\n");
+    fixture.edit("line 20\n", "twenty\n");
+    fixture.call("Undo", json!({}));
+    fixture.call("Undo", json!({"id": 3}));
+    let undone = fixture.call("Undo", json!({"id": 1}));
+    assert!(undone.ends_with("Later changes were kept in: a.txt (change 2)."), "{undone}");
+    let undone = fixture.call("Undo", json!({"since": 1}));
+    assert!(!undone.contains("kept"), "nothing was kept: {undone}");
+    let text = fs::read_to_string(fixture.path()).unwrap();
+    assert!(text.contains("line 3\n") && text.contains("line 20\n"), "{text}");
+}
+
+#[test]
+fn a_failed_match_names_changes_since_the_file_was_seen() {
+    let fixture = Fixture::new();
+    fixture.read(1, 100);
+    let text = fs::read_to_string(fixture.path()).unwrap();
+    fs::write(fixture.path(), text.replace("line 20\n", "twenty\n")).unwrap();
+    let expected = "Since this session last saw it, the file was changed: line 20.";
+    let edit = json!({"old_string": "line 20\n", "new_string": "x\n"});
+    let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -20 +20 @@\n-line 20\n+x\n";
+    for (tool, args) in [
+        ("Edit", json!({"file_path": "a.txt", "old_string": "line 20\n", "new_string": "x\n"})),
+        ("MultiEdit", json!({"file_path": "a.txt", "edits": [edit]})),
+        ("ApplyPatch", json!({"patch": patch})),
+    ] {
+        let error = fixture.try_call(tool, args).unwrap_err().text();
+        assert!(error.contains(expected), "{tool}: {error}");
+    }
+}
+
+#[test]
+fn shown_lines_of_an_unchanged_file_are_not_shown_again() {
+    let fixture = Fixture::new();
+    fixture.read(5, 5);
+    let again = |offset: i64, limit: u64| {
+        let args = json!({
+            "file_path": "a.txt", "offset": offset, "limit": limit, "if_changed_since": "seen",
+        });
+        fixture.call("Read", args)
+    };
+    assert_eq!(again(5, 5), "a.txt is unchanged.\n");
+    assert_eq!(again(6, 2), "a.txt is unchanged.\n");
+    assert!(again(5, 6).starts_with("     5\tline 5\n"));
+    let text = fs::read_to_string(fixture.path()).unwrap();
+    fs::write(fixture.path(), text.replace("line 20\n", "twenty\n")).unwrap();
+    assert!(again(5, 5).contains("\tline 5\n"));
+}
+
+#[test]
+fn undo_names_the_command_that_still_writes_the_file() {
+    let fixture = Fixture::new();
+    let ticks = fixture.top.path().join("ws/ticks.txt");
+    let running = "(echo 1 > ticks.txt; until [ -f go ]; do sleep 0.01; done; echo 2 > ticks.txt; exec sleep 600) > /dev/null 2>&1 &
+        until [ -s ticks.txt ]; do sleep 0.01; done";
+    let started = fixture.bash(running);
+    fs::write(fixture.top.path().join("ws/go"), "").unwrap();
+    crate::eventually(|| fs::read_to_string(&ticks).is_ok_and(|text| text == "2\n"));
+    let error = fixture.try_call("Undo", json!({"id": 1})).unwrap_err().text();
+    let expected = "sh_1 still runs and may be writing it: KillShell sh_1, then undo again.";
+    assert!(error.contains(expected), "{started}: {error}");
+    fixture.call("KillShell", json!({"shell_id": "sh_1"}));
+}
+
+#[test]
+fn a_conflict_of_undo_has_a_way_that_works() {
+    let fixture = Fixture::new();
+    fixture.edit("line 3\n", "three\n");
+    fixture.edit("three\n", "3\n");
+    let error = |args: Value| fixture.try_call("Undo", args).unwrap_err().text();
+    let overlap = error(json!({"id": 1}));
+    assert!(
+        overlap.contains("Undo with since 1 reverts all changes since then, with change 2."),
+        "{overlap}"
+    );
+    fixture.call("Undo", json!({}));
+    let again = error(json!({"id": 2}));
+    assert!(again.contains("Undo with id 3 redoes it."), "{again}");
+    fixture.call("Write", json!({"file_path": "new.txt", "content": "a\n"}));
+    fs::write(fixture.top.path().join("ws/new.txt"), "b\n").unwrap();
+    let created = error(json!({"id": 4}));
+    assert!(created.contains("To remove new.txt anyway, delete it with a command."), "{created}");
+    fs::remove_file(fixture.path()).unwrap();
+    let gone = error(json!({"id": 1}));
+    assert!(gone.contains("a.txt no longer exists") && !gone.contains("Edit"), "{gone}");
 }
 
 #[test]

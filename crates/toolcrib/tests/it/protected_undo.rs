@@ -100,7 +100,11 @@ fn undo_skips_a_protected_file_changed_since() {
     let reply = fixture.undo(json!({})).unwrap();
     assert_eq!(fixture.content("data").as_deref(), Some("precious\n"));
     assert_eq!(fixture.content(NAME).as_deref(), Some("made\nand more\n"));
-    assert!(reply.output().contains(".claude/settings.json (changed since)"), "{}", reply.output());
+    assert!(
+        reply.output().contains(".claude/settings.json (it was changed since)"),
+        "{}",
+        reply.output()
+    );
 }
 
 /// Undo cannot restore content that an agent wrote to a protected file.
@@ -112,7 +116,7 @@ fn undo_does_not_restore_protected_content_written_by_a_change() {
     let error = fixture.undo(json!({})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protected, "{}", error.text());
     assert!(
-        error.text().contains("an earlier change wrote the previous content"),
+        error.text().contains("its old content came from a tool or command"),
         "{}",
         error.text()
     );

@@ -86,7 +86,7 @@ impl Sandboxed {
 fn command_is_confined_without_approval() {
     let here = Sandboxed::new();
     let reply = here.bash("echo x > made; echo y > T/home/.cache/y; cat T/ro/f").unwrap();
-    assert_eq!(reply.output(), "canary\n[created made; Undo with id 1 reverts it]\n");
+    assert_eq!(reply.output(), "canary\n[created made; Undo with id 1 reverts this]\n");
     assert_eq!(reply.metadata()["sandbox"], "level 4");
     assert_eq!((here.read("ws/made"), here.read("home/.cache/y")), ("x\n".into(), "y\n".into()));
     for command in [
@@ -238,7 +238,7 @@ fn denied_accesses_are_reported_with_the_remedy() {
     let note = "[refused by the sandbox: the path shown above (outside the roots; --root";
     assert!(text.contains(note), "{text}");
     let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
-    let expected = "network is off: connect 192.0.2.1:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)";
+    let expected = "network is off; refused: connect 192.0.2.1:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)";
     assert!(error.text().contains(expected), "{error}");
     let reply = here.bash("echo x > T/out/new; true").unwrap();
     assert_eq!(reply.metadata()["refused"][0]["why"], "outside", "{}", reply.output());

@@ -186,7 +186,7 @@ fn similar_text(
         None => "No similar text was found in the file.\n".to_owned(),
     };
     if let Some(line) = with_less_context {
-        detail += &format!("With fewer context lines it would match only at line {line}.\n");
+        detail += &format!("With fewer context lines it would match, at line {line} only.\n");
     }
     detail
 }

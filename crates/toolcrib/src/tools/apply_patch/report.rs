@@ -116,7 +116,10 @@ fn notes_of_hunks(plan: &Plan, part: &Part) -> Vec<String> {
             words.push(format!("was found {by} {way}, at line {}", fate.line));
         }
         if let Some(rung) = fate.rung {
-            words.push(format!("matched except for {}: the file's version was kept", rung.words()));
+            words.push(format!(
+                "matched except for {}; context lines stay as they are in the file",
+                rung.words()
+            ));
         }
         (!words.is_empty()).then(|| format!("Hunk {number} in {shown} {}.", words.join(", and ")))
     };

@@ -144,9 +144,13 @@ fn shown(part: &str) -> String {
     if part.starts_with(['(', '{']) {
         return toolcrib_text::truncate_line(part, MAX_CHARS);
     }
-    let words = part.split_whitespace().skip_while(|word| is_assignment(word));
-    let words: Vec<&str> = words.take(MAX_WORDS).collect();
-    toolcrib_text::truncate_line(&words.join(" "), MAX_CHARS)
+    let mut words = part.split_whitespace().skip_while(|word| is_assignment(word));
+    let mut first: Vec<&str> = words.by_ref().take(MAX_WORDS).collect();
+    // Redirections follow the words of the command.
+    if words.any(|word| !word.contains(['<', '>'])) {
+        first.push("…");
+    }
+    toolcrib_text::truncate_line(&first.join(" "), MAX_CHARS)
 }
 
 #[cfg(test)]
@@ -180,6 +184,12 @@ mod tests {
                 [1, 0],
                 "tee 'a|b'",
                 "in the pipe, (make; true) exited with 1",
+            ),
+            (
+                "pytest -q tests/a.py tests/b.py | tail",
+                [1, 0],
+                "tail",
+                "in the pipe, pytest -q tests/a.py … exited with 1",
             ),
             ("a |\n b", [137, 0], "b", "in the pipe, a exited with 137 (128 + SIGKILL)"),
             ("if x; then a | b; fi", [1, 0], "b", "in the pipe, a exited with 1"),

@@ -80,8 +80,9 @@ fn for_one_command(variables: &[&String]) -> Option<String> {
     let name = variables.first()?.split(" (line ").next()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let is_variable = name.contains('.') && name.chars().all(is_name);
+    let (name, them) = if variables.len() == 1 { (name, "it") } else { ("NAME", "them") };
     is_variable
-        .then(|| format!(". For one command, use git -c {name}=VALUE …. The user can set it"))
+        .then(|| format!(". For one command, use `git -c {name}=VALUE`. The user can set {them}"))
 }
 
 #[cfg(test)]
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(
             shown(&refused),
             [
-                "a write to .git/config was refused, because this can make programs run code: core.editor, core.pager. For one command, use git -c core.editor=VALUE …. The user can set it"
+                "a write to .git/config was refused, because this can make programs run code: core.editor, core.pager. For one command, use `git -c NAME=VALUE`. The user can set them"
             ]
         );
     }

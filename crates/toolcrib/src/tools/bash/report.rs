@@ -317,7 +317,7 @@ impl Report {
             let names =
                 first_of(&self.remaining, NAMED, |process| visible_name(process.name.as_bytes()));
             self.notes.push(format!(
-                "still running: {names}: {BASH_OUTPUT} {id} shows their output, {KILL_SHELL} {id} ends them"
+                "still running as {id}: {names}; {BASH_OUTPUT} shows the output, {KILL_SHELL} ends it"
             ));
         }
     }
@@ -404,9 +404,12 @@ fn show(
 /// The reply to a call with `run_in_background`.
 pub(super) fn background(started: StartedCommand) -> Reply {
     let id = started.job.id();
+    let place = match started.directory.as_str() {
+        "." => String::new(),
+        directory => format!(" in {directory}"),
+    };
     let mut text = format!(
-        "Started {id} in {}: {BASH_OUTPUT} reads its output and waits for it, {KILL_SHELL} ends it.\n",
-        started.directory
+        "Started {id}{place}. {BASH_OUTPUT} reads its output and waits for it, {KILL_SHELL} ends it.\n"
     );
     text.extend(started.notes.iter().map(bracketed));
     text.extend(started.confined.note().iter().map(bracketed));

@@ -70,12 +70,12 @@ fn notes(
     if more > 0 {
         let at_least = if matches.complete { "" } else { "at least " };
         let how = match query.limit {
-            limit if limit < 1_000 && shown == limit => format!("limit over {limit}, or "),
-            _ => String::new(),
+            limit if limit < 1_000 && shown == limit => "raise limit, or use ".to_owned(),
+            _ => "use ".to_owned(),
         };
         notes.push(format!(
-            "{at_least}{} more, older: use {how}a narrower pattern or path",
-            counted(more as u64, "file")
+            "{at_least}{} (older): {how}a narrower pattern or path",
+            counted(more as u64, "more file")
         ));
     }
     notes.extend(hidden_note(matches));

@@ -24,8 +24,14 @@ pub(super) fn reply(search: &Search<'_>, searched: &Searched) -> Reply {
     let query = search.query;
     let pattern = truncate_line(&visible_name(query.text.as_bytes()), PATTERN_CHARS);
     let mut text = search.header();
+    let is_complete = search.listing.complete && searched.complete;
     text += &match (searched.searched, query.scope.is_file()) {
         (0, true) => format!("Not searched for `{pattern}`.\n"),
+        (0, false) => format!("No file was searched for `{pattern}`.\n"),
+        (files, _) if !is_complete => format!(
+            "Incomplete search: no match for `{pattern}` in the first {}.\n",
+            counted(files, "file")
+        ),
         (files, _) if searched.undecided > 0 => format!(
             "No match for `{pattern}` in the decided lines of {}.\n",
             counted(files, "file")
@@ -74,7 +80,8 @@ fn skipped(search: &Search<'_>, searched: &Searched) -> Vec<String> {
     let skipped = &searched.skipped;
     if search.files.is_empty() && search.unsearched.hidden == 0 && !search.query.filter.wants_all()
     {
-        notes.push(format!("no file matches glob and type; {GLOB} lists files"));
+        let fields = search.query.filtered_by;
+        notes.push(format!("no file matches {fields}; {GLOB} lists files"));
     }
     if skipped.binary > 0 {
         notes.push(format!("{} skipped: not text", counted(skipped.binary, "file")));

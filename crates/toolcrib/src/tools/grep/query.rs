@@ -23,6 +23,8 @@ pub(super) struct GrepQuery {
     pub(super) ignore_case: bool,
     pub(super) scope: SearchScope,
     pub(super) filter: FileFilter,
+    /// The fields of the filter that were given, in words.
+    pub(super) filtered_by: &'static str,
     pub(super) mode: OutputMode,
     pub(super) sort: Sort,
     pub(super) numbers: bool,
@@ -58,6 +60,11 @@ impl Grep {
             ignore_case: self.ignore_case,
             scope: cx.search_scope(self.path())?,
             filter: self.filter()?,
+            filtered_by: match (&self.glob, &self.file_type) {
+                (Some(_), Some(_)) => "glob and type",
+                (None, Some(_)) => "type",
+                (_, None) => "glob",
+            },
             mode,
             sort: self.sort.unwrap_or(usual_sort),
             numbers: self.line_numbers,

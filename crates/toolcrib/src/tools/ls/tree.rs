@@ -82,16 +82,14 @@ impl Tree {
     }
 
     /// Notes about omitted entries, and how to see them.
-    pub(super) fn omission_notes(&self, limit: usize, depth: u64) -> Vec<String> {
+    pub(super) fn omission_notes(&self, depth: u64) -> Vec<String> {
         let hidden = self.total.saturating_sub(self.entries.len());
         let at_least = if self.complete { "" } else { "at least " };
         let entries = if hidden == 1 { "entry" } else { "entries" };
         let counted = [
             (
                 hidden,
-                format!(
-                    "{at_least}{hidden} more {entries}: list a subdirectory, or set limit over {limit}"
-                ),
+                format!("{at_least}{hidden} more {entries}: list a subdirectory, or raise limit"),
             ),
             (self.deeper, format!("… is deeper: depth {} shows more", depth + 1)),
             (self.unreadable, format!("{} could not be read", self.unreadable)),

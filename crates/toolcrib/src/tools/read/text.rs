@@ -135,7 +135,8 @@ fn window_of(whole: &[u8], encoding: Encoding, window: Window) -> Vec<Line> {
 
 /// The note that the file has changed since the session last saw it. It is shown once.
 fn changed(cx: &Cx<'_>, file: &OpenFile, before: &Seen, now: &Seen) -> String {
-    let by = author(cx, file.path(), now.hash).map_or(String::new(), |by| format!(", by {by}"));
+    let by = author(cx.history(), cx.session(), file.path(), now.hash);
+    let by = by.map_or(String::new(), |by| format!(", by {by}"));
     let at = before.changed_lines(now).map_or(String::new(), |at| format!(": {at}"));
     format!("changed since it was last seen{by}{at}")
 }

@@ -1,8 +1,8 @@
 //! Matches that differ only in whitespace, quotes and the like.
 
 use toolcrib_text::{
-    EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_all,
-    find_equivalents, from_visible, line_numbers, without_line_numbers,
+    Adaptation, EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText,
+    find_all, find_equivalents, from_visible, line_numbers, without_line_numbers,
 };
 
 use super::{Match, Replacement, several};
@@ -15,9 +15,9 @@ pub(crate) enum Matched {
     #[default]
     Exact,
     /// Except for this difference.
-    Except(MatchLevel),
+    Except(MatchLevel, Adaptation),
     /// Except for line numbers before each line, and for this difference.
-    Numbered(Option<MatchLevel>),
+    Numbered(Option<(MatchLevel, Adaptation)>),
     /// With `\\xNN` read as bytes, as Read shows them.
     ShownBytes,
 }
@@ -27,7 +27,7 @@ impl Matched {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Matched::Exact => "exact",
-            Matched::Except(rung) => rung.name(),
+            Matched::Except(rung, _) => rung.name(),
             Matched::Numbered(_) => "line_numbers",
             Matched::ShownBytes => "shown_bytes",
         }
@@ -35,24 +35,32 @@ impl Matched {
 
     /// The note for the reply. `None` for an exact match.
     pub(crate) fn note(self) -> Option<String> {
-        let kept = "the file's version was kept, and the new text was adapted";
         let numbers = "the line numbers in it, which were removed";
         Some(match self {
             Matched::Exact => return None,
             Matched::ShownBytes => format!(
                 "`{OLD_STRING}` matched with each \\xNN read as a byte. `{NEW_STRING}` was read in the same way."
             ),
-            Matched::Except(rung) => {
-                format!("`{OLD_STRING}` matched except for {}: {kept}.", rung.words())
-            }
+            Matched::Except(rung, adaptation) => format!(
+                "`{OLD_STRING}` matched except for {}. {}",
+                rung.words(),
+                written(adaptation)
+            ),
             Matched::Numbered(None) => format!("`{OLD_STRING}` matched except for {numbers}."),
-            Matched::Numbered(Some(rung)) => {
-                format!(
-                    "`{OLD_STRING}` matched except for {numbers}, and {}: {kept}.",
-                    rung.words()
-                )
-            }
+            Matched::Numbered(Some((rung, adaptation))) => format!(
+                "`{OLD_STRING}` matched except for {numbers}, and {}. {}",
+                rung.words(),
+                written(adaptation)
+            ),
         })
+    }
+}
+
+/// How the new text was written.
+fn written(adaptation: Adaptation) -> String {
+    match adaptation.words() {
+        None => format!("`{NEW_STRING}` was written as given."),
+        Some(parts) => format!("`{NEW_STRING}` was written with the {parts} of the file."),
     }
 }
 
@@ -64,7 +72,9 @@ pub(super) fn find(
     shown: &str,
 ) -> Result<Option<(Match, Matched)>, Error> {
     if let Some((spot, rung)) = at_level(replacement, was, endings, shown)? {
-        return Ok(Some((spot, Matched::Except(rung))));
+        let new = spot.new.as_deref().unwrap_or_default();
+        let adaptation = Adaptation::between(replacement.new, new);
+        return Ok(Some((spot, Matched::Except(rung, adaptation))));
     }
     if let Some(found) = without_numbers(replacement, was, endings, shown)? {
         return Ok(Some(found));
@@ -127,7 +137,7 @@ fn without_numbers(
     let bare = Replacement { old: &old, new: &new, near_line: Some(first), ..*replacement };
     let Ok((spots, matched)) = bare.find(was, endings, shown) else { return Ok(None) };
     let rung = match matched {
-        Matched::Except(rung) => Some(rung),
+        Matched::Except(rung, adaptation) => Some((rung, adaptation)),
         Matched::Exact => None,
         Matched::Numbered(_) | Matched::ShownBytes => return Ok(None),
     };

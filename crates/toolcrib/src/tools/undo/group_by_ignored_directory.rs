@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use toolcrib_search::IgnoreLookup;
 
+use super::report::verb;
 use crate::cx::{Cx, FileEdit};
 use crate::phrases::counted;
 
@@ -25,7 +26,7 @@ impl<'a> IgnoredDirectory<'a> {
 
     /// The line of the reply.
     pub(super) fn line(&self, cx: &Cx<'_>) -> String {
-        let counts = [("restored", self.restored), ("removed", self.removed)];
+        let counts = [(verb(cx, true), self.restored), (verb(cx, false), self.removed)];
         let counts: Vec<String> = counts
             .into_iter()
             .filter(|(_, files)| *files > 0)

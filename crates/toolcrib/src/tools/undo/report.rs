@@ -1,14 +1,16 @@
 //! The reply of an undo: one line per change and file, without content.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, NewMode};
 use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
 use super::group_by_ignored_directory;
+use super::whole_directories::WholeDirectory;
 use crate::author::is_by_session;
 use crate::cx::{Cx, FileEdit};
-use crate::history::{ChangeLog, MAX_COUNTED_BYTES};
+use crate::history::{ChangeLog, HistoryEntry, MAX_COUNTED_BYTES};
 use crate::phrases::{counted, first_of};
 use crate::undo::{Plan, Selection};
 
@@ -31,23 +33,35 @@ impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
         let is_redo = chosen.changes.iter().all(|change| change.is_undo);
         let did = match (cx.dry_run(), is_redo) {
-            (true, true) => "Dry run, nothing written. Would redo the undone changes",
+            (true, true) => "Dry run, nothing written. Would redo",
             (true, false) => "Dry run, nothing written. Would undo",
-            (false, true) => "Redid the undone changes",
+            (false, true) => "Redid",
             (false, false) => "Undid",
         };
+        let undos: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
         let mut lines = vec![match &chosen.only {
             Some(only) => format!("{did}, only at {}", cx.show_real(only)),
+            None if is_redo => {
+                let at = match chosen.changes.as_slice() {
+                    [HistoryEntry { only: Some(only), .. }] => format!(" at {only}"),
+                    _ => String::new(),
+                };
+                let undos = first_of(&undos, MAX_CHANGES, u64::to_string);
+                format!("{did}{at} by reverting undo {undos}")
+            }
             None => did.to_owned(),
         }];
-        for change in chosen.changes.iter().take(MAX_CHANGES) {
+        let changes = if is_redo { redone(chosen, log) } else { chosen.changes.iter().collect() };
+        for change in changes.iter().take(MAX_CHANGES) {
             // At the command line every call has its own session, so the note would be noise.
-            let is_own = cx.session().is_for_one_call() || is_by_session(cx, &change.entry);
+            let is_own =
+                cx.session().is_for_one_call() || is_by_session(cx.session(), &change.entry);
             let by = if is_own { "" } else { ", by another session" };
             lines.push(format!("  {} ({}{by}) {}", change.id, change.age(), change.summary()));
         }
-        if chosen.changes.len() > MAX_CHANGES {
-            lines.push(format!("  and {} more changes", chosen.changes.len() - MAX_CHANGES));
+        if changes.len() > MAX_CHANGES {
+            let more = (changes.len() - MAX_CHANGES) as u64;
+            lines.push(format!("  and {}", counted(more, "more change")));
         }
         let mut report = Report { lines };
         report.add_files(cx, plan);
@@ -72,12 +86,18 @@ impl Report {
                 "The files already have their previous content; nothing was written.".to_owned(),
             );
         }
-        let (ignored, files) = group_by_ignored_directory::split(cx, &plan.edits);
-        let total = files.len() + restored.len() + removed.len();
+        let (ignored, mut files) = group_by_ignored_directory::split(cx, &plan.edits);
+        let directories = WholeDirectory::all(plan, &files);
+        files.retain(|edit| !directories.iter().any(|directory| directory.has(edit)));
+        let total = directories.len() + files.len() + restored.len() + removed.len();
+        let whole = directories.iter().map(|directory| directory.line(cx));
         let files = files.into_iter().map(|edit| line(cx, edit));
-        let made = restored.iter().map(|path| format!("restored directory {}", cx.show_real(path)));
-        let gone = removed.iter().map(|path| format!("removed directory {}", cx.show_real(path)));
-        self.lines.extend(files.chain(made).chain(gone).take(MAX_FILES));
+        let directory = |path: &Path, is_restored| {
+            format!("{} directory {}", verb(cx, is_restored), cx.show_real(path))
+        };
+        let made = restored.iter().map(|path| directory(path, true));
+        let gone = removed.iter().map(|path| directory(path, false));
+        self.lines.extend(whole.chain(files).chain(made).chain(gone).take(MAX_FILES));
         if total > MAX_FILES {
             self.lines.push(format!("and {} more", total - MAX_FILES));
         }
@@ -109,12 +129,25 @@ impl Report {
             self.lines
                 .push(format!("Not restored, because it was not kept: {}.", named(&not_kept)));
         }
+        let parts: BTreeSet<&String> =
+            chosen.changes.iter().flat_map(|change| &change.entry.about.repository_parts).collect();
+        if !parts.is_empty() {
+            let parts: Vec<&String> = parts.into_iter().collect();
+            let parts = first_of(&parts, NAMED, |part| (*part).clone());
+            self.lines
+                .push(format!("[only files are reverted; git state stays as it is: {parts}]"));
+        }
         if !chosen.skipped_ignored.is_empty() {
             let ids = first_of(&chosen.skipped_ignored, NAMED, u64::to_string);
-            self.lines
-                .push(format!("[skipped, because only ignored or generated files changed: {ids}]"));
+            self.lines.push(format!("[skipped {ids}: only ignored or generated files changed]"));
         }
     }
+}
+
+/// The changes that undos reverted, newest first.
+fn redone<'a>(undos: &Selection, log: &'a ChangeLog) -> Vec<&'a HistoryEntry> {
+    let ids: Vec<u64> = undos.changes.iter().flat_map(|undo| undo.undoes.clone()).collect();
+    log.changes.iter().rev().filter(|change| ids.contains(&change.id)).collect()
 }
 
 /// The protected files that are not restored, each with its reason.
@@ -122,8 +155,18 @@ pub(super) fn not_restored(plan: &Plan) -> Vec<String> {
     plan.kept.iter().map(|(path, why)| format!("{path} ({why})")).collect()
 }
 
+/// What happens to a file or directory.
+pub(super) fn verb(cx: &Cx<'_>, is_restored: bool) -> &'static str {
+    match (cx.dry_run(), is_restored) {
+        (false, true) => "restored",
+        (false, false) => "removed",
+        (true, true) => "would restore",
+        (true, false) => "would remove",
+    }
+}
+
 fn line(cx: &Cx<'_>, edit: &FileEdit) -> String {
-    let did = if edit.now.is_some() { "restored" } else { "removed" };
+    let did = verb(cx, edit.now.is_some());
     let shown = cx.show_real(&edit.path);
     match facts(edit).as_slice() {
         [] => format!("{did} {shown}"),

@@ -2,17 +2,17 @@
 
 use toolcrib_text::{LineWindow, TextProperties, Window};
 
-use crate::dialect_names::{EDIT, EXPECTED_HASH};
+use crate::dialect_names::{EDIT, EXPECTED_HASH, READ};
 use crate::error::{Error, ErrorKind};
 use crate::seen_files::Seen;
 
-/// Lines of the file that the error shows.
-const HEAD_LINES: u64 = 40;
-const HEAD_CHARS: usize = 4_000;
+/// Limits of a file that the error shows.
+const MAX_LINES: u64 = 40;
+const MAX_CHARS: usize = 4_000;
 
 /// The error for a file that was never read.
 pub(super) fn never_read(shown: &str, was: &[u8], now: &Seen) -> Error {
-    let message = format!("{shown} exists, and this session has not read it");
+    let message = format!("{shown} exists, and this session has not read it with {READ}");
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
@@ -47,32 +47,34 @@ pub(super) fn wrong_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
 
 fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
     let hash = now.hash.short();
-    Error::new(kind, message)
-        .detail(format!("Current content:\n{}", head(was)))
-        .hint(format!(
-            "Nothing was written. To replace it anyway, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
-        ))
-        .with("hash", hash)
+    let error = Error::new(kind, message);
+    let error = match whole(was) {
+        Some(content) => error.detail(format!("Current content:\n{content}")).hint(format!(
+            "Nothing was written. To replace it, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
+        )),
+        None => error.hint(format!(
+            "Nothing was written. {READ} the whole file before you replace it, or change a part of it with {EDIT}."
+        )),
+    };
+    error.with("hash", hash)
 }
 
-fn head(text: &[u8]) -> String {
+/// The content as lines. `None` if it is too long to be shown completely, or not text.
+fn whole(text: &[u8]) -> Option<String> {
     let survey = TextProperties::of(text);
     if survey.looks_binary() {
-        return format!("[not text: {} bytes]", text.len());
+        return None;
     }
     let mut window = LineWindow::new(Window {
         terminator: survey.terminator(),
         first: 1,
-        limit: HEAD_LINES,
+        limit: MAX_LINES,
         line_chars: 200,
-        total_chars: HEAD_CHARS,
+        total_chars: MAX_CHARS,
     });
     window.feed(text);
     let lines = window.finish();
-    let shown = lines.len() as u64;
-    let mut head: String = lines.iter().map(|line| line.render()).collect();
-    if shown < survey.lines() {
-        head += &format!("[{} more lines]\n", survey.lines() - shown);
-    }
-    head
+    let is_whole =
+        lines.len() as u64 == survey.lines() && lines.iter().all(|line| line.left_out == 0);
+    is_whole.then(|| lines.iter().map(|line| line.render()).collect())
 }

@@ -1,0 +1,133 @@
+//! Indexes and configurations of repositories before a command. Undo does not restore them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use toolcrib_fs::{TreeReader, Workspace};
+use toolcrib_text::visible_name;
+
+use super::git_place::{GitPlace, quoted};
+use super::repository_state::RepositoryNotes;
+use crate::git::{directory, index};
+use crate::phrases::counted;
+
+const INDEX: &str = "index";
+const CONFIGURATION: &str = "config";
+
+/// Limit of files.
+const MAX_FILES: usize = 16;
+
+/// Limit of paths in the command that unstages them.
+const MAX_PATHS: usize = 3;
+
+/// Contents before the command, by resolved path.
+#[derive(Debug, Default)]
+pub(super) struct GitFiles {
+    before: BTreeMap<PathBuf, Option<Vec<u8>>>,
+}
+
+impl GitFiles {
+    /// Called before a command changes an entry of a git directory.
+    pub(super) fn before_change(&mut self, tree: &TreeReader, directory: &Path, name: &OsStr) {
+        if (name == INDEX || name == CONFIGURATION) && self.before.len() < MAX_FILES {
+            let path = directory.join(name);
+            let content = self.before.entry(tree.path().join(&path));
+            content.or_insert_with(|| index::read(tree, &path));
+        }
+    }
+
+    /// Adds notes about changes since the last call of this method.
+    pub(super) fn take_notes(
+        &mut self,
+        workspace: &Workspace,
+        here: Option<&Path>,
+        notes: &mut RepositoryNotes,
+    ) {
+        for (path, before) in &mut self.before {
+            let Some(compared) = Compared::at(workspace, path, before.take()) else { continue };
+            // The command that moves the head back restores the index, too.
+            let has_way_back = !notes.moved.is_empty() || !notes.beside_files.is_empty();
+            if path.ends_with(INDEX) {
+                let note = if has_way_back { None } else { compared.index_note() };
+                let note = note.map(|note| compared.place.adapt(note, here));
+                notes.beside_files.extend(note);
+            } else if compared.is_changed(path) {
+                let shown = visible_name(path.as_os_str().as_encoded_bytes());
+                notes.lost.push(format!("{shown} was changed; an undo does not restore it"));
+            }
+            *before = compared.after;
+        }
+    }
+
+    /// The changed parts, in words.
+    pub(super) fn changed_parts(&self, workspace: &Workspace) -> Vec<String> {
+        let changed = self.before.iter().filter(|(path, before)| {
+            let compared = Compared::at(workspace, path, (*before).clone());
+            compared.is_some_and(|compared| compared.is_changed(path))
+        });
+        let word = |path: &PathBuf| if path.ends_with(INDEX) { INDEX } else { "configuration" };
+        changed.map(|(path, _)| word(path).to_owned()).collect()
+    }
+}
+
+/// A file before and after a command.
+struct Compared {
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+    place: GitPlace,
+}
+
+impl Compared {
+    /// `None` if the file is not in a repository.
+    fn at(workspace: &Workspace, path: &Path, before: Option<Vec<u8>>) -> Option<Compared> {
+        let (tree, relative) = workspace.tree_of(path)?;
+        let directory = relative.parent()?.to_owned();
+        let after = index::read(&tree, &relative);
+        directory::is_complete(&tree, &directory, None).then(|| Compared {
+            before,
+            after,
+            place: GitPlace { tree, directory },
+        })
+    }
+
+    fn is_changed(&self, path: &Path) -> bool {
+        match path.ends_with(INDEX) {
+            true => !self.changed_entries().is_empty(),
+            // A missing file belongs to a repository that the command creates.
+            false => self.before.is_some() && self.before != self.after,
+        }
+    }
+
+    /// The paths whose staged versions differ. Git also rewrites an index to refresh file times.
+    fn changed_entries(&self) -> Vec<Vec<u8>> {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else { return Vec::new() };
+        if before == after {
+            return Vec::new();
+        }
+        let entries = (index::entries(before), index::entries(after));
+        let (Some(before), Some(after)) = entries else { return Vec::new() };
+        let changed = before.iter().filter(|(path, staged)| after.get(*path) != Some(staged));
+        let added = after.iter().filter(|(path, _)| !before.contains_key(*path));
+        changed.chain(added).map(|(path, _)| path.clone()).collect()
+    }
+
+    fn index_note(&self) -> Option<String> {
+        let paths = self.changed_entries();
+        let command = match paths.len() {
+            0 => return None,
+            1..=MAX_PATHS => {
+                // Paths are relative to the work tree, and the command may run below it.
+                let words = paths
+                    .iter()
+                    .map(|path| quoted(&format!(":/{}", visible_name(path))).into_owned());
+                format!("git reset -q -- {}", words.collect::<Vec<_>>().join(" "))
+            }
+            _ => "git reset -q".to_owned(),
+        };
+        let files = counted(paths.len() as u64, "file");
+        Some(format!(
+            "the index was changed ({files}); an undo does not restore it: `{command}` unstages them"
+        ))
+    }
+}

@@ -1,0 +1,54 @@
+//! The place of a git directory, for commands in notes.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use toolcrib_fs::TreeReader;
+use toolcrib_text::visible_name;
+
+use crate::git::directory;
+
+/// A git directory below a root.
+#[derive(Debug)]
+pub(super) struct GitPlace {
+    pub(super) tree: TreeReader,
+    pub(super) directory: PathBuf,
+}
+
+impl GitPlace {
+    /// Names the work tree in the git commands of a note, unless it is `here`: without it they would change another
+    /// repository.
+    pub(super) fn adapt(&self, note: String, here: Option<&Path>) -> String {
+        match self.work_tree() {
+            Some(work_tree) if Some(work_tree.as_path()) != here => {
+                let shown = visible_name(work_tree.as_os_str().as_encoded_bytes());
+                note.replace("`git ", &format!("`git -C {} ", quoted(&shown)))
+            }
+            _ => note,
+        }
+    }
+
+    /// The resolved path of the git directory.
+    pub(super) fn path(&self) -> PathBuf {
+        self.tree.path().join(&self.directory)
+    }
+
+    /// The work tree. `None` if it is not known, as for a submodule.
+    fn work_tree(&self) -> Option<PathBuf> {
+        let dot_git = match directory::read(&self.tree, &self.directory.join("gitdir")) {
+            Some(path) => PathBuf::from(String::from_utf8(path.trim_ascii().to_vec()).ok()?),
+            None => self.path(),
+        };
+        dot_git.ends_with(".git").then(|| dot_git.parent().map(Path::to_owned)).flatten()
+    }
+}
+
+/// A path as a word of a shell command.
+pub(super) fn quoted(path: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "._/@+=-:".contains(c);
+    if path.chars().all(is_plain) {
+        path.into()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''")).into()
+    }
+}
