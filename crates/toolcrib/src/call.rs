@@ -168,7 +168,9 @@ impl Runtime {
         }
         grant.check()?;
         options.cancel.check()?;
-        let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
+        let mut cx = Cx::begin(self, session, &grant, options, about)
+            .agreed(agreed)
+            .allowing(permission.hosts.clone());
         let outcome = tool.run(&mut cx);
         let outcome = outcome.map(|reply| {
             permission.unasked.iter().fold(reply, |reply, unasked| unasked.add_to(reply))

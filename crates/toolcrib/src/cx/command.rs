@@ -214,7 +214,7 @@ impl<'a> Cx<'a> {
         let id = jobs.reserve_id();
         if let Some(network) = shell.network() {
             network.update(self.runtime, self.session);
-            network.allow_once(id.as_str(), self.session.take_hosts_once());
+            network.allow_once(id.as_str(), self.hosts.clone());
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };
