@@ -211,7 +211,9 @@ fn build(
 /// The paths that no tool may access: the configuration and the state of this program, including the default paths
 /// if others are given.
 fn own_paths(common: &Common, config: &Config) -> Result<Vec<PathBuf>, String> {
-    let usual = config::directory().into_iter().chain(config::state_directory());
+    // A file in the configuration directory may be a symlink.
+    let usual = config::directory().into_iter().chain(config::default_path());
+    let usual = usual.chain(config::state_directory());
     let named = common.config.clone().into_iter().chain(state(common)?);
     Ok(usual.chain(named).chain(rules::files(common, config)).collect())
 }

@@ -264,7 +264,8 @@ fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String
     }
 }
 
-fn default_path() -> Option<PathBuf> {
+/// The configuration file that is read if no other one is given.
+pub(crate) fn default_path() -> Option<PathBuf> {
     directory().map(|directory| directory.join("config.toml"))
 }
 

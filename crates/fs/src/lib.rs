@@ -75,7 +75,7 @@ pub use random::random_bytes;
 pub use recovery::{Outcome as RecoveryOutcome, Recovered};
 pub use reserved_paths::ReservedPaths;
 pub use resolved_path::ResolvedPath;
-pub use root::{Root, RootKind, RootMode, real_path};
+pub use root::{Root, RootKind, RootMode, real_path, symlinks_on_the_way};
 pub use state_version::check_state_version;
 pub use tree_reader::{FileParts, Stamp, TreeReader, WholeRead};
 pub use watch::{IsDirectory, Unwatched, Watch, WatchEvent, Watcher};

@@ -212,6 +212,35 @@ pub fn real_path(path: &Path) -> PathBuf {
     }
 }
 
+/// More symlinks than the kernel follows.
+const MAX_SYMLINKS: usize = 40;
+
+/// The symlinks on the way to a path, each with the resolved path of its directory. To replace one of them is to
+/// replace the file.
+pub fn symlinks_on_the_way(path: &Path) -> Vec<PathBuf> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut rest: Vec<OsString> = path_names(&path).into_iter().rev().collect();
+    let (mut here, mut found) = (PathBuf::from("/"), Vec::new());
+    while let Some(name) = rest.pop() {
+        if name == ".." {
+            here.pop();
+            continue;
+        }
+        here.push(name);
+        let Ok(target) = std::fs::read_link(&here) else { continue };
+        if found.len() == MAX_SYMLINKS {
+            break;
+        }
+        found.push(here.clone());
+        rest.extend(path_names(&target).into_iter().rev());
+        match target.is_absolute() {
+            true => here = PathBuf::from("/"),
+            false => drop(here.pop()),
+        }
+    }
+    found
+}
+
 /// The components of a path, without a leading slash.
 pub(crate) fn path_names(path: &Path) -> Vec<OsString> {
     path.components()
@@ -226,6 +255,21 @@ pub(crate) fn path_names(path: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn symlinks_on_the_way_are_found() {
+        use std::os::unix::fs::symlink;
+        let top = tempfile::tempdir().unwrap();
+        let real = std::fs::canonicalize(top.path()).unwrap();
+        std::fs::create_dir_all(real.join("a/b")).unwrap();
+        symlink("../two", real.join("a/one")).unwrap();
+        symlink(real.join("a/b"), real.join("two")).unwrap();
+        symlink("loop", real.join("loop")).unwrap();
+        let found = symlinks_on_the_way(&real.join("a/one/new/file"));
+        assert_eq!(found, [real.join("a/one"), real.join("two")]);
+        assert!(symlinks_on_the_way(&real.join("a/b/file")).is_empty());
+        assert_eq!(symlinks_on_the_way(&real.join("loop/x")).len(), MAX_SYMLINKS);
+    }
 
     #[test]
     fn a_real_path_has_no_trailing_slash() {

@@ -6,11 +6,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::job_connections::JobConnections;
 
 /// Reported connections that were not accepted yet. Beyond that, the oldest report is dropped.
 const MAX_REPORTS: usize = 1024;
+
+/// How long a connection may be accepted after its job has ended. A report that is left counts for no later job
+/// with the same port.
+const ENDED_JOB_GRACE: Duration = Duration::from_secs(5);
 
 /// The jobs that have connections, and the connections that were not accepted yet.
 #[derive(Debug, Default)]
@@ -23,6 +28,12 @@ pub(crate) struct ConnectionSources {
 struct Report {
     ends: ConnectionEnds,
     job: Arc<JobConnections>,
+}
+
+impl Report {
+    fn is_outdated(&self) -> bool {
+        self.job.ended().is_some_and(|ended| ended.elapsed() > ENDED_JOB_GRACE)
+    }
 }
 
 /// The addresses of a connection: of the command, and the one that stands for the host.
@@ -54,7 +65,7 @@ impl ConnectionSources {
             }
         };
         // A report of the same ends is of an earlier connection that was never accepted.
-        self.reports.retain(|report| report.ends != ends);
+        self.reports.retain(|report| report.ends != ends && !report.is_outdated());
         if self.reports.len() >= MAX_REPORTS {
             self.reports.pop_front();
         }
@@ -64,7 +75,8 @@ impl ConnectionSources {
     /// Takes the job of a connection that was accepted, if it was reported.
     pub(crate) fn take(&mut self, ends: ConnectionEnds) -> Option<Arc<JobConnections>> {
         let position = self.reports.iter().position(|report| report.ends == ends)?;
-        self.reports.remove(position).map(|report| report.job)
+        let report = self.reports.remove(position).filter(|report| !report.is_outdated());
+        report.map(|report| report.job)
     }
 
     /// All processes of a job have exited. Its connections end soon.
@@ -95,7 +107,7 @@ mod tests {
         assert_eq!(&*first.job, "sh_1");
         assert!(sources.take(ends("127.0.0.1:1000", "198.18.0.1:443")).is_none());
         sources.job_ended("sh_1");
-        assert!(first.has_ended() && !second.has_ended());
+        assert!(first.ended().is_some() && second.ended().is_none());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use crate::connection_policy::Attempt;
 use crate::refusal_reply::reset;
@@ -22,7 +22,7 @@ pub(crate) struct AcceptedConnection {
 #[derive(Debug)]
 pub(crate) struct JobConnections {
     pub(crate) job: Arc<str>,
-    ended: AtomicBool,
+    ended: OnceLock<Instant>,
     state: Mutex<State>,
 }
 
@@ -34,7 +34,7 @@ struct State {
 
 impl JobConnections {
     pub(crate) fn of(job: Arc<str>) -> JobConnections {
-        JobConnections { job, ended: AtomicBool::new(false), state: Mutex::default() }
+        JobConnections { job, ended: OnceLock::new(), state: Mutex::default() }
     }
 
     /// Returns the connection if it can be served now: fewer than `max_served` of the job are. Otherwise it waits,
@@ -69,11 +69,12 @@ impl JobConnections {
 
     /// All processes of the job have exited.
     pub(crate) fn end(&self) {
-        self.ended.store(true, Ordering::Relaxed);
+        self.ended.get_or_init(Instant::now);
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+    /// When all its processes had exited.
+    pub(crate) fn ended(&self) -> Option<Instant> {
+        self.ended.get().copied()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -77,38 +77,27 @@ pub(crate) struct Lifetime<'a> {
     pub(crate) job: Option<&'a JobConnections>,
 }
 
-/// The time limits of a connection.
-struct Deadline {
-    last_traffic: Instant,
-    /// When the end of the job was noticed.
-    job_ended: Option<Instant>,
-}
-
-impl Deadline {
-    /// How the connection ends now, if it does.
-    fn check(
-        &mut self,
-        lifetime: &Lifetime<'_>,
-        is_half_closed: bool,
-        is_delivered: bool,
-    ) -> Option<RelayEnd> {
-        if lifetime.stop.load(Ordering::Relaxed) {
+/// How a connection ends now because of a time limit, if it does.
+fn end_by_time(
+    lifetime: &Lifetime<'_>,
+    idle: Duration,
+    is_half_closed: bool,
+    is_delivered: bool,
+) -> Option<RelayEnd> {
+    if lifetime.stop.load(Ordering::Relaxed) {
+        return Some(RelayEnd::Closed);
+    }
+    if let Some(ended) = lifetime.job.and_then(JobConnections::ended) {
+        // No process reads the reply.
+        if is_delivered {
             return Some(RelayEnd::Closed);
         }
-        let idle = self.last_traffic.elapsed();
-        if lifetime.job.is_some_and(JobConnections::has_ended) {
-            let ended = *self.job_ended.get_or_insert_with(Instant::now);
-            // No process reads the reply.
-            if is_delivered {
-                return Some(RelayEnd::Closed);
-            }
-            if idle > ENDED_JOB_PAUSE || ended.elapsed() > ENDED_JOB_TIMEOUT {
-                // A reset frees the buffers of the kernel, too.
-                return Some(RelayEnd::Reset);
-            }
+        if idle > ENDED_JOB_PAUSE || ended.elapsed() > ENDED_JOB_TIMEOUT {
+            // A reset frees the buffers of the kernel, too.
+            return Some(RelayEnd::Reset);
         }
-        (is_half_closed && idle > HALF_CLOSED_TIMEOUT).then_some(RelayEnd::Reset)
     }
+    (is_half_closed && idle > HALF_CLOSED_TIMEOUT).then_some(RelayEnd::Reset)
 }
 
 /// Copies bytes in both directions until both sides are closed.
@@ -127,7 +116,7 @@ pub(crate) fn relay(
     let mut first = FirstMessage::new();
     let mut upward = Direction::new()?;
     let mut downward = Direction::new()?;
-    let mut deadline = Deadline { last_traffic: Instant::now(), job_ended: None };
+    let mut last_traffic = Instant::now();
     let mut client_has_closed = false;
     loop {
         let wants = |read: &Direction, write: &Direction| {
@@ -176,10 +165,11 @@ pub(crate) fn relay(
             return Ok(RelayEnd::Closed);
         }
         if upward.moved + downward.moved > before {
-            deadline.last_traffic = Instant::now();
+            last_traffic = Instant::now();
         }
         let is_half_closed = client_has_closed || upward.closed || downward.closed;
-        if let Some(end) = deadline.check(lifetime, is_half_closed, upward.closed) {
+        let idle = last_traffic.elapsed();
+        if let Some(end) = end_by_time(lifetime, idle, is_half_closed, upward.closed) {
             return Ok(end);
         }
     }

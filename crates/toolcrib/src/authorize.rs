@@ -30,13 +30,16 @@ pub(crate) struct Permission {
     pub(crate) permitted: Result<(), Error>,
     /// Paths outside the workspace that the answer opened to file tools.
     pub(crate) opened: Vec<PathBuf>,
+    /// Hosts that the answer allows to the command of this call.
+    pub(crate) hosts: SessionApprovals,
     /// The question that a dry run does not ask.
     pub(crate) unasked: Option<Unasked>,
 }
 
 impl Permission {
     fn new(verdict: Verdict, permitted: Result<(), Error>) -> Self {
-        Permission { verdict, answered: None, permitted, opened: Vec::new(), unasked: None }
+        let (opened, hosts) = (Vec::new(), SessionApprovals::default());
+        Permission { verdict, answered: None, permitted, opened, hosts, unasked: None }
     }
 }
 
@@ -235,7 +238,12 @@ impl ApprovalRequest<'_> {
             Ok(()) => opened.into_iter().filter_map(opened_path).collect(),
             Err(_) => Vec::new(),
         };
-        Permission { answered, opened, ..Permission::new(verdict, permitted) }
+        let mut hosts = SessionApprovals::default();
+        if permitted.is_ok() && answer == Answer::Allow {
+            let asked = verdict.asks.iter().filter(|asked| matches!(asked, ApprovalScope::Host(_)));
+            hosts.extend(asked.cloned());
+        }
+        Permission { answered, opened, hosts, ..Permission::new(verdict, permitted) }
     }
 
     /// Remembers an answer for the session. Fails if the answer denies the call. `opened` are the paths outside the
@@ -259,10 +267,7 @@ impl ApprovalRequest<'_> {
         };
         match answer {
             // Writing a file outside the workspace opens its directory; the question says so.
-            Answer::Allow => {
-                self.session.remember(opened.clone());
-                self.session.allow_hosts_once(&verdict.asks);
-            }
+            Answer::Allow => self.session.remember(opened.clone()),
             Answer::AllowForSession => self.session.remember(verdict.asks.clone()),
             Answer::AllowAlways => always_allow(proposals.always),
             Answer::AllowDirectoryAlways => always_allow(proposals.always_directory),

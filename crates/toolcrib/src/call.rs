@@ -105,7 +105,9 @@ impl Runtime {
         }
         grant.check()?;
         options.cancel.check()?;
-        let mut cx = Cx::begin(self.services(), session, &grant, options, about).agreed(agreed);
+        let mut cx = Cx::begin(self.services(), session, &grant, options, about)
+            .agreed(agreed)
+            .allowing(permission.hosts.clone());
         let outcome = tool.run(&mut cx).map_err(|error| {
             notes.iter().fold(error, |error, note| error.detail_line(bracketed(note).trim_end()))
         });

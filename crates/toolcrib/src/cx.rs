@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_fs::{About, Journal, ResolvedPath};
-use toolcrib_policy::{Effect, Policy};
+use toolcrib_policy::{Effect, Policy, SessionApprovals};
 
 pub(crate) use self::change::{CHANGE, Revert};
 pub use self::change::{Changed, FileEdit, Updated};
@@ -49,6 +49,8 @@ pub struct Cx<'a> {
     written: RefCell<Vec<PathBuf>>,
     /// Hashes of the files that the approver has seen in the preview.
     agreed: Option<Basis>,
+    /// Hosts that the approver has allowed to the command of this call.
+    hosts: SessionApprovals,
     /// The rules for calls of this tool.
     policy: Arc<Policy>,
 }
@@ -63,12 +65,19 @@ impl<'a> Cx<'a> {
     ) -> Self {
         let (basis, written) = (RefCell::default(), RefCell::default());
         let policy = services.policy.of_tool(&about.tool);
-        Cx { services, session, grant, options, about, basis, written, agreed: None, policy }
+        let (agreed, hosts) = (None, SessionApprovals::default());
+        Cx { services, session, grant, options, about, basis, written, agreed, hosts, policy }
     }
 
     /// Makes a change fail if a file differs from the version that the approver has seen.
     pub(crate) fn agreed(mut self, basis: Option<Basis>) -> Self {
         self.agreed = basis;
+        self
+    }
+
+    /// Hosts that the approver has allowed to the command of this call.
+    pub(crate) fn allowing(mut self, hosts: SessionApprovals) -> Self {
+        self.hosts = hosts;
         self
     }
 

@@ -6,11 +6,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_fs::{ReservedPaths, Workspace, real_path};
+use toolcrib_fs::{ReservedPaths, Workspace, real_path, symlinks_on_the_way};
 
 #[derive(Debug)]
 pub(crate) struct Hidden {
     own: Vec<PathBuf>,
+    /// Symlinks on the way to the host's own files. A tool that replaces one replaces the files.
+    symlinks: HashSet<PathBuf>,
     /// Paths that other servers have registered.
     registry: Option<ReservedPaths>,
     roots: Vec<PathBuf>,
@@ -31,16 +33,18 @@ pub(crate) enum Reason {
 }
 
 impl Hidden {
-    /// `own` are resolved paths. A root inside a secret path is not hidden: the operator has opened it.
+    /// A root inside a secret path is not hidden: the operator has opened it.
     pub(crate) fn new(
-        own: Vec<PathBuf>,
+        own: &[PathBuf],
         secrets: &[PathBuf],
         registry: Option<ReservedPaths>,
         workspace: &Workspace,
     ) -> Hidden {
         let roots: Vec<PathBuf> = workspace.roots().map(|root| root.path().to_owned()).collect();
         let secrets = secrets.iter().flat_map(|path| [named_path(path), real_path(path)]).collect();
-        Hidden { own, registry, roots, secrets }
+        let symlinks = own.iter().flat_map(|path| symlinks_on_the_way(path)).collect();
+        let own = own.iter().map(|path| real_path(path)).collect();
+        Hidden { own, symlinks, registry, roots, secrets }
     }
 
     /// Paths of the host and of other servers.
@@ -67,10 +71,17 @@ impl Hidden {
     pub(crate) fn reason(&self, path: &Path) -> Option<Reason> {
         let recorded = self.recorded();
         let mut own = self.own.iter().chain(self.of_others(&recorded));
-        if own.any(|own| path.starts_with(own)) {
+        if own.any(|own| path.starts_with(own)) || self.symlinks.contains(path) {
             return Some(Reason::Own);
         }
         self.secret_containing(path).map(|secret| Reason::Secret(secret.to_owned()))
+    }
+
+    /// Whether a directory contains a hidden path, or a symlink on the way to one.
+    pub(crate) fn has_beneath(&self, directory: &Path) -> bool {
+        let all = self.all();
+        let mut all = all.iter().chain(&self.symlinks);
+        all.any(|hidden| hidden.starts_with(directory))
     }
 
     /// The secret path that is or contains a path.

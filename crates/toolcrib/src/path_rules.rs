@@ -177,7 +177,7 @@ impl PathRules {
         let is_directory = access.kind == Some(NodeKind::Directory);
         roots.any(holds)
             || self.symlink_targets.iter().any(|target| holds(target))
-            || (is_directory && self.hidden.all().iter().any(|hidden| holds(hidden)))
+            || (is_directory && self.hidden.has_beneath(&access.path))
     }
 
     /// The rule for a protected name, or for a path that leads to one. `None` if there is no such name.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use toolcrib_exec::Ending;
 use toolcrib_fs::{ResolvedPath, Root};
-use toolcrib_policy::{ApprovalScope, Policy, Proposal, SessionApprovals};
+use toolcrib_policy::{Policy, Proposal, SessionApprovals};
 
 use crate::cancel_and_progress::Cancel;
 use crate::command_state::SessionShell;
@@ -46,8 +46,6 @@ pub struct Session {
     directory: ResolvedPath,
     remembered: Mutex<SessionApprovals>,
     refused: Mutex<SessionApprovals>,
-    /// Hosts that were allowed for the next command.
-    hosts_once: Mutex<SessionApprovals>,
     /// Permanent rules that were accepted during the session.
     agreed: Mutex<Vec<Proposal>>,
     policies: Mutex<KnownPolicies>,
@@ -109,7 +107,6 @@ impl Session {
             directory,
             remembered: Mutex::default(),
             refused: Mutex::default(),
-            hosts_once: Mutex::default(),
             agreed: Mutex::default(),
             policies: Mutex::default(),
             seen: Mutex::default(),
@@ -197,17 +194,6 @@ impl Session {
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
         }
-    }
-
-    /// Remembers the hosts among approved accesses for the next command.
-    pub(crate) fn allow_hosts_once(&self, asked: &SessionApprovals) {
-        let hosts = asked.iter().filter(|asked| matches!(asked, ApprovalScope::Host(_)));
-        lock(&self.hosts_once).extend(hosts.cloned());
-    }
-
-    /// The hosts that were allowed for the next command.
-    pub(crate) fn take_hosts_once(&self) -> SessionApprovals {
-        std::mem::take(&mut *lock(&self.hosts_once))
     }
 
     /// Remembers a permanent denial.

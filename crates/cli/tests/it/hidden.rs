@@ -123,3 +123,57 @@ fn servers_do_not_see_the_state_of_other_servers() {
     assert!(!seen.contains("canary") && !seen.contains("journal"), "{seen}");
     assert!(std::fs::read_dir(&first).unwrap().count() > 0, "there was something to see");
 }
+
+/// The configuration is reached through symlinks in a root, as with a repository of dotfiles. Neither commands nor
+/// file tools can read it, change it, or put another one in its place.
+#[test]
+fn configuration_behind_symlinks_in_a_root_cannot_be_replaced() {
+    use std::os::unix::fs::symlink;
+    // The directory and the files may each be symlinks.
+    for by_file in [false, true] {
+        let (_kept, home) = directory();
+        let root = home.join("dotfiles");
+        let real = root.join("real/config/toolcrib");
+        std::fs::create_dir_all(&real).unwrap();
+        std::fs::write(real.join("config.toml"), "profile = \"workspace\" # canary\n").unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        symlink("real/config", root.join("config")).unwrap();
+        if by_file {
+            std::fs::create_dir_all(home.join(".config/toolcrib")).unwrap();
+            let target = root.join("config/toolcrib/config.toml");
+            symlink(target, home.join(".config/toolcrib/config.toml")).unwrap();
+        } else {
+            symlink("dotfiles/config", home.join(".config")).unwrap();
+        }
+        let scripts = [
+            "cat config/toolcrib/config.toml real/config/toolcrib/config.toml",
+            "echo evil > config/toolcrib/config.toml",
+            "echo evil > real/config/toolcrib/config.toml",
+            "rm -rf real/config/toolcrib",
+            "mv real other",
+            "mv real/config real/other",
+            "mkdir -p evil/toolcrib; echo evil > evil/toolcrib/config.toml; rm config; mv evil config",
+            "mkdir -p evil/toolcrib; mv -T config kept; mv -T evil config",
+            "ln -sfn evil config",
+            "ln -s evil new; mv -T new config",
+            "mv -T --exchange file config",
+        ];
+        let mut calls: Vec<Value> =
+            scripts.iter().map(|script| call("Bash", json!({"command": script}))).collect();
+        for file in ["config/toolcrib/config.toml", "real/config/toolcrib/config.toml"] {
+            calls.push(call("Read", json!({"file_path": file})));
+            calls.push(call("Write", json!({"file_path": file, "content": "evil"})));
+        }
+        calls.push(call("Write", json!({"file_path": "config", "content": "evil"})));
+        let words = ["--root", root.to_str().unwrap()];
+        let (replies, errors) = run(&home, &words, &calls);
+        assert_eq!(replies.len(), calls.len(), "{errors}");
+        for (call, reply) in calls.iter().zip(&replies) {
+            assert!(!reply.to_string().contains("canary"), "{call}: {reply}");
+            let found = std::fs::read_to_string(home.join(".config/toolcrib/config.toml")).unwrap();
+            assert!(found.contains("canary"), "{call}: {reply}");
+        }
+        let link = std::fs::read_link(root.join("config")).unwrap();
+        assert_eq!(link, Path::new("real/config"), "{replies:#?}");
+    }
+}

@@ -216,7 +216,7 @@ impl<'a> Cx<'a> {
         let id = jobs.reserve_id();
         if let Some(network) = shell.network() {
             network.set_rules(session_rules(self.services, self.session));
-            network.allow_once(id.as_str(), self.session.take_hosts_once());
+            network.allow_once(id.as_str(), self.hosts.clone());
         }
         let sandbox = command_sandbox(self.services, settings, &tmp);
         let about = About { command: Some(shown), ..self.about.clone() };

@@ -266,11 +266,11 @@ impl RuntimeBuilder {
         let workspace = open_roots(self.roots)?;
         let journal = self.journal.map(|(directory, caps)| Journal::open(directory, caps));
         let journal = journal.transpose().map_err(|error| journal_error(&error))?;
-        let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
+        let mut own = self.own;
         own.extend(journal.as_ref().map(|journal| journal.directory().to_owned()));
         let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
         let registry = self.registry.map(ReservedPaths::new);
-        let hidden = Arc::new(Hidden::new(own, &self.sandbox.hidden, registry, &workspace));
+        let hidden = Arc::new(Hidden::new(&own, &self.sandbox.hidden, registry, &workspace));
         let is_listed = self.sandbox.network == Network::List;
         let settings = ShellSettings {
             directory: journal.as_ref().map(|journal| journal.directory().to_owned()),

@@ -102,6 +102,10 @@ fn changed(reply: &Reply, how: &str) -> Vec<String> {
     names.iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
+fn python(line: &str) -> String {
+    format!("/usr/bin/python3 -c \"import ctypes, mmap, os; {line}\"")
+}
+
 #[test]
 fn undo_reverts_all_changes_of_a_command() {
     for (command, created, modified, deleted) in [
@@ -118,6 +122,46 @@ fn undo_reverts_all_changes_of_a_command() {
         ("cat docs/page.md > a.txt", 0, 1, 0),
         ("chmod 600 a.txt", 0, 1, 0),
         ("truncate -s 2 a.txt", 0, 1, 0),
+        (": > a.txt", 0, 1, 0),
+        (&python("os.open('a.txt', os.O_WRONLY | os.O_TRUNC)"), 0, 1, 0),
+        (&python("os.open('a.txt', os.O_RDONLY | os.O_TRUNC)"), 0, 1, 0),
+        (&python("ctypes.CDLL(None).creat(b'a.txt', 0o600)"), 0, 1, 0),
+        (&python("os.truncate('a.txt', 0)"), 0, 1, 0),
+        (&python("os.ftruncate(os.open('a.txt', os.O_RDWR), 0)"), 0, 1, 0),
+        (
+            &python(
+                "f = os.open('a.txt', 0); os.open(f'/proc/self/fd/{f}', os.O_WRONLY | os.O_TRUNC)",
+            ),
+            0,
+            1,
+            0,
+        ),
+        (
+            &python(
+                "f = os.open('a.txt', os.O_PATH); os.open(f'/dev/fd/{f}', os.O_RDWR | os.O_TRUNC)",
+            ),
+            0,
+            1,
+            0,
+        ),
+        (&python("f = os.open('a.txt', 0); os.truncate(f'/proc/thread-self/fd/{f}', 1)"), 0, 1, 0),
+        (
+            &python(
+                "d = os.open('src', 0); os.open('../a.txt', os.O_WRONLY | os.O_TRUNC, dir_fd=d)",
+            ),
+            0,
+            1,
+            0,
+        ),
+        (
+            &python(
+                "os.symlink('a.txt', 'l'); os.open('l', os.O_WRONLY | os.O_TRUNC); os.unlink('l')",
+            ),
+            0,
+            1,
+            0,
+        ),
+        (&python("f = open('a.txt', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0] = 88"), 0, 1, 0),
         ("cp a.txt src/lib.rs; cp -r src copy", 2, 1, 0),
         ("ln a.txt b.txt; echo x >> b.txt", 1, 1, 0),
         ("echo log >> build.log; mkdir out; echo o > out/o", 1, 1, 0),

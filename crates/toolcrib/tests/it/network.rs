@@ -292,3 +292,14 @@ fn exposed_ports_are_reachable_from_outside() {
     );
     assert_eq!(get(closed), "");
 }
+
+/// Only a TCP server opens its port outside.
+#[test]
+fn a_datagram_socket_exposes_no_port() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let listed = Listed::exposing(&[port]);
+    listed.bash(&format!(
+        "{PYTHON} -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind((\"127.0.0.1\", {port}))'"
+    ));
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}

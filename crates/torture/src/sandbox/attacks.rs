@@ -27,6 +27,29 @@ const fn with_namespaces(
     Attack { id, what, level: 3, scripts }
 }
 
+/// Connects an internet socket to loopback while a thread exchanges the socket for a Unix socket and the address for
+/// the path of a server outside.
+const EXCHANGED_DURING_CONNECT: &str = r#"python3 - <<'END'
+import ctypes, os, socket, struct, sys, threading
+sys.setswitchinterval(1e-5)
+libc = ctypes.CDLL(None)
+network = struct.pack("=H", 2) + struct.pack(">H", 1) + socket.inet_aton("127.0.0.1") + bytes(100)
+local = struct.pack("=H", 1) + os.environ["SOCKET"].encode() + b"\0"
+local += bytes(len(network) - len(local))
+inet, unix = socket.socket(), socket.socket(socket.AF_UNIX)
+number = os.dup(inet.fileno())
+address = ctypes.create_string_buffer(network, len(network))
+done = False
+def exchange():
+    while not done:
+        os.dup2(unix.fileno(), number); ctypes.memmove(address, local, len(local))
+        os.dup2(inet.fileno(), number); ctypes.memmove(address, network, len(network))
+thread = threading.Thread(target=exchange); thread.start()
+for _ in range(500): libc.connect(number, address, 110)
+done = True
+thread.join()
+END"#;
+
 pub(super) const ATTACKS: &[Attack] = &[
     at_every_level(
         "X01",
@@ -108,6 +131,7 @@ pub(super) const ATTACKS: &[Attack] = &[
             "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ[\"IN_TMP\"])'",
             "ln -s $SOCKET s; python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"s\")'; rm -f s",
             "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect(\"/proc/self/root\" + os.environ[\"SOCKET\"])'",
+            EXCHANGED_DURING_CONNECT,
         ],
     ),
     at_every_level(
@@ -120,6 +144,8 @@ pub(super) const ATTACKS: &[Attack] = &[
             "cat < /dev/tcp/127.0.0.1/$PORT",
             "echo x > /dev/udp/127.0.0.1/$UDP",
             "exec 3<> /dev/tcp/localhost/$PORT",
+            "python3 -c 'import os, socket; socket.socket().sendto(b\"x\", 0x20000000, (\"127.0.0.1\", int(os.environ[\"PORT\"])))' && echo $WORD",
+            "python3 -c 'import os, socket; socket.socket().sendmsg([b\"x\"], [], 0x20000000, (\"127.0.0.1\", int(os.environ[\"PORT\"])))' && echo $WORD",
             "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)' && echo $WORD",
             "python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)' && echo $WORD",
             "python3 -c 'import socket; socket.socket(40, socket.SOCK_STREAM)' && echo $WORD",

@@ -17,6 +17,7 @@ pub(super) fn run(trial: &mut Trial, report: &mut Report) -> Result<()> {
         ("X12 local sockets by every name", local_sockets),
         ("X31 arguments that ask for a weaker sandbox", weaker_sandbox),
         ("X32 /tmp is the session's", session_tmp),
+        ("X33 sockets that block the supervisor", blocking_sockets),
         ("D01 replies report missing parts of the sandbox", reported_gaps),
     ] {
         let mut row = Row::new("sandbox", format!("{what}: {}", trial.environment));
@@ -148,6 +149,48 @@ fn session_tmp(trial: &mut Trial) -> Result<Option<String>> {
     trial.bash(&format!("echo x > /tmp/{name}; echo x > /var/tmp/{name}"))?;
     let seen = ["/tmp", "/var/tmp"].map(|tmp| std::path::Path::new(tmp).join(&name));
     Ok(seen.iter().find(|path| path.exists()).map(|path| format!("{} exists", path.display())))
+}
+
+/// Sockets are made blocking while the supervisor connects them to servers that accept nothing.
+const BLOCKING_SOCKETS: &str = r#"exec python3 - <<'END'
+import os, socket, threading
+def attack(family, address):
+    server = socket.socket(family); server.bind(address); server.listen(0)
+    address = server.getsockname()
+    held = [socket.socket(family) for _ in range(4)]
+    for one in held:
+        one.setblocking(False); one.connect_ex(address)
+    for _ in range(15):
+        if os.fork() == 0:
+            current = [socket.socket(family)]
+            def toggle():
+                while True:
+                    try: os.set_blocking(current[0].fileno(), True); os.set_blocking(current[0].fileno(), False)
+                    except OSError: pass
+            threading.Thread(target=toggle, daemon=True).start()
+            while True:
+                one = socket.socket(family); one.setblocking(False)
+                current[0] = one
+                one.connect_ex(address)
+    return server, held
+kept = attack(socket.AF_INET, ("127.0.0.1", 0)), attack(socket.AF_UNIX, os.path.join(os.environ["TMPDIR"], "blocking"))
+os.wait()
+END"#;
+
+fn blocking_sockets(trial: &mut Trial) -> Result<Option<String>> {
+    let args = json!({"command": BLOCKING_SOCKETS, "run_in_background": true});
+    let attacker = trial.call("Bash", args)?;
+    let mut blocked = None;
+    for _ in 0..5 {
+        let reply = trial.bash("sleep 0.2; echo x > made-meanwhile && rm made-meanwhile")?;
+        if !toolcrib_devtools::scratch::is_success(&reply) {
+            blocked = Some(format!("another command is blocked: {reply}"));
+        }
+    }
+    let id = attacker.pointer("/metadata/bash_id").cloned().unwrap_or_default();
+    trial.call("KillShell", json!({"shell_id": id}))?;
+    trial.bash("rm -f $TMPDIR/blocking")?;
+    Ok(blocked)
 }
 
 /// The first reply explains the missing parts of the sandbox. Every reply names a level below 4.

@@ -100,3 +100,33 @@ fn connections_do_not_outlive_the_session() {
     crate::eventually(ended);
     drop((server, top));
 }
+
+/// The log names a connection as soon as it is made. The runtime may end before the connection does.
+#[test]
+fn open_connections_are_logged() {
+    let listed = Listed::new();
+    let script = "exec 3<> /dev/tcp/a.ok.test/80; sleep 600";
+    let call = json!({"command": script, "run_in_background": true});
+    listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
+    let open = listed.connections("a.ok.test");
+    assert_eq!((open.len(), open[0].is_open, open[0].job.as_str()), (1, true, "sh_1"));
+    listed.call("KillShell", json!({"shell_id": "sh_1"}), &toolcrib::NoApprover).unwrap();
+    crate::eventually(|| !listed.connections("a.ok.test")[0].is_open);
+    assert_eq!(listed.connections("a.ok.test").len(), 1);
+}
+
+/// The resolver outside would take such a name for an address.
+#[test]
+fn names_that_are_numbers_have_no_address() {
+    let listed = Listed::new();
+    let reply =
+        listed.bash("getent hosts 127.0.0.0x1.ok.test; getent hosts 1.1.1.0x1 || echo none");
+    assert!(reply.contains("198.18.0."), "{reply}");
+    let reply = listed.bash(&python(
+        "
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(20)
+labels = b''.join(bytes([len(l)]) + l for l in b'1.1.1.0x1'.split(b'.'))
+s.sendto(b'\\xab\\xcd\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0' + labels + b'\\0\\0\\1\\0\\1', ('127.0.0.1', 53)); print(s.recv(600)[3] & 15)",
+    ));
+    assert!(reply.starts_with("3\n"), "{reply}");
+}

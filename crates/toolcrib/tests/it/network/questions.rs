@@ -128,3 +128,62 @@ fn connections_of_one_command_share_the_answer() {
     assert_eq!(reply.matches("hello\n").count(), 5, "{reply}");
     assert_eq!(yes.asked().len(), 1, "{:?}", yes.asked());
 }
+
+/// An approval for one command is not for another one that connects to the same host at the same time.
+#[test]
+fn an_approval_is_for_one_command() {
+    let listed = Listed::new();
+    let port = listed.server.http;
+    // It connects for as long as the other commands run.
+    let script = format!(
+        "h=$(echo new.test); for i in $(seq 300); do curl -s http://$h:{port}/hello; sleep 0.02; done"
+    );
+    let call = json!({"command": script, "run_in_background": true});
+    let started = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
+    let id = started.metadata()["bash_id"].as_str().unwrap().to_owned();
+    /// Approves commands that name the host, and no connection of other commands.
+    struct CommandsOnly;
+    impl Approver for CommandsOnly {
+        fn ask(&self, _: &Question<'_>) -> Answer {
+            Answer::Allow
+        }
+
+        fn ask_within(&self, _: &Question<'_>, _: Duration) -> Answer {
+            Answer::Deny(String::new())
+        }
+    }
+    for _ in 0..10 {
+        let script = format!("curl -s http://new.test:{port}/hello");
+        assert!(listed.bash_asking(&script, &CommandsOnly).contains("hello\n"));
+    }
+    let kill = json!({"shell_id": id.clone()});
+    let reply = listed.call("KillShell", kill, &toolcrib::NoApprover).unwrap();
+    assert!(!reply.output().contains("hello\n"), "{}", reply.output());
+    let connections = listed.connections("new.test");
+    let allowed =
+        |entry: &&toolcrib::ConnectionEntry| entry.job == id && entry.decision == "allowed";
+    assert_eq!(connections.iter().find(allowed), None);
+}
+
+/// A command that cannot be started leaves its approval to no other one.
+#[test]
+fn the_approval_of_a_command_that_cannot_start_is_lost() {
+    /// Moves the workspace away before it approves.
+    struct MovesWorkspace(std::path::PathBuf);
+    impl Approver for MovesWorkspace {
+        fn ask(&self, _: &Question<'_>) -> Answer {
+            std::fs::rename(self.0.join("ws"), self.0.join("moved")).unwrap();
+            std::fs::create_dir(self.0.join("ws")).unwrap();
+            Answer::Allow
+        }
+    }
+    let listed = Listed::new();
+    let (port, top) = (listed.server.http, listed.top.path());
+    let script = format!("curl -s http://new.test:{port}/hello");
+    let reply = listed.bash_asking(&script, &MovesWorkspace(top.to_owned()));
+    assert!(reply.contains("is not the directory that it was"), "{reply}");
+    std::fs::remove_dir(top.join("ws")).unwrap();
+    std::fs::rename(top.join("moved"), top.join("ws")).unwrap();
+    let reply = listed.bash(&hidden(&listed));
+    assert!(reply.contains(&format!("new.test:{port} refused")), "{reply}");
+}
