@@ -1,5 +1,7 @@
 //! The commands of one session: the running ones and the ended ones that are still remembered.
 
+mod sandbox_probe;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,6 @@ use crate::sandbox::level::{Level, SandboxSupport};
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network, Sandbox};
-use crate::sandbox_probe;
 use crate::session_tmp::SessionTmp;
 use crate::shim_pool::ShimPool;
 use crate::supervise::caller::unshare_fs;

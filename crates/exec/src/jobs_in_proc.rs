@@ -12,12 +12,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Pid;
 
-use crate::launch::WORKSPACE;
-use crate::shim::{Process, ProcessTree, descendants};
+use crate::launch::{ID_PREFIX, WORKSPACE};
+use crate::process_tree::{Process, ProcessTree, descendants};
 use crate::wire::Ending;
-
-/// The prefix of the id of a shim. Random digits follow.
-pub(crate) const ID_PREFIX: &str = "job_";
 
 /// Bytes of a script that are read.
 const MAX_SCRIPT: u64 = 4 << 10;

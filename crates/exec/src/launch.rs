@@ -18,7 +18,6 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::error::JobError;
 use crate::fd_passing;
-use crate::jobs_in_proc::ID_PREFIX;
 use crate::nofile_limit::restore_limit_of;
 use crate::random::random_hex;
 use crate::sandbox::namespaces::SessionNamespaces;
@@ -42,6 +41,9 @@ pub struct Launcher {
     /// The workspace of the runtime, shown in lists of commands.
     pub workspace: Option<PathBuf>,
 }
+
+/// The prefix of the id of a shim. Random digits follow.
+pub(crate) const ID_PREFIX: &str = "job_";
 
 /// The environment variable of a shim that holds the workspace.
 pub(crate) const WORKSPACE: &str = "TOOLCRIB_WORKSPACE";

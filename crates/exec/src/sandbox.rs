@@ -35,7 +35,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::setup_error::{SetupError, context};
-use crate::supervise::sock_diag::open_sock_diag;
+use crate::sock_diag::open_sock_diag;
 
 use self::bubblewrap::BwrapChecks;
 use self::level::Level;

@@ -3,21 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use crate::wire::ShimMessage;
-
 /// A step that failed.
 #[derive(Debug)]
 pub(crate) struct SetupError {
     pub(crate) step: &'static str,
     pub(crate) what: String,
     pub(crate) error: io::Error,
-}
-
-impl SetupError {
-    pub(crate) fn into_message(self) -> ShimMessage {
-        let errno = self.error.raw_os_error().unwrap_or(0);
-        ShimMessage::NotStarted { step: self.step.to_owned(), what: self.what, errno }
-    }
 }
 
 /// Adds the step and a path to an error.

@@ -11,7 +11,6 @@
 
 mod bash_prologue;
 mod first_process;
-mod process_tree;
 mod sandbox_monitor;
 mod shell;
 
@@ -25,12 +24,11 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, getpid};
 
-pub use self::process_tree::Process;
-pub(crate) use self::process_tree::{ProcessTree, children, descendants, kill_session};
 use self::shell::Shell;
 
 use crate::command::Command;
 use crate::fd_passing;
+use crate::process_tree::ProcessTree;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
 use crate::setup_error::{SetupError, context};
@@ -126,7 +124,7 @@ fn send_descriptors(control: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> Exi
 }
 
 fn report_failure(control: &UnixStream, failure: SetupError) -> ExitCode {
-    send_message(control, &failure.into_message());
+    send_message(control, &failure.into());
     ExitCode::FAILURE
 }
 

@@ -25,7 +25,6 @@ mod open;
 pub(crate) mod operation;
 mod perform;
 mod resolve;
-pub(crate) mod sock_diag;
 mod socket;
 
 use std::collections::{HashSet, VecDeque};
@@ -44,7 +43,6 @@ use self::caller::{Caller, Credentials};
 use self::content_review::Staging;
 use self::operation::Operation;
 use self::resolve::{Resolved, Resolver};
-use self::sock_diag::SocketTable;
 use crate::gateway::NetworkExit;
 use crate::guard::{FileAccess, FileAction, Guard, GuardVerdict};
 use crate::job::Job;
@@ -54,6 +52,7 @@ use crate::sandbox::{
     Confinement, Network, Notification, Sandbox, add_descriptor, continue_syscall,
     enable_sync_wake_up, fail_syscall, is_still_pending, receive_notification, return_value,
 };
+use crate::sock_diag::SocketTable;
 
 /// The number of calls of one command that are received before others have their turn.
 const MAX_CALLS_PER_TURN: usize = 64;

@@ -1,9 +1,8 @@
 //! The messages between the runtime and a shim: frames of numbers and bytes on a socket.
 
-use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,8 +11,10 @@ use rustix::process::Pid;
 
 use crate::command::{Command, Exit};
 use crate::fd_passing;
+use crate::frames::{FrameReader, FrameWriter, os_string};
 use crate::sandbox::Confinement;
 use crate::sandbox::bubblewrap::BwrapChecks;
+use crate::setup_error::SetupError;
 
 /// More than any message needs. The largest holds an environment.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
@@ -83,6 +84,13 @@ pub(crate) enum ShimMessage {
     Exited { exit: Exit, cpu: Duration, peak_bytes: u64, shell_state: Vec<u8> },
     /// All processes have exited. The shim has signalled `terminated` of them.
     Finished { terminated: u64 },
+}
+
+impl From<SetupError> for ShimMessage {
+    fn from(SetupError { step, what, error }: SetupError) -> Self {
+        let errno = error.raw_os_error().unwrap_or(0);
+        ShimMessage::NotStarted { step: step.to_owned(), what, errno }
+    }
 }
 
 /// Encodes [`Request::Run`].
@@ -272,68 +280,6 @@ fn parse_message(payload: &[u8]) -> Option<ShimMessage> {
         4 => ShimMessage::SupervisionReady,
         _ => return None,
     })
-}
-
-pub(crate) fn os_string(bytes: &[u8]) -> OsString {
-    OsString::from_vec(bytes.to_vec())
-}
-
-/// A frame that is being written. Its length comes first.
-#[derive(Default)]
-pub(crate) struct FrameWriter(Vec<u8>);
-
-impl FrameWriter {
-    pub(crate) fn number(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
-    }
-
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
-
-    pub(crate) fn paths(&mut self, paths: &[PathBuf]) {
-        self.number(paths.len() as u64);
-        for path in paths {
-            self.bytes(path.as_os_str().as_bytes());
-        }
-    }
-
-    fn finish(self) -> Vec<u8> {
-        let mut frame = (self.0.len() as u64).to_le_bytes().to_vec();
-        frame.extend(self.0);
-        frame
-    }
-}
-
-/// The unread part of a frame.
-pub(crate) struct FrameReader<'a>(&'a [u8]);
-
-impl<'a> FrameReader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    pub(crate) fn number(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = self.number()?;
-        self.take(usize::try_from(length).ok()?)
-    }
-
-    fn pids(&mut self) -> Option<Vec<Pid>> {
-        let count = self.number()?;
-        (0..count).map(|_| Pid::from_raw(i32::try_from(self.number()?).ok()?)).collect()
-    }
-
-    pub(crate) fn paths(&mut self) -> Option<Vec<PathBuf>> {
-        let count = self.number()?;
-        (0..count).map(|_| Some(PathBuf::from(os_string(self.bytes()?)))).collect()
-    }
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ mod tests {
         let source = "
             use std::fmt;
             #[cfg(test)] use crate::a;
-            #[cfg(test)] #[allow(unused)] mod tests { use crate::b; }
+            #[cfg(test)] #[path = \"t.rs\"] mod tests { use crate::b; }
         ";
         assert_eq!(imports(source, &["c"]), [] as [&str; 0]);
     }

@@ -55,6 +55,8 @@ fn cases_are_markdown(file: &File) -> Vec<String> {
 
 fn one_test_binary(file: &File) -> Vec<String> {
     match file.parts().as_slice() {
+        // The Markdown cases have a harness of their own.
+        ["crates", _, "tests", "cases.rs"] => Vec::new(),
         ["crates", _, "tests", name] if name.ends_with(".rs") => vec![format!(
             "{}: move it to tests/it/ and declare it in tests/it/main.rs: each file here is one \
              more binary to link",

@@ -24,8 +24,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::mounts::hide_and_pin::{InnerMount, check_covered};
 use super::mounts::layout::{LayerKind, MountPlan, RESOLVER_CONTENT, Source};
 use super::{PinnedPath, Sandbox};
+use crate::frames::{FrameReader, FrameWriter};
 use crate::setup_error::{SetupError, context, path_context};
-use crate::wire::{FrameReader, FrameWriter};
 
 /// Paths of bubblewrap. The caller's `PATH` is never searched.
 const BWRAP_PATHS: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];

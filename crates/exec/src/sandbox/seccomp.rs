@@ -19,7 +19,7 @@ use self::program::SyscallRules;
 use super::Confinement;
 use super::raw_syscalls::install_filter;
 use crate::setup_error::{SetupError, context};
-use crate::supervise::operation::{FILE_CALLS, OPEN_CALLS};
+use crate::supervised_calls::{FILE_CALLS, OPEN_CALLS};
 
 /// Denied with `EPERM`.
 const REFUSED: &[i64] = &[

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::level::Level;
 use super::{Confinement, Limits, Network, PinnedPath, Sandbox};
-use crate::wire::{FrameReader, FrameWriter, os_string};
+use crate::frames::{FrameReader, FrameWriter, os_string};
 
 impl Confinement {
     pub(crate) fn encode(&self, frame: &mut FrameWriter) {

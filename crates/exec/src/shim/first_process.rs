@@ -119,7 +119,7 @@ fn run_first_process(
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            drop(send(&failure.into_message()));
+            drop(send(&failure.into()));
             ExitCode::FAILURE
         }
     }

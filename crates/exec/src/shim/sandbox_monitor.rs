@@ -13,9 +13,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, wait};
 
-use super::{ORPHAN_GRACE, children, own_tree, report_failure, send_finished, send_message, shell};
+use super::{ORPHAN_GRACE, own_tree, report_failure, send_finished, send_message, shell};
 use crate::command::Exit;
 use crate::fd_passing;
+use crate::process_tree::children;
 use crate::setup_error::SetupError;
 use crate::wire::{self, Ending, ShimMessage};
 

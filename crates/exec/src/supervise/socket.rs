@@ -17,7 +17,6 @@ use super::address::{self, Peer};
 use super::caller::{Base, apply_umask, has_own_fs, proc_fd_path};
 use super::perform::access;
 use super::resolve::{FinalSymlink, GivenPath};
-use super::sock_diag::SocketName;
 use super::{Call, Response};
 use crate::gateway::{NetworkExit, NoRoute};
 use crate::guard::{FileAction, NodeKind};
@@ -25,6 +24,7 @@ use crate::job::Job;
 use crate::refusal::Refusal;
 use crate::sandbox::network_namespace::is_stand_in;
 use crate::sandbox::{FAST_OPEN, bind, connect};
+use crate::sock_diag::SocketName;
 
 /// Whether the parent of a path is the same directory for this process.
 fn is_same_directory_here(path: &Path, parent: &OwnedFd) -> bool {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Jobs;
 use crate::command::Command;
 use crate::find_bash::find_bash;
 use crate::guard::AllowAll;
-use crate::jobs::Jobs;
 use crate::sandbox::level::{Level, SandboxSupport};
 use crate::sandbox::{Network, Sandbox};
 use crate::wire::Ending;

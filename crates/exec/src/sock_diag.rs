@@ -11,7 +11,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-use crate::shim::descendants;
+use crate::process_tree::descendants;
 
 /// `SOCK_DIAG_BY_FAMILY`, and the messages that end a dump.
 const BY_FAMILY: u16 = 20;
