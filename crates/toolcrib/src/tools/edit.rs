@@ -17,8 +17,8 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
 /// Replaces text in a file. `old_string` must occur exactly once, with its indentation and without line numbers;
-/// otherwise add context, `near_line` or `replace_all`. Without an exact match, a unique match that differs only
-/// in indentation, trailing whitespace or typographic quotes is used. An empty `old_string` creates a file.
+/// otherwise add context, `near_line` or `replace_all`. A unique match that differs only in indentation, trailing
+/// whitespace or typographic quotes is used too. An empty `old_string` creates a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {

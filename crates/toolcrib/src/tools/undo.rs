@@ -17,8 +17,8 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Plan, Selection, UndoRequest, real_paths};
 
-/// Reverts changes by tools and commands, newest first, keeping later edits. If later edits overlap, nothing is
-/// written. Changes to ignored files only are skipped unless named by `id`.
+/// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
+/// written. Git state, and changes of commands in /tmp, stay. Changes to ignored files alone need `id`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
