@@ -278,6 +278,9 @@ pub(crate) struct InstallArgs {
     /// Also switch off the client's own file and shell tools, where it has a setting for that
     #[arg(long)]
     pub(crate) exclusive: bool,
+    /// Let the client ask before each of Toolcrib's tools, where `install` would tell it not to
+    #[arg(long)]
+    pub(crate) ask: bool,
     /// Show the change without writing it; the same as --dry-run
     #[arg(long)]
     pub(crate) print: bool,
