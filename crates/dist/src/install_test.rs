@@ -5,6 +5,7 @@
 mod cargo;
 mod deb;
 mod emulated;
+mod fresh_debian;
 mod image;
 mod npm;
 mod program;
