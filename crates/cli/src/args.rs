@@ -369,6 +369,7 @@ Over HTTP each client has its own session, with its working directory and jobs. 
 const INSTALL: &str = "\
 Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else
 in it. The server is started once first, as the client would start it; if it does not answer, nothing is written.
+Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's tools, unless the profile is `open`.
 
 --root, --profile, --outside, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel

@@ -18,7 +18,8 @@ impl TextSplice {
     pub(super) fn between(before: &str, after: &str) -> Option<TextSplice> {
         let start = common_bytes(before.split_inclusive('\n'), after.split_inclusive('\n'));
         let (before, after) = (before.get(start..)?, after.get(start..)?);
-        let end = common_bytes(before.split_inclusive('\n').rev(), after.split_inclusive('\n').rev());
+        let end =
+            common_bytes(before.split_inclusive('\n').rev(), after.split_inclusive('\n').rev());
         let before = before.get(..before.len() - end)?.to_owned();
         let after = after.get(..after.len() - end)?.to_owned();
         let is_usable = !after.is_empty() && before.len() + after.len() <= MAX_BYTES;
@@ -29,7 +30,8 @@ impl TextSplice {
     pub(super) fn revert(&self, text: &str) -> Option<String> {
         let mut places = text.match_indices(&self.after);
         let (start, _) = places.next()?;
-        let is_line = text.get(..start).is_some_and(|above| above.is_empty() || above.ends_with('\n'));
+        let is_line =
+            text.get(..start).is_some_and(|above| above.is_empty() || above.ends_with('\n'));
         let is_only = places.next().is_none();
         let end = start + self.after.len();
         (is_line && is_only).then(|| text[..start].to_owned() + &self.before + &text[end..])
