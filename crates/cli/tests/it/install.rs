@@ -8,7 +8,7 @@ use crate::{PROGRAM, text};
 /// A client, the path of its configuration, and the existing content.
 const CLIENTS: [(&str, &str, &str); 8] = [
     ("claude", ".claude.json", "{\n  \"numStartups\": 7,\n  \"mcpServers\": {}\n}\n"),
-    ("codex", ".codex/config.toml", "model = 'x' # mine\nsandbox_mode = \"workspace-write\"\n"),
+    ("codex", ".codex/config.toml", "model = 'x' # mine\nsandbox_mode = \"workspace-write\""),
     ("vscode", ".config/Code/User/mcp.json", "{\n\t\"servers\": {\n\t\t\"x\": {}\n\t}\n}\n"),
     ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": \"y\" } } }"),
     ("zed", ".config/zed/settings.json", "// Zed settings\n{\n  \"vim_mode\": true, // mine\n}\n"),
