@@ -182,11 +182,9 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
             let exact = written.and_then(|written| written.restored(text));
             let is_exact = exact.is_some();
             let mut text = exact.unwrap_or_else(|| text.to_owned());
-            let entry = keys(&[client.servers(), NAME]);
-            let has_entry = client.format().get(&text, &entry).is_some();
-            if path == file && (has_entry || !is_exact) {
+            if path == file {
                 // Needed if there is no record, if the user has changed the entry since, or if it is older than the record.
-                text = client.format().remove(&text, &entry)?;
+                text = client.format().remove(&text, &keys(&[client.servers(), NAME]))?;
             }
             let Some(written) = written else { return Ok(Some(text)) };
             if !is_exact {
