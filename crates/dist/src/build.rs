@@ -31,7 +31,7 @@ pub(super) fn build(target: &'static Target) -> Result<Program> {
     println!("building {} (some minutes)", target.name);
     let began = Instant::now();
     let compiler = process::capture(Command::new("rustc").arg("--version"))?;
-    is_pinned(&compiler, &rust_version()?)?;
+    check_compiler(&compiler, &rust_version()?)?;
     process::run(Command::new("rustup").args(["target", "add", target.triple]))?;
     let python = python::with_libraries("build-requirements.txt", "build-venv")?;
     let tools = python.parent().ok_or("the virtual environment has no bin directory")?;
@@ -52,16 +52,21 @@ pub(super) fn build(target: &'static Target) -> Result<Program> {
 }
 
 /// Another version of the compiler gives other bytes.
-fn is_pinned(compiler: &str, pinned: &str) -> Result<()> {
-    let version = compiler.split_whitespace().nth(1).unwrap_or_default();
-    match version == pinned || version.starts_with(&format!("{pinned}.")) {
+fn check_compiler(printed: &str, pinned: &str) -> Result<()> {
+    let version = printed.split_whitespace().nth(1).unwrap_or_default();
+    match is_pinned(version, pinned) {
         true => Ok(()),
         false => Err(format!("releases are built by rustc {pinned}, not by {version}").into()),
     }
 }
 
+/// Whether a version of the compiler is the pinned one, which may leave out the last number.
+pub(super) fn is_pinned(version: &str, pinned: &str) -> bool {
+    version == pinned || version.starts_with(&format!("{pinned}."))
+}
+
 /// `rust-version` of the workspace.
-fn rust_version() -> Result<String> {
+pub(super) fn rust_version() -> Result<String> {
     let members = metadata::of_members()?;
     let product = metadata::member(&members, "toolcrib-cli")?;
     Ok(metadata::text(product, "rust_version")?.to_owned())
@@ -118,10 +123,10 @@ mod tests {
 
     #[test]
     fn only_the_pinned_compiler_builds_a_release() {
-        assert!(is_pinned("rustc 1.95.0 (59807616e 2026-04-14)", "1.95").is_ok());
-        assert!(is_pinned("rustc 1.95.1 (59807616e 2026-04-14)", "1.95.1").is_ok());
+        assert!(check_compiler("rustc 1.95.0 (59807616e 2026-04-14)", "1.95").is_ok());
+        assert!(check_compiler("rustc 1.95.1 (59807616e 2026-04-14)", "1.95.1").is_ok());
         for other in ["rustc 1.96.0 (x)", "rustc 1.9.5 (x)", "rustc 1.951.0 (x)", ""] {
-            assert!(is_pinned(other, "1.95").is_err(), "{other}");
+            assert!(check_compiler(other, "1.95").is_err(), "{other}");
         }
     }
 
