@@ -281,6 +281,9 @@ pub(crate) struct InstallArgs {
     /// Also switch off the client's own file and shell tools, where it has a setting for that
     #[arg(long)]
     pub(crate) exclusive: bool,
+    /// Let the client ask before each of Toolcrib's tools, where `install` would tell it not to
+    #[arg(long)]
+    pub(crate) ask: bool,
     /// Show the change without writing it; the same as --dry-run
     #[arg(long)]
     pub(crate) print: bool,
@@ -369,6 +372,7 @@ Over HTTP each client has its own session, with its working directory and jobs. 
 const INSTALL: &str = "\
 Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else
 in it. The server is started once first, as the client would start it; if it does not answer, nothing is written.
+Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's tools, unless the profile is `open`.
 
 --root, --profile, --outside, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel

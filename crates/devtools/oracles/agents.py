@@ -98,7 +98,7 @@ SESSIONS = {
         ["bash", "edit", "glob", "grep", "list", "read", "write", "apply_patch"],
     ),
     "gemini": (
-        [MODULES / ".bin/gemini", "--yolo", "-p", "hi"],
+        [MODULES / ".bin/gemini", "-p", "hi"],
         ["glob", "grep_search", "list_directory", "read_file", "replace", "run_shell_command", "write_file"],
     ),
     "codex": (

@@ -19,6 +19,13 @@ pub fn resolved(platforms: &[String]) -> Result<Value> {
     read(&words)
 }
 
+/// The workspace member with this name. Fails if there is none.
+pub fn member<'a>(members: &'a Value, name: &str) -> Result<&'a Value> {
+    let is_it = |package: &&Value| text(package, "name").is_ok_and(|found| found == name);
+    let found = list(members, "packages")?.iter().find(is_it);
+    found.ok_or_else(|| format!("there is no package `{name}`").into())
+}
+
 /// The array at this key. Fails if there is none.
 pub fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value]> {
     let list = value.get(key).and_then(Value::as_array).map(Vec::as_slice);

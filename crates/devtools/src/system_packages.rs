@@ -17,6 +17,9 @@ pub const PYTEST: Package = Package { name: "python3-pytest", program: "pytest-3
 /// QEMU, which runs programs for other processors.
 pub const QEMU: Package = Package { name: "qemu-user-static", program: "qemu-aarch64-static" };
 
+/// debootstrap, which makes the root of a Debian system.
+pub const DEBOOTSTRAP: Package = Package { name: "debootstrap", program: "debootstrap" };
+
 /// A package, and one of its programs that supports `--version`.
 pub struct Package {
     name: &'static str,

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{metadata, process, python, workspace};
@@ -28,6 +29,9 @@ impl Program {
 /// and the C library of this machine.
 pub(super) fn build(target: &'static Target) -> Result<Program> {
     println!("building {} (some minutes)", target.name);
+    let began = Instant::now();
+    let compiler = process::capture(Command::new("rustc").arg("--version"))?;
+    check_compiler(&compiler, &rust_version()?)?;
     process::run(Command::new("rustup").args(["target", "add", target.triple]))?;
     let python = python::with_libraries("build-requirements.txt", "build-venv")?;
     let tools = python.parent().ok_or("the virtual environment has no bin directory")?;
@@ -41,7 +45,31 @@ pub(super) fn build(target: &'static Target) -> Result<Program> {
     command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags);
     command.env("CFLAGS", flags("-ffile-prefix-map=", " ", &renamed));
     process::run(&mut command)?;
-    existing(target)
+    let program = existing(target)?;
+    let size = fs::metadata(&program.path)?.len();
+    println!("{}: {size} bytes, {} s", target.name, began.elapsed().as_secs());
+    Ok(program)
+}
+
+/// Another version of the compiler gives other bytes.
+fn check_compiler(printed: &str, pinned: &str) -> Result<()> {
+    let version = printed.split_whitespace().nth(1).unwrap_or_default();
+    match is_pinned(version, pinned) {
+        true => Ok(()),
+        false => Err(format!("releases are built by rustc {pinned}, not by {version}").into()),
+    }
+}
+
+/// Whether a version of the compiler is the pinned one, which may leave out the last number.
+pub(super) fn is_pinned(version: &str, pinned: &str) -> bool {
+    version == pinned || version.starts_with(&format!("{pinned}."))
+}
+
+/// `rust-version` of the workspace.
+pub(super) fn rust_version() -> Result<String> {
+    let members = metadata::of_members()?;
+    let product = metadata::member(&members, "toolcrib-cli")?;
+    Ok(metadata::text(product, "rust_version")?.to_owned())
 }
 
 /// The program of an earlier build.
@@ -92,6 +120,15 @@ fn flags(option: &str, separator: &str, renamed: &[(PathBuf, String)]) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_pinned_compiler_builds_a_release() {
+        assert!(check_compiler("rustc 1.95.0 (59807616e 2026-04-14)", "1.95").is_ok());
+        assert!(check_compiler("rustc 1.95.1 (59807616e 2026-04-14)", "1.95.1").is_ok());
+        for other in ["rustc 1.96.0 (x)", "rustc 1.9.5 (x)", "rustc 1.951.0 (x)", ""] {
+            assert!(check_compiler(other, "1.95").is_err(), "{other}");
+        }
+    }
 
     #[test]
     fn each_directory_has_its_flag() {

@@ -6,6 +6,7 @@ mod cargo;
 mod cli_tests;
 mod deb;
 mod emulated;
+mod fresh_debian;
 mod image;
 mod new_user;
 mod npm;

@@ -125,7 +125,7 @@ fn packages(release: &Release, scratch: &Path) -> Result<()> {
     fs::write(&path, &script.bytes)?;
     let program = Program { target, path };
     let pages = ManAndCompletions { manuals: Vec::new(), completions: Vec::new() };
-    sbom::bill_of_materials(release)?;
+    sbom::check(&save(&sbom::bill_of_materials(release)?, scratch)?)?;
     mcp_registry::server_json(release)?;
     oci::image(release, std::slice::from_ref(&program))?;
     let deb = deb::package(release, &program, &pages)?;

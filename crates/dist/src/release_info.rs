@@ -21,13 +21,7 @@ impl Release {
     /// The release that the working tree is.
     pub(super) fn current() -> Result<Release> {
         let members = metadata::of_members()?;
-        let packages = metadata::list(&members, "packages")?;
-        let product = packages
-            .iter()
-            .find(|package| {
-                metadata::text(package, "name").is_ok_and(|name| name == "toolcrib-cli")
-            })
-            .ok_or("there is no package `toolcrib-cli`")?;
+        let product = metadata::member(&members, "toolcrib-cli")?;
         Ok(Release { version: metadata::text(product, "version")?.to_owned(), time: time()? })
     }
 }

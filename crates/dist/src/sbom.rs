@@ -1,7 +1,11 @@
 //! The bill of materials, as CycloneDX 1.5.
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::{Value, json};
 use toolcrib_devtools::error::Result;
+use toolcrib_devtools::{process, python};
 
 use super::Artefact;
 use super::components::{self, Component};
@@ -12,6 +16,13 @@ pub(super) fn bill_of_materials(release: &Release) -> Result<Artefact> {
     let bill = document(&components::of_product()?)?;
     let name = format!("toolcrib-{}.cdx.json", release.version);
     Ok(Artefact { name, bytes: (serde_json::to_string_pretty(&bill)? + "\n").into_bytes() })
+}
+
+/// Judged by the library of CycloneDX.
+pub(super) fn check(file: &Path) -> Result<()> {
+    let python = python::with_libraries("installer-requirements.txt", "installer-venv")?;
+    let script = python::oracles().join("bill_of_materials.py");
+    process::run(Command::new(python).arg(script).arg(file))
 }
 
 fn document(components: &[Component]) -> Result<Value> {

@@ -15,7 +15,8 @@ use crate::step::{FileBlock, Step};
 use crate::transport::Transport;
 
 /// One test for each case below a directory. The name of a test is `transport::directory::page`. With `UPDATE=1` in the
-/// environment, the test writes the actual replies into the page.
+/// environment, the test writes the actual replies into the page. With `TOOLCRIB_TEST_COMMANDS=0`, the tests that run
+/// commands are ignored: an emulated program has no sandbox.
 pub fn case_tests<D: Transport + 'static>(
     transport: &str,
     directory: &Path,
@@ -27,9 +28,19 @@ pub fn case_tests<D: Transport + 'static>(
         let relative = path.strip_prefix(directory).unwrap_or(&path).with_extension("");
         let names = relative.iter().map(|name| name.to_string_lossy().into_owned());
         let names: Vec<String> = iter::once(transport.to_owned()).chain(names).collect();
+        let is_ignored = is_set("TOOLCRIB_TEST_COMMANDS", "0") && runs_commands(&path);
         Trial::test(names.join("::"), move || check_case(&path, open).map_err(Failed::from))
+            .with_ignored_flag(is_ignored)
     };
     pages.into_iter().map(test).collect()
+}
+
+fn is_set(variable: &str, value: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|actual| actual == value)
+}
+
+fn runs_commands(path: &Path) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|text| text.contains("```call Bash"))
 }
 
 /// Runs a case and compares its page with the result.
@@ -41,7 +52,7 @@ fn check_case<D: Transport>(path: &Path, open: impl Fn(&Path, &Setup) -> D) -> R
     if actual == text {
         return Ok(());
     }
-    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+    if is_set("UPDATE", "1") {
         return std::fs::write(path, actual).map_err(|error| error.to_string());
     }
     let difference = difference(&text, &actual);

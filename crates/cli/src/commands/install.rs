@@ -1,5 +1,6 @@
 //! `toolcrib install` and `toolcrib uninstall`: Toolcrib's entry in a client's own configuration.
 
+mod approval;
 mod clients;
 mod exclusive;
 mod handshake;
@@ -8,6 +9,7 @@ mod record;
 mod server_command;
 mod settings;
 mod temporary_program;
+mod text_splice;
 mod toml;
 mod writer;
 mod yaml;
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use etcetera::BaseStrategy as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(crate) use self::clients::Client;
 use self::clients::{ServerCommand, UserDirectories};
@@ -34,7 +36,8 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     let (client, directories) = (args.client, directories()?);
     let start = server_command::start(client, common, &args.flags)?;
     let is_found = client.is_found(&directories);
-    let plan = plan(client, &directories, &start, args.exclusive)?;
+    let approves = !args.ask && approval::is_allowed(common, &args.flags);
+    let plan = plan(client, &directories, &start, args.exclusive, approves)?;
     let mut records = record::read(&client_name(client))?;
     let mut changes = Vec::new();
     for target in &plan {
@@ -55,6 +58,7 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
         _ => format!("{title}: installed in {}", client.file(&directories).display()),
     };
     output::answer(&format!("{done}. The server answers with {tools} tools.\n{}", client.next()));
+    client.approval_note(approves).iter().for_each(|note| output::answer(note));
     output::answer(&own_tools(client, &directories)?);
     output::answer(&format!("More: {}. To remove it: toolcrib uninstall {name}", client.page()));
     if !is_found {
@@ -97,41 +101,59 @@ fn plan(
     directories: &UserDirectories,
     start: &ServerCommand,
     exclusive: bool,
+    approves: bool,
 ) -> Result<Vec<Target>, String> {
     let (file, format) = (client.file(directories), client.format());
     let text = writer::read(&file)?.unwrap_or_default();
     let path = [client.servers(), NAME];
-    let entry = with_other_fields(client.entry(start), format.get(&text, &keys(&path)), format);
-    let mut entry = Target { file, format, settings: vec![Setting::value(&path, entry)] };
-    if !exclusive {
-        return Ok(vec![entry]);
+    let defaults = if approves { client.approving_fields() } else { Map::new() };
+    let entry = client.entry(start);
+    let entry = with_other_fields(entry, format.get(&text, &keys(&path)), defaults, format);
+    let mut plan = vec![Target { file, format, settings: vec![Setting::value(&path, entry)] }];
+    if approves && let Some(target) = client.approving_settings(directories) {
+        add(&mut plan, target);
     }
-    let Some(Exclusive { file, format, settings, .. }) = client.exclusive(directories, &text)
-    else {
-        return Err(format!(
-            "{} has no setting that switches off its own tools. Run the command without --exclusive. See \"Use \
-             only Toolcrib's tools\" in {}.",
-            client.title(),
-            client.page()
-        ));
-    };
-    if entry.file == file {
-        entry.settings.extend(settings);
-        return Ok(vec![entry]);
+    if exclusive {
+        let Some(Exclusive { file, format, settings, .. }) = client.exclusive(directories, &text)
+        else {
+            return Err(format!(
+                "{} has no setting that switches off its own tools. Run the command without --exclusive.\n{}",
+                client.title(),
+                client.by_hand()
+            ));
+        };
+        add(&mut plan, Target { file, format, settings });
     }
-    Ok(vec![entry, Target { file, format, settings }])
+    Ok(plan)
 }
 
-/// The entry, merged with other fields of an existing entry, such as a timeout.
-fn with_other_fields(entry: Value, existing: Option<Value>, format: FileFormat) -> Value {
-    match (entry, existing) {
-        // The YAML reader does not parse every field.
-        (Value::Object(ours), Some(Value::Object(mut all))) if format != FileFormat::Yaml => {
-            all.extend(ours);
-            Value::Object(all)
-        }
-        (entry, _) => entry,
+/// Adds settings to a plan, which changes each file once.
+fn add(plan: &mut Vec<Target>, target: Target) {
+    match plan.iter_mut().find(|planned| planned.file == target.file) {
+        Some(planned) => planned.settings.extend(target.settings),
+        None => plan.push(target),
     }
+}
+
+/// The entry, merged with other fields of an existing entry, such as a timeout. Those win over the defaults.
+fn with_other_fields(
+    entry: Value,
+    existing: Option<Value>,
+    defaults: Map<String, Value>,
+    format: FileFormat,
+) -> Value {
+    // The YAML reader does not parse every field.
+    let existing = existing.filter(|_| format != FileFormat::Yaml);
+    let fields = |value: Value| match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let mut all = existing.map(fields).unwrap_or_default();
+    all.extend(fields(entry));
+    for (name, value) in defaults {
+        all.entry(name).or_insert(value);
+    }
+    Value::Object(all)
 }
 
 fn show(changes: &[FileChange]) -> Result<ExitCode, String> {
@@ -157,13 +179,17 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
         let written = records.iter().find(|record| record.file == path);
         changes.extend(FileChange::of(path, |before| {
             let Some(text) = before else { return Ok(None) };
-            let mut text = text.to_owned();
+            let exact = written.and_then(|written| written.restored(text));
+            let is_exact = exact.is_some();
+            let mut text = exact.unwrap_or_else(|| text.to_owned());
             if path == file {
-                // Needed if there is no record, or if the user has changed the entry since.
+                // Needed if there is no record, if the user has changed the entry since, or if it is older than the record.
                 text = client.format().remove(&text, &keys(&[client.servers(), NAME]))?;
             }
             let Some(written) = written else { return Ok(Some(text)) };
-            let text = written.revert(&text)?;
+            if !is_exact {
+                text = written.revert(&text)?;
+            }
             let is_leftover = written.created && written.format.is_empty(&text);
             Ok((!is_leftover).then_some(text))
         })?);
@@ -204,9 +230,8 @@ fn own_tools(client: Client, directories: &UserDirectories) -> Result<String, St
     let text = writer::read(&client.file(directories))?.unwrap_or_default();
     let Some(exclusive) = client.exclusive(directories, &text) else {
         return Ok(format!(
-            "{title} keeps its own file and shell tools, and has no setting to switch them off: see \"Use only \
-             Toolcrib's tools\" in {}.",
-            client.page()
+            "{title} keeps its own file and shell tools, and has no setting to switch them off. {}",
+            client.by_hand()
         ));
     };
     let file = exclusive.file.display();

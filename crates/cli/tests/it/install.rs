@@ -8,7 +8,7 @@ use crate::{PROGRAM, text};
 /// A client, the path of its configuration, and the existing content.
 const CLIENTS: [(&str, &str, &str); 8] = [
     ("claude", ".claude.json", "{\n  \"numStartups\": 7,\n  \"mcpServers\": {}\n}\n"),
-    ("codex", ".codex/config.toml", "model = 'x' # mine\nsandbox_mode = \"workspace-write\"\n"),
+    ("codex", ".codex/config.toml", "model = 'x' # mine\nsandbox_mode = \"workspace-write\""),
     ("vscode", ".config/Code/User/mcp.json", "{\n\t\"servers\": {\n\t\t\"x\": {}\n\t}\n}\n"),
     ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": \"y\" } } }"),
     ("zed", ".config/zed/settings.json", "// Zed settings\n{\n  \"vim_mode\": true, // mine\n}\n"),
@@ -59,10 +59,6 @@ fn put(path: &Path, content: &str) {
     std::fs::write(path, content).unwrap();
 }
 
-fn without_blanks(text: &str) -> String {
-    text.replace([' ', '\n', '\t'], "")
-}
-
 #[test]
 fn each_client_gets_a_working_entry_and_keeps_other_settings() {
     for (client, file, before) in CLIENTS {
@@ -93,10 +89,62 @@ fn each_client_gets_a_working_entry_and_keeps_other_settings() {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{client}: installed twice");
 
         answer(home.path(), &["uninstall", client]);
-        let removed = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(without_blanks(&removed), without_blanks(before), "{client}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}: to the byte");
         let nothing = answer(home.path(), &["uninstall", client]);
         assert!(nothing.contains("nothing was changed"), "{client}: {nothing}");
+    }
+}
+
+/// Clients change their files themselves: Claude Code counts its starts.
+#[test]
+fn a_file_that_was_changed_since_keeps_these_changes_and_loses_ours() {
+    for (client, file, before) in CLIENTS {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(file);
+        put(&path, before);
+        answer(home.path(), &["install", client]);
+        answer(home.path(), &["install", client, "--profile", "cautious"]);
+        // Comments before the first line and after the last one are allowed in each format.
+        let (comment, text) = match file.rsplit('.').next() {
+            Some("json") => ("// mine\n", std::fs::read_to_string(&path).unwrap()),
+            _ => ("# mine\n", std::fs::read_to_string(&path).unwrap()),
+        };
+        std::fs::write(&path, format!("{comment}{text}")).unwrap();
+        answer(home.path(), &["uninstall", client]);
+        let removed = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(removed, format!("{comment}{before}"), "{client}");
+    }
+}
+
+/// Claude Code, Codex and Gemini CLI would ask before each tool.
+#[test]
+fn our_tools_are_approved_unless_the_profile_is_open_or_the_client_shall_ask() {
+    for (client, file, setting) in [
+        ("claude", ".claude/settings.json", "mcp__toolcrib"),
+        ("codex", ".codex/config.toml", "default_tools_approval_mode = \"approve\""),
+        ("gemini", ".gemini/settings.json", "\"trust\": true"),
+    ] {
+        for (flags, is_approved) in [
+            (&[][..], true),
+            (&["--profile", "cautious"], true),
+            (&["--ask"], false),
+            (&["--profile", "open"], false),
+            (&["--", "--profile=open"], false),
+        ] {
+            let home = tempfile::tempdir().unwrap();
+            let said = answer(home.path(), &[&["install", client][..], flags].concat());
+            let written = std::fs::read_to_string(home.path().join(file)).unwrap_or_default();
+            assert_eq!(written.contains(setting), is_approved, "{client} {flags:?}: {written}");
+            let told = if is_approved { "does not ask before" } else { "asks before each tool" };
+            assert!(said.contains(told), "{client} {flags:?}: {said}");
+            answer(home.path(), &["uninstall", client]);
+            assert!(!home.path().join(file).exists(), "{client}: the file is removed");
+        }
+        let home = tempfile::tempdir().unwrap();
+        put(&home.path().join(".config/toolcrib/config.toml"), "profile = \"open\"\n");
+        answer(home.path(), &["install", client]);
+        let written = std::fs::read_to_string(home.path().join(file)).unwrap_or_default();
+        assert!(!written.contains(setting), "{client}: {written}");
     }
 }
 
@@ -203,11 +251,14 @@ fn fields_that_the_user_added_to_the_entry_stay() {
     let file = home.path().join(".codex/config.toml");
     answer(home.path(), &["install", "codex"]);
     let mut text = std::fs::read_to_string(&file).unwrap();
-    text.push_str("default_tools_approval_mode = \"approve\"\n");
+    text = text.replace("approval_mode = \"approve\"", "approval_mode = \"prompt\"");
+    text.push_str("tool_timeout_sec = 600\n");
     std::fs::write(&file, text).unwrap();
     answer(home.path(), &["install", "codex", "--profile", "cautious"]);
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("approval_mode = \"approve\"") && text.contains("cautious"), "{text}");
+    for kept in ["approval_mode = \"prompt\"", "tool_timeout_sec = 600", "cautious"] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
 }
 
 #[test]
@@ -291,7 +342,7 @@ fn exclusive_switches_off_own_tools_and_uninstall_reverts_it() {
         // The user's own items stay in the list.
         answer(home.path(), &["uninstall", client]);
         let entry = std::fs::read_to_string(home.path().join(file)).unwrap();
-        assert_eq!(without_blanks(&entry), without_blanks(before), "{client}");
+        assert_eq!(entry, before, "{client}: to the byte");
         match client {
             "claude" => assert_eq!(std::fs::read_to_string(&path).unwrap(), mine),
             "gemini" => assert!(!path.exists()),
@@ -308,6 +359,8 @@ fn exclusive_fails_for_a_client_without_such_a_setting() {
         assert_eq!(refused.status.code(), Some(2));
         let said = text(&refused.stderr);
         assert!(said.contains("has no setting") && said.contains("docs/clients/"), "{said}");
+        let step = if client == "vscode" { "tools: ['toolcrib/*']" } else { "hooks.json" };
+        assert!(said.contains(step), "{said}");
         assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "nothing was written");
         let said = answer(home.path(), &["install", client]);
         assert!(said.contains("Use only Toolcrib's tools"), "{said}");

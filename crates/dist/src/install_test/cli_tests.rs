@@ -10,7 +10,7 @@ use crate::target::TARGETS;
 pub(super) fn run(_release: &Release) -> Result<()> {
     for target in TARGETS.iter().filter(|target| target.runs_here()) {
         let program = existing(target)?;
-        let words = ["test", "--quiet", "--locked", "-p", "toolcrib-cli", "--test", "it"];
+        let words = ["test", "--quiet", "--locked", "-p", "toolcrib-cli", "--tests"];
         process::run(process::cargo(&words).env("TOOLCRIB_TEST_PROGRAM", &program.path))?;
         println!("   {}: the tests of the command line pass", target.name);
     }

@@ -1,4 +1,4 @@
-//! The Debian package: installed into an empty root, run, and removed without a trace.
+//! The Debian package: installed into an empty root and into a fresh Debian, run, and removed without a trace.
 
 use std::fs;
 use std::path::Path;
@@ -7,18 +7,25 @@ use std::process::Command;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::process;
 
+use super::fresh_debian;
 use super::new_user::NewUser;
 use crate::release_info::Release;
 
 pub(super) fn run(release: &Release) -> Result<()> {
+    let file =
+        crate::directory().join(format!("toolcrib_{}-1_{}.deb", release.version, architecture()?));
+    in_empty_root(release, &file)?;
+    fresh_debian::run(release, &file)
+}
+
+/// Nothing but this package: it needs no other.
+fn in_empty_root(release: &Release, file: &Path) -> Result<()> {
     let root = tempfile::tempdir()?;
     let database = root.path().join("var/lib/dpkg");
     for directory in ["info", "updates"] {
         fs::create_dir_all(database.join(directory))?;
     }
     fs::write(database.join("status"), "")?;
-    let file =
-        crate::directory().join(format!("toolcrib_{}-1_{}.deb", release.version, architecture()?));
     dpkg(root.path(), &["--install", &file.display().to_string()])?;
     let program = root.path().join("usr/bin/toolcrib");
     NewUser::new()?.try_out(release, &[&program.display().to_string()])?;

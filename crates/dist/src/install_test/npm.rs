@@ -20,6 +20,11 @@ pub(super) fn run(release: &Release) -> Result<()> {
     )?;
     for name in ["toolcrib-linux-x64", "toolcrib-linux-arm64", "toolcrib"] {
         let file = crate::directory().join(format!("npm-{name}-{}.tgz", release.version));
+        if !file.exists() {
+            // Its target was left out.
+            println!("   {name} is not in dist/");
+            continue;
+        }
         let mut publish = user.command("npm");
         process::run(publish.args(["publish", "--silent", "--access", "public"]).arg(file))?;
     }

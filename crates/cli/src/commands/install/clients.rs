@@ -43,6 +43,14 @@ pub(super) struct UserDirectories {
     pub(super) variable: fn(&str) -> Option<PathBuf>,
 }
 
+impl UserDirectories {
+    /// Claude Code's file with permissions, which is not the one with servers.
+    pub(super) fn claude_settings(&self) -> PathBuf {
+        let directory = (self.variable)("CLAUDE_CONFIG_DIR");
+        directory.unwrap_or_else(|| self.home.join(".claude")).join("settings.json")
+    }
+}
+
 impl Client {
     /// Its display name.
     pub(super) fn title(self) -> &'static str {

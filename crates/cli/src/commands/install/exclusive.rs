@@ -72,10 +72,8 @@ impl Client {
         let own = self.file(directories);
         let (file, format, settings) = match self {
             Client::Claude => {
-                let directory = (directories.variable)("CLAUDE_CONFIG_DIR");
-                let directory = directory.unwrap_or_else(|| directories.home.join(".claude"));
                 let deny = Setting::items(&["permissions", "deny"], &CLAUDE);
-                (directory.join("settings.json"), FileFormat::Json, vec![deny])
+                (directories.claude_settings(), FileFormat::Json, vec![deny])
             }
             Client::Codex => {
                 let settings = vec![
@@ -129,4 +127,32 @@ impl Client {
         let remains = (self == Client::Codex).then_some(CODEX_REMAINS);
         Some(Exclusive { file, format, settings, remains })
     }
+
+    /// What the user can do where no setting switches off the client's own tools.
+    pub(super) fn by_hand(self) -> String {
+        let page = self.page();
+        let step = match self {
+            Client::Vscode => VSCODE_BY_HAND,
+            Client::Cursor => CURSOR_BY_HAND,
+            _ => "",
+        };
+        format!("{step}See \"Use only Toolcrib's tools\" in {page}.")
+    }
 }
+
+/// A custom agent is the only list of tools that VS Code keeps.
+const VSCODE_BY_HAND: &str = "\
+Make a custom agent instead: run `Chat: New Custom Agent`, choose your user profile, write this, and choose it in the Chat view:
+
+---
+name: Toolcrib
+description: Work with the tools of Toolcrib only
+tools: ['toolcrib/*']
+---
+Read, search and change files, and run commands, with the tools of the toolcrib server.
+
+";
+
+const CURSOR_BY_HAND: &str = "\
+Block them with a hook instead: in ~/.cursor/hooks.json, let `preToolUse` and `beforeShellExecution` run a script that exits \
+with code 2. ";

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::text_splice::TextSplice;
 use super::{json, toml, yaml};
 
 /// The format of a settings file.
@@ -102,6 +103,9 @@ pub(super) struct InstallRecord {
     /// The file did not exist before.
     pub(super) created: bool,
     pub(super) steps: Vec<Step>,
+    /// All steps together, as lines. Records of 0.1.0 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) splice: Option<TextSplice>,
 }
 
 /// One change to a file.
@@ -123,12 +127,27 @@ pub(super) enum Step {
 
 impl InstallRecord {
     pub(super) fn new(file: &Path, format: FileFormat, created: bool) -> InstallRecord {
-        InstallRecord { file: file.to_owned(), format, created, steps: Vec::new() }
+        InstallRecord { file: file.to_owned(), format, created, steps: Vec::new(), splice: None }
     }
 
     /// The text with the settings. Records the changes.
     pub(super) fn apply(&mut self, text: &str, settings: &[Setting]) -> Result<String, String> {
-        settings.iter().try_fold(text.to_owned(), |text, setting| self.apply_one(&text, setting))
+        let original = match self.steps.is_empty() {
+            true => Some(text.to_owned()),
+            false => self.restored(text),
+        };
+        let new = settings
+            .iter()
+            .try_fold(text.to_owned(), |text, setting| self.apply_one(&text, setting))?;
+        if new != text {
+            self.splice = original.and_then(|original| TextSplice::between(&original, &new));
+        }
+        Ok(new)
+    }
+
+    /// The text before all steps, to the byte. `None` if the written lines were changed since.
+    pub(super) fn restored(&self, text: &str) -> Option<String> {
+        self.splice.as_ref()?.revert(text)
     }
 
     fn apply_one(&mut self, text: &str, setting: &Setting) -> Result<String, String> {
@@ -245,6 +264,10 @@ mod tests {
             let (after, back) = apply_and_revert(FileFormat::Json, text, &deny);
             assert!(after.contains("\"Bash\"") && after.contains("\"Read\""), "{after}");
             assert_eq!(back.replace([' ', '\n'], ""), text.replace([' ', '\n'], ""), "{after}");
+            let mut written = InstallRecord::new(Path::new("/x"), FileFormat::Json, false);
+            let after = written.apply(text, &deny).unwrap();
+            let after = written.apply(&after, &[Setting::value(&["model"], "y")]).unwrap();
+            assert_eq!(written.restored(&after).as_deref(), Some(text), "{after}");
         }
         let off = [
             Setting::value(&["sandbox_mode"], "read-only"),

@@ -49,10 +49,11 @@ pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     for key in above {
         table = table.and_then(|table| table.get_mut(key)?.as_table_like_mut());
     }
-    if let Some(table) = table {
-        table.remove(name);
+    match table.and_then(|table| table.remove(name)) {
+        Some(_) => Ok(document.to_string()),
+        // Written again, the document would end with a newline.
+        None => Ok(text.to_owned()),
     }
-    Ok(document.to_string())
 }
 
 /// Whether the text sets nothing.
