@@ -1,5 +1,9 @@
 //! The command line.
 
+mod client;
+mod listen_address;
+mod reference_page;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -7,7 +11,9 @@ use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcom
 use clap_complete::Shell;
 use toolcrib::{Dialect, Outside, Profile};
 
-use crate::commands::{Client, ListenAt, Page};
+pub(crate) use self::client::Client;
+pub(crate) use self::listen_address::ListenAt;
+pub(crate) use self::reference_page::Page;
 
 /// Tools for AI coding agents: undoable changes, confined commands, replies that help.
 #[derive(Debug, Parser)]

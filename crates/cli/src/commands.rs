@@ -15,10 +15,6 @@ mod server_private_paths;
 mod tools;
 mod undo;
 
-pub(crate) use self::install::Client;
-pub(crate) use self::reference::Page;
-pub(crate) use self::serve::ListenAt;
-
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +24,7 @@ use toolcrib::{Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings};
 
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
+use crate::home;
 use crate::{output, rules, wide_roots};
 
 /// The executable of this process, even if the file at its path was replaced since.
@@ -194,7 +191,7 @@ fn build(
     for path in own_paths(common, config)?.iter().chain(own) {
         builder = builder.own(path);
     }
-    if let Some(home) = config::home() {
+    if let Some(home) = home::home() {
         builder = builder.home(home);
     }
     if let Some(registry) = server_private_paths::directory() {

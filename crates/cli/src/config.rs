@@ -279,11 +279,6 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
 }
 
-/// The user's home directory.
-pub(crate) fn home() -> Option<PathBuf> {
-    etcetera::home_dir().ok()
-}
-
 fn bytes(megabytes: Option<u64>, usual: u64) -> u64 {
     megabytes.map_or(usual, |megabytes| megabytes.saturating_mul(1_000_000))
 }

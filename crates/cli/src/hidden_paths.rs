@@ -24,7 +24,7 @@ const BASES: [(&str, &str); 4] = [
 /// relative to the home directory.
 pub(crate) fn hidden_paths(opened: &[String]) -> Result<Vec<PathBuf>, String> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let home = crate::config::home();
+    let home = crate::home::home();
     let mut places = all(&homes(home.as_deref()), home.as_deref(), variable);
     for word in opened {
         let path = opened_path(word, home.as_deref());

@@ -16,6 +16,7 @@ mod build_caches;
 mod commands;
 mod config;
 mod hidden_paths;
+mod home;
 mod network_presets;
 mod output;
 mod rules;

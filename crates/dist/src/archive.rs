@@ -7,30 +7,11 @@ use std::path::Path;
 use flate2::{Compression, GzBuilder};
 use toolcrib_devtools::error::Result;
 
+use super::archive_entry::Entry;
 use super::build::Program;
 use super::man_and_completions::ManAndCompletions;
 use super::release_info::Release;
 use super::{Artefact, licences};
-
-/// A file of an archive.
-pub(super) struct Entry {
-    /// From the top of the archive, with `/`.
-    pub(super) path: String,
-    pub(super) mode: u32,
-    pub(super) bytes: Vec<u8>,
-}
-
-impl Entry {
-    /// A file to read.
-    pub(super) fn file(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Entry {
-        Entry { path: path.into(), mode: 0o644, bytes: bytes.into() }
-    }
-
-    /// A file to run.
-    pub(super) fn program(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Entry {
-        Entry { path: path.into(), mode: 0o755, bytes: bytes.into() }
-    }
-}
 
 /// The archive for people who want files and no package manager.
 pub(super) fn release_tarball(

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use toolcrib_devtools::error::Result;
 
 use super::Artefact;
-use super::archive::{Entry, gzip, tar};
+use super::archive::{gzip, tar};
+use super::archive_entry::Entry;
 use super::build::Program;
 use super::licences;
 use super::man_and_completions::ManAndCompletions;

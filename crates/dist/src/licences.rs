@@ -8,7 +8,7 @@ use std::path::Path;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::workspace;
 
-use super::archive::Entry;
+use super::archive_entry::Entry;
 use super::components::{self, Component};
 
 /// Our own licence files.

@@ -12,6 +12,7 @@
 )]
 
 mod archive;
+mod archive_entry;
 mod build;
 mod checksums;
 mod components;

@@ -7,7 +7,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::workspace;
 
 use super::Artefact;
-use super::archive::{Entry, files_below, gzip, tar};
+use super::archive::{files_below, gzip, tar};
+use super::archive_entry::Entry;
 use super::build::Program;
 use super::licences;
 use super::release_info::{Release, SUMMARY};

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use toolcrib_devtools::error::Result;
 
 use super::Artefact;
-use super::archive::{Entry, gzip, tar};
+use super::archive::{gzip, tar};
+use super::archive_entry::Entry;
 use super::build::Program;
 use super::checksums::sha256;
 use super::licences;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{metadata, process, workspace};
 
-use super::archive::Entry;
+use super::archive_entry::Entry;
 use super::build::Program;
 use super::man_and_completions::ManAndCompletions;
 use super::release_info::Release;

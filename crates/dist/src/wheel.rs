@@ -12,7 +12,8 @@ use toolcrib_devtools::workspace;
 use zip::write::SimpleFileOptions;
 
 use super::Artefact;
-use super::archive::{Entry, files_below};
+use super::archive::files_below;
+use super::archive_entry::Entry;
 use super::build::Program;
 use super::licences;
 use super::release_info::{Release, SUMMARY};

@@ -1,6 +1,7 @@
 //! The steps of one call. Start reading here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use serde_json::Value;
 use toolcrib_fs::About;
@@ -120,12 +121,7 @@ impl Runtime {
             return Ok(reply.with("dry_run", true));
         }
         let opened = permission.opened.iter().filter(|_| self.services().paths.is_sandboxed());
-        let reply = opened.fold(reply, |reply, path| {
-            let path = visible_name(path.as_os_str().as_encoded_bytes());
-            reply.note(format!(
-                "[{path} is open to file tools for this session; commands still cannot write there]"
-            ))
-        });
+        let reply = opened.fold(reply, |reply, path| reply.note(opened_note(path)));
         // Undo restores content that the user or an earlier, named change wrote.
         if row.entry.category == Category::History {
             return Ok(reply);
@@ -194,6 +190,11 @@ impl Runtime {
         let policy = self.services().policy.for_call(session, row.entry.name, &reads);
         policy.decide(&reads, &session.remembered()).decision == Decision::Allow
     }
+}
+
+fn opened_note(path: &Path) -> String {
+    let path = visible_name(path.as_os_str().as_encoded_bytes());
+    format!("[{path} is open to file tools for this session; commands still cannot write there]")
 }
 
 fn internal(panic: &(dyn std::any::Any + Send)) -> Error {

@@ -41,7 +41,7 @@ impl CallPolicy {
     ) -> Arc<Policy> {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
         let is_confined = runs && self.commands.as_ref().is_some_and(|host| host.confines());
-        session.policy(PolicyVariant { tool: tool.to_owned(), is_confined }, || self.of_tool(tool))
+        session.policy(PolicyVariant { tool: tool.to_owned(), is_confined }, self.of_tool(tool))
     }
 
     /// What runs commands, to check the syntax of one.

@@ -48,7 +48,8 @@ pub struct Session {
     refused: Mutex<SessionApprovals>,
     /// Permanent rules that were accepted during the session.
     agreed: Mutex<Vec<Proposal>>,
-    policies: Mutex<KnownPolicies>,
+    /// The rules of earlier calls.
+    policies: Mutex<HashMap<PolicyVariant, SessionPolicy>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     /// Files that a note has named as executed later.
     named: Mutex<HashSet<PathBuf>>,
@@ -77,11 +78,13 @@ pub(crate) struct PolicyVariant {
     pub(crate) is_confined: bool,
 }
 
-/// The rules of earlier calls. Valid for these numbers of accepted rules and of own directories.
-#[derive(Default)]
-struct KnownPolicies {
+/// The rules for one kind of call.
+struct SessionPolicy {
+    /// The rules of the runtime. A session can be used with several runtimes.
+    base: Arc<Policy>,
+    /// The numbers of accepted rules and of own directories that they include.
     made_with: (usize, usize),
-    by_variant: HashMap<PolicyVariant, Arc<Policy>>,
+    policy: Arc<Policy>,
 }
 
 /// Receives messages to the user that belong to no reply.
@@ -217,30 +220,26 @@ impl Session {
         }
     }
 
-    /// The rules for a kind of call, with the session's own directories and the rules that it has accepted. `base`
-    /// returns the rules of the runtime.
-    pub(crate) fn policy(
-        &self,
-        variant: PolicyVariant,
-        base: impl FnOnce() -> Arc<Policy>,
-    ) -> Arc<Policy> {
+    /// The rules for a kind of call, with the session's own directories and the rules that it has accepted. `base` are
+    /// the rules of the runtime.
+    pub(crate) fn policy(&self, variant: PolicyVariant, base: Arc<Policy>) -> Arc<Policy> {
         let (agreed, own) = (lock(&self.agreed), self.opened_roots());
-        let mut known = lock(&self.policies);
-        if known.made_with != (agreed.len(), own.len()) {
-            known.by_variant.clear();
-            known.made_with = (agreed.len(), own.len());
+        if !variant.is_confined && own.is_empty() && agreed.is_empty() {
+            return base;
         }
-        let is_confined = variant.is_confined;
-        let policy = known.by_variant.entry(variant).or_insert_with(|| {
-            let base = base();
-            if !is_confined && own.is_empty() && agreed.is_empty() {
-                return base;
-            }
-            let own = own.iter().flat_map(|root| root.spellings());
-            let policy = Policy::clone(&base).confined(is_confined).inside(own);
-            Arc::new(agreed.iter().fold(policy, Policy::with_proposal))
-        });
-        policy.clone()
+        let mut known = lock(&self.policies);
+        let made_with = (agreed.len(), own.len());
+        if let Some(policy) = known.get(&variant)
+            && policy.made_with == made_with
+            && Arc::ptr_eq(&policy.base, &base)
+        {
+            return policy.policy.clone();
+        }
+        let own = own.iter().flat_map(|root| root.spellings());
+        let policy = Policy::clone(&base).confined(variant.is_confined).inside(own);
+        let policy = Arc::new(agreed.iter().fold(policy, Policy::with_proposal));
+        known.insert(variant, SessionPolicy { base, made_with, policy: policy.clone() });
+        policy
     }
 
     /// Whether any of these accesses was permanently denied.

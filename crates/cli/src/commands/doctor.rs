@@ -14,6 +14,7 @@ use toolcrib::{Checkup, Network, Runtime, login_files};
 use super::{index, install};
 use crate::args::Common;
 use crate::config::{self, Config};
+use crate::home;
 use crate::{network_presets, output, rules, wide_roots};
 
 type Finding = (&'static str, Result<String, String>);
@@ -215,7 +216,7 @@ fn indexes(runtime: &Runtime) -> Result<String, String> {
 
 /// The login shell and the startup files that it runs for the environment of commands.
 fn login_shell() -> String {
-    let (Some(shell), Some(home)) = (super::login_shell(), config::home()) else {
+    let (Some(shell), Some(home)) = (super::login_shell(), home::home()) else {
         return "none; commands inherit the environment of the server".to_owned();
     };
     let files = login_files(&shell, &home).into_iter().filter(|file| file.exists());

@@ -20,12 +20,11 @@ use std::process::ExitCode;
 use etcetera::BaseStrategy as _;
 use serde_json::{Map, Value};
 
-pub(crate) use self::clients::Client;
 use self::clients::{ServerCommand, UserDirectories};
 use self::exclusive::Exclusive;
 use self::settings::{FileFormat, InstallRecord, Setting, keys};
 use self::writer::FileChange;
-use crate::args::{Common, InstallArgs};
+use crate::args::{Client, Common, InstallArgs};
 use crate::output;
 
 /// The name of the server in client configurations.

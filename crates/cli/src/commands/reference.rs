@@ -8,22 +8,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, ValueEnum};
+use clap::CommandFactory;
 
-use crate::args::{Args, Common};
-
-/// A generated page.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Page {
-    /// All commands and their options
-    Cli,
-    /// All keys of config.toml
-    Configuration,
-    /// All hidden paths and protected files
-    ProtectedAndHidden,
-    /// All error kinds and metadata fields
-    Replies,
-}
+use crate::args::{Args, Common, Page};
 
 /// Prints a page as Markdown, or writes the man pages to a directory.
 pub(crate) fn reference(

@@ -1,6 +1,5 @@
 //! `toolcrib serve`: serves MCP.
 
-mod listen_address;
 mod token;
 
 use std::io::{self, IsTerminal as _};
@@ -9,8 +8,7 @@ use std::process::ExitCode;
 
 use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
 
-pub(crate) use self::listen_address::ListenAt;
-use crate::args::{Common, ServeArgs};
+use crate::args::{Common, ListenAt, ServeArgs};
 use crate::config;
 use crate::output;
 

@@ -287,17 +287,12 @@ impl RuntimeBuilder {
         let recovered =
             journal.as_ref().map(|journal| journal.recover(&workspace).unwrap_or_default());
         let recovered = recovered.unwrap_or_default();
-        let roots = workspace.roots().map(|root| root.path().to_owned()).collect();
-        let mut policy = Policy::new(self.profile)
+        let policy = Policy::new(self.profile)
             .rules(rules)
-            .locations(roots, self.home.clone())
-            .inside(workspace.roots().flat_map(Root::spellings))
             .network_by_name(is_listed && self.profile != Profile::Open)
             .protection(self.protection.clone());
-        if let Some(outside) = self.outside {
-            policy = policy.outside(outside);
-        }
-        let policy = Arc::new(policy);
+        let policy = self.outside.into_iter().fold(policy, Policy::outside);
+        let policy = Arc::new(with_locations(policy, &workspace, self.home.clone()));
         let path_rules = PathRules::new(
             workspace.clone(),
             caches,
@@ -339,6 +334,12 @@ impl RuntimeBuilder {
             notice: self.notice,
         })
     }
+}
+
+/// Adds the directories in which rules apply.
+fn with_locations(policy: Policy, workspace: &Workspace, home: Option<PathBuf>) -> Policy {
+    let roots = workspace.roots().map(|root| root.path().to_owned()).collect();
+    policy.locations(roots, home).inside(workspace.roots().flat_map(Root::spellings))
 }
 
 fn open_roots(roots: Vec<(PathBuf, RootMode)>) -> Result<Workspace, Error> {

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 use toolcrib::Profile;
 
 use super::Target;
-use super::clients::{Client, UserDirectories};
+use super::clients::UserDirectories;
 use super::settings::{FileFormat, Setting};
+use crate::args::Client;
 use crate::args::Common;
 use crate::config::Config;
 

@@ -2,31 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::settings::FileFormat;
-
-/// A program that uses MCP servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Client {
-    /// Claude Code
-    Claude,
-    /// Codex CLI
-    Codex,
-    /// Visual Studio Code
-    Vscode,
-    /// Cursor
-    Cursor,
-    /// Zed
-    Zed,
-    /// Gemini CLI
-    Gemini,
-    /// opencode
-    Opencode,
-    /// Goose
-    Goose,
-}
+use crate::args::Client;
 
 /// The command line that starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]

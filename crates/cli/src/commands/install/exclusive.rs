@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::clients::{Client, UserDirectories};
+use super::clients::UserDirectories;
 use super::settings::{FileFormat, InstallRecord, Setting, keys};
 use super::writer;
+use crate::args::Client;
 
 /// Settings that switch off a client's own tools.
 pub(super) struct Exclusive {

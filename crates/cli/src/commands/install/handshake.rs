@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::clients::{Client, ServerCommand};
+use super::clients::ServerCommand;
+use crate::args::Client;
 
 /// A server that does not answer within this time counts as broken.
 const PATIENCE: Duration = Duration::from_secs(30);

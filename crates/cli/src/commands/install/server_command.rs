@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::clients::{Client, ServerCommand};
+use super::clients::ServerCommand;
 use super::temporary_program;
+use crate::args::Client;
 use crate::args::{Common, RootArg};
 use crate::output;
 

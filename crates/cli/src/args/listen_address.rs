@@ -45,7 +45,7 @@ impl FromStr for ListenAt {
 
 impl ListenAt {
     /// Listens. Returns the listener and its address for display.
-    pub(super) fn listen(&self) -> Result<(Listener, String), String> {
+    pub(crate) fn listen(&self) -> Result<(Listener, String), String> {
         match self {
             ListenAt::Tcp(address) => {
                 let failed = |error: io::Error| format!("{address}: {error}");
