@@ -10,6 +10,7 @@ mod image;
 mod npm;
 mod program;
 mod python;
+mod reproduced;
 mod server;
 mod user;
 
@@ -28,6 +29,7 @@ pub(super) enum Part {
     Program,
     Emulated,
     Cargo,
+    Reproduced,
 }
 
 impl Part {
@@ -40,6 +42,7 @@ impl Part {
             Part::Program => program::run(release),
             Part::Emulated => emulated::run(release),
             Part::Cargo => cargo::run(release),
+            Part::Reproduced => reproduced::run(release),
         }
     }
 }
