@@ -11,6 +11,7 @@ mod image;
 mod new_user;
 mod npm;
 mod python;
+mod reproduced;
 mod server;
 
 use clap::ValueEnum;
@@ -28,6 +29,7 @@ pub(super) enum Part {
     Program,
     Emulated,
     Cargo,
+    Reproduced,
 }
 
 impl Part {
@@ -40,6 +42,7 @@ impl Part {
             Part::Program => cli_tests::run(release),
             Part::Emulated => emulated::run(release),
             Part::Cargo => cargo::run(release),
+            Part::Reproduced => reproduced::run(release),
         }
     }
 }

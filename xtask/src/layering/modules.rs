@@ -1,14 +1,12 @@
 //! Checks the order of the modules within each crate.
 //!
 //! `xtask/module-order.toml` has the top-level modules of each crate in groups, top first. A module uses only
-//! modules of later groups, so there is no cycle. `cycles` has the sets of modules that still use each other; no
-//! set may grow.
+//! modules of later groups, so there is no cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::Value;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::metadata;
@@ -17,19 +15,8 @@ use super::imports::{Import, imports_of, reexports_of};
 
 const ORDER_FILE: &str = "xtask/module-order.toml";
 
-/// Sets of modules, by crate.
-type ModuleSets = BTreeMap<String, Vec<Vec<String>>>;
-
-/// The content of the file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Order {
-    /// Groups, top first.
-    order: ModuleSets,
-    /// Modules of one group that use each other.
-    #[serde(default)]
-    cycles: ModuleSets,
-}
+/// The order of modules, by crate: groups, top first.
+type Order = BTreeMap<String, Vec<Vec<String>>>;
 
 /// A use of one top-level module by another.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,18 +36,12 @@ pub(super) fn problems(workspace: &Path, packages: &Value) -> Result<Vec<String>
         let name = metadata::text(package, "name")?;
         let manifest = PathBuf::from(metadata::text(package, "manifest_path")?);
         let source = manifest.parent().ok_or("a manifest without a directory")?.join("src");
-        let sets_of = |sets: &ModuleSets| sets.get(name).cloned().unwrap_or_default();
-        let (groups, cycles) = (sets_of(&order.order), sets_of(&order.cycles));
-        let (modules, mut edges) = module_graph(&source)?;
-        edges.retain(|edge| {
-            let holds = |set: &Vec<String>| set.contains(&edge.from) && set.contains(&edge.to);
-            !cycles.iter().any(holds)
-        });
-        problems.extend(problems_of(name, &groups, &modules, &edges));
+        let groups = order.get(name).map(Vec::as_slice).unwrap_or_default();
+        let (modules, edges) = module_graph(&source)?;
+        problems.extend(problems_of(name, groups, &modules, &edges));
         names.insert(name);
     }
-    let unknown =
-        order.order.keys().chain(order.cycles.keys()).filter(|name| !names.contains(name.as_str()));
+    let unknown = order.keys().filter(|name| !names.contains(name.as_str()));
     problems.extend(unknown.map(|name| format!("{name} is in {ORDER_FILE}, but is no crate")));
     Ok(problems)
 }
