@@ -89,10 +89,10 @@ impl Runtime {
         for access in &accesses {
             match access {
                 Access::Write(path) => {
-                    writes.push(self.services().paths.show(session.directory(), path))
+                    writes.push(self.services().paths.show(session.directory(), path));
                 }
                 Access::Read(path) => {
-                    reads.push(self.services().paths.show(session.directory(), path))
+                    reads.push(self.services().paths.show(session.directory(), path));
                 }
                 Access::WriteAny => {
                     writes.push("files that are known only when the call runs".to_owned());

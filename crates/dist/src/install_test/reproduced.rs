@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::Command;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{process, workspace};
+use toolcrib_devtools::{cache, process, workspace};
 
 use crate::checksums;
-use crate::release::Release;
+use crate::release_info::Release;
 use crate::target::TARGETS;
 
 pub(super) fn run(release: &Release) -> Result<()> {
-    let scratch = tempfile::tempdir_in(workspace::cache_directory()?)?;
+    let scratch = tempfile::tempdir_in(cache::directory()?)?;
     // A path of another length and depth.
     let clone = scratch.path().join("another/directory");
     process::run(

@@ -92,7 +92,7 @@ pub(crate) fn search(
         Some(SearchResult {
             found,
             stats,
-            modified: toolcrib_search::mtimes(&tree_dir.tree, &listing, &files),
+            modified: toolcrib_search::mtimes(&tree_dir.tree, listing, &files),
         })
     })
 }

@@ -98,7 +98,7 @@ impl<'a> Cx<'a> {
 
     /// Listing cache of a tree. Directories outside the workspace are neither cached nor watched.
     pub(crate) fn listing_caches(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
-        (tree.kind() == RootKind::Workspace).then(|| &self.services.listings)
+        (tree.kind() == RootKind::Workspace).then_some(&self.services.listings)
     }
 
     /// The cancellation flag, for threads.
