@@ -17,7 +17,7 @@ use crate::{
 pub(crate) enum Step {
     /// The code is formatted by rustfmt
     Fmt,
-    /// The house rules hold
+    /// The source files follow the style rules
     Tidy,
     /// No crate has a forbidden dependency
     Layering,

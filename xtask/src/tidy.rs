@@ -49,7 +49,7 @@ pub(crate) fn check() -> Result<()> {
             Ok(())
         }
         1 => Err("a house rule is broken: see above".into()),
-        count => Err(format!("house rules are broken in {count} places: see above").into()),
+        count => Err(format!("style rules are broken in {count} places: see above").into()),
     }
 }
 
