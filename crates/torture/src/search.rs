@@ -1,7 +1,7 @@
 //! `torture search`: Glob and Grep find the same files, lines and counts as ripgrep and fd, on real trees with
 //! generated patterns, and on a tree that changes between searches.
 //!
-//! docs/design/search-semantics.md lists the intended differences; the flags in `oracle.rs` remove them.
+//! docs/design/search-semantics.md lists the intended differences; the flags in `search_pair.rs` remove them.
 
 mod changing_tree;
 mod patterns;
