@@ -5,7 +5,7 @@
 //! or later unless a check prevents it.
 
 mod imports;
-mod modules;
+mod module_order;
 
 use std::collections::BTreeSet;
 
@@ -190,7 +190,7 @@ pub(crate) fn check() -> Result<()> {
     let packages = metadata::of_members()?;
     let members = members(&packages)?;
     let mut problems = problems(&members);
-    problems.extend(modules::problems(workspace::root(), &packages)?);
+    problems.extend(module_order::problems(workspace::root(), &packages)?);
     for problem in &problems {
         println!("{problem}");
     }

@@ -22,7 +22,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
 
 /// In-process measurements: the examples of the fs crate, each compared with its peer.
 fn run_examples() -> Result<()> {
-    for example in ["atomic_replace", "confined_open"] {
+    for example in ["measure_replace", "measure_open"] {
         println!();
         let words = [
             "run",

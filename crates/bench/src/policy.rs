@@ -9,7 +9,7 @@ use toolcrib_devtools::{process, product};
 use super::Rounds;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let example = product::build_example_for("toolcrib-policy", "decide", rounds.is_smoke)?;
+    let example = product::build_example_for("toolcrib-policy", "measure_decide", rounds.is_smoke)?;
     let lines = process::capture(Command::new(example).arg(rounds.measured.to_string()))?;
     println!("\n| decided on | p50 µs | p99 µs |\n| --- | ---: | ---: |");
     for line in lines.lines() {

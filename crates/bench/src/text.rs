@@ -33,7 +33,7 @@ fn run_examples() -> Result<()> {
         "-p",
         "toolcrib-text",
         "--example",
-        "text_properties",
+        "measure_text_properties",
     ];
     process::run(&mut process::cargo(&words))
 }

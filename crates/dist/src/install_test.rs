@@ -8,11 +8,11 @@ mod deb;
 mod emulated;
 mod fresh_debian;
 mod image;
+mod listening_process;
 mod new_user;
 mod npm;
 mod python;
 mod reproduced;
-mod server;
 
 use clap::ValueEnum;
 use toolcrib_devtools::error::Result;

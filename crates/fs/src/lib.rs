@@ -24,13 +24,13 @@ compile_error!("toolcrib-fs cannot confine file access on this system: it suppor
 mod change;
 mod change_capture;
 mod content;
+mod content_addressed_cache;
 mod errno;
 mod error;
 mod file;
 mod file_kind;
 mod forbidden_files;
 mod hash;
-mod hashed_file_cache;
 mod journal;
 mod listing;
 mod local_file_system;
@@ -58,12 +58,14 @@ pub use change_capture::{
     NotKept, Settling, SizeLimits,
 };
 pub use content::Content;
+pub use content_addressed_cache::{
+    CachedFile, CachedFileInfo, ContentAddressedCache, ContentAddressedCacheLock,
+};
 pub use error::{FsError, FsErrorKind};
 pub use file::{ReadFile, read_entry};
 pub use file_kind::FileKind;
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
-pub use hashed_file_cache::{CachedFile, CachedFileInfo, HashedFileCache, HashedFileCacheLock};
 pub use journal::{
     About, Caps, Changes, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry,
     FileChange, Journal, KeptDirectory, KeptPath, Version,

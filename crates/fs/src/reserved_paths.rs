@@ -8,9 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::content_addressed_cache::ContentAddressedCache;
 use crate::error::FsError;
 use crate::hash::ContentHash;
-use crate::hashed_file_cache::HashedFileCache;
 use crate::root::real_path;
 use crate::tree_reader::Stamp;
 
@@ -23,7 +23,7 @@ const MAX_RECORD_BYTES: u64 = 64 << 10;
 /// A directory of records.
 #[derive(Debug)]
 pub struct ReservedPaths {
-    cache: HashedFileCache,
+    cache: ContentAddressedCache,
     /// The paths that were read last, and the stat fingerprint of the directory at that time.
     last_read: Mutex<Option<(Stamp, Arc<[PathBuf]>)>>,
 }
@@ -31,7 +31,7 @@ pub struct ReservedPaths {
 impl ReservedPaths {
     /// The records in a directory, which is created with the first record.
     pub fn new(directory: impl AsRef<Path>) -> ReservedPaths {
-        ReservedPaths { cache: HashedFileCache::new(directory), last_read: Mutex::default() }
+        ReservedPaths { cache: ContentAddressedCache::new(directory), last_read: Mutex::default() }
     }
 
     /// Records the real paths of these, and removes stale records of others. Fails if the record cannot be

@@ -2,7 +2,7 @@
 
 use crate::cached_index_position::CachedIndexPosition;
 use crate::cached_mtimes::CachedMtimes;
-use crate::watch_state::WatchState;
+use crate::listing_freshness::WatchState;
 
 /// Knowledge about a listed directory and its files. Empty in a listing that is not cached.
 #[derive(Debug, Default)]

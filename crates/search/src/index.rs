@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{FsError, HashedFileCache, TreeReader};
+use toolcrib_fs::{ContentAddressedCache, FsError, TreeReader};
 
 pub(crate) use self::build::BuildInput;
 pub(crate) use self::query::{FileVerdict, IndexQuery, NoMatchLookup};
@@ -96,7 +96,7 @@ pub struct IndexStatus {
 pub(crate) struct Index {
     settings: IndexSettings,
     /// Where segments are kept for later processes.
-    cache: Option<HashedFileCache>,
+    cache: Option<ContentAddressedCache>,
     /// Whether the kept segments were loaded.
     is_loaded: AtomicBool,
     snapshot: Mutex<Arc<Snapshot>>,
@@ -138,7 +138,7 @@ const MAX_OPEN_SEGMENTS: usize = 64;
 const FULL_BUILD_INTERVAL: Duration = Duration::from_secs(600);
 
 impl Index {
-    pub(crate) fn new(settings: IndexSettings, cache: Option<HashedFileCache>) -> Index {
+    pub(crate) fn new(settings: IndexSettings, cache: Option<ContentAddressedCache>) -> Index {
         let (is_loaded, snapshot, building, stop) = Default::default();
         Index { settings, cache, is_loaded, snapshot, building, stop }
     }
@@ -194,7 +194,7 @@ impl Index {
     pub(crate) fn clear(&self) -> Result<(), FsError> {
         self.is_loaded.store(true, Ordering::Relaxed);
         self.publish(|_| Snapshot::default());
-        self.cache.as_ref().map_or(Ok(()), HashedFileCache::clear)
+        self.cache.as_ref().map_or(Ok(()), ContentAddressedCache::clear)
     }
 
     /// Prepares the index for a pattern and files of at most `max_bytes`. `None` if the index cannot help.

@@ -28,6 +28,7 @@ mod line_around;
 mod line_matches;
 mod listing;
 mod listing_cache;
+mod listing_freshness;
 mod mtimes;
 mod parallel_ordered;
 mod path_glob;
@@ -37,7 +38,6 @@ mod trigram;
 mod trigram_query;
 mod walk;
 mod watch_self_check;
-mod watch_state;
 mod watched_directories;
 
 pub use backtrack::{InThisProcess, Process, Processes, Unanswered, answer_questions};

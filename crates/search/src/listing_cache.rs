@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use toolcrib_fs::{ContentHash, FsError, HashedFileCache, TreeReader};
+use toolcrib_fs::{ContentAddressedCache, ContentHash, FsError, TreeReader};
 
 use crate::deadline::Deadline;
 use crate::decoder::Decoder;
@@ -178,9 +178,9 @@ impl ListingCaches {
         root.deserves_index(&listing.directories, self.settings).then(|| root.index.clone())
     }
 
-    fn index_cache(&self, tree: &TreeReader) -> Option<HashedFileCache> {
+    fn index_cache(&self, tree: &TreeReader) -> Option<ContentAddressedCache> {
         let name = ContentHash::of(tree.path().as_os_str().as_bytes()).to_string();
-        Some(HashedFileCache::new(self.index_directory.as_ref()?.join(name)))
+        Some(ContentAddressedCache::new(self.index_directory.as_ref()?.join(name)))
     }
 
     fn root(&self, tree: &TreeReader) -> Arc<RootCache> {

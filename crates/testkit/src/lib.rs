@@ -15,19 +15,19 @@
     reason = "tests inspect the disk and start processes directly, and fail by panicking"
 )]
 
+mod case_settings;
 mod content_encoding;
-mod document;
+mod markdown_page;
 mod run_case;
 mod sandbox_visible_directory;
-mod setup;
 mod snapshot;
 mod step;
 mod transport;
 
+pub use case_settings::Setup;
 pub use content_encoding::{escape, unescape};
-pub use document::{Document, Segment};
 pub use libtest_mimic;
+pub use markdown_page::{Document, Segment};
 pub use run_case::{case_tests, play_cases};
 pub use sandbox_visible_directory::sandbox_visible_directory;
-pub use setup::Setup;
 pub use transport::{CallTransport, InProcessTransport, McpTransport, RunTransport, Transport};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Failed, Trial};
 use serde_json::{Map, Value};
 
-use crate::document::{Document, Segment};
-use crate::setup::Setup;
+use crate::case_settings::Setup;
+use crate::markdown_page::{Document, Segment};
 use crate::snapshot::Snapshot;
 use crate::step::{FileBlock, Step};
 use crate::transport::Transport;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::content_encoding::ContentEncoding;
-use crate::document::Segment;
+use crate::markdown_page::Segment;
 
 /// A step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]

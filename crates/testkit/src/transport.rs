@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Map, Value, json};
 use toolcrib::{Call, Caps, Dialect, HardLinks, Options, Runtime, SandboxSettings, Session};
 
-use crate::setup::Setup;
+use crate::case_settings::Setup;
 
 /// A transport for calls.
 pub trait Transport {

@@ -3,19 +3,19 @@
 //! There is no similarity score.
 
 mod adaptation;
-mod anchor;
 mod compare;
 mod indent;
 mod line_key;
+mod required_literal;
 mod rewrite;
 mod typography;
 
 use std::ops::Range;
 
 pub use self::adaptation::Adaptation;
-use self::anchor::Anchor;
 use self::compare::LevelSearch;
 pub(crate) use self::indent::{Reindent, indent_step};
+use self::required_literal::Anchor;
 
 /// The ignored differences, from the fewest to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use toolcrib_exec::{Network, PinnedPath, Sandbox};
 use toolcrib_fs::{Root, RootMode};
 
 use crate::dialect_names::SHELL_TOOL;
-use crate::sandbox::{SandboxSettings, effective_network};
+use crate::sandbox_settings::{SandboxSettings, effective_network};
 use crate::services::Services;
 
 /// The sandbox of a command.

@@ -1,8 +1,8 @@
 //! State of commands: shared by a runtime, and carried between the commands of a session.
 
+mod bash_syntax_check;
 mod login;
 mod offline;
-mod syntax;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,13 +18,13 @@ use toolcrib_exec::{
 use toolcrib_net::Resolver;
 use toolcrib_text::Secrets;
 
+use self::bash_syntax_check::{read_syntax_check, syntax_check};
 pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::add_offline_variables;
-use self::syntax::{read_syntax_check, syntax_check};
 use crate::command_changes::CommandChanges;
 use crate::network::SessionConnections;
-use crate::sandbox::{SandboxSettings, is_sufficient};
+use crate::sandbox_settings::{SandboxSettings, is_sufficient};
 
 /// First argument of the host's own program if it is started as a helper process.
 pub(crate) const HELPER_ARGUMENT: &str = "toolcrib-helper";

@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind};
 use crate::history::History;
 use crate::limits::Limits;
 use crate::path_access::Grant;
-use crate::paths::Paths;
+use crate::reachable_paths::Paths;
 use crate::request::Options;
 use crate::seen_files::Basis;
 use crate::services::Services;

@@ -2,8 +2,8 @@
 //! nothing.
 
 pub(crate) mod committed_content;
-pub(crate) mod config_paths;
 pub(crate) mod directory;
 pub(crate) mod index;
 pub(crate) mod objects;
+pub(crate) mod paths_in_config;
 pub(crate) mod refs;

@@ -20,8 +20,8 @@ use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
 use crate::journal_access::{journal_error, require_journal};
 use crate::limits::Limits;
-use crate::paths::Paths;
 use crate::phrases::{age, counted, first_of, one_line};
+use crate::reachable_paths::Paths;
 use crate::session::Session;
 
 /// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.

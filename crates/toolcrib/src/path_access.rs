@@ -11,7 +11,7 @@ use toolcrib_text::visible_name;
 use crate::dialect_names::{BASH, WRITE};
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
-use crate::paths::Paths;
+use crate::reachable_paths::Paths;
 use crate::session::Session;
 use crate::suggest::{MAX_NAMES, lookalike};
 

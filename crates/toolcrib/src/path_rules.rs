@@ -2,9 +2,9 @@
 //! that rules deny, and files of the host. They are applied by path at the moment of the change, without a
 //! search.
 
-mod configured_paths;
 mod content_review;
 mod git;
+mod git_configured_paths;
 mod known_content;
 mod other_version_control;
 mod version_control_programs;
@@ -17,8 +17,8 @@ use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
 use toolcrib_fs::{EntryKind, ResolvedPath, RootMode, TreeReader, Workspace};
 use toolcrib_policy::{Effect, Policy, Protection};
 
-use self::configured_paths::ConfiguredPaths;
 pub(crate) use self::content_review::Danger;
+use self::git_configured_paths::ConfiguredPaths;
 use self::known_content::KnownContent;
 use self::other_version_control::in_other_version_control;
 use self::version_control_programs::{applies_patches, is_version_control_program};

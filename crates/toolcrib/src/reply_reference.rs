@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::error::ErrorKind;
-use crate::metadata_descriptions::{COMMON, MetadataField};
+use crate::metadata_fields::{COMMON, MetadataField};
 use crate::runtime::Runtime;
 
 const INTRODUCTION: &str = "\

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toolcrib_policy::runs_later;
 
-use crate::paths::Paths;
 use crate::phrases::first_of;
+use crate::reachable_paths::Paths;
 use crate::reply::Reply;
 use crate::session::Session;
 

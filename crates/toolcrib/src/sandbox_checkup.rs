@@ -10,7 +10,7 @@ use crate::command_state::ShellHost;
 use crate::cx::job_error;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
-use crate::sandbox::{is_sufficient, visible_tmp};
+use crate::sandbox_settings::{is_sufficient, visible_tmp};
 
 /// State of the sandbox on this machine.
 #[derive(Debug, Clone)]

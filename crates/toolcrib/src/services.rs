@@ -14,7 +14,7 @@ use crate::decision_log::DecisionLog;
 use crate::history::History;
 use crate::host_values::HostValues;
 use crate::limits::Limits;
-use crate::paths::Paths;
+use crate::reachable_paths::Paths;
 use crate::session::Session;
 
 /// The services of a runtime. A function takes the service that it needs, not all of them.

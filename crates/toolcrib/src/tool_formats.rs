@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use crate::dialect::Dialect;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::runtime::Runtime;
 use crate::tool::{Category, Hints};
 use crate::tool_table::Row;

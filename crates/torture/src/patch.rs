@@ -5,6 +5,7 @@
 //! applied to the files of earlier commits, where the right result is not known: GNU patch and
 //! `git apply --3way` run too, and if these two agree on a result, ours must be that result or a refusal.
 
+mod apply_commits;
 mod envelope;
 mod finding;
 mod generated_repository;
@@ -13,14 +14,13 @@ mod oracles;
 mod ours;
 mod repository;
 mod tree;
-mod trial;
 
 use std::path::{Path, PathBuf};
 
 use toolcrib_devtools::error::Result;
 
+use self::apply_commits::Trial;
 use self::repository::Repository;
-use self::trial::Trial;
 use super::Effort;
 use super::report::Report;
 

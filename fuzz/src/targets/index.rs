@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use toolcrib_fs::{HashedFileCache, Root, RootMode, TreeReader, Workspace};
+use toolcrib_fs::{ContentAddressedCache, Root, RootMode, TreeReader, Workspace};
 use toolcrib_search::{
     ChunkDecoder, Deadline, Decoded, Decoder, Grep, InThisProcess, IndexSettings, ListingCaches,
     MatchOptions, Pattern, PatternOptions, Walk, grep, walk,
@@ -56,7 +56,7 @@ pub(crate) fn index(input: &[u8]) -> String {
     let name = indexed.file.parent().and_then(Path::file_name).expect("a name");
     let at_rest = indexed.directory.path().join("at-rest");
     let _ = fs::remove_dir_all(&at_rest);
-    let shelf = HashedFileCache::new(at_rest.join(name));
+    let shelf = ContentAddressedCache::new(at_rest.join(name));
     let hash = shelf.put(&bytes).expect("the damaged index");
     // Under the name of its own hash it counts as intact, and must do no harm.
     let tables = ListingCaches::new(SETTINGS, Some(at_rest.clone()));

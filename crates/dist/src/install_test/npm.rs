@@ -3,8 +3,8 @@
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{node, process};
 
+use super::listening_process::{Server, free_port};
 use super::new_user::NewUser;
-use super::server::{Server, free_port};
 use crate::release_info::Release;
 
 pub(super) fn run(release: &Release) -> Result<()> {

@@ -5,8 +5,8 @@ use std::fs;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, python};
 
+use super::listening_process::{Server, free_port};
 use super::new_user::NewUser;
-use super::server::{Server, free_port};
 use crate::release_info::Release;
 
 pub(super) fn run(release: &Release) -> Result<()> {

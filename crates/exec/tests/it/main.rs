@@ -47,7 +47,7 @@ fn example_path(name: &str) -> PathBuf {
 }
 
 fn confined_path() -> PathBuf {
-    example_path("confined")
+    example_path("misbehaving_worker")
 }
 
 fn confined(mode: &str) -> Worker {

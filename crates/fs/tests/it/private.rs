@@ -4,8 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use toolcrib_fs::{
-    About, Caps, Change, ChangeRecorder, DecisionRecord, FsErrorKind, HashedFileCache, Journal,
-    Step, Version,
+    About, Caps, Change, ChangeRecorder, ContentAddressedCache, DecisionRecord, FsErrorKind,
+    Journal, Step, Version,
 };
 
 use crate::Tree;
@@ -63,7 +63,7 @@ fn a_directory_that_others_can_access_is_refused() {
             (opened, _) => panic!("{name}: {opened:?}"),
         }
     }
-    assert!(HashedFileCache::new(tree.path("open")).put(b"x").is_err());
+    assert!(ContentAddressedCache::new(tree.path("open")).put(b"x").is_err());
     assert_eq!(tree.path("open").read_dir().unwrap().count(), 0);
 }
 

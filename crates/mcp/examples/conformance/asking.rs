@@ -5,7 +5,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use crate::fixtures::{internal, made_of};
+use crate::suite_handler::{internal, made_of};
 
 /// The tools.
 pub(crate) const TOOLS: &[&str] = &[SAMPLING, DEFAULTS, ENUMS, NEEDS_SAMPLING];

@@ -17,26 +17,26 @@
 mod asking;
 mod changes;
 mod contents;
-mod fixtures;
-mod inputs;
+mod input_required_tools;
 mod logging;
-mod own_tools;
 mod prompts;
 mod resources;
+mod runtime_tools;
+mod suite_handler;
 
 use std::net::TcpListener;
 
 use toolcrib::Runtime;
 use toolcrib_mcp::{Handler, HttpOptions, Listener, ServeOptions, Token, serve_handler};
 
-use self::fixtures::Fixtures;
+use self::suite_handler::Fixtures;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args_os().skip(1);
     let (Some(directory), Some(file)) = (words.next(), words.next()) else {
         return Err("conformance DIRECTORY TOKEN-FILE".into());
     };
-    let runtime = own_tools::register(Runtime::builder().root(directory));
+    let runtime = runtime_tools::register(Runtime::builder().root(directory));
     let runtime = runtime.build().map_err(|error| error.text())?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();

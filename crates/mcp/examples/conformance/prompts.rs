@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::contents::{picture, resource};
-use crate::inputs::PROMPT;
+use crate::input_required_tools::PROMPT;
 
 /// The list. Each change of it adds a prompt, or removes it again.
 pub(crate) fn list(is_changed: bool) -> Value {

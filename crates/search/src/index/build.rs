@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use toolcrib_fs::{HashedFileCache, TreeReader, WholeRead};
+use toolcrib_fs::{ContentAddressedCache, TreeReader, WholeRead};
 
 use super::segment::{MAX_FILE_BYTES, Segment, SegmentBuilder};
 use super::segment_file;
@@ -65,7 +65,7 @@ pub(super) fn run(index: &Index, tree: &TreeReader, work: &BuildInput) {
 struct BuildContext<'a> {
     index: &'a Index,
     /// Where segments are kept for later processes.
-    cache: Option<&'a HashedFileCache>,
+    cache: Option<&'a ContentAddressedCache>,
     tree: &'a TreeReader,
     work: &'a BuildInput,
 }
@@ -190,7 +190,7 @@ fn publish_segment(build: &BuildContext<'_>, builder: &mut SegmentBuilder) -> bo
 }
 
 /// Writes a segment to the cache for later processes, if possible.
-fn persist(index: &Index, cache: &HashedFileCache, segment: Segment) -> Segment {
+fn persist(index: &Index, cache: &ContentAddressedCache, segment: Segment) -> Segment {
     let Some(bytes) = segment_file::to_bytes(&segment, index.settings.chunk_bytes) else {
         return segment;
     };

@@ -1,8 +1,8 @@
 //! How a text that was written in the place of a match differs from the given text.
 
 use super::SoughtText;
-use super::anchor::WHITESPACE;
 use super::indent::indent_of;
+use super::required_literal::WHITESPACE;
 
 /// The parts of a written text that were taken from the file instead of the given text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

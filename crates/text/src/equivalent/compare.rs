@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::anchor::{Anchor, WHITESPACE};
 use super::indent::{Reindent, indent_of, leading_whitespace};
+use super::required_literal::{Anchor, WHITESPACE};
 use super::typography::{prefix_len, suffix_len};
 use super::{Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::anchor::WHITESPACE;
+use super::required_literal::WHITESPACE;
 
 /// A mapping of indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]

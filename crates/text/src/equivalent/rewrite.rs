@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-use super::anchor::WHITESPACE;
 use super::indent::{Reindent, indent_of, indent_step, leading_whitespace, starts_after_indent};
+use super::required_literal::WHITESPACE;
 use super::typography::plain;
 use super::{Equivalent, MatchLevel, SoughtText};
 

@@ -11,9 +11,9 @@ use toolcrib_fs::{
 use toolcrib_policy::Effect;
 
 use super::Cx;
-use crate::author::author;
+use crate::changed_by::author;
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::path_access::{entry, require_restorable, resolve};
 use crate::seen_files::Seen;
 

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_asker::{HostAsker, session_rules};
 use crate::network::notes::HostNote;
 use crate::phrases::one_line;
-use crate::sandbox::{
+use crate::sandbox_settings::{
     Confined, SandboxSettings, effective_network, insufficient_level_error, is_sufficient,
     visible_tmp,
 };

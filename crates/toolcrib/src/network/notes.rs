@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_text::visible_name;
 
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
 
 /// Lines about hosts in a reply.

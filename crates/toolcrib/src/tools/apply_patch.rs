@@ -18,7 +18,7 @@ use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 

@@ -22,11 +22,11 @@ use crate::cancel_and_progress::Progress;
 use crate::cx::{Cx, StartedCommand, ToStart, job_error};
 use crate::dialect_names::{EDIT, RUN_IN_BACKGROUND, WRITE};
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::network::notes::HOSTS;
 use crate::reply::Reply;
-use crate::sandbox::SANDBOX;
-use crate::sandbox::refusals::REFUSED;
+use crate::sandbox_settings::SANDBOX;
+use crate::sandbox_settings::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
 /// Runs a bash command. Working directory and exported variables carry over. There is no terminal. A command that

@@ -25,12 +25,12 @@ use crate::cx::Cx;
 use crate::dialect_names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
 use crate::error::Error;
 use crate::helper::MatchingProcesses;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::network::notes::{self, HOSTS};
 use crate::output_notes::{bracketed, escape_note};
 use crate::reply::Reply;
-use crate::sandbox::refusals;
-use crate::sandbox::refusals::REFUSED;
+use crate::sandbox_settings::refusals;
+use crate::sandbox_settings::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
 /// Reads a job's new output and its state. `wait_for` waits first: for exit, more output, a line that `filter` (a

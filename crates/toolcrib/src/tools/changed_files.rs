@@ -12,7 +12,7 @@ use crate::command_changes::{CommandChanges, NewChanges, RepositoryNotes};
 use crate::cx::Cx;
 use crate::dialect_names::UNDO;
 use crate::error::Error;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::output_notes::bracketed;
 use crate::phrases::{counted, first_of};
 use crate::run_later_notes::RunLater;

@@ -11,7 +11,7 @@ use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::error::Error;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};

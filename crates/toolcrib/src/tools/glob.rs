@@ -15,7 +15,7 @@ use self::matches::{GlobQuery, find};
 use crate::cx::Cx;
 use crate::dialect_names::READ;
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 

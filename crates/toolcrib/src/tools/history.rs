@@ -10,7 +10,7 @@ use crate::cx::Cx;
 use crate::dialect_names::{HISTORY, Name};
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 

@@ -14,7 +14,7 @@ use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
 use crate::dialect_names::LIST_SHELLS;
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::counted;
 use crate::reply::Reply;

@@ -9,7 +9,7 @@ use toolcrib_text::visible;
 use super::command_messages::{state_and_duration, unix_seconds};
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::phrases::{counted, one_line};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};

@@ -6,7 +6,7 @@ use toolcrib_policy::Access;
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 

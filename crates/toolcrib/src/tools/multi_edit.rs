@@ -15,7 +15,7 @@ use crate::cx::CHANGE;
 use crate::cx::Cx;
 use crate::dialect_names::{FILE_PATH, MULTI_EDIT, OLD_STRING};
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};

@@ -13,7 +13,7 @@ use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::dialect_names::{CELL_ID, CELL_NUMBER, EDIT, EDIT_MODE, NEW_SOURCE, READ};
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};

@@ -18,7 +18,7 @@ use super::invisible_notes::INVISIBLE;
 use crate::cx::Cx;
 use crate::cx::OpenFile;
 use crate::error::Error;
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};

@@ -15,7 +15,7 @@ pub(super) use self::equivalent::Matched;
 use crate::cx::Cx;
 use crate::dialect_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 
 /// Number of match lines to list.
 const LISTED_LINES: usize = 20;

@@ -12,7 +12,7 @@ use toolcrib_text::unified_diff;
 use self::report::Report;
 use crate::cx::{CHANGE, Cx, FileEdit, Revert};
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Plan, Selection, UndoRequest, real_paths};

@@ -10,12 +10,12 @@ use toolcrib_text::{Encoding, Endings, TextProperties, unified_diff, visible_nam
 
 use self::form::Form;
 use super::shown_diff::{self, DiffDetail};
-use crate::author::author;
+use crate::changed_by::author;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::dialect_names::EXPECTED_HASH;
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::seen_files::Seen;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::text_splice::TextSplice;
+use super::replaced_lines::TextSplice;
 use super::{json, toml, yaml};
 
 /// The format of a settings file.

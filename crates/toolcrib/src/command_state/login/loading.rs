@@ -8,7 +8,7 @@ use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
 use crate::command_state::read_only_sandbox;
-use crate::sandbox::is_sufficient;
+use crate::sandbox_settings::is_sufficient;
 
 /// A command waits at most this long after the start of the runtime.
 const COMMAND_WAIT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -20,7 +20,7 @@ use crate::network::notes::{self, HostNote};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
-use crate::sandbox::refusals;
+use crate::sandbox_settings::refusals;
 use crate::tools::changed_files::Changes;
 use crate::tools::command_messages::{exit_text, unix_seconds};
 use crate::tools::shell_output::{

@@ -5,7 +5,7 @@ use toolcrib_text::{Detector, Encoding, Line, LineWindow, TextProperties, Window
 use super::binary::binary;
 use super::line_page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
 use super::{Part, large_text};
-use crate::author::author;
+use crate::changed_by::author;
 use crate::cx::Cx;
 use crate::cx::OpenFile;
 use crate::error::Error;

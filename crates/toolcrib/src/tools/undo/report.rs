@@ -8,7 +8,7 @@ use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
 use super::group_by_ignored_directory;
 use super::whole_directories::WholeDirectory;
-use crate::author::is_by_session;
+use crate::changed_by::is_by_session;
 use crate::cx::{Cx, FileEdit};
 use crate::history::{ChangeLog, HistoryEntry, MAX_COUNTED_BYTES};
 use crate::phrases::{counted, first_of};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toolcrib_exec::{Level, Network, SESSION_TMP, SandboxSupport};
 
 use crate::error::{Error, ErrorKind};
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 
 /// Minimum level. Below it, commands run only with the profile `open`.
 const MIN_LEVEL: Level = Level::Landlock;

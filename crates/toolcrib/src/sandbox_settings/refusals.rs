@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 use toolcrib_text::visible_name;
 
-use crate::metadata_descriptions::MetadataField;
+use crate::metadata_fields::MetadataField;
 use crate::phrases::{counted, first_of};
 
 /// Lines about denied accesses.

@@ -1,7 +1,7 @@
 //! Measures the cost of confinement: opening a file through a [`Workspace`] against a bare `openat2`, in one
 //! run.
 //!
-//! `cargo run --release -p toolcrib-fs --example confined_open`
+//! `cargo run --release -p toolcrib-fs --example measure_open`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement for people")]
 #![allow(clippy::disallowed_methods, reason = "the other side of the comparison is the bare call")]

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use toolcrib_mcp::Handler;
 
 use crate::changes::{Changes, NEW_TOOL};
-use crate::inputs::{self, Rounds, Step};
+use crate::input_required_tools::{self, Rounds, Step};
 use crate::{asking, changes, contents, logging, prompts, resources};
 
 type Context = RequestContext<RoleServer>;
@@ -39,8 +39,13 @@ impl Fixtures {
 
     /// Tools that our handler does not have.
     fn tools(&self) -> impl Iterator<Item = &'static str> {
-        let groups =
-            [contents::TOOLS, logging::TOOLS, asking::TOOLS, inputs::TOOLS, changes::TOOLS];
+        let groups = [
+            contents::TOOLS,
+            logging::TOOLS,
+            asking::TOOLS,
+            input_required_tools::TOOLS,
+            changes::TOOLS,
+        ];
         let new = self.changes.tools.load(Ordering::Relaxed).then_some(NEW_TOOL);
         groups.into_iter().flatten().copied().chain(new)
     }
@@ -109,7 +114,7 @@ impl ServerHandler for Fixtures {
             asking::run(&name, &arguments, &context).await?
         } else if is_of(changes::TOOLS) {
             self.changes.make(&name)
-        } else if is_of(inputs::TOOLS) {
+        } else if is_of(input_required_tools::TOOLS) {
             let given = (request.input_responses.as_ref(), request.request_state.as_deref());
             match self.step(&name, given, &context)? {
                 Step::Ask(question) => return Ok(question.into()),
@@ -142,7 +147,7 @@ impl ServerHandler for Fixtures {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let messages = if request.name == inputs::PROMPT {
+        let messages = if request.name == input_required_tools::PROMPT {
             let given = (request.input_responses.as_ref(), request.request_state.as_deref());
             match self.step(&request.name, given, &context)? {
                 Step::Ask(question) => return Ok(question.into()),

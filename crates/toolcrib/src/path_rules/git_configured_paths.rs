@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_fs::{TreeReader, Workspace};
 
-use crate::git::config_paths::git_config_paths;
 use crate::git::directory;
+use crate::git::paths_in_config::git_config_paths;
 
 /// The paths in the configurations of repositories, read on demand.
 #[derive(Debug)]

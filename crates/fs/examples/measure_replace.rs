@@ -1,7 +1,7 @@
 //! Measures the cost of a safe replacement: a [`Change`] of an 8 KiB file, with and without a journal,
 //! against the plain sequence (temporary file, fsync, rename), in one run.
 //!
-//! `cargo run --release -p toolcrib-fs --example atomic_replace`
+//! `cargo run --release -p toolcrib-fs --example measure_replace`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement for people")]
 #![allow(

@@ -17,7 +17,7 @@ use crate::random;
 
 /// A directory of cached files.
 #[derive(Debug, Clone)]
-pub struct HashedFileCache {
+pub struct ContentAddressedCache {
     directory: PrivateDirectory,
 }
 
@@ -38,15 +38,15 @@ pub struct CachedFile(File);
 
 /// The exclusive lock of a cache, held until it is dropped.
 #[derive(Debug)]
-pub struct HashedFileCacheLock(#[allow(dead_code, reason = "held, not looked at")] File);
+pub struct ContentAddressedCacheLock(#[allow(dead_code, reason = "held, not looked at")] File);
 
 const LOCK: &str = "lock";
 
-impl HashedFileCache {
+impl ContentAddressedCache {
     /// The cache in a directory, which is created on the first write. If another user could access the
     /// directory, reads find nothing and writes fail.
-    pub fn new(directory: impl AsRef<Path>) -> HashedFileCache {
-        HashedFileCache { directory: PrivateDirectory::new(directory.as_ref()) }
+    pub fn new(directory: impl AsRef<Path>) -> ContentAddressedCache {
+        ContentAddressedCache { directory: PrivateDirectory::new(directory.as_ref()) }
     }
 
     /// The directory.
@@ -119,17 +119,17 @@ impl HashedFileCache {
             let old =
                 modified.and_then(|since| since.elapsed().ok()).is_some_and(|for_| for_ > age);
             if old && entry.path() != self.directory() {
-                let _ = HashedFileCache::new(entry.path()).clear();
+                let _ = ContentAddressedCache::new(entry.path()).clear();
             }
         }
     }
 
     /// Acquires the exclusive lock. `None` if another process holds it.
-    pub fn lock(&self) -> Option<HashedFileCacheLock> {
+    pub fn lock(&self) -> Option<ContentAddressedCacheLock> {
         self.directory.make(&[]).ok()?;
         let file = self.directory.open_file(LOCK, OFlags::RDWR | OFlags::CREATE).ok()?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(HashedFileCacheLock(file))
+        Some(ContentAddressedCacheLock(file))
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn stored_content_is_found_and_modified_content_is_not() {
         let top = tempfile::tempdir().unwrap();
-        let cache = HashedFileCache::new(top.path().join("a/shelf"));
+        let cache = ContentAddressedCache::new(top.path().join("a/shelf"));
         assert_eq!((cache.list(), cache.clear().is_ok()), (vec![], true));
         let (one, two) = (cache.put(b"one").unwrap(), cache.put(b"two").unwrap());
         let get = |hash: &ContentHash| {
