@@ -15,6 +15,7 @@ mod mcp;
 mod number_format;
 mod patch;
 mod policy;
+mod replies;
 mod search;
 mod start;
 mod text;
@@ -58,6 +59,8 @@ enum Bench {
     Search,
     /// A decision on a call, from a file to a script of 20 kB
     Policy,
+    /// The characters of replies to an hour of an agent's calls
+    Replies,
     /// The MCP server compared with the official one for Node, rust-mcp-filesystem and Desktop Commander
     Mcp,
 }
@@ -116,6 +119,7 @@ impl Bench {
             Bench::Exec => exec::run(rounds),
             Bench::Search => search::run(rounds),
             Bench::Policy => policy::run(rounds),
+            Bench::Replies => replies::run(rounds),
             Bench::Mcp => mcp::run(rounds),
         }
     }
