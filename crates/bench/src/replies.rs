@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
-use toolcrib_devtools::cache;
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::scratch::{Scratch, is_success};
+use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
 
@@ -38,10 +39,10 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     let mut command = scratch.command(&["run"]);
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("HOME", scratch.top());
-    let mut process = LineProcess::start(command)?;
+    let mut session = LineProcess::start(command)?;
     let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
     for (number, Step { tool, args, succeeds }) in steps().into_iter().enumerate() {
-        let reply = process.ask(&call_line(number, tool, &args, true))?;
+        let reply = session.ask(&call_line(number, tool, &args, true))?;
         if is_success(&reply) != succeeds {
             return Err(format!("unexpected reply to {tool} {args}: {reply}").into());
         }
@@ -77,6 +78,16 @@ fn create_project(workspace: &Path) -> Result<()> {
     }
     fs::write(workspace.join("src/tasks/__init__.py"), "")?;
     fs::write(workspace.join("README.md"), "# Tasks\n\nA project that adds numbers.\n")?;
+    // The repository is older than the session, so commands cannot remove it.
+    for words in [
+        &["init", "--quiet"][..],
+        &["config", "user.name", "Tester"],
+        &["config", "user.email", "tester@example.org"],
+        &["add", "--all"],
+        &["commit", "--quiet", "--message", "First"],
+    ] {
+        process::run(Command::new("git").args(words).current_dir(workspace))?;
+    }
     Ok(())
 }
 
@@ -109,9 +120,6 @@ fn steps() -> Vec<Step> {
 
 fn looking_around() -> Vec<Step> {
     vec![
-        bash(
-            "git init -q && git config user.name a && git config user.email a@example.org && git add -A && git commit -qm first",
-        ),
         step("LS", json!({"path": "."})),
         step("Glob", json!({"pattern": "src/**/*.py"})),
         step("Grep", json!({"pattern": "def task_7\\b", "output_mode": "content"})),
