@@ -99,9 +99,10 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let rounds = match arguments.smoke {
-        true => Rounds::SMOKE,
-        false => Rounds { measured: arguments.rounds, ..Rounds::DEFAULT },
+    let rounds = if arguments.smoke {
+        Rounds::SMOKE
+    } else {
+        Rounds { measured: arguments.rounds, ..Rounds::DEFAULT }
     };
     match arguments.bench {
         Some(bench) => bench.run(rounds),

@@ -232,9 +232,11 @@ fn as_spelled_by_shell(directory: &Path) -> PathBuf {
     };
     let same = std::fs::canonicalize(&logical)
         .is_ok_and(|real| here.canonicalize().is_ok_and(|here| here == real));
-    match directory == Path::new(".") {
-        _ if !same => directory.to_owned(),
-        true => logical,
-        false => logical.join(directory),
+    if !same {
+        directory.to_owned()
+    } else if directory == Path::new(".") {
+        logical
+    } else {
+        logical.join(directory)
     }
 }

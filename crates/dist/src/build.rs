@@ -54,9 +54,10 @@ pub(super) fn build(target: &'static Target) -> Result<Program> {
 /// Another version of the compiler gives other bytes.
 fn check_compiler(printed: &str, pinned: &str) -> Result<()> {
     let version = printed.split_whitespace().nth(1).unwrap_or_default();
-    match is_pinned(version, pinned) {
-        true => Ok(()),
-        false => Err(format!("releases are built by rustc {pinned}, not by {version}").into()),
+    if is_pinned(version, pinned) {
+        Ok(())
+    } else {
+        Err(format!("releases are built by rustc {pinned}, not by {version}").into())
     }
 }
 
@@ -75,9 +76,10 @@ pub(super) fn rust_version() -> Result<String> {
 /// The program of an earlier build.
 pub(super) fn existing(target: &'static Target) -> Result<Program> {
     let path = target_directory()?.join(target.triple).join("dist").join("toolcrib");
-    match path.exists() {
-        true => Ok(Program { target, path }),
-        false => Err(format!("{} is not built: run `cargo xtask dist`", target.name).into()),
+    if path.exists() {
+        Ok(Program { target, path })
+    } else {
+        Err(format!("{} is not built: run `cargo xtask dist`", target.name).into())
     }
 }
 

@@ -108,9 +108,10 @@ fn release(targets: &[&'static Target]) -> Result<()> {
     }
     fs::write(directory.join(checksums::NAME), checksums::of(&artefacts))?;
     println!("dist/{} has their checksums", checksums::NAME);
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(format!("dist/ has no program for {}", missing.join(", ")).into()),
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("dist/ has no program for {}", missing.join(", ")).into())
     }
 }
 

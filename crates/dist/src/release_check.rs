@@ -43,10 +43,7 @@ pub(super) fn release_metadata(release: &Release) -> Result<()> {
     for package in published(&members)? {
         problems.extend(package_problems(package, &release.version)?);
     }
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(problems.join("\n").into()),
-    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n").into()) }
 }
 
 /// A version without a section, or with an empty one.
@@ -169,9 +166,10 @@ fn save(artefact: &Artefact, directory: &Path) -> Result<std::path::PathBuf> {
 }
 
 fn greets(who: &str, printed: &str, expected: &str) -> Result<()> {
-    match printed.contains(expected) {
-        true => Ok(()),
-        false => Err(format!("{who}: expected `{expected}`, found `{printed}`").into()),
+    if printed.contains(expected) {
+        Ok(())
+    } else {
+        Err(format!("{who}: expected `{expected}`, found `{printed}`").into())
     }
 }
 

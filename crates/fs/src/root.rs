@@ -233,9 +233,10 @@ pub fn symlinks_on_the_way(path: &Path) -> Vec<PathBuf> {
         }
         found.push(here.clone());
         rest.extend(path_names(&target).into_iter().rev());
-        match target.is_absolute() {
-            true => here = PathBuf::from("/"),
-            false => drop(here.pop()),
+        if target.is_absolute() {
+            here = PathBuf::from("/");
+        } else {
+            here.pop();
         }
     }
     found

@@ -163,14 +163,15 @@ impl ApprovalRequest<'_> {
     /// Decision of the policy, with the earlier answers of this session.
     fn decide(&self) -> Verdict {
         let verdict = self.policy.decide_from(self.directory, self.all, &self.session.remembered());
-        match verdict.decision == Decision::Ask && self.session.has_refused(&verdict.asks) {
-            false => verdict,
-            true => Verdict {
+        if verdict.decision == Decision::Ask && self.session.has_refused(&verdict.asks) {
+            Verdict {
                 decision: Decision::Deny,
                 rule: "session".to_owned(),
                 why: "an earlier answer denied it for this session".to_owned(),
                 ..verdict
-            },
+            }
+        } else {
+            verdict
         }
     }
 

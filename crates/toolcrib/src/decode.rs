@@ -102,9 +102,10 @@ impl Fitting<'_> {
             } else if !value.is_null() || is_required(schema, name) {
                 let empty = Map::new();
                 let property = property(schema, name).unwrap_or(&empty);
-                let value = match path.is_empty() && self.entry.lowered.contains(&name) {
-                    true => self.lowered(&inner, property, value),
-                    false => value,
+                let value = if path.is_empty() && self.entry.lowered.contains(&name) {
+                    self.lowered(&inner, property, value)
+                } else {
+                    value
                 };
                 let value = self.value(&inner, property, value);
                 fitted.insert(name.to_owned(), value);

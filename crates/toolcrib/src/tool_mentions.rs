@@ -24,10 +24,10 @@ fn sentence_without(sentence: &str, tools: &[&str]) -> Option<String> {
             Some((before, last)) if mentions(last, tools) => before,
             _ => whole,
         };
-        match mentions(text, tools) {
-            false => kept.extend([text, &part[whole.len()..]]),
-            true if kept.is_empty() => return None,
-            true => {}
+        if !mentions(text, tools) {
+            kept.extend([text, &part[whole.len()..]]);
+        } else if kept.is_empty() {
+            return None;
         }
     }
     Some(format!("{}{ending}", kept.trim_end_matches([';', ':'])))

@@ -223,10 +223,12 @@ fn calls_beyond_the_bound_are_refused_and_answers_still_read() {
     let (mut refused, mut done) = (0, 0);
     while refused + done < 300 {
         let line = run.receive();
-        match line["approval"].is_object() {
-            true => run.answer(&line["approval"], "session"),
-            false if line["error"]["kind"] == "limit" => refused += 1,
-            false => done += 1,
+        if line["approval"].is_object() {
+            run.answer(&line["approval"], "session");
+        } else if line["error"]["kind"] == "limit" {
+            refused += 1;
+        } else {
+            done += 1;
         }
     }
     assert!(refused > 0 && done > 0, "{refused} {done}");

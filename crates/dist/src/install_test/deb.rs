@@ -35,9 +35,10 @@ fn in_empty_root(release: &Release, file: &Path) -> Result<()> {
         }
     }
     dpkg(root.path(), &["--purge", "toolcrib"])?;
-    match root.path().join("usr").exists() {
-        true => Err("files are left after the removal".into()),
-        false => Ok(()),
+    if root.path().join("usr").exists() {
+        Err("files are left after the removal".into())
+    } else {
+        Ok(())
     }
 }
 

@@ -31,11 +31,10 @@ pub(super) fn run(release: &Release, package: &Path) -> Result<()> {
     let mut inside = Command::new("unshare");
     inside.args(["--mount", "--pid", "--fork", "sh", "-c", ENTER]).arg(&root);
     let printed = process::capture(&mut inside)?;
-    match printed.starts_with(&format!("toolcrib {}\n", release.version)) {
-        true => {
-            println!("   a fresh Debian: apt installs it, a command is undone, apt removes it");
-            Ok(())
-        }
-        false => Err(format!("in a fresh Debian: {printed}").into()),
+    if printed.starts_with(&format!("toolcrib {}\n", release.version)) {
+        println!("   a fresh Debian: apt installs it, a command is undone, apt removes it");
+        Ok(())
+    } else {
+        Err(format!("in a fresh Debian: {printed}").into())
     }
 }

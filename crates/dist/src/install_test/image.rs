@@ -56,8 +56,9 @@ fn path(layout: &Path, descriptor: &Value) -> Result<std::path::PathBuf> {
     let digest = metadata::text(descriptor, "digest")?;
     let hash = digest.strip_prefix("sha256:").ok_or("a digest of another kind")?;
     let path = layout.join("blobs/sha256").join(hash);
-    match sha256(&fs::read(&path)?) == hash {
-        true => Ok(path),
-        false => Err(format!("{digest} has another content").into()),
+    if sha256(&fs::read(&path)?) == hash {
+        Ok(path)
+    } else {
+        Err(format!("{digest} has another content").into())
     }
 }

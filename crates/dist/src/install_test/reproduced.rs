@@ -25,12 +25,11 @@ pub(super) fn run(release: &Release) -> Result<()> {
     process::run(&mut build)?;
     let (first, second) = (sums(&crate::directory())?, sums(&clone.join("dist"))?);
     let different = different_names(&first, &second);
-    match different.is_empty() {
-        true => {
-            println!("   {} files have the same bytes in both builds", first.lines().count());
-            Ok(())
-        }
-        false => Err(format!("the builds differ in {}", different.join(", ")).into()),
+    if different.is_empty() {
+        println!("   {} files have the same bytes in both builds", first.lines().count());
+        Ok(())
+    } else {
+        Err(format!("the builds differ in {}", different.join(", ")).into())
     }
 }
 

@@ -92,11 +92,11 @@ impl Compared {
     }
 
     fn is_changed(&self, path: &Path) -> bool {
-        match path.ends_with(INDEX) {
-            true => !self.changed_entries().is_empty(),
-            // A missing file belongs to a repository that the command creates.
-            false => self.before.is_some() && self.before != self.after,
+        if path.ends_with(INDEX) {
+            return !self.changed_entries().is_empty();
         }
+        // A missing file belongs to a repository that the command creates.
+        self.before.is_some() && self.before != self.after
     }
 
     /// The paths whose staged versions differ. Git also rewrites an index to refresh file times.

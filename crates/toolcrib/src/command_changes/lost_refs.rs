@@ -135,9 +135,10 @@ impl References {
                 let commit = entry.commit.short();
                 let message = truncate_line(&visible_name(entry.message()), MESSAGE_CHARS);
                 // Git stores the message with the entry, not with the commit.
-                let option = match message.is_empty() || message.contains(['\'', '`', '…']) {
-                    true => String::new(),
-                    false => format!("-m '{message}' "),
+                let option = if message.is_empty() || message.contains(['\'', '`', '…']) {
+                    String::new()
+                } else {
+                    format!("-m '{message}' ")
                 };
                 let way_back = way_back(is_stored(entry.commit), true, || {
                     format!("git stash store {option}{commit}")

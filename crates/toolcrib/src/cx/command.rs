@@ -179,9 +179,10 @@ impl<'a> Cx<'a> {
                 (job, Some(guarded))
             }
         };
-        let confined = match shell.claim_sandbox_explanation() {
-            true => confined,
-            false => confined.without_explanation(),
+        let confined = if shell.claim_sandbox_explanation() {
+            confined
+        } else {
+            confined.without_explanation()
         };
         Ok(StartedCommand {
             job,

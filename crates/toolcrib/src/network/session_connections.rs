@@ -356,15 +356,16 @@ impl State {
 impl SessionRules {
     fn decide(&self, question: &HostQuestion) -> Verdict {
         let verdict = self.policy.decide(&[question.access()], &self.remembered);
-        match verdict.decision == Decision::Ask && !self.refused.is_disjoint(&verdict.asks) {
-            false => verdict,
-            true => Verdict {
+        if verdict.decision == Decision::Ask && !self.refused.is_disjoint(&verdict.asks) {
+            Verdict {
                 decision: Decision::Deny,
                 rule: "session".to_owned(),
                 why: "it was refused for good by an earlier answer".to_owned(),
                 remedy: String::new(),
                 ..verdict
-            },
+            }
+        } else {
+            verdict
         }
     }
 }

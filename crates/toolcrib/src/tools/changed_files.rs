@@ -129,9 +129,10 @@ impl Changes {
                 let of_kind = |one: &&Changed| one.file.action == action && !one.file.ignored;
                 let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
                 // Many new or deleted files are usually a directory.
-                let names = match files.len() > NAMED && action != Action::Modified {
-                    true => by_directory(&files),
-                    false => first_of(&files, NAMED, |one| one.shown.clone()),
+                let names = if files.len() > NAMED && action != Action::Modified {
+                    by_directory(&files)
+                } else {
+                    first_of(&files, NAMED, |one| one.shown.clone())
                 };
                 (!files.is_empty()).then(|| format!("{word} {names}"))
             })

@@ -141,10 +141,12 @@ impl Glob {
     fn base(&self) -> PathBuf {
         let path = self.path.as_deref().filter(|path| !path.is_empty());
         let split = SplitGlob::of(&self.pattern);
-        match self.leads_elsewhere(&split) {
-            true if split.prefix.starts_with('~') => split.prefix.into(),
-            true => Path::new(path.unwrap_or("")).join(&split.prefix),
-            false => path.unwrap_or(".").into(),
+        if !self.leads_elsewhere(&split) {
+            path.unwrap_or(".").into()
+        } else if split.prefix.starts_with('~') {
+            split.prefix.into()
+        } else {
+            Path::new(path.unwrap_or("")).join(&split.prefix)
         }
     }
 

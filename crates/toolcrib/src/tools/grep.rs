@@ -215,9 +215,10 @@ impl Tool for Grep {
         cx.check_cancelled()?;
         let ignores_context =
             query.mode != OutputMode::Content && (query.before > 0 || query.after > 0);
-        let reply = match ignores_context {
-            true => reply.note(format!("[-A, -B and -C need {OUTPUT_MODE} content]\n")),
-            false => reply,
+        let reply = if ignores_context {
+            reply.note(format!("[-A, -B and -C need {OUTPUT_MODE} content]\n"))
+        } else {
+            reply
         };
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(reply.with("milliseconds", milliseconds))

@@ -65,9 +65,10 @@ pub(super) fn start(
 /// An absolute path. A path that begins with a client's variable, such as `${workspaceFolder}`, is unchanged.
 fn absolute(path: &Path) -> Result<String, String> {
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
-    let whole = match path.as_os_str().as_encoded_bytes().starts_with(b"${") {
-        true => path.to_owned(),
-        false => std::path::absolute(path).map_err(|error| at(&error))?,
+    let whole = if path.as_os_str().as_encoded_bytes().starts_with(b"${") {
+        path.to_owned()
+    } else {
+        std::path::absolute(path).map_err(|error| at(&error))?
     };
     whole.to_str().map(str::to_owned).ok_or_else(|| at(&"the path is not UTF-8"))
 }

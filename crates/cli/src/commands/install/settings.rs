@@ -132,10 +132,8 @@ impl InstallRecord {
 
     /// The text with the settings. Records the changes.
     pub(super) fn apply(&mut self, text: &str, settings: &[Setting]) -> Result<String, String> {
-        let original = match self.steps.is_empty() {
-            true => Some(text.to_owned()),
-            false => self.restored(text),
-        };
+        let original =
+            if self.steps.is_empty() { Some(text.to_owned()) } else { self.restored(text) };
         let new = settings
             .iter()
             .try_fold(text.to_owned(), |text, setting| self.apply_one(&text, setting))?;

@@ -35,11 +35,10 @@ impl ConnectionPolicy for TestNetwork {
     fn decide(&self, attempt: &Attempt) -> Ruling {
         let host = attempt.host.to_string();
         let is_named = self.addresses.iter().any(|address| address.ip().to_string() == host);
-        match host.ends_with(".ok.test") || is_named {
-            true => Ruling::Allow { rule: "test".to_owned() },
-            false => {
-                Ruling::Deny { rule: "test".to_owned(), reason: format!("{host} is refused here") }
-            }
+        if host.ends_with(".ok.test") || is_named {
+            Ruling::Allow { rule: "test".to_owned() }
+        } else {
+            Ruling::Deny { rule: "test".to_owned(), reason: format!("{host} is refused here") }
         }
     }
 

@@ -257,12 +257,11 @@ fn apply(
     let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
     let applied = Hunk::apply_all(&part.hunks, &text)
         .map_err(|misfit| refusal::misfit(shown, &part.hunks, &misfit))?;
-    let now = match encoding.is_utf8() {
-        true => applied.text,
-        false => {
-            let letters = String::from_utf8_lossy(&applied.text);
-            encoding.encode(&letters).map_err(|c| unencodable(shown, encoding, c))?
-        }
+    let now = if encoding.is_utf8() {
+        applied.text
+    } else {
+        let letters = String::from_utf8_lossy(&applied.text);
+        encoding.encode(&letters).map_err(|c| unencodable(shown, encoding, c))?
     };
     Ok((now.into(), applied.hunks))
 }

@@ -50,9 +50,10 @@ pub(super) fn notes(refused: &[(PathBuf, Danger)], show: impl Fn(&Path) -> Strin
 }
 
 fn settings_note(path: &Path, shown: &str, variables: &[&String]) -> String {
-    let hint = match is_rebase_file(path) {
-        true => Some(REBASE_HINT.to_owned()),
-        false => for_one_command(variables),
+    let hint = if is_rebase_file(path) {
+        Some(REBASE_HINT.to_owned())
+    } else {
+        for_one_command(variables)
     };
     let hint = hint.unwrap_or_default();
     let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));

@@ -47,14 +47,14 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     let next = query.offset + shown;
     let at_least = if is_complete { "" } else { "at least " };
     let (matches, all) = (counted(total, "match"), counted(files, "file"));
-    text += &match next < files {
-        false if files == 1 => String::new(),
-        false => format!("[{at_least}{matches} in {all}]\n"),
-        true => format!(
-            "[{at_least}{matches} in {all}; files {}-{next} shown; for more, offset: {next}]\n",
-            query.offset + 1
-        ),
-    };
+    if next < files {
+        let first = query.offset + 1;
+        text += &format!(
+            "[{at_least}{matches} in {all}; files {first}-{next} shown; for more, offset: {next}]\n"
+        );
+    } else if files != 1 {
+        text += &format!("[{at_least}{matches} in {all}]\n");
+    }
     for unsearched_notes in search.unsearched_notes(&searched) {
         text += &format!("[{unsearched_notes}]\n");
     }

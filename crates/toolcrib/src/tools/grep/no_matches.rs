@@ -89,11 +89,10 @@ fn skipped(search: &Search<'_>, searched: &Searched) -> Vec<String> {
     if skipped.large > 0 {
         let names = search.skipped_files().names(&skipped.large_names, skipped.large);
         let files = counted(skipped.large, "file");
-        notes.push(match search.query.scope.is_file() {
-            true => format!("{names} is too large for multiline; search it without multiline"),
-            false => {
-                format!("{files} skipped as too large ({names}); give one as path to search it")
-            }
+        notes.push(if search.query.scope.is_file() {
+            format!("{names} is too large for multiline; search it without multiline")
+        } else {
+            format!("{files} skipped as too large ({names}); give one as path to search it")
         });
     }
     if search.unsearched.hidden > 0 {

@@ -188,16 +188,14 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     let is_uncounted = |content: &Content| {
         content.len() as u64 > MAX_COUNTED_BYTES || TextProperties::of(content).looks_binary()
     };
-    match was.iter().chain(&now).any(is_uncounted) {
-        true => facts.extend(now.map(|now| counted(now.len() as u64, "byte"))),
-        false => {
-            let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX);
-            let signed = [('+', diff.added), ('-', diff.removed)];
-            let signed = signed.iter().filter(|(_, lines)| *lines > 0);
-            let signed: Vec<String> =
-                signed.map(|(sign, lines)| format!("{sign}{lines}")).collect();
-            facts.extend((!signed.is_empty()).then(|| signed.join(" ")));
-        }
+    if was.iter().chain(&now).any(is_uncounted) {
+        facts.extend(now.map(|now| counted(now.len() as u64, "byte")));
+    } else {
+        let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX);
+        let signed = [('+', diff.added), ('-', diff.removed)];
+        let signed = signed.iter().filter(|(_, lines)| *lines > 0);
+        let signed: Vec<String> = signed.map(|(sign, lines)| format!("{sign}{lines}")).collect();
+        facts.extend((!signed.is_empty()).then(|| signed.join(" ")));
     }
     if let (true, Some(NewMode::Exactly(mode))) = (edit.was.is_some(), edit.mode) {
         facts.push(format!("mode {mode:o}"));
