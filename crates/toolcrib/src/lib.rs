@@ -84,6 +84,7 @@ mod hidden_paths;
 mod history;
 mod host_asker;
 mod host_values;
+mod ignored_directories;
 mod index_admin;
 mod journal_access;
 mod limits;

@@ -1,11 +1,11 @@
 //! Files in ignored directories, which diffs for readers only count: a test cache has hundreds of lines.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::Workspace;
-use toolcrib_search::IgnoreLookup;
 
+use crate::ignored_directories::IgnoredDirectories;
 use crate::phrases::{counted, first_of};
 
 /// Directories that are named.
@@ -13,24 +13,19 @@ const NAMED: usize = 5;
 
 /// Counts the files of ignored directories.
 pub(super) struct IgnoredFiles<'a> {
-    workspace: &'a Workspace,
-    /// By root.
-    lookups: HashMap<PathBuf, IgnoreLookup>,
+    directories: IgnoredDirectories<'a>,
     files: BTreeMap<PathBuf, u64>,
 }
 
 impl<'a> IgnoredFiles<'a> {
     pub(super) fn new(workspace: &'a Workspace) -> IgnoredFiles<'a> {
-        IgnoredFiles { workspace, lookups: HashMap::new(), files: BTreeMap::new() }
+        IgnoredFiles { directories: IgnoredDirectories::new(workspace), files: BTreeMap::new() }
     }
 
     /// Counts a file if it is in an ignored directory. Returns whether it is.
     pub(super) fn count(&mut self, path: &Path) -> bool {
-        let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
-        let root = tree.path().to_owned();
-        let lookup = self.lookups.entry(root.clone()).or_insert_with(|| IgnoreLookup::new(tree));
-        let Some(directory) = lookup.ignored_directory_of(&relative) else { return false };
-        *self.files.entry(root.join(directory)).or_default() += 1;
+        let Some(directory) = self.directories.containing(path) else { return false };
+        *self.files.entry(directory).or_default() += 1;
         true
     }
 

@@ -1,13 +1,11 @@
 //! Groups the files that Undo restores by the ignored directory that contains them. A directory such as `.venv` has
 //! thousands of files; the files of the workspace must stay visible in the reply.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-
-use toolcrib_search::IgnoreLookup;
 
 use super::report::verb;
 use crate::cx::{Cx, FileEdit};
+use crate::ignored_directories::IgnoredDirectories;
 use crate::phrases::counted;
 
 /// The restored files of one ignored directory.
@@ -42,17 +40,10 @@ pub(super) fn split<'a>(
     cx: &Cx<'_>,
     edits: &'a [FileEdit],
 ) -> (Vec<IgnoredDirectory<'a>>, Vec<&'a FileEdit>) {
-    let workspace = &cx.paths().workspace;
-    let mut lookups = HashMap::<PathBuf, IgnoreLookup>::new();
-    let mut ignored_directory = |edit: &FileEdit| {
-        let (tree, relative) = workspace.tree_of(&edit.path)?;
-        let root = tree.path().to_owned();
-        let lookup = lookups.entry(root.clone()).or_insert_with(|| IgnoreLookup::new(tree));
-        lookup.ignored_directory_of(&relative).map(|directory| root.join(directory))
-    };
+    let mut ignored = IgnoredDirectories::new(&cx.paths().workspace);
     let (mut directories, mut others) = (Vec::<IgnoredDirectory<'_>>::new(), Vec::new());
     for edit in edits {
-        let Some(path) = ignored_directory(edit) else {
+        let Some(path) = ignored.containing(&edit.path) else {
             others.push(edit);
             continue;
         };
