@@ -33,7 +33,7 @@ impl GitFiles {
         if (name == INDEX || name == CONFIGURATION) && self.before.len() < MAX_FILES {
             let path = directory.join(name);
             let content = self.before.entry(tree.path().join(&path));
-            content.or_insert_with(|| index::read(tree, &path));
+            content.or_insert_with(|| read(tree, &path));
         }
     }
 
@@ -45,7 +45,7 @@ impl GitFiles {
         notes: &mut RepositoryNotes,
     ) {
         for (path, before) in &mut self.before {
-            let Some(compared) = Compared::at(workspace, path, before.take()) else { continue };
+            let Some(compared) = Compared::at(workspace, path, before.as_deref()) else { continue };
             // The command that moves the head back restores the index, too.
             let has_way_back = !notes.moved.is_empty() || !notes.beside_files.is_empty();
             if path.ends_with(INDEX) {
@@ -56,14 +56,15 @@ impl GitFiles {
                 let shown = visible_name(path.as_os_str().as_encoded_bytes());
                 notes.lost.push(format!("{shown} was changed; an undo does not restore it"));
             }
-            *before = compared.after;
+            let Compared { after, .. } = compared;
+            *before = after;
         }
     }
 
     /// The changed parts, in words.
     pub(super) fn changed_parts(&self, workspace: &Workspace) -> Vec<String> {
         let changed = self.before.iter().filter(|(path, before)| {
-            let compared = Compared::at(workspace, path, (*before).clone());
+            let compared = Compared::at(workspace, path, before.as_deref());
             compared.is_some_and(|compared| compared.is_changed(path))
         });
         let word = |path: &PathBuf| if path.ends_with(INDEX) { INDEX } else { "configuration" };
@@ -71,19 +72,24 @@ impl GitFiles {
     }
 }
 
+/// Reads an index or a configuration. `None` if it does not exist or is too large.
+fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
+    directory::read_at_most(tree, path, index::MAX_BYTES)
+}
+
 /// A file before and after a command.
-struct Compared {
-    before: Option<Vec<u8>>,
+struct Compared<'a> {
+    before: Option<&'a [u8]>,
     after: Option<Vec<u8>>,
     place: GitPlace,
 }
 
-impl Compared {
+impl<'a> Compared<'a> {
     /// `None` if the file is not in a repository.
-    fn at(workspace: &Workspace, path: &Path, before: Option<Vec<u8>>) -> Option<Compared> {
+    fn at(workspace: &Workspace, path: &Path, before: Option<&'a [u8]>) -> Option<Compared<'a>> {
         let (tree, relative) = workspace.tree_of(path)?;
         let directory = relative.parent()?.to_owned();
-        let after = index::read(&tree, &relative);
+        let after = read(&tree, &relative);
         directory::is_complete(&tree, &directory, None).then(|| Compared {
             before,
             after,
@@ -96,12 +102,14 @@ impl Compared {
             return !self.changed_entries().is_empty();
         }
         // A missing file belongs to a repository that the command creates.
-        self.before.is_some() && self.before != self.after
+        self.before.is_some() && self.before != self.after.as_deref()
     }
 
     /// The paths whose staged versions differ. Git also rewrites an index to refresh file times.
     fn changed_entries(&self) -> Vec<Vec<u8>> {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else { return Vec::new() };
+        let (Some(before), Some(after)) = (self.before, self.after.as_deref()) else {
+            return Vec::new();
+        };
         if before == after {
             return Vec::new();
         }

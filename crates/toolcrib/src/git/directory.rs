@@ -270,9 +270,14 @@ pub(crate) fn beneath_root(tree: &TreeReader, from: &Path, path: &Path) -> Optio
 
 /// Reads a small file. Symlinks are not followed.
 pub(crate) fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
+    read_at_most(tree, path, MAX_BYTES)
+}
+
+/// Reads a file. Symlinks are not followed. `None` if it does not exist or is larger.
+pub(crate) fn read_at_most(tree: &TreeReader, path: &Path, max_bytes: u64) -> Option<Vec<u8>> {
     let (parent, name) = (path.parent()?, path.file_name()?);
     let mut bytes = Vec::new();
-    let taken = tree.directory(parent).ok()?.take(name, MAX_BYTES, &mut bytes).ok()?;
+    let taken = tree.directory(parent).ok()?.take(name, max_bytes, &mut bytes).ok()?;
     matches!(taken, WholeRead::Whole(_)).then_some(bytes)
 }
 

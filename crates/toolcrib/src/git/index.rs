@@ -1,14 +1,11 @@
 //! Entries of a git index, without the file times that git refreshes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-
-use toolcrib_fs::{TreeReader, WholeRead};
 
 use super::objects::ObjectId;
 
 /// More than an index of a hundred thousand files has.
-const MAX_BYTES: u64 = 16 << 20;
+pub(crate) const MAX_BYTES: u64 = 16 << 20;
 
 /// Beginning of the file: `DIRC`, the version, the number of entries.
 const HEADER_BYTES: usize = 12;
@@ -24,13 +21,6 @@ const EXTENDED: u16 = 0x4000;
 
 /// A staged version: its mode, its merge stage and its content.
 pub(crate) type Staged = (u32, u16, ObjectId);
-
-/// Reads an index. `None` if it does not exist or is too large.
-pub(crate) fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let taken = tree.directory(path.parent()?).ok()?.take(path.file_name()?, MAX_BYTES, &mut bytes);
-    matches!(taken, Ok(WholeRead::Whole(_))).then_some(bytes)
-}
 
 /// The staged versions by path. `None` for an unknown format.
 pub(crate) fn entries(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Vec<Staged>>> {
@@ -80,4 +70,60 @@ fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
         value += 1;
     }
     None
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test runs git")]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(directory: &Path, words: &[&str]) -> Vec<u8> {
+        let output = Command::new("git").args(words).current_dir(directory).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        output.stdout
+    }
+
+    /// As `git ls-files --stage -z` prints them.
+    fn printed(entries: &BTreeMap<Vec<u8>, Vec<Staged>>) -> Vec<u8> {
+        let lines = entries.iter().flat_map(|(path, all)| {
+            all.iter().map(move |(mode, stage, object)| {
+                [format!("{mode:06o} {object} {stage}\t").as_bytes(), path, b"\0"].concat()
+            })
+        });
+        lines.flatten().collect()
+    }
+
+    #[test]
+    fn entries_match_git() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        git(here, &["init", "-q"]);
+        for number in 0..40 {
+            let file = here.join(format!("{}/file {number}", "d".repeat(number % 9 + 1)));
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, number.to_string()).unwrap();
+        }
+        std::fs::write(here.join("later"), "").unwrap();
+        git(here, &["add", "-A"]);
+        // An entry with extended flags.
+        git(here, &["rm", "-q", "--cached", "later"]);
+        git(here, &["add", "-N", "later"]);
+        for version in ["2", "3", "4"] {
+            git(here, &["update-index", "--index-version", version]);
+            let index = std::fs::read(here.join(".git/index")).unwrap();
+            let listed = git(here, &["ls-files", "--stage", "-z"]);
+            assert_eq!(printed(&entries(&index).unwrap()), listed, "version {version}");
+            // A truncated or changed index is not read beyond its end.
+            for length in 0..index.len() {
+                let _ = entries(&index[..length]);
+                let mut changed = index.clone();
+                changed[length] ^= 0xff;
+                let _ = entries(&changed);
+            }
+        }
+        assert!(entries(b"DIRC\0\0\0\x09\0\0\0\0").is_none());
+    }
 }
