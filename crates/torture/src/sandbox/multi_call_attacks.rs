@@ -152,30 +152,11 @@ fn session_tmp(trial: &mut Trial) -> Result<Option<String>> {
 }
 
 /// Sockets are made blocking while the supervisor connects them to servers that accept nothing.
-const BLOCKING_SOCKETS: &str = r#"exec python3 - <<'END'
-import os, socket, threading
-def attack(family, address):
-    server = socket.socket(family); server.bind(address); server.listen(0)
-    address = server.getsockname()
-    held = [socket.socket(family) for _ in range(4)]
-    for one in held:
-        one.setblocking(False); one.connect_ex(address)
-    for _ in range(15):
-        if os.fork() == 0:
-            current = [socket.socket(family)]
-            def toggle():
-                while True:
-                    try: os.set_blocking(current[0].fileno(), True); os.set_blocking(current[0].fileno(), False)
-                    except OSError: pass
-            threading.Thread(target=toggle, daemon=True).start()
-            while True:
-                one = socket.socket(family); one.setblocking(False)
-                current[0] = one
-                one.connect_ex(address)
-    return server, held
-kept = attack(socket.AF_INET, ("127.0.0.1", 0)), attack(socket.AF_UNIX, os.path.join(os.environ["TMPDIR"], "blocking"))
-os.wait()
-END"#;
+const BLOCKING_SOCKETS: &str = concat!(
+    "exec python3 - $TMPDIR/blocking <<'END'\n",
+    include_str!("../../../exec/tests/it/sandbox/blocking_sockets.py"),
+    "\nEND"
+);
 
 fn blocking_sockets(trial: &mut Trial) -> Result<Option<String>> {
     let args = json!({"command": BLOCKING_SOCKETS, "run_in_background": true});

@@ -126,32 +126,8 @@ last = socket.socket(socket.AF_UNIX); last.connect("server"); print("through")
 #[test]
 fn a_socket_that_becomes_blocking_blocks_no_other_command() {
     let fixture = Fixture::new();
-    let lines = r#"
-import os, socket, threading
-def attack(family, address):
-    server = socket.socket(family); server.bind(address); server.listen(0)
-    address = server.getsockname()
-    held = [socket.socket(family) for _ in range(4)]
-    for one in held:
-        one.setblocking(False); one.connect_ex(address)
-    for _ in range(20):
-        if os.fork() == 0:
-            current = [socket.socket(family)]
-            def toggle():
-                while True:
-                    try: os.set_blocking(current[0].fileno(), True); os.set_blocking(current[0].fileno(), False)
-                    except OSError: pass
-            threading.Thread(target=toggle, daemon=True).start()
-            while True:
-                one = socket.socket(family); one.setblocking(False)
-                current[0] = one
-                one.connect_ex(address)
-    return server, held
-kept = attack(socket.AF_INET, ("127.0.0.1", 0)), attack(socket.AF_UNIX, "server")
-print("attacks", flush=True)
-os.wait()
-"#;
-    let attacker = fixture.start(&python(lines));
+    let attack = include_str!("blocking_sockets.py");
+    let attacker = fixture.start(&format!("exec /usr/bin/python3 - server <<'END'\n{attack}\nEND"));
     wait_for_output(&attacker);
     for _ in 0..20 {
         assert_eq!(fixture.run_ok("echo x > other; cat other; rm other; sleep 0.05"), "x\n");
