@@ -303,7 +303,7 @@ impl FirstMessage {
         self.bytes.is_some()
     }
 
-    /// Reads what has arrived. The bytes of the result were not forwarded yet.
+    /// Reads the bytes that have arrived. The bytes of the result were not forwarded yet.
     fn read(&mut self, client: &TcpStream, host: &Host) -> io::Result<FirstRead> {
         let Some(bytes) = &mut self.bytes else { return Ok(FirstRead::Waits) };
         let mut chunk = [0_u8; 16 << 10];
@@ -381,7 +381,7 @@ mod tests {
         (near, listener.accept().unwrap().0)
     }
 
-    /// Relays a connection to `a.example` while `talk` has the sockets of the command and of the host. What it
+    /// Relays a connection to `a.example` while `talk` has the sockets of the command and of the host. The value that it
     /// returns is kept until the end of the relay.
     fn relayed<T>(talk: impl FnOnce(TcpStream, TcpStream, &JobConnections) -> T) -> RelayEnd {
         let ((command, client), (server, host)) = (connection(), connection());

@@ -69,7 +69,7 @@ fn revert(
         if !confirm(&question(verb, &shown.metadata()["undone"])).unwrap_or(false) {
             return print("Nothing was done.\n");
         }
-        // Other processes may have made changes since the preview: undo exactly what was shown.
+        // Other processes may have made changes since the preview: undo exactly the changes that were shown.
         let undone = &shown.metadata()["undone"];
         let is_same = |again: &Reply| again.metadata()["undone"] == *undone;
         if !args["since"].is_null() && !preview().is_ok_and(|again| is_same(&again)) {

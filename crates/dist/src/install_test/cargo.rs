@@ -23,7 +23,7 @@ pub(super) fn run(release: &Release) -> Result<()> {
     user.try_out(release, &[&prefix.join("bin/toolcrib").display().to_string()])
 }
 
-/// The crates of others, unpacked: they are not what is tested.
+/// Third-party crates, unpacked. They are not under test.
 fn vendor_dependencies(registry: &Path) -> Result<()> {
     let mut vendor = process::cargo(&["vendor", "--quiet", "--locked", "--versioned-dirs"]);
     // It prints the configuration that `install` has.

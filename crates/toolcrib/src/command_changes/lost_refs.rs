@@ -90,7 +90,7 @@ impl References {
         self.stash == before.stash
     }
 
-    /// Describes what was removed since `before`, in sentences. `head` is the current branch, and `described` has the
+    /// Describes the references removed since `before`, in sentences. `head` is the current branch, and `described` has the
     /// previous commits of branches that other sentences name.
     pub(super) fn removed_since(
         &self,
