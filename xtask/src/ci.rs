@@ -2,11 +2,12 @@
 //!
 //! No step asserts on time, because a slow machine is not an error.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{process, system_packages};
+use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
     book, clients, deny, generated_docs, layering, notebooks, task_programs, tidy, tool_formats,
@@ -23,8 +24,6 @@ pub(crate) enum Step {
     Layering,
     /// Dependencies have a permissive licence, a known source and one version
     Deny,
-    /// A release could be made: versions, changelog, metadata, packages, workflow
-    Dist,
     /// No warnings, including tests and examples
     Clippy,
     /// The tests pass
@@ -33,6 +32,8 @@ pub(crate) enum Step {
     Doctest,
     /// Rustdoc has no warnings
     Doc,
+    /// A release could be made: versions, changelog, metadata, packages, workflow
+    Dist,
     /// The embedding example runs
     Examples,
     /// The generated pages of docs/ are current
@@ -60,7 +61,6 @@ impl Step {
             Step::Tidy => tidy::check(),
             Step::Layering => layering::check(),
             Step::Deny => deny::check(),
-            Step::Dist => task_programs::dist(&["--check"]),
             Step::Clippy => cargo(&[
                 "clippy",
                 "--workspace",
@@ -73,8 +73,9 @@ impl Step {
             Step::Test => test(),
             Step::Doctest => cargo(&["test", "--workspace", "--doc", "--locked"]),
             Step::Doc => doc(),
+            Step::Dist => task_programs::dist(&["--check"]),
             Step::Examples => {
-                cargo(&["run", "--quiet", "--locked", "-p", "toolcrib", "--example", "embed"])
+                process::run(&mut Command::new(product::build_debug_example("embed")?))
             }
             Step::Docs => generated_docs::check(),
             Step::Book => book::build(),

@@ -22,7 +22,7 @@ pub(crate) fn check() -> Result<()> {
     let binary = product::build_debug()?;
     let packages = node::install("judges.json")?;
     let script = python::oracles().join("conformance.mjs");
-    let fixtures = product::build_example_for("toolcrib-mcp", "conformance", true)?;
+    let fixtures = product::build_debug_example("conformance")?;
     let judge = [&binary, &fixtures, &packages.file(SUITE)];
     process::run(packages.run(&script).args(judge))?;
     let top = tempfile::tempdir()?;

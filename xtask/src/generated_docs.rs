@@ -4,9 +4,10 @@ mod tool_examples;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{process, workspace};
+use toolcrib_devtools::{process, product, workspace};
 
 /// Each generated page, and the arguments that make `toolcrib` print it.
 const PAGES: &[(&str, &[&str])] = &[
@@ -44,9 +45,9 @@ fn path(page: &str) -> PathBuf {
 }
 
 fn generate(page: &str, words: &[&str]) -> Result<String> {
-    let run = ["run", "--quiet", "--locked", "-p", "toolcrib-cli", "--"];
-    let text = process::capture(process::cargo(&run).args(words))?;
-    if page == "tools.md" { tool_examples::insert(&text) } else { Ok(text) }
+    let binary = product::build_debug()?;
+    let text = process::capture(Command::new(&binary).args(words))?;
+    if page == "tools.md" { tool_examples::insert(&text, &binary) } else { Ok(text) }
 }
 
 /// Describes the first differing line; `None` if the texts are equal.

@@ -9,7 +9,11 @@ use toolcrib_devtools::{process, product};
 use super::Rounds;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let example = product::build_example_for("toolcrib-policy", "measure_decide", rounds.is_smoke)?;
+    let example = if rounds.is_smoke {
+        product::build_debug_example("measure_decide")?
+    } else {
+        product::build_dist_example("toolcrib-policy", "measure_decide")?
+    };
     let lines = process::capture(Command::new(example).arg(rounds.measured.to_string()))?;
     println!("\n| decided on | p50 µs | p99 µs |\n| --- | ---: | ---: |");
     for line in lines.lines() {

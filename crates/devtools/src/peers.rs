@@ -15,25 +15,31 @@ pub struct Peers {
 
 /// Installs missing programs. This takes minutes the first time.
 pub fn install() -> Result<Peers> {
-    Ok(Peers { rg: program("ripgrep", "rg")?, fd: program("fd-find", "fd")? })
+    install_with(&[])
+}
+
+/// The same for comparisons of results only: unoptimized programs, which are quicker to build.
+pub fn install_debug() -> Result<Peers> {
+    install_with(&["--debug"])
+}
+
+fn install_with(flags: &[&str]) -> Result<Peers> {
+    Ok(Peers { rg: program("ripgrep", "rg", flags)?, fd: program("fd-find", "fd", flags)? })
 }
 
 /// Another MCP file server written in Rust.
 pub fn server() -> Result<PathBuf> {
-    program("rust-mcp-filesystem", "rust-mcp-filesystem")
+    program("rust-mcp-filesystem", "rust-mcp-filesystem", &[])
 }
 
 /// mdBook, without its web server and its search index.
 pub fn mdbook() -> Result<PathBuf> {
-    program_with("mdbook", "mdbook", &["--no-default-features"])
+    program("mdbook", "mdbook", &["--no-default-features", "--debug"])
 }
 
-fn program(package: &str, name: &str) -> Result<PathBuf> {
-    program_with(package, name, &[])
-}
-
-fn program_with(package: &str, name: &str, flags: &[&str]) -> Result<PathBuf> {
-    let root = cache::directory()?.join("peers");
+fn program(package: &str, name: &str, flags: &[&str]) -> Result<PathBuf> {
+    let is_debug = flags.contains(&"--debug");
+    let root = cache::directory()?.join(if is_debug { "peers-debug" } else { "peers" });
     let program = root.join("bin").join(name);
     if !program.exists() {
         println!("   installing {package} from crates.io");

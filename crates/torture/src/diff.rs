@@ -8,15 +8,13 @@ use super::Effort;
 use super::report::{Report, Row};
 
 const EDITS: usize = 10_000;
-const SMOKE_EDITS: usize = 500;
 
 pub(super) fn run(effort: Effort) -> Result<()> {
-    let edits = effort.rounds.unwrap_or(if effort.smoke { SMOKE_EDITS } else { EDITS });
-    let mut command = process::cargo(&["test", "--quiet", "--locked", "-p", "toolcrib-text"]);
-    if !effort.smoke {
-        command.arg("--release");
-    }
-    command.args(["--lib", "diff::oracle"]).env("TOOLCRIB_STEPS", edits.to_string());
+    let edits = effort.rounds.unwrap_or(EDITS);
+    let mut command = process::cargo(&["test", "--quiet", "--locked", "--release"]);
+    command
+        .args(["-p", "toolcrib-text", "--lib", "diff::oracle"])
+        .env("TOOLCRIB_STEPS", edits.to_string());
     let mut row = Row::new("library", "hunks are those of git diff");
     match process::run(&mut command) {
         Ok(()) => row.tally.add_many("edits", edits as u64),

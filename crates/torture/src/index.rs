@@ -1,14 +1,14 @@
 //! `torture index`: a search with an index has the same result as one without.
 //!
 //! The comparison needs the library, which this program does not link. So it runs the library's own tests with
-//! many patterns and changes. Then it compares the program with ripgrep, killing it while it builds its index and
+//! many patterns and changes, except in a smoke run, since CI runs these tests anyway. Then it compares the program with ripgrep, killing it while it builds its index and
 //! starting it again.
 
 mod mounts;
 mod restarts;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{peers, process};
+use toolcrib_devtools::process;
 
 use super::Effort;
 use super::report::{Report, Row};
@@ -16,8 +16,6 @@ use super::report::{Report, Row};
 /// The number of patterns, and of changes of a tree.
 const PATTERNS: usize = 100_000;
 const STEPS: usize = 1_000_000;
-const SMOKE_PATTERNS: usize = 400;
-const SMOKE_STEPS: usize = 600;
 
 /// The library tests to run, each with the unit of its size.
 const TESTS: [(&str, &[&str], Counted); 5] = [
@@ -40,18 +38,13 @@ enum Counted {
 
 pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
     let mut report = Report::default();
-    let (patterns, steps) = match (effort.rounds, effort.smoke) {
-        (Some(rounds), _) => (rounds, rounds),
-        (None, true) => (SMOKE_PATTERNS, SMOKE_STEPS),
-        (None, false) => (PATTERNS, STEPS),
-    };
+    let patterns = effort.rounds.unwrap_or(PATTERNS);
+    let steps = effort.rounds.unwrap_or(STEPS);
     let wanted = |what: &str| parts.is_empty() || parts.iter().any(|part| what.starts_with(part));
-    for (what, words, counted) in TESTS.iter().filter(|(what, ..)| wanted(what)) {
-        let mut command = process::cargo(&["test", "--quiet", "--locked", "-p", "toolcrib-search"]);
-        if !effort.smoke {
-            command.arg("--release");
-        }
-        command.args(*words);
+    let tests = if effort.smoke { &[][..] } else { &TESTS[..] };
+    for (what, words, counted) in tests.iter().filter(|(what, ..)| wanted(what)) {
+        let mut command = process::cargo(&["test", "--quiet", "--locked", "--release"]);
+        command.args(["-p", "toolcrib-search"]).args(*words);
         command.env("PROPTEST_CASES", patterns.to_string());
         command.env("TOOLCRIB_STEPS", steps.to_string());
         let mut row = Row::new("library", *what);
@@ -68,7 +61,7 @@ pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
         mounts::run(&effort.build()?, &mut report)?;
     }
     if wanted("restarts") {
-        let peers = peers::install()?;
+        let peers = effort.peers()?;
         restarts::run(&effort.build()?, &peers, effort, &mut report)?;
     }
     report.finish("index")

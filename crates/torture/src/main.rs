@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use toolcrib_devtools::error::{self, Result};
+use toolcrib_devtools::peers::{self, Peers};
 use toolcrib_devtools::product;
 
 /// Runs stress tests
@@ -88,6 +89,11 @@ impl Effort {
     fn build(self) -> Result<PathBuf> {
         if self.smoke { product::build_debug() } else { product::build_release() }
     }
+
+    /// Installs the programs to compare with.
+    fn peers(self) -> Result<Peers> {
+        if self.smoke { peers::install_debug() } else { peers::install() }
+    }
 }
 
 fn at_least_one(word: &str) -> std::result::Result<usize, String> {
@@ -102,18 +108,18 @@ fn run(arguments: Arguments) -> Result<()> {
     let effort = arguments.effort;
     match arguments.kind {
         Some(kind) => kind.run(effort),
-        None if effort.smoke => Kind::all().into_iter().try_for_each(|kind| kind.run(effort)),
+        None if effort.smoke => Kind::smoke().into_iter().try_for_each(|kind| kind.run(effort)),
         None => Err("name a kind, or --smoke for a sample of all".into()),
     }
 }
 
 impl Kind {
-    /// All kinds that need no files from outside this repository.
-    fn all() -> [Kind; 8] {
+    /// The kinds of a smoke run. The others need files from outside this repository (PDF), or repeat tests of a
+    /// library with more rounds (diff).
+    fn smoke() -> [Kind; 7] {
         [
             Kind::Fs { parts: Vec::new() },
             Kind::Patch { repositories: Vec::new() },
-            Kind::Diff,
             Kind::Exec { parts: Vec::new() },
             Kind::Policy,
             Kind::Sandbox,

@@ -50,8 +50,8 @@ pub(super) fn run(directory: &Path) -> Result<()> {
     if files.is_empty() {
         return Err(format!("there is no PDF in {}", directory.display()).into());
     }
-    let limited = product::build_example("toolcrib-exec", "limited")?;
-    let ours = product::build_example("toolcrib-media", "pdf_text")?;
+    let limited = product::build_dist_example("toolcrib-exec", "limited")?;
+    let ours = product::build_dist_example("toolcrib-media", "pdf_text")?;
     let pdftotext = obtain_pdftotext()?;
     let python = python::with_libraries("pdf-requirements.txt", "pdf-venv")?;
     let script = python::oracles().join("pdf_text.py");

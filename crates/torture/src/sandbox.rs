@@ -56,7 +56,7 @@ struct Trial {
 /// Runs all attacks in every environment.
 pub(super) fn run(effort: Effort) -> Result<()> {
     let binary = effort.build()?;
-    let hobbled = product::build_hobbled()?;
+    let hobbled = product::build_debug_example("hobbled")?;
     let rounds = effort.rounds.unwrap_or(if effort.smoke { 1 } else { ROUNDS });
     let mut report = Report::default();
     let users = if rustix::process::geteuid().is_root() { &[false, true][..] } else { &[false] };

@@ -11,14 +11,14 @@ mod search_pair;
 use std::path::{Path, PathBuf};
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{peers, workspace};
+use toolcrib_devtools::workspace;
 
 use super::Effort;
 use super::report::Report;
 
 /// Runs on the named directories, or on this repository, and then on the changing tree.
 pub(super) fn run(directories: &[PathBuf], effort: Effort) -> Result<()> {
-    let peers = peers::install()?;
+    let peers = effort.peers()?;
     let binary = effort.build()?;
     let mut report = Report::default();
     let own = [workspace::root().to_owned()];

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use toolcrib_devtools::error::Result;
@@ -56,8 +58,8 @@ const NOTEBOOK: &str = r#"{
 "#;
 
 /// The page with an example behind the section of each tool.
-pub(super) fn insert(page: &str) -> Result<String> {
-    let replies = play()?;
+pub(super) fn insert(page: &str, binary: &Path) -> Result<String> {
+    let replies = play(binary)?;
     let mut whole = String::new();
     for (number, section) in page.split("\n## ").enumerate() {
         if number == 0 {
@@ -78,7 +80,7 @@ pub(super) fn insert(page: &str) -> Result<String> {
 }
 
 /// Makes the calls in a new directory and returns their replies.
-fn play() -> Result<Vec<String>> {
+fn play(binary: &Path) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let workspace = place.path().join("workspace");
     fs::create_dir(&workspace)?;
@@ -93,9 +95,8 @@ fn play() -> Result<Vec<String>> {
     fs::write(&calls, lines)?;
     let root = format!("--root={}", workspace.display());
     let state = format!("--state={}", place.path().join("state").display());
-    let words =
-        ["run", "--quiet", "--locked", "-p", "toolcrib-cli", "--", "run", "--profile=workspace"];
-    let mut command = process::cargo(&words);
+    let mut command = Command::new(binary);
+    command.args(["run", "--profile=workspace"]);
     command.args([root, state]).env_remove("SHELL").env("XDG_CONFIG_HOME", place.path());
     let printed = process::capture_with(&mut command, File::open(&calls)?)?;
     let replies = printed.lines().map(|line| {

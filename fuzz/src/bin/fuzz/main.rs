@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let program = product::build_fuzzer()?;
+    let program = product::build_debug_program("toolcrib-fuzz")?;
     let is_chosen = |name: &&str| arguments.target.as_deref().is_none_or(|chosen| chosen == *name);
     let mut found = 0;
     for target in TARGETS.iter().map(|target| target.name).filter(is_chosen) {
