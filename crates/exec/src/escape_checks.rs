@@ -11,6 +11,7 @@ use crate::guard::AllowAll;
 use crate::job::Status;
 use crate::jobs::Jobs;
 use crate::sandbox::Sandbox;
+use crate::start_options::StartOptions;
 use crate::wire::Ending;
 
 /// The time limit of one attempt.
@@ -102,7 +103,7 @@ pub fn reports_denials(
 ) -> Result<bool, JobError> {
     let script = b": >> /etc/hostname; : >> /etc/passwd".to_vec();
     let command = Command { script, ..command.clone() };
-    let job = jobs.start_sandboxed(sandbox, &command, Arc::new(AllowAll))?;
+    let job = jobs.start(&command, StartOptions::sandboxed(sandbox, Arc::new(AllowAll)))?;
     job.wait(ATTEMPT_TIMEOUT, |now| !now.status.is_running());
     job.end(Ending::Immediate, Status::Killed);
     Ok(!job.refusals().is_empty())
@@ -117,7 +118,7 @@ fn attempt(
 ) -> Result<EscapeAttempt, JobError> {
     let mut command = Command { script: script.into(), ..command.clone() };
     command.environment.push(("RUNTIME".into(), std::process::id().to_string().into()));
-    let job = jobs.start_sandboxed(sandbox, &command, Arc::new(AllowAll))?;
+    let job = jobs.start(&command, StartOptions::sandboxed(sandbox, Arc::new(AllowAll)))?;
     let ended = job.wait(ATTEMPT_TIMEOUT, |now| !now.status.is_running() && now.closed).ended;
     job.end(Ending::Immediate, Status::Killed);
     let (_, output) = job.read(0, MAX_OUTPUT);
@@ -134,7 +135,7 @@ fn outlive_command(
 ) -> Result<EscapeAttempt, JobError> {
     let script = b"(setsid sleep 600 > /dev/null 2>&1 < /dev/null &)".to_vec();
     let command = Command { script, ..command.clone() };
-    let job = jobs.start_sandboxed(sandbox, &command, Arc::new(AllowAll))?;
+    let job = jobs.start(&command, StartOptions::sandboxed(sandbox, Arc::new(AllowAll)))?;
     job.wait(ATTEMPT_TIMEOUT, |now| !now.status.is_running());
     let left = job.processes();
     job.end(Ending::Immediate, Status::Killed);

@@ -12,7 +12,6 @@ use std::time::{Duration, SystemTime};
 use crate::command::Command;
 use crate::error::JobError;
 use crate::gateway::{Gateway, NetworkExit, NetworkSockets};
-use crate::guard::Guard;
 use crate::job::{Job, JobIds, Status};
 use crate::launch::Launcher;
 use crate::output_buffer::{OutputBuffer, OutputLimits, OutputSpace};
@@ -23,6 +22,7 @@ use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network, Sandbox};
 use crate::session_tmp::SessionTmp;
 use crate::shim_pool::ShimPool;
+use crate::start_options::{ReservedId, StartOptions};
 use crate::supervise::caller::unshare_fs;
 use crate::wire::Ending;
 
@@ -116,20 +116,6 @@ pub struct Jobs {
     by_number: Mutex<BTreeMap<u64, Arc<Job>>>,
 }
 
-/// The id of a job that is about to be started.
-#[derive(Debug)]
-pub struct ReservedId {
-    number: u64,
-    id: String,
-}
-
-impl ReservedId {
-    /// The id, such as `sh_1`.
-    pub fn as_str(&self) -> &str {
-        &self.id
-    }
-}
-
 /// The namespaces of a session, and the way out of its network namespace.
 #[derive(Debug, Clone)]
 struct SharedNamespaces {
@@ -138,74 +124,25 @@ struct SharedNamespaces {
 }
 
 impl Jobs {
-    /// Starts a command without a sandbox. When this returns, it runs or has already ended. Fails if the
-    /// session has too many running jobs, or if the command cannot be started.
-    pub fn start(&self, command: &Command) -> Result<Arc<Job>, JobError> {
-        self.launch(self.reserve_id(), command, None)
-    }
-
     /// The id of a job, before it is started. No other job gets it, even if this one cannot be started.
     pub fn reserve_id(&self) -> ReservedId {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         ReservedId { number, id: format!("{ID_PREFIX}{number}") }
     }
 
-    /// Starts a command in a sandbox, at the level that this system supports. The guard decides about each
-    /// change that it makes. Fails like [`Jobs::start`], and if this system cannot confine commands.
-    pub fn start_sandboxed(
+    /// Starts a command. When this returns, it runs or has already ended. Fails if the session has too many
+    /// running jobs, if the command cannot be started, or if this system cannot confine it as wanted.
+    pub fn start(
         &self,
-        sandbox: &Sandbox,
         command: &Command,
-        guard: Arc<dyn Guard>,
+        options: StartOptions<'_>,
     ) -> Result<Arc<Job>, JobError> {
-        self.start_sandboxed_as(self.reserve_id(), sandbox, command, guard)
-    }
-
-    /// Starts a command in a sandbox, like [`Jobs::start_sandboxed`], with an id that was reserved.
-    pub fn start_sandboxed_as(
-        &self,
-        id: ReservedId,
-        sandbox: &Sandbox,
-        command: &Command,
-        guard: Arc<dyn Guard>,
-    ) -> Result<Arc<Job>, JobError> {
-        let level = self.runner.sandbox_support().level;
-        self.launch_at_level(id, level, sandbox, command, guard)
-    }
-
-    /// Starts a command in a sandbox at a level. Fails if the level is not available.
-    pub(crate) fn start_at_level(
-        &self,
-        level: Level,
-        sandbox: &Sandbox,
-        command: &Command,
-        guard: Arc<dyn Guard>,
-    ) -> Result<Arc<Job>, JobError> {
-        self.launch_at_level(self.reserve_id(), level, sandbox, command, guard)
-    }
-
-    fn launch_at_level(
-        &self,
-        id: ReservedId,
-        level: Level,
-        sandbox: &Sandbox,
-        command: &Command,
-        guard: Arc<dyn Guard>,
-    ) -> Result<Arc<Job>, JobError> {
-        if level == Level::Nothing {
-            return Err(JobError::NotConfinable);
-        }
-        let (sandbox, max_landlock) = (sandbox.clone(), self.runner.max_landlock);
-        let confinement = Confinement { sandbox, level, max_landlock };
-        self.launch(id, command, Some((&confinement, guard)))
-    }
-
-    fn launch(
-        &self,
-        ReservedId { number, id }: ReservedId,
-        command: &Command,
-        within: Option<(&Confinement, Arc<dyn Guard>)>,
-    ) -> Result<Arc<Job>, JobError> {
+        let StartOptions { id, sandbox, level } = options;
+        let ReservedId { number, id } = id.unwrap_or_else(|| self.reserve_id());
+        let within = match sandbox {
+            None => None,
+            Some((sandbox, guard)) => Some((self.confinement(sandbox, level)?, guard)),
+        };
         self.evict_oldest_finished()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
         let namespaces = match &within {
@@ -214,14 +151,8 @@ impl Jobs {
             }
             _ => None,
         };
-        if let Some((confinement, _)) = &within
-            && confinement.sandbox.network == Network::List
-            && self.gateway.is_none()
-        {
-            return Err(JobError::NotConfinable);
-        }
         let confined = within.as_ref().map(|(confinement, _)| {
-            (*confinement, namespaces.as_ref().map(|shared| &*shared.namespaces))
+            (confinement, namespaces.as_ref().map(|shared| &*shared.namespaces))
         });
         let launched = self.runner.shims.launch(command, confined).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
@@ -234,7 +165,7 @@ impl Jobs {
         let job = Job::new(ids, script, directory, shim, buffers, end_signal);
         let job = Arc::new(job);
         let supervision = within.map(|(confinement, guard)| Supervision {
-            confinement: confinement.clone(),
+            confinement,
             guard,
             poller: self.runner.supervisor.clone(),
             gateway: self.gateway.clone(),
@@ -253,6 +184,21 @@ impl Jobs {
         }
         self.lock().insert(number, job.clone());
         Ok(job)
+    }
+
+    /// The sandbox at a level, or at the highest one that this system supports.
+    fn confinement(
+        &self,
+        sandbox: &Sandbox,
+        level: Option<Level>,
+    ) -> Result<Confinement, JobError> {
+        let level = level.unwrap_or_else(|| self.runner.sandbox_support().level);
+        let has_no_exit = sandbox.network == Network::List && self.gateway.is_none();
+        if level == Level::Nothing || has_no_exit {
+            return Err(JobError::NotConfinable);
+        }
+        let (sandbox, max_landlock) = (sandbox.clone(), self.runner.max_landlock);
+        Ok(Confinement { sandbox, level, max_landlock })
     }
 
     /// The temporary directory of this session, for [`Sandbox::tmp`]. The first call creates it in `parent`.

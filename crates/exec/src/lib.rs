@@ -46,6 +46,7 @@ mod setup_error;
 mod shim;
 mod shim_pool;
 mod sock_diag;
+mod start_options;
 mod supervise;
 mod supervised_calls;
 mod terminal_reads;
@@ -62,7 +63,7 @@ pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };
 pub use job::{ErrorStream, Job, Snapshot, Status};
-pub use jobs::{JobRunner, Jobs, ReservedId};
+pub use jobs::{JobRunner, Jobs};
 pub use jobs_in_proc::{RunningJob, all_running_jobs};
 pub use launch::Launcher;
 pub use nofile_limit::raise_nofile_limit;
@@ -72,6 +73,7 @@ pub use refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 pub use sandbox::level::{Level, SandboxSupport};
 pub use sandbox::{Limits, Network, PinnedPath, SESSION_TMP, Sandbox, has_no_writer};
 pub use shim::run_shim;
+pub use start_options::{ReservedId, StartOptions};
 pub use wire::Ending;
 pub use worker::{
     ConfineError, Conversation, Worker, WorkerError, WorkerLimits, WorkerSlot, WorkerSlots,

@@ -1,19 +1,18 @@
-//! State of commands: shared by a runtime, and carried between the commands of a session.
+//! State shared by the commands of a runtime.
 
 mod bash_syntax_check;
 mod login;
 mod offline;
+mod session_shell;
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use toolcrib_exec::{
     AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OutputLimits, Sandbox,
-    SandboxSupport, find_bash, is_secret,
+    SandboxSupport, StartOptions, find_bash, is_secret,
 };
 use toolcrib_net::Resolver;
 use toolcrib_text::Secrets;
@@ -22,7 +21,7 @@ use self::bash_syntax_check::{read_syntax_check, syntax_check};
 pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::add_offline_variables;
-use crate::command_changes::CommandChanges;
+pub(crate) use self::session_shell::SessionShell;
 use crate::network::SessionConnections;
 use crate::sandbox_settings::{SandboxSettings, is_sufficient};
 
@@ -41,9 +40,6 @@ pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 /// Limits of stored output: one job, all jobs.
 const LOG_BYTES: u64 = 64 << 20;
 const ALL_LOG_BYTES: u64 = 1 << 30;
-
-/// Above the kernel's limit for a program. Bounds the environment that a session carries.
-const MAX_CARRIED_BYTES: usize = 1 << 20;
 
 pub(crate) type Variables = Vec<(OsString, OsString)>;
 
@@ -149,14 +145,7 @@ impl ShellHost {
         let (network, gateway) = listed
             .map(|settings| SessionConnections::new(self.resolver.clone(), settings.expose.clone()))
             .unzip();
-        SessionShell {
-            jobs: self.shells.session_with_gateway(MAX_JOBS, gateway),
-            network,
-            carried: Mutex::default(),
-            cursors: Mutex::default(),
-            changes_by_job: Mutex::default(),
-            explained_sandbox: AtomicBool::new(false),
-        }
+        SessionShell::new(self.shells.session_with_gateway(MAX_JOBS, gateway), network)
     }
 
     /// Environment of a session's first command, and whether it includes the login environment, if one is to be
@@ -179,10 +168,10 @@ impl ShellHost {
         let command = syntax_check(self.bash()?, script);
         let jobs = self.shells.session(1);
         let job = match &self.sandbox {
-            None => jobs.start(&command),
+            None => jobs.start(&command, StartOptions::unconfined()),
             Some(settings) => {
                 let sandbox = read_only_sandbox(&jobs, &settings.hidden, &self.tmp)?;
-                jobs.start_sandboxed(&sandbox, &command, Arc::new(AllowAll))
+                jobs.start(&command, StartOptions::sandboxed(&sandbox, Arc::new(AllowAll)))
             }
         };
         read_syntax_check(&*job.ok()?)
@@ -224,122 +213,10 @@ fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sand
     })
 }
 
-/// Jobs of a session, and the state carried from one command to the next.
-#[derive(Debug)]
-pub(crate) struct SessionShell {
-    jobs: Jobs,
-    /// Hosts by name, if commands reach listed hosts only.
-    network: Option<Arc<SessionConnections>>,
-    carried: Mutex<Carried>,
-    cursors: Mutex<HashMap<String, u64>>,
-    changes_by_job: Mutex<HashMap<String, Arc<CommandChanges>>>,
-    explained_sandbox: AtomicBool,
-}
-
-/// State carried to the next command.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Carried {
-    /// Working directory at the end, inside a root.
-    pub(crate) directory: Option<PathBuf>,
-    /// Exported variables.
-    pub(crate) environment: Option<Variables>,
-    /// Whether the variables include the login environment.
-    pub(crate) with_login: bool,
-}
-
-impl Carried {
-    /// Environment of the next command. Adds the login environment once it is loaded.
-    pub(crate) fn environment_with(self, base: &Environment, with_login: bool) -> Variables {
-        match self.environment {
-            None => base.variables.clone(),
-            Some(carried) if with_login && !self.with_login => {
-                merged(carried, base.variables.clone())
-            }
-            Some(carried) => carried,
-        }
-    }
-}
-
-impl SessionShell {
-    pub(crate) fn jobs(&self) -> &Jobs {
-        &self.jobs
-    }
-
-    /// Returns `true` once: for the command whose reply explains the sandbox of the session.
-    pub(crate) fn claim_sandbox_explanation(&self) -> bool {
-        !self.explained_sandbox.swap(true, Ordering::Relaxed)
-    }
-
-    /// Hosts by name, if commands reach listed hosts only.
-    pub(crate) fn network(&self) -> Option<&Arc<SessionConnections>> {
-        self.network.as_ref()
-    }
-
-    pub(crate) fn carried(&self) -> Carried {
-        lock(&self.carried).clone()
-    }
-
-    pub(crate) fn carry_directory(&self, directory: PathBuf) {
-        lock(&self.carried).directory = Some(directory);
-    }
-
-    /// Stores the environment. Returns `false` if it is too large for a program.
-    pub(crate) fn carry_environment(&self, environment: Variables, with_login: bool) -> bool {
-        let bytes: usize =
-            environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-        let fits = bytes <= MAX_CARRIED_BYTES;
-        if fits {
-            let mut carried = lock(&self.carried);
-            carried.environment = Some(environment);
-            carried.with_login = with_login;
-        }
-        fits
-    }
-
-    /// The changes of a job, if they are captured.
-    pub(crate) fn changes_of(&self, id: &str) -> Option<Arc<CommandChanges>> {
-        lock(&self.changes_by_job).get(id).cloned()
-    }
-
-    /// The running job that may be changing a file.
-    pub(crate) fn job_changing(&self, path: &Path) -> Option<String> {
-        let changes_by_job = lock(&self.changes_by_job);
-        let mut changing =
-            changes_by_job.iter().filter(|(_, changes)| changes.may_be_changing(path));
-        changing.next().map(|(id, _)| id.clone())
-    }
-
-    pub(crate) fn add_changes(&self, id: &str, changes: Arc<CommandChanges>) {
-        let mut changes_by_job = lock(&self.changes_by_job);
-        // The changes of forgotten jobs have been reported.
-        changes_by_job.retain(|id, _| self.jobs.get(id).is_some());
-        changes_by_job.insert(id.to_owned(), changes);
-    }
-
-    /// Position up to which the output of a job was read.
-    pub(crate) fn cursor(&self, id: &str) -> u64 {
-        lock(&self.cursors).get(id).copied().unwrap_or(0)
-    }
-
-    pub(crate) fn read_to(&self, id: &str, cursor: u64) {
-        let mut cursors = lock(&self.cursors);
-        // Forgotten jobs are not read again.
-        if cursors.len() > 2 * MAX_JOBS {
-            cursors.retain(|id, _| self.jobs.get(id).is_some());
-        }
-        cursors.insert(id.to_owned(), cursor);
-    }
-}
-
 fn own_variables(source: &Option<EnvironmentSource>) -> Variables {
     source.as_ref().map(|source| source()).unwrap_or_default()
 }
 
 fn user_environment(variables: Variables) -> Environment {
     Environment::from_user(variables, |value| Secrets::default().are_in(value))
-}
-
-/// The guarded values are consistent between any two statements, so a panic elsewhere does no harm.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

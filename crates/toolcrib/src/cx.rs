@@ -5,6 +5,7 @@ mod command;
 mod files;
 mod open_file;
 mod path_suggestions;
+mod prepared_command;
 mod search;
 
 use std::cell::RefCell;
@@ -16,8 +17,10 @@ use toolcrib_policy::{Effect, Policy, SessionApprovals};
 
 pub(crate) use self::change::{CHANGE, Revert};
 pub use self::change::{Changed, FileEdit, Updated};
-pub(crate) use self::command::{StartedCommand, ToStart, job_error};
 pub use self::open_file::{Chunks, OpenFile};
+pub(crate) use self::prepared_command::{
+    CommandRequest, PreparedCommand, RunningCommand, job_error,
+};
 pub(crate) use self::search::SearchScope;
 
 use crate::cancel_and_progress::Progress;

@@ -10,6 +10,7 @@ use crate::find_bash::find_bash;
 use crate::guard::AllowAll;
 use crate::sandbox::level::{Level, SandboxSupport};
 use crate::sandbox::{Network, Sandbox};
+use crate::start_options::StartOptions;
 use crate::wire::Ending;
 use crate::{Exit, Status};
 
@@ -45,9 +46,8 @@ fn attempt(jobs: &Jobs, level: Level) -> Result<(), String> {
         separate_streams: false,
     };
     let sandbox = Sandbox::read_only(Network::None);
-    let job = jobs
-        .start_at_level(level, &sandbox, &command, Arc::new(AllowAll))
-        .map_err(|error| error.to_string())?;
+    let options = StartOptions::sandboxed(&sandbox, Arc::new(AllowAll)).at_level(level);
+    let job = jobs.start(&command, options).map_err(|error| error.to_string())?;
     let ended = job.wait(PROBE_TIMEOUT, |now| !now.status.is_running()).ended;
     job.end(Ending::Immediate, Status::Killed);
     match ended.map(|ended| ended.exit) {

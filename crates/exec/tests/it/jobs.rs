@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_exec::{
-    Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, Status,
+    Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, StartOptions,
+    Status,
 };
 
 use crate::{TEST_TIMEOUT, alive, eventually, example_path};
@@ -33,7 +34,7 @@ fn command(script: &str) -> Command {
 
 /// Runs a script until its shell has ended and all its output has arrived.
 fn finished(jobs: &Jobs, script: &str) -> Arc<Job> {
-    let job = jobs.start(&command(script)).unwrap();
+    let job = jobs.start(&command(script), StartOptions::unconfined()).unwrap();
     let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running() && now.closed);
     assert!(!now.status.is_running() && now.closed, "{now:?}");
     job
@@ -93,7 +94,9 @@ fn script_and_input_arrive_unchanged() {
     let long = format!(": '{}'; echo end", "x".repeat(3 << 20));
     assert_eq!(output(&finished(&jobs, &long)), "end\n");
     let input: Vec<u8> = (0..=255).cycle().take(300_000).collect();
-    let job = jobs.start(&Command { stdin: input.clone(), ..command("cat") }).unwrap();
+    let job = jobs
+        .start(&Command { stdin: input.clone(), ..command("cat") }, StartOptions::unconfined())
+        .unwrap();
     job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(job.read(0, 1 << 20).1, input);
 }
@@ -133,7 +136,9 @@ fn cpu_time_and_memory_are_reported() {
 #[test]
 fn a_job_ends_with_its_shell_despite_background_processes() {
     let (jobs, seconds) = (jobs(), unique_seconds(1));
-    let job = jobs.start(&command(&format!("sleep {seconds} & echo done"))).unwrap();
+    let job = jobs
+        .start(&command(&format!("sleep {seconds} & echo done")), StartOptions::unconfined())
+        .unwrap();
     job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
     eventually("its output comes", || output(&job) == "done\n");
     assert_eq!(job.snapshot().status, Status::Completed);
@@ -162,7 +167,7 @@ fn ending_a_job_ends_all_its_processes() {
     let jobs = jobs();
     let seconds = unique_seconds(2);
     for script in daemons(&seconds) {
-        let job = jobs.start(&command(&script)).unwrap();
+        let job = jobs.start(&command(&script), StartOptions::unconfined()).unwrap();
         eventually(&format!("it sleeps: {script}"), || alive(&seconds) > 0);
         job.end(Ending::Prompt, Status::TimedOut);
         let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);
@@ -177,7 +182,7 @@ fn dropping_a_session_ends_its_commands() {
     let seconds = unique_seconds(3);
     for script in daemons(&seconds) {
         let jobs = jobs();
-        jobs.start(&command(&script)).unwrap();
+        jobs.start(&command(&script), StartOptions::unconfined()).unwrap();
         eventually("it sleeps", || alive(&seconds) > 0);
         drop(jobs);
         eventually("nothing is left", || alive(&seconds) == 0);
@@ -187,7 +192,7 @@ fn dropping_a_session_ends_its_commands() {
 #[test]
 fn a_job_goes_through_its_states() {
     let jobs = jobs();
-    let job = jobs.start(&command("sleep 600")).unwrap();
+    let job = jobs.start(&command("sleep 600"), StartOptions::unconfined()).unwrap();
     assert_eq!(job.snapshot().status, Status::Running);
     assert_eq!(jobs.list_running().len(), 1);
     job.end(Ending::Polite, Status::Killed);
@@ -204,7 +209,7 @@ fn a_job_goes_through_its_states() {
     );
     assert_eq!(jobs.clean_up(Duration::from_secs(3600)), 0);
     assert_eq!(jobs.clean_up(Duration::ZERO), 1);
-    jobs.start(&command("sleep 600")).unwrap();
+    jobs.start(&command("sleep 600"), StartOptions::unconfined()).unwrap();
     jobs.reset();
     assert!(jobs.list().is_empty());
 }
@@ -212,7 +217,7 @@ fn a_job_goes_through_its_states() {
 #[test]
 fn start_failures_are_errors_and_not_exit_codes() {
     let jobs = jobs();
-    let start = |command: Command| jobs.start(&command).unwrap_err();
+    let start = |command: Command| jobs.start(&command, StartOptions::unconfined()).unwrap_err();
     let gone = Command { directory: "/nonexistent".into(), ..command("true") };
     let error = start(gone).to_string();
     assert_eq!(
@@ -224,7 +229,10 @@ fn start_failures_are_errors_and_not_exit_codes() {
     let launcher =
         Launcher { program: "/nonexistent".into(), arguments: Vec::new(), workspace: None };
     let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
-    let error = JobRunner::new(launcher, limits).session(5).start(&command("true")).unwrap_err();
+    let error = JobRunner::new(launcher, limits)
+        .session(5)
+        .start(&command("true"), StartOptions::unconfined())
+        .unwrap_err();
     assert_eq!(error, JobError::NotLaunched { errno: 2 });
 }
 
@@ -234,11 +242,14 @@ fn a_full_session_forgets_the_oldest_finished_job() {
     let jobs = jobs_with(limits, 2);
     let first = finished(&jobs, "true");
     eventually("it is over", || first.snapshot().all_exited);
-    let second = jobs.start(&command("sleep 600")).unwrap();
-    let third = jobs.start(&command("sleep 600")).unwrap();
+    let second = jobs.start(&command("sleep 600"), StartOptions::unconfined()).unwrap();
+    let third = jobs.start(&command("sleep 600"), StartOptions::unconfined()).unwrap();
     assert!(jobs.get(first.id()).is_none());
     assert!(jobs.get(second.id()).is_some() && jobs.get(third.id()).is_some());
-    assert_eq!(jobs.start(&command("true")).unwrap_err(), JobError::TooMany(2));
+    assert_eq!(
+        jobs.start(&command("true"), StartOptions::unconfined()).unwrap_err(),
+        JobError::TooMany(2)
+    );
 }
 
 #[test]
@@ -246,7 +257,12 @@ fn head_and_tail_of_a_flood_are_kept() {
     let limits =
         OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: Some("/tmp".into()) };
     let jobs = jobs_with(limits, 5);
-    let job = jobs.start(&command("echo first; head -c 50000000 /dev/zero; echo last")).unwrap();
+    let job = jobs
+        .start(
+            &command("echo first; head -c 50000000 /dev/zero; echo last"),
+            StartOptions::unconfined(),
+        )
+        .unwrap();
     let now = job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(now.written, 50_000_011);
     assert_eq!(now.gap.end - now.gap.start, 50_000_011 - (1 << 20));
@@ -259,7 +275,7 @@ fn the_ports_of_a_job_are_found() {
     let script = "exec python3 -c \"
 import socket, time
 s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(600)\"";
-    let job = jobs.start(&command(script)).unwrap();
+    let job = jobs.start(&command(script), StartOptions::unconfined()).unwrap();
     eventually("it listens", || output(&job).ends_with('\n'));
     assert_eq!(vec![output(&job).trim().parse::<u16>().unwrap()], job.ports());
 }
@@ -268,7 +284,9 @@ s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print(s.getsockname()
 fn a_command_outlives_the_thread_that_started_it() {
     let jobs = Arc::new(jobs());
     let of_thread = jobs.clone();
-    let start = move || of_thread.start(&command("sleep 0.3; echo alive")).unwrap();
+    let start = move || {
+        of_thread.start(&command("sleep 0.3; echo alive"), StartOptions::unconfined()).unwrap()
+    };
     let job = std::thread::spawn(start).join().unwrap();
     job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(output(&job), "alive\n");
@@ -279,7 +297,7 @@ fn a_command_that_kills_its_shim_is_reported_and_killed() {
     let (jobs, seconds) = (jobs(), unique_seconds(4));
     let script = format!("sleep 0.3; kill -9 $PPID; sleep {seconds}");
     // On a slow machine it may have ended before `start` returns.
-    let broken = match jobs.start(&command(&script)) {
+    let broken = match jobs.start(&command(&script), StartOptions::unconfined()) {
         Ok(job) => job.wait(TEST_TIMEOUT, |now| now.all_exited).error,
         Err(error) => Some(error),
     };
@@ -306,7 +324,8 @@ fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
     });
     assert_eq!(toolcrib_exec::all_running_jobs(&[&word]), []);
     let waiting = pids_of(&word);
-    let job = jobs.start(&command("echo $0 $PPID; exec sleep 600")).unwrap();
+    let job =
+        jobs.start(&command("echo $0 $PPID; exec sleep 600"), StartOptions::unconfined()).unwrap();
     assert_eq!(waiting, [job.shim_pid()]);
     eventually("the next waits", || pids_of(&word).len() == 2);
     let listed = toolcrib_exec::all_running_jobs(&[&word]);
@@ -340,13 +359,13 @@ fn pids_of(word: &str) -> Vec<i32> {
 #[test]
 fn an_exit_is_reported_after_all_output_of_the_shell() {
     let jobs = jobs();
-    let flood = jobs.start(&command("yes flood")).unwrap();
+    let flood = jobs.start(&command("yes flood"), StartOptions::unconfined()).unwrap();
     for round in 0..60 {
         let holds_output = round % 2 == 1;
         let background =
             if holds_output { format!("sleep {} & ", unique_seconds(900)) } else { String::new() };
         let script = format!("{background}head -c 400000 /dev/zero | tr '\\0' x; printf END");
-        let job = jobs.start(&command(&script)).unwrap();
+        let job = jobs.start(&command(&script), StartOptions::unconfined()).unwrap();
         let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
         assert_eq!(now.written, 400_003, "{script}");
         assert_eq!(now.closed, !holds_output, "{script}");

@@ -29,7 +29,7 @@ use tempfile::TempDir;
 use toolcrib_exec::{
     AllowAll, Command, Exit, FileAccess, FileAction, Guard, GuardVerdict, Job, JobError, JobRunner,
     Jobs, Launcher, Level, Limits, Network, OutputLimits, PinnedPath, Program, RefusedContent,
-    Sandbox, Unwritable,
+    Sandbox, StartOptions, Unwritable,
 };
 
 use crate::sandbox_visible_directory::sandbox_visible_directory;
@@ -170,7 +170,10 @@ impl Fixture {
     }
 
     fn try_to_start(&self, script: &str) -> Result<Arc<Job>, JobError> {
-        self.jobs.start_sandboxed(&self.sandbox, &self.command(script), self.guard.clone())
+        self.jobs.start(
+            &self.command(script),
+            StartOptions::sandboxed(&self.sandbox, self.guard.clone()),
+        )
     }
 
     fn start(&self, script: &str) -> Arc<Job> {

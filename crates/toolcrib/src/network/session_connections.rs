@@ -43,12 +43,19 @@ struct State {
     askers: usize,
     /// Questions without an answer, in order.
     questions: Vec<OpenQuestion>,
-    /// Hosts that were allowed for one command before it started.
-    started_with: HashMap<Arc<str>, SessionApprovals>,
-    /// Answers that hold for one command.
-    answers: HashMap<(Arc<str>, HostQuestion), HostAnswer>,
-    notes: HashMap<Arc<str>, Vec<HostNote>>,
+    by_job: HashMap<Arc<str>, JobConnections>,
     exposed: HashMap<u16, Result<(), String>>,
+}
+
+/// The hosts of one command.
+#[derive(Default)]
+struct JobConnections {
+    /// Allowed for this command before it started.
+    approved: SessionApprovals,
+    /// Answers that hold for this command only.
+    answers: HashMap<HostQuestion, HostAnswer>,
+    /// Not reported yet.
+    notes: Vec<HostNote>,
 }
 
 /// The rules and the answers of a session, and where connections are recorded.
@@ -139,16 +146,13 @@ impl SessionConnections {
         if hosts.is_empty() {
             return;
         }
-        let mut state = self.lock();
-        if state.started_with.len() >= MAX_COMMANDS {
-            state.started_with.clear();
-        }
-        state.started_with.insert(job.into(), hosts);
+        self.lock().job(&job.into()).approved = hosts;
     }
 
     /// The hosts that a command tried to reach since the last call of this method, in order.
     pub(crate) fn take_notes(&self, job: &str) -> Vec<HostNote> {
-        self.lock().notes.remove(job).unwrap_or_default()
+        let mut state = self.lock();
+        state.by_job.get_mut(job).map(|job| std::mem::take(&mut job.notes)).unwrap_or_default()
     }
 
     /// A call begins to wait for its command, and can ask the approver.
@@ -180,11 +184,10 @@ impl SessionConnections {
         let mut state = self.lock();
         let answered = state.questions.extract_if(.., |open| open.question == *question);
         let jobs: Vec<Arc<str>> = answered.flat_map(|open| open.jobs).collect();
-        if state.answers.len() >= MAX_COMMANDS {
-            state.answers.clear();
-        }
         if answer != HostAnswer::ByRules {
-            state.answers.extend(jobs.into_iter().map(|job| ((job, question.clone()), answer)));
+            for job in &jobs {
+                state.job(job).answers.insert(question.clone(), answer);
+            }
         }
         drop(state);
         self.changed.notify_all();
@@ -193,7 +196,7 @@ impl SessionConnections {
     /// Decides on a connection, and waits for an answer if a call can ask.
     fn decide_or_ask(&self, attempt: &Attempt) -> Decided {
         let question = HostQuestion { host: attempt.host.to_string(), port: attempt.port };
-        let key = (attempt.requester.clone(), question.clone());
+        let requester = &attempt.requester;
         let until = Instant::now() + ANSWER_TIMEOUT;
         let mut has_waited = false;
         let mut state = self.lock();
@@ -204,10 +207,10 @@ impl SessionConnections {
             if verdict.decision != Decision::Ask {
                 return Decided::by(verdict);
             }
-            if state.was_started_with(&key.0, &verdict.asks) {
+            if state.was_started_with(requester, &verdict.asks) {
                 return Decided::Allowed { rule: "answer".to_owned() };
             }
-            match state.answers.get(&key) {
+            match state.by_job.get(requester).and_then(|job| job.answers.get(&question)) {
                 Some(HostAnswer::Allowed) => return Decided::Allowed { rule: "answer".to_owned() },
                 Some(HostAnswer::Refused) => {
                     return Decided::refused("answer", "the answer was no");
@@ -219,14 +222,14 @@ impl SessionConnections {
             let is_full = state.questions.len() >= MAX_QUESTIONS;
             let open = state.questions.iter_mut().find(|open| open.question == question);
             match open {
-                Some(open) if open.jobs.contains(&key.0) => {}
-                Some(open) => open.jobs.push(key.0.clone()),
+                Some(open) if open.jobs.contains(requester) => {}
+                Some(open) => open.jobs.push(requester.clone()),
                 None if has_waited || is_full => {
                     return Decided::by(verdict);
                 }
                 None => state.questions.push(OpenQuestion {
                     question: question.clone(),
-                    jobs: vec![key.0.clone()],
+                    jobs: vec![requester.clone()],
                     is_asked: false,
                 }),
             }
@@ -242,10 +245,7 @@ impl SessionConnections {
 
     fn note(&self, attempt: &Attempt, outcome: HostOutcome) {
         let mut state = self.lock();
-        if state.notes.len() >= MAX_COMMANDS {
-            state.notes.clear();
-        }
-        let notes = state.notes.entry(attempt.requester.clone()).or_default();
+        let notes = &mut state.job(&attempt.requester).notes;
         let note = HostNote { target: attempt.target(), outcome };
         if notes.len() < MAX_NOTES && !notes.contains(&note) {
             notes.push(note);
@@ -346,10 +346,17 @@ impl SessionConnections {
 }
 
 impl State {
+    fn job(&mut self, id: &Arc<str>) -> &mut JobConnections {
+        if self.by_job.len() >= MAX_COMMANDS && !self.by_job.contains_key(id) {
+            self.by_job.clear();
+        }
+        self.by_job.entry(id.clone()).or_default()
+    }
+
     /// Whether all of these accesses were allowed for a command before it started.
     fn was_started_with(&self, job: &Arc<str>, asks: &SessionApprovals) -> bool {
         let covers = |allowed: &SessionApprovals| asks.iter().all(|ask| allowed.contains(ask));
-        !asks.is_empty() && self.started_with.get(job).is_some_and(covers)
+        !asks.is_empty() && self.by_job.get(job).is_some_and(|job| covers(&job.approved))
     }
 }
 

@@ -2,26 +2,27 @@
 
 mod exit_code_one;
 mod failed_pipe_parts;
+mod finished;
 mod refused_contents;
 mod report;
 mod sandbox_hints;
+mod wait;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_exec::{Ending, Job, Snapshot, Status};
 use toolcrib_policy::Access;
 use toolcrib_text::{ExcerptOptions, visible_name};
 
+use self::finished::FinishedCommand;
 use self::report::{KEEP_RUNNING_HINT, Report};
+use self::wait::{WaitResult, wait};
 use super::changed_files::CHANGED_FILES;
-use super::shell_output::last_line;
-use crate::cancel_and_progress::Progress;
-use crate::cx::{Cx, StartedCommand, ToStart, job_error};
-use crate::dialect_names::{EDIT, RUN_IN_BACKGROUND, WRITE};
-use crate::error::{Error, ErrorKind};
+use crate::cx::{CommandRequest, Cx};
+use crate::dialect_names::RUN_IN_BACKGROUND;
+use crate::error::Error;
 use crate::metadata_fields::MetadataField;
 use crate::network::notes::HOSTS;
 use crate::reply::Reply;
@@ -78,23 +79,6 @@ enum OnTimeout {
 fn default_timeout() -> u64 {
     120_000
 }
-
-/// Interval between checks for cancellation.
-const POLL_INTERVAL: Duration = Duration::from_millis(25);
-
-/// Interval between progress reports, and between checks for programs that wait for the keyboard.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
-
-/// After the shell has ended, its background processes may still write. The output is complete after this long
-/// without output, or after the second limit.
-const QUIET_PERIOD: Duration = Duration::from_millis(200);
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Time that a shim may take to report that all processes have exited.
-const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(30);
-
-/// Time to wait for processes that were told to end: half a second of grace, and more on a slow machine.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Output of at most this many characters is shown whole.
 const WHOLE_CHARS: usize = 30_000;
@@ -200,7 +184,6 @@ impl Tool for Bash {
         if self.command.trim().is_empty() {
             return Err(Error::invalid("`command` is empty").hint("Give a bash script."));
         }
-        let timeout = Duration::from_millis(self.timeout);
         let in_background = self.run_in_background;
         if in_background && cx.session().is_for_one_call() {
             let message = format!(
@@ -217,42 +200,48 @@ impl Tool for Bash {
             return Err(Error::invalid(format!("`env`: {name} is not a valid variable name"))
                 .hint("Use letters, digits and _, and no digit at the start."));
         }
+        let prepared = cx.prepare(self.request())?;
         if cx.dry_run() {
-            let (directory, confined) = cx.rehearse(&self.script(), self.cwd.as_deref())?;
-            let held = confined.phrase();
-            let text = format!(
-                "Dry run, nothing was run. Would run in {directory}, {held}:\n{}\n",
-                self.command
-            );
-            let facts = confined.facts().into_iter();
-            return Ok(facts.fold(Reply::new(text), |reply, (key, value)| reply.with(key, value)));
+            return Ok(report::rehearsal(&prepared, &self.command));
         }
         let asker = if in_background { None } else { cx.host_asker() };
-        let mut started = cx.start(&ToStart {
-            script: &self.script(),
-            directory: self.cwd.as_deref(),
-            stdin: self.stdin.as_deref().unwrap_or_default(),
-            separate_streams: self.separate_streams,
-        })?;
-        started.given = self.env.iter().flatten().map(|(n, v)| (n.clone(), v.clone())).collect();
+        let mut command = prepared.start()?;
         if in_background {
-            return Ok(report::background(started));
+            return Ok(report::background(&command));
         }
-        let (waited, killed_program_note) = std::thread::scope(|scope| {
-            wait(cx, &started.job, timeout, &|| {
-                asker.iter().for_each(|asker| asker.ask_waiting(scope));
-            })
+        let timeout = Duration::from_millis(self.timeout);
+        let (waited, keyboard_note) = std::thread::scope(|scope| {
+            let ask_waiting = || asker.iter().for_each(|asker| asker.ask_waiting(scope));
+            wait(cx, &command.job, timeout, &ask_waiting)
         })?;
-        started.notes.extend(killed_program_note);
-        match waited {
-            WaitResult::Ended => self.ended(cx, started),
-            WaitResult::TimedOut => self.timed_out(cx, started, timeout),
-        }
+        command.notes.extend(keyboard_note);
+        let kills = self.on_timeout == OnTimeout::Kill;
+        let finished = match waited {
+            WaitResult::Ended => FinishedCommand::exited(cx, command, self.cwd.is_none())?,
+            WaitResult::TimedOut if kills || cx.session().is_for_one_call() => {
+                FinishedCommand::killed(cx, command, timeout, kills)
+            }
+            WaitResult::TimedOut => FinishedCommand::in_background(cx, command, timeout),
+        };
+        let report = Report::new(cx, &finished, self.excerpt(cx));
+        finished.keep_or_forget(cx.shell()?, report.unread_from());
+        report.reply()
     }
 }
 
 impl Bash {
-    /// The script that runs and on which the policy decides: the variables for this command, and the command.
+    /// The command with its script: the variables for this command, and the command. The policy decides on this
+    /// script.
+    fn request(&self) -> CommandRequest {
+        CommandRequest {
+            script: self.script(),
+            directory: self.cwd.clone(),
+            stdin: self.stdin.clone().unwrap_or_default(),
+            separate_streams: self.separate_streams,
+            variables: self.env.clone().unwrap_or_default().into_iter().collect(),
+        }
+    }
+
     fn script(&self) -> String {
         let variables = self
             .env
@@ -260,56 +249,6 @@ impl Bash {
             .flatten()
             .map(|(name, value)| format!("export {name}='{}'; ", value.replace('\'', "'\\''")));
         variables.chain([self.command.clone()]).collect()
-    }
-
-    fn ended(self, cx: &Cx<'_>, started: StartedCommand) -> Result<Reply, Error> {
-        let now = drain(&started.job);
-        if let Some(broken) = &now.error {
-            return Err(job_error(broken));
-        }
-        let mut report = Report::new(started, now, self.excerpt(cx));
-        report.carry(cx, self.cwd.is_none())?;
-        if cx.session().is_for_one_call() {
-            report.end_with_session();
-        }
-        report.note_reviews(cx);
-        report.note_sandbox_hints(cx);
-        report.note_hosts(cx);
-        report.note_changes(cx);
-        report.keep_or_forget(cx)?;
-        report.finish()
-    }
-
-    fn timed_out(
-        self,
-        cx: &Cx<'_>,
-        started: StartedCommand,
-        timeout: Duration,
-    ) -> Result<Reply, Error> {
-        let seconds = timeout.as_secs_f64();
-        let job = started.job.clone();
-        let one_call = cx.session().is_for_one_call();
-        if self.on_timeout == OnTimeout::Kill || one_call {
-            job.end(Ending::Prompt, Status::TimedOut);
-            let now = job.wait(KILL_TIMEOUT, |now| now.all_exited && now.closed);
-            let ended = if now.all_exited {
-                "and was killed with its child processes"
-            } else {
-                "and is being killed"
-            };
-            let message = format!("the command took longer than {seconds} s {ended}");
-            let mut report = Report::new(started, now, self.excerpt(cx));
-            if one_call && self.on_timeout != OnTimeout::Kill {
-                report.end_with_session();
-                report.note(format!("it cannot continue after this call. {KEEP_RUNNING_HINT}"));
-            }
-            report.note_hosts(cx);
-            report.note_changes(cx);
-            return Err(report.error(ErrorKind::Timeout, message));
-        }
-        let mut report = Report::new(started, job.snapshot(), self.excerpt(cx));
-        report.note_hosts(cx);
-        report.moved_to_background(cx, seconds)
     }
 
     fn excerpt(&self, cx: &Cx<'_>) -> ExcerptOptions {
@@ -328,77 +267,8 @@ impl Bash {
     }
 }
 
-enum WaitResult {
-    Ended,
-    TimedOut,
-}
-
-/// Waits until the shell has ended or the timeout is over. Cancellation ends the command. A program that waits for
-/// the keyboard is killed, and a note says so. `ask_waiting` asks about the hosts that the command waits for.
-fn wait(
-    cx: &Cx<'_>,
-    job: &Job,
-    timeout: Duration,
-    ask_waiting: &dyn Fn(),
-) -> Result<(WaitResult, Option<String>), Error> {
-    let began = Instant::now();
-    let mut last_progress = began;
-    let (mut suspects, mut killed_program_note) = (Vec::new(), None);
-    loop {
-        let left = timeout.saturating_sub(began.elapsed());
-        let now = job.wait(left.min(POLL_INTERVAL), |now| !now.status.is_running());
-        if !now.status.is_running() {
-            return Ok((WaitResult::Ended, killed_program_note));
-        }
-        ask_waiting();
-        if let Err(cancelled) = cx.check_cancelled() {
-            job.end(Ending::Prompt, Status::Killed);
-            job.wait(KILL_TIMEOUT, |now| now.all_exited);
-            return Err(cancelled);
-        }
-        if left.is_zero() {
-            return Ok((WaitResult::TimedOut, killed_program_note));
-        }
-        if last_progress.elapsed() >= PROGRESS_INTERVAL {
-            last_progress = Instant::now();
-            // Only a process that also waited at the previous check.
-            let waiting = job.waiting_for_keyboard();
-            for process in waiting.iter().filter(|process| suspects.contains(*process)) {
-                job.end_if_waiting_for_keyboard(process);
-                killed_program_note = Some(keyboard_note(&process.name));
-            }
-            suspects = waiting;
-            let line = last_line(job, &cx.secrets());
-            cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
-        }
-    }
-}
-
-fn keyboard_note(program: &str) -> String {
-    format!(
-        "{} waited for keyboard input and was killed: there is no terminal. Use {EDIT}, {WRITE} or sed -i to change files",
-        visible_name(program.as_bytes())
-    )
-}
-
 fn is_name(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Waits for the last output after the shell has ended. Processes that it left running may keep the output open for
-/// ever.
-fn drain(job: &Job) -> Snapshot {
-    let began = Instant::now();
-    let mut now = job.snapshot();
-    while !now.closed && began.elapsed() < DRAIN_TIMEOUT {
-        let written = now.written;
-        now = job.wait(QUIET_PERIOD, |now| now.closed);
-        if now.written == written {
-            break;
-        }
-    }
-    // The shim reports a moment later whether processes are left. Asking the system for them takes longer.
-    job.wait(EXIT_REPORT_TIMEOUT, |now| now.all_exited)
 }

@@ -168,7 +168,7 @@ impl Tool for BashOutput {
             None => ReadStream { log: &*job, is_errors: false },
         };
         // Only the position in stdout is remembered.
-        let remembered = if stream.is_errors { 0 } else { cx.shell()?.cursor(job.id()) };
+        let remembered = if stream.is_errors { 0 } else { cx.shell()?.read_position(job.id()) };
         // Without a cursor, a filter applies to all output; a wait applies to new output.
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
@@ -189,7 +189,7 @@ impl Tool for BashOutput {
         let mut output = view.read(cx, stream.log, &secrets);
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() && !stream.is_errors && !cx.dry_run() {
-            cx.shell()?.read_to(job.id(), end);
+            cx.shell()?.set_read_position(job.id(), end);
         }
         let changes = changes(cx, &job, &now)?;
         let (network, changes_text) = (cx.network(), changes.text());

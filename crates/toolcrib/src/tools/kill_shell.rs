@@ -86,7 +86,7 @@ impl Tool for KillShell {
             return Err(Error::new(ErrorKind::Timeout, message)
                 .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} shows when they are gone.")));
         }
-        let read_to = cx.shell()?.cursor(job.id()).min(now.written);
+        let read_to = cx.shell()?.read_position(job.id()).min(now.written);
         let (last, masked) = excerpt(
             &*job,
             &cx.secrets(),

@@ -87,8 +87,9 @@ fn a_server_is_reachable_only_within_its_session() {
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
         let other = fixture.runner.session(10);
         let command = fixture.command(&client);
-        let elsewhere =
-            other.start_sandboxed(&fixture.sandbox, &command, fixture.guard.clone()).unwrap();
+        let elsewhere = other
+            .start(&command, StartOptions::sandboxed(&fixture.sandbox, fixture.guard.clone()))
+            .unwrap();
         assert!(wait_for_result(&elsewhere).output.contains("Connection refused"));
     }
 }

@@ -60,7 +60,12 @@ impl Fixture {
         notes: &Arc<RecordingGuard>,
     ) -> CommandResult {
         let command = self.command(script);
-        wait_for_result(&self.jobs.start_sandboxed(&self.sandbox, &command, notes.clone()).unwrap())
+        wait_for_result(
+            &self
+                .jobs
+                .start(&command, StartOptions::sandboxed(&self.sandbox, notes.clone()))
+                .unwrap(),
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, Status};
+use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, StartOptions, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
 use crate::command_state::read_only_sandbox;
@@ -149,9 +149,9 @@ impl LoginProbe {
         let confined = is_sufficient(self.shells.sandbox_support());
         let job = if confined {
             let sandbox = read_only_sandbox(&jobs, &self.hidden, &self.tmp)?;
-            jobs.start_sandboxed(&sandbox, &command, Arc::new(AllowAll))
+            jobs.start(&command, StartOptions::sandboxed(&sandbox, Arc::new(AllowAll)))
         } else {
-            jobs.start(&command)
+            jobs.start(&command, StartOptions::unconfined())
         };
         let job = job.ok()?;
         let variables = read(&job, confined.then_some(SHELL_TIMEOUT), shared);

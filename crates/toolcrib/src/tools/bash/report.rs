@@ -1,27 +1,25 @@
 //! The reply about a command: its output, its exit status, and its side effects.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
+use toolcrib_exec::{Exit, Process, Refusal};
 use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
 use super::exit_code_one::{command_exit_one_is_result, script_exit_one_is_result};
 use super::failed_pipe_parts::failed_parts;
+use super::finished::{FinishedCommand, Outcome};
 use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
-use crate::command_state::Variables;
-use crate::cx::{Cx, StartedCommand};
-use crate::dialect_names::{BASH_ID, BASH_OUTPUT, CWD, HEAD_LINES, KILL_SHELL, TAIL_LINES};
+use crate::cx::{Cx, PreparedCommand, RunningCommand};
+use crate::dialect_names::{BASH_ID, BASH_OUTPUT, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::error::{Error, ErrorKind};
-use crate::network::notes::{self, HostNote};
+use crate::network::notes;
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
 use crate::sandbox_settings::refusals;
-use crate::tools::changed_files::Changes;
 use crate::tools::command_messages::{exit_text, unix_seconds};
 use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, looks_binary, masked_note, whole_characters,
@@ -33,43 +31,28 @@ const NAMED: usize = 5;
 /// Characters of a command in metadata.
 const COMMAND_CHARS: usize = 1_000;
 
-/// A reply in progress about a command that ended or still runs.
-pub(super) struct Report {
-    started: StartedCommand,
-    now: Snapshot,
+/// A reply about a command. It only describes: the state of the session does not change.
+pub(super) struct Report<'a> {
+    finished: &'a FinishedCommand,
     shown: ExcerptShown,
     /// stderr, if it is shown separately.
     errors: Option<ExcerptShown>,
-    /// Whether exit code 1 is a result, not a failure.
-    exit_one_is_result: bool,
     /// Lines of output that imitate notes.
     escaped_lines: usize,
     /// End of the shown output. The beginning of a possible secret is held back until the rest has come.
     read_to: u64,
-    /// Processes that still run.
-    remaining: Vec<Process>,
     notes: Vec<String>,
-    directory: String,
-    kept: bool,
-    changes: Changes,
-    /// Exit codes of the parts of its last pipe.
-    pipe_codes: Vec<i32>,
-    /// The session ends with this call, and so do its processes.
-    last_call: bool,
-    /// The hosts that the command tried to reach.
-    hosts: Vec<HostNote>,
-    /// Notes about refused file contents, and the paths of these files.
-    review_notes: Vec<String>,
-    reviewed: Vec<PathBuf>,
 }
 
-impl Report {
+impl<'a> Report<'a> {
+    /// Makes the excerpt of the output, and the notes.
     pub(super) fn new(
-        mut started: StartedCommand,
-        now: Snapshot,
+        cx: &Cx<'_>,
+        finished: &'a FinishedCommand,
         options: ExcerptOptions,
-    ) -> Report {
-        let (job, secrets) = (&*started.job, &started.secrets);
+    ) -> Report<'a> {
+        let FinishedCommand { command, now, .. } = finished;
+        let (job, secrets) = (&*command.job, &command.secrets);
         let end = |log: &dyn OutputLog, written| {
             if now.closed { written } else { whole_characters(log, secrets, written) }
         };
@@ -83,74 +66,120 @@ impl Report {
         let masked = streams().map(|stream| stream.masked).sum();
         let is_binary = streams().any(|stream| stream.is_binary);
         let escaped = escape_note(streams().map(|stream| stream.shown.text.as_str()));
-        let remaining = if now.all_exited { Vec::new() } else { started.job.processes() };
-        let mut notes = std::mem::take(&mut started.notes);
-        let shell_state = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
-        let script = String::from_utf8_lossy(started.job.script());
-        notes.extend(shell_state.and_then(|state| failed_parts(&script, state)));
-        let exit_one_is_result = match shell_state {
-            Some(state) => command_exit_one_is_result(&state.last_command),
-            None => script_exit_one_is_result(&script),
-        };
-        let pipe_codes = shell_state.map(|state| state.pipe_codes.clone()).unwrap_or_default();
-        notes.extend(dropped_note(&started.job, &now));
+        let mut notes = command.notes.clone();
+        let script = String::from_utf8_lossy(job.script());
+        notes.extend(finished.shell_state().and_then(|state| failed_parts(&script, state)));
+        notes.extend(dropped_note(job, now));
         notes.extend(masked_note(masked));
         if is_binary {
             notes.push("binary output: only its beginning is shown".to_owned());
         }
         notes.extend(escaped.iter().map(|(note, _)| note.clone()));
-        let directory = started.directory.clone();
-        Report {
-            started,
-            now,
+        let mut report = Report {
+            finished,
             shown: output.shown,
             errors: errors.map(|errors| errors.shown),
-            exit_one_is_result,
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             read_to,
-            remaining,
             notes,
-            directory,
-            kept: true,
-            changes: Changes::default(),
-            pipe_codes,
-            last_call: false,
-            hosts: Vec::new(),
-            review_notes: Vec::new(),
-            reviewed: Vec::new(),
+        };
+        report.add_notes(cx);
+        report
+    }
+
+    /// Position from which BashOutput continues. `None` if nothing is left to read.
+    pub(super) fn unread_from(&self) -> Option<u64> {
+        let FinishedCommand { outcome, remaining, now, .. } = self.finished;
+        let is_complete = *outcome == Outcome::Exited
+            && remaining.is_empty()
+            && self.omitted_lines() == 0
+            && now.closed;
+        (!is_complete).then_some(self.read_to)
+    }
+
+    /// The reply to the call.
+    pub(super) fn reply(self) -> Result<Reply, Error> {
+        let now = &self.finished.now;
+        match self.finished.outcome {
+            Outcome::Exited => match now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit) {
+                Exit::Code(0) => Ok(self.success("")),
+                Exit::Code(1) if self.exit_one_is_result() => Ok(self.success("exit code 1")),
+                exit => Err(self.error(ErrorKind::Failed, exit_text(exit))),
+            },
+            Outcome::Killed { timeout, .. } => {
+                let ended = if now.all_exited {
+                    "and was killed with its child processes"
+                } else {
+                    "and is being killed"
+                };
+                let seconds = timeout.as_secs_f64();
+                let message = format!("the command took longer than {seconds} s {ended}");
+                Err(self.error(ErrorKind::Timeout, message))
+            }
+            Outcome::InBackground { .. } => Ok(self.success("").with("timed_out", true)),
         }
     }
 
-    /// Ends the processes that the command left running: the session ends with this call.
-    pub(super) fn end_with_session(&mut self) {
-        self.last_call = true;
-        if self.remaining.is_empty() {
-            return;
+    /// Whether exit code 1 is a result, not a failure.
+    fn exit_one_is_result(&self) -> bool {
+        match self.finished.shell_state() {
+            Some(state) => command_exit_one_is_result(&state.last_command),
+            None => {
+                let script = self.finished.command.job.script();
+                script_exit_one_is_result(&String::from_utf8_lossy(script))
+            }
         }
-        self.started.job.end(Ending::Prompt, Status::Killed);
-        self.now.all_exited =
-            self.started.job.wait(super::KILL_TIMEOUT, |now| now.all_exited).all_exited;
-        let ended = std::mem::take(&mut self.remaining);
-        let names = first_of(&ended, NAMED, |process| visible_name(process.name.as_bytes()));
-        self.notes.push(format!("ended with this call: {names}. {KEEP_RUNNING_HINT}"));
     }
 
-    /// Adds notes about contents that were not written because they can make programs run code.
-    pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
-        let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
-        let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
-        self.review_notes = refused_contents::notes(&refused, |path| cx.show_real(path));
-        self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
+    fn error(self, kind: ErrorKind, message: String) -> Error {
+        let confined = self.finished.command.confined.note();
+        let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
+        let error = Error::new(kind, message).detail(self.output()).hint(notes.trim_end());
+        self.metadata().into_iter().fold(error, |error, (key, value)| error.with(key, value))
+    }
+
+    fn success(&self, ending: &str) -> Reply {
+        let mut text = self.output();
+        let ending = (!ending.is_empty()).then(|| ending.to_owned());
+        let confined = self.finished.command.confined.note();
+        let notes = ending.iter().chain(&self.notes).chain(&confined);
+        text.extend(notes.map(bracketed));
+        Reply::new(text).with_all(self.metadata())
+    }
+
+    /// Adds the notes that do not describe the output.
+    fn add_notes(&mut self, cx: &Cx<'_>) {
+        let finished = self.finished;
+        let job = &finished.command.job;
+        self.notes.extend(finished.carry_notes.iter().cloned());
+        if !finished.ended_with_session.is_empty() {
+            let names = names(&finished.ended_with_session);
+            self.notes.push(format!("ended with this call: {names}. {KEEP_RUNNING_HINT}"));
+        }
+        if let Outcome::Killed { is_wanted: false, .. } = finished.outcome {
+            self.notes.push(format!("it cannot continue after this call. {KEEP_RUNNING_HINT}"));
+        }
+        if finished.outcome == Outcome::Exited && finished.command.guarded.is_some() {
+            self.add_sandbox_hints(cx);
+        }
+        self.notes.extend(notes::lines(&finished.hosts));
+        self.notes.extend(finished.changes.notes());
+        if let Outcome::InBackground { timeout } = finished.outcome {
+            self.notes.push(format!(
+                "still running after {} s, now in the background as {}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it",
+                timeout.as_secs_f64(),
+                job.id()
+            ));
+        }
+        self.add_refusals(cx);
+        self.add_omissions();
     }
 
     /// Adds notes about hidden paths that the command named, and about failed tracing.
-    pub(super) fn note_sandbox_hints(&mut self, cx: &Cx<'_>) {
-        if self.started.guarded.is_none() {
-            return;
-        }
-        let home = self.started.environment.iter().find(|(name, _)| name == "HOME");
+    fn add_sandbox_hints(&mut self, cx: &Cx<'_>) {
+        let RunningCommand { job, environment, .. } = &self.finished.command;
+        let home = environment.iter().find(|(name, _)| name == "HOME");
         let home = home.map(|(_, home)| Path::new(home));
-        let job = &self.started.job;
         let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
         let named = named_paths(&script, &output, job.directory(), home);
         let hidden = &cx.paths().hidden;
@@ -161,107 +190,44 @@ impl Report {
         self.notes.extend(tracing_note(&output).map(str::to_owned));
     }
 
-    /// Adds notes about the hosts that the command tried to reach, and the rules that decided.
-    pub(super) fn note_hosts(&mut self, cx: &Cx<'_>) {
-        self.hosts = cx.take_host_notes(&self.started.job);
-        self.notes.extend(notes::lines(&self.hosts));
-    }
-
-    pub(super) fn note(&mut self, note: String) {
-        self.notes.push(note);
-    }
-
-    /// Adds notes about the changed files.
-    pub(super) fn note_changes(&mut self, cx: &Cx<'_>) {
-        if let Some((_, trail)) = &self.started.guarded {
-            self.changes = Changes::of(cx, trail);
-            self.notes.extend(self.changes.notes());
-        }
-    }
-
-    /// Carries the exported variables over to the next command, and the working directory unless it was given for
-    /// this call only.
-    pub(super) fn carry(&mut self, cx: &Cx<'_>, with_directory: bool) -> Result<(), Error> {
-        let Some(mut state) = self.now.ended.as_mut().and_then(|ended| ended.shell_state.take())
-        else {
-            return Ok(());
+    /// Adds notes about operations that the sandbox refused, and about the settings that would allow them.
+    fn add_refusals(&mut self, cx: &Cx<'_>) {
+        let FinishedCommand { command, refused_contents: contents, .. } = self.finished;
+        let job = &command.job;
+        let content_notes = refused_contents::notes(contents, |path| cx.show_real(path));
+        let is_other = |refusal: &Refusal| match refusal {
+            Refusal::Write(path, _) if contents.iter().any(|(refused, _)| refused == path) => false,
+            refusal => !refusals::is_unneeded_cache(refusal),
         };
-        for given in &self.started.given {
-            restore(&mut state.environment, given, &self.started.environment);
-        }
-        if !cx.shell()?.carry_environment(state.environment, self.started.with_login) {
-            self.notes.push(
-                "the exported variables are too large to carry over to the next command".to_owned(),
-            );
-        }
-        let Some(directory) = state.directory.filter(|_| with_directory) else { return Ok(()) };
-        match cx.carry_directory(&directory) {
-            Ok(shown) if shown != self.started.directory => {
-                self.notes.push(format!("{CWD}: {shown}"));
-                self.directory = shown;
-            }
-            Ok(_) => {}
-            Err(outside) => self.notes.push(format!(
-                "it ended in {outside}, outside the workspace; the next command starts in {}",
-                self.started.directory
-            )),
-        }
-        Ok(())
+        let others: Vec<Refusal> = job.refusals().into_iter().filter(is_other).collect();
+        let lines = refusals::MAX_LINES.saturating_sub(content_notes.len()).max(1);
+        let notes = refusals::notes(&others, &self.shown.text, job.directory(), lines);
+        self.notes.extend(content_notes);
+        self.notes.extend(notes);
     }
 
-    /// Forgets a command if nothing of it runs and all of its output was shown.
-    pub(super) fn keep_or_forget(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
-        self.kept = !self.remaining.is_empty() || self.omitted_lines() > 0 || !self.now.closed;
-        let (jobs, id) = (cx.shell()?.jobs(), self.started.job.id());
-        if self.kept {
-            cx.shell()?.read_to(id, self.read_to);
-        } else {
-            // The shim may still be about to report that everything has exited.
-            self.started.job.wait(super::QUIET_PERIOD, |now| now.all_exited);
-            jobs.forget(id);
+    /// Adds notes about omitted lines, and about processes that still run.
+    fn add_omissions(&mut self) {
+        let FinishedCommand { command, remaining, is_last_call, .. } = self.finished;
+        let id = command.job.id();
+        if self.omitted_lines() > 0 {
+            let lines = counted(self.shown.lines, "line");
+            self.notes.push(if *is_last_call {
+                format!(
+                    "{lines} in total; use {HEAD_LINES}, {TAIL_LINES} or redirect to a file to see others"
+                )
+            } else {
+                format!(
+                    "{lines} in total; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter shows the omitted ones"
+                )
+            });
         }
-        Ok(())
-    }
-
-    /// The reply to a call whose command has ended.
-    pub(super) fn finish(self) -> Result<Reply, Error> {
-        let exit = self.now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit);
-        match exit {
-            Exit::Code(0) => Ok(self.reply("")),
-            Exit::Code(1) if self.exit_one_is_result => Ok(self.reply("exit code 1")),
-            exit => Err(self.error(ErrorKind::Failed, exit_text(exit))),
+        if !remaining.is_empty() {
+            let names = names(remaining);
+            self.notes.push(format!(
+                "still running as {id}: {names}; {BASH_OUTPUT} shows the output, {KILL_SHELL} ends it"
+            ));
         }
-    }
-
-    /// The reply to a call whose command continues in the background.
-    pub(super) fn moved_to_background(mut self, cx: &Cx<'_>, seconds: f64) -> Result<Reply, Error> {
-        let id = self.started.job.id().to_owned();
-        cx.shell()?.read_to(&id, self.read_to);
-        self.remaining.clear();
-        self.notes.push(format!(
-            "still running after {seconds} s, now in the background as {id}: {BASH_OUTPUT} waits for it, {KILL_SHELL} ends it"
-        ));
-        Ok(self.reply("").with("timed_out", true))
-    }
-
-    pub(super) fn error(mut self, kind: ErrorKind, message: String) -> Error {
-        self.note_refusals();
-        self.note_omissions();
-        let confined = self.started.confined.note();
-        let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
-        let error = Error::new(kind, message).detail(self.output()).hint(notes.trim_end());
-        self.metadata().into_iter().fold(error, |error, (key, value)| error.with(key, value))
-    }
-
-    fn reply(mut self, ending: &str) -> Reply {
-        self.note_refusals();
-        self.note_omissions();
-        let mut text = self.output();
-        let ending = (!ending.is_empty()).then(|| ending.to_owned());
-        let notes = ending.into_iter().chain(std::mem::take(&mut self.notes));
-        let confined = self.started.confined.note();
-        text.extend(notes.chain(confined).map(bracketed));
-        Reply::new(text).with_all(self.metadata())
     }
 
     /// The output of the command. If the streams are separate, stderr follows stdout.
@@ -285,67 +251,32 @@ impl Report {
         self.shown.left_out + self.errors.as_ref().map_or(0, |errors| errors.left_out)
     }
 
-    /// Adds notes about operations that the sandbox refused, and about the settings that would allow them.
-    fn note_refusals(&mut self) {
-        let job = &self.started.job;
-        let is_new = |refusal: &Refusal| match refusal {
-            Refusal::Write(path, _) if self.reviewed.contains(path) => false,
-            refusal => !refusals::is_unneeded_cache(refusal),
-        };
-        let new_refusals: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
-        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len()).max(1);
-        let notes = refusals::notes(&new_refusals, &self.shown.text, job.directory(), lines);
-        self.notes.append(&mut self.review_notes);
-        self.notes.extend(notes);
-    }
-
-    fn note_omissions(&mut self) {
-        let id = self.started.job.id();
-        if self.omitted_lines() > 0 {
-            let lines = counted(self.shown.lines, "line");
-            self.notes.push(if self.last_call {
-                format!(
-                    "{lines} in total; use {HEAD_LINES}, {TAIL_LINES} or redirect to a file to see others"
-                )
-            } else {
-                format!(
-                    "{lines} in total; {BASH_OUTPUT} with {BASH_ID} {id} and lines or filter shows the omitted ones"
-                )
-            });
-        }
-        if !self.remaining.is_empty() {
-            let names =
-                first_of(&self.remaining, NAMED, |process| visible_name(process.name.as_bytes()));
-            self.notes.push(format!(
-                "still running as {id}: {names}; {BASH_OUTPUT} shows the output, {KILL_SHELL} ends it"
-            ));
-        }
-    }
-
     fn metadata(&self) -> Vec<(&'static str, Value)> {
+        let FinishedCommand { command, now, remaining, hosts, .. } = self.finished;
         let mut facts = vec![
-            ("status", self.now.status.name().into()),
-            ("duration_ms", millis(self.now.duration)),
-            ("cwd", self.directory.clone().into()),
+            ("status", now.status.name().into()),
+            ("duration_ms", millis(now.duration)),
+            ("cwd", self.finished.directory.clone().into()),
             ("lines", self.shown.lines.into()),
-            ("bytes", self.now.written.into()),
+            ("bytes", now.written.into()),
             ("truncated", self.is_truncated().into()),
-            ("command", self.started.command_shown(COMMAND_CHARS).into()),
-            ("started_at", unix_seconds(self.started.job.created()).into()),
+            ("command", command.shown_script(COMMAND_CHARS).into()),
+            ("started_at", unix_seconds(command.job.created()).into()),
         ];
         if let Some(errors) = &self.errors {
             facts.push(("stdout", self.shown.text.clone().into()));
             facts.push(("stderr", errors.text.clone().into()));
         }
-        if self.pipe_codes.len() > 1 {
-            facts.push(("pipe_exit_codes", self.pipe_codes.clone().into()));
+        let pipe_codes = self.finished.shell_state().map(|state| state.pipe_codes.as_slice());
+        if let Some(codes) = pipe_codes.filter(|codes| codes.len() > 1) {
+            facts.push(("pipe_exit_codes", codes.into()));
         }
-        if !self.now.gap.is_empty() {
-            facts.push(("dropped_bytes", (self.now.gap.end - self.now.gap.start).into()));
+        if !now.gap.is_empty() {
+            facts.push(("dropped_bytes", (now.gap.end - now.gap.start).into()));
         }
-        facts.extend(self.started.confined.facts());
-        facts.extend(self.changes.facts());
-        if let Some(ended) = &self.now.ended {
+        facts.extend(command.confined.facts());
+        facts.extend(self.finished.changes.facts());
+        if let Some(ended) = &now.ended {
             facts.push(match ended.exit {
                 Exit::Code(code) => ("exit_code", code.into()),
                 Exit::Signal(signal) => ("signal", signal.into()),
@@ -356,21 +287,20 @@ impl Report {
         if self.escaped_lines > 0 {
             facts.push(("escaped_lines", self.escaped_lines.into()));
         }
-        if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
+        if let Some(refused) = refusals::facts(&command.job.refusals()) {
             facts.push(("refused", refused));
         }
-        if let Some(hosts) = notes::facts(&self.hosts) {
+        if let Some(hosts) = notes::facts(hosts) {
             facts.push(("hosts", hosts));
         }
-        if self.kept && !self.last_call {
-            facts.push(("bash_id", self.started.job.id().into()));
-            facts.push(("cursor", self.read_to.into()));
+        let unread_from = self.unread_from().filter(|_| !self.finished.is_last_call);
+        if let Some(position) = unread_from {
+            facts.push(("bash_id", command.job.id().into()));
+            facts.push(("cursor", position.into()));
         }
-        if !self.remaining.is_empty() {
-            let processes = self
-                .remaining
-                .iter()
-                .map(|process| json!({"pid": process.pid, "name": process.name}));
+        if !remaining.is_empty() {
+            let processes =
+                remaining.iter().map(|process| json!({"pid": process.pid, "name": process.name}));
             facts.push(("processes_left", processes.collect()));
         }
         facts
@@ -401,39 +331,42 @@ fn show(
     ShownStream { shown, masked, is_binary }
 }
 
+/// The reply to a dry run.
+pub(super) fn rehearsal(prepared: &PreparedCommand<'_>, script: &str) -> Reply {
+    let (directory, confined) = (prepared.directory(), prepared.confined());
+    let held = confined.phrase();
+    let text = format!("Dry run, nothing was run. Would run in {directory}, {held}:\n{script}\n");
+    Reply::new(text).with_all(confined.facts())
+}
+
 /// The reply to a call with `run_in_background`.
-pub(super) fn background(started: StartedCommand) -> Reply {
-    let id = started.job.id();
-    let place = match started.directory.as_str() {
+pub(super) fn background(command: &RunningCommand) -> Reply {
+    let id = command.job.id();
+    let place = match command.directory.as_str() {
         "." => String::new(),
         directory => format!(" in {directory}"),
     };
     let mut text = format!(
         "Started {id}{place}. {BASH_OUTPUT} reads its output and waits for it, {KILL_SHELL} ends it.\n"
     );
-    text.extend(started.notes.iter().map(bracketed));
-    text.extend(started.confined.note().iter().map(bracketed));
+    text.extend(command.notes.iter().map(bracketed));
+    text.extend(command.confined.note().iter().map(bracketed));
     Reply::new(text)
         .with("bash_id", id)
-        .with("status", started.job.snapshot().status.name())
-        .with("cwd", started.directory.clone())
-        .with("command", started.command_shown(COMMAND_CHARS))
-        .with("started_at", unix_seconds(started.job.created()))
-        .with_all(started.confined.facts())
+        .with("status", command.job.snapshot().status.name())
+        .with("cwd", command.directory.clone())
+        .with("command", command.shown_script(COMMAND_CHARS))
+        .with("started_at", unix_seconds(command.job.created()))
+        .with_all(command.confined.facts())
 }
 
 /// Advice for the command line, whose sessions end with each call.
 pub(super) const KEEP_RUNNING_HINT: &str =
     "Use `toolcrib run` or `toolcrib serve` to keep commands running";
 
-/// Restores the value that a variable had before a call that set it for its command only.
-fn restore(variables: &mut Variables, (name, value): &(String, String), before: &Variables) {
-    let is_it = |variable: &&(OsString, OsString)| variable.0 == **name;
-    if variables.iter().find(is_it).is_none_or(|(_, now)| now != value.as_str()) {
-        return;
-    }
-    variables.retain(|variable| variable.0 != **name);
-    variables.extend(before.iter().find(is_it).cloned());
+/// The names of the first processes.
+fn names(processes: &[Process]) -> String {
+    first_of(processes, NAMED, |process| visible_name(process.name.as_bytes()))
 }
 
 fn millis(duration: std::time::Duration) -> Value {

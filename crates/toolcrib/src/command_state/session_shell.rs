@@ -1,0 +1,151 @@
+//! The jobs of a session, and the state that one command leaves to the next.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolcrib_exec::{Environment, Jobs};
+
+use super::{Variables, merged};
+use crate::command_changes::CommandChanges;
+use crate::network::SessionConnections;
+
+/// Above the kernel's limit for a program. Bounds the environment that a session carries.
+const MAX_CARRIED_BYTES: usize = 1 << 20;
+
+/// The jobs of a session, and the state carried from one command to the next.
+#[derive(Debug)]
+pub(crate) struct SessionShell {
+    jobs: Jobs,
+    /// Hosts by name, if commands reach listed hosts only.
+    network: Option<Arc<SessionConnections>>,
+    carried: Mutex<Carried>,
+    /// By job id. A job has a record while [`Jobs`] remembers it.
+    records: Mutex<HashMap<String, JobRecord>>,
+    explained_sandbox: AtomicBool,
+}
+
+/// What replies need to know about a job, besides the job itself.
+#[derive(Debug, Default)]
+struct JobRecord {
+    /// Position up to which its output was read.
+    read_to: u64,
+    /// Its changes, if they are captured.
+    changes: Option<Arc<CommandChanges>>,
+}
+
+/// State carried to the next command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Carried {
+    /// Working directory at the end, inside a root.
+    pub(crate) directory: Option<PathBuf>,
+    /// Exported variables.
+    pub(crate) environment: Option<Variables>,
+    /// Whether the variables include the login environment.
+    pub(crate) with_login: bool,
+}
+
+impl Carried {
+    /// Environment of the next command. Adds the login environment once it is loaded.
+    pub(crate) fn environment_with(self, base: &Environment, with_login: bool) -> Variables {
+        match self.environment {
+            None => base.variables.clone(),
+            Some(carried) if with_login && !self.with_login => {
+                merged(carried, base.variables.clone())
+            }
+            Some(carried) => carried,
+        }
+    }
+}
+
+impl SessionShell {
+    pub(super) fn new(jobs: Jobs, network: Option<Arc<SessionConnections>>) -> SessionShell {
+        SessionShell {
+            jobs,
+            network,
+            carried: Mutex::default(),
+            records: Mutex::default(),
+            explained_sandbox: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    /// Returns `true` once: for the command whose reply explains the sandbox of the session.
+    pub(crate) fn claim_sandbox_explanation(&self) -> bool {
+        !self.explained_sandbox.swap(true, Ordering::Relaxed)
+    }
+
+    /// Hosts by name, if commands reach listed hosts only.
+    pub(crate) fn network(&self) -> Option<&Arc<SessionConnections>> {
+        self.network.as_ref()
+    }
+
+    pub(crate) fn carried(&self) -> Carried {
+        lock(&self.carried).clone()
+    }
+
+    pub(crate) fn carry_directory(&self, directory: PathBuf) {
+        lock(&self.carried).directory = Some(directory);
+    }
+
+    /// Stores the environment. Returns `false` if it is too large for a program.
+    pub(crate) fn carry_environment(&self, environment: Variables, with_login: bool) -> bool {
+        let bytes: usize =
+            environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+        let fits = bytes <= MAX_CARRIED_BYTES;
+        if fits {
+            let mut carried = lock(&self.carried);
+            carried.environment = Some(environment);
+            carried.with_login = with_login;
+        }
+        fits
+    }
+
+    /// The changes of a job, if they are captured.
+    pub(crate) fn changes_of(&self, id: &str) -> Option<Arc<CommandChanges>> {
+        lock(&self.records).get(id)?.changes.clone()
+    }
+
+    /// The running job that may be changing a file.
+    pub(crate) fn job_changing(&self, path: &Path) -> Option<String> {
+        let records = lock(&self.records);
+        let is_changing = |record: &JobRecord| {
+            record.changes.as_ref().is_some_and(|changes| changes.may_be_changing(path))
+        };
+        records.iter().find(|(_, record)| is_changing(record)).map(|(id, _)| id.clone())
+    }
+
+    /// Adds the record of a job that was started.
+    pub(crate) fn add_job(&self, id: &str, changes: Option<Arc<CommandChanges>>) {
+        let mut records = lock(&self.records);
+        // The oldest jobs are forgotten when new ones start. Their changes have been reported.
+        records.retain(|id, _| self.jobs.get(id).is_some());
+        records.insert(id.to_owned(), JobRecord { read_to: 0, changes });
+    }
+
+    /// Position up to which the output of a job was read.
+    pub(crate) fn read_position(&self, id: &str) -> u64 {
+        lock(&self.records).get(id).map_or(0, |record| record.read_to)
+    }
+
+    pub(crate) fn set_read_position(&self, id: &str, position: u64) {
+        if let Some(record) = lock(&self.records).get_mut(id) {
+            record.read_to = position;
+        }
+    }
+
+    /// Forgets a job, unless one of its processes still runs.
+    pub(crate) fn forget(&self, id: &str) {
+        self.jobs.forget(id);
+        lock(&self.records).retain(|id, _| self.jobs.get(id).is_some());
+    }
+}
+
+/// The guarded values are consistent between any two statements, so a panic elsewhere does no harm.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
