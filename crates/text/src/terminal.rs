@@ -5,6 +5,9 @@
 //! and erasure are applied, and colours, titles and links are reduced to their text. Other bytes are
 //! unchanged, for [`crate::visible()`] to show.
 //!
+//! Text before a carriage return becomes a line of its own if it has words that the text after it lacks. Such a
+//! line is no progress display, and its text would be lost.
+//!
 //! It is approximate on purpose: a character takes one column, rows do not wrap, and clearing the screen
 //! starts a new one without losing text. Memory is constant and time linear for any bytes, and the result
 //! does not depend on how they are split into chunks.
@@ -58,7 +61,7 @@ impl Terminal {
     fn control(&mut self, byte: u8, seen: &mut Vec<u8>) {
         match byte {
             b'\n' => self.screen.line_feed(seen),
-            b'\r' => self.screen.go_to_column(0),
+            b'\r' => self.screen.carriage_return(seen),
             BACKSPACE => self.screen.left(1),
             ESCAPE => self.escape = Some(Escape::default()),
             // The bell.

@@ -1,5 +1,7 @@
 //! One row of the screen.
 
+use std::collections::HashSet;
+
 /// Raw bytes until something in the row is changed, then one cell for each character. Most rows are written
 /// once, and cost one copy.
 #[derive(Debug, Default)]
@@ -9,6 +11,17 @@ pub(super) struct Row {
     changed: bool,
     /// The first bytes of an incomplete character.
     partial_char: Vec<u8>,
+    /// The text written since a carriage return, if it is contiguous.
+    redraw: Option<Redraw>,
+}
+
+/// Text written from the first column on, over an earlier text.
+#[derive(Debug, Default)]
+struct Redraw {
+    /// The characters that were overwritten.
+    overwritten: Vec<Cell>,
+    /// Number of characters written.
+    length: usize,
 }
 
 /// A character, or an invalid byte.
@@ -76,13 +89,37 @@ impl Row {
         self.cells.len()
     }
 
+    /// Notes that the next text is written from the first column on.
+    pub(super) fn begin_redraw(&mut self) {
+        self.redraw = Some(Redraw::default());
+    }
+
+    /// Removes and returns the earlier text, if words of it were overwritten that the new text lacks. Progress
+    /// displays repeat their words, or erase the old text.
+    pub(super) fn take_lost_text(&mut self) -> Option<Row> {
+        let Redraw { mut overwritten, length } = self.redraw.take()?;
+        let new = self.cells.get(..length)?;
+        let is_erased = new.iter().all(|&cell| cell == BLANK);
+        if overwritten.is_empty() || is_erased || words(&overwritten).is_subset(&words(new)) {
+            return None;
+        }
+        let behind = self.cells.split_off(length);
+        // The earlier text continues behind the new one, unless the new one is longer.
+        if overwritten.len() == length {
+            overwritten.extend(behind);
+        }
+        Some(Row { cells: overwritten, changed: true, ..Row::default() })
+    }
+
     pub(super) fn cut(&mut self, column: usize) {
         self.change();
+        self.redraw = None;
         self.cells.truncate(column);
     }
 
     pub(super) fn blank(&mut self, until: usize) {
         self.change();
+        self.redraw = None;
         self.cells.iter_mut().take(until).for_each(|cell| *cell = BLANK);
     }
 
@@ -106,6 +143,7 @@ impl Row {
         self.plain.clear();
         self.cells.clear();
         self.partial_char.clear();
+        self.redraw = None;
         self.changed = false;
     }
 
@@ -118,6 +156,14 @@ impl Row {
     }
 
     fn set(&mut self, column: usize, cell: Cell) -> usize {
+        if let Some(redraw) = &mut self.redraw {
+            if redraw.length == column {
+                redraw.overwritten.extend(self.cells.get(column));
+                redraw.length += 1;
+            } else {
+                self.redraw = None;
+            }
+        }
         if column >= self.cells.len() {
             self.cells.resize(column + 1, BLANK);
         }
@@ -126,6 +172,16 @@ impl Row {
         }
         column + 1
     }
+}
+
+/// The words in a text: runs of letters.
+fn words(cells: &[Cell]) -> HashSet<Vec<char>> {
+    let letter = |cell: &Cell| match cell {
+        Cell::Char(c) => Some(*c).filter(|c| c.is_alphabetic()),
+        Cell::Byte(_) => None,
+    };
+    let runs = cells.split(|cell| letter(cell).is_none());
+    runs.filter(|run| !run.is_empty()).map(|run| run.iter().filter_map(letter).collect()).collect()
 }
 
 fn cells(bytes: &[u8]) -> impl Iterator<Item = Cell> {

@@ -25,12 +25,14 @@ pub(super) struct Screen {
     /// Number of rows that were scrolled out, so that a saved row is identified by its number.
     scrolled: usize,
     saved: Option<(usize, Option<usize>)>,
+    /// Whether the cursor was moved to other rows, so that rows must keep their positions.
+    has_moved: bool,
 }
 
 impl Default for Screen {
     fn default() -> Self {
         let rows = VecDeque::from([Row::default()]);
-        Screen { rows, row: 0, column: None, scrolled: 0, saved: None }
+        Screen { rows, row: 0, column: None, scrolled: 0, saved: None, has_moved: false }
     }
 }
 
@@ -48,8 +50,19 @@ impl Screen {
         }
     }
 
+    /// Returns to the first column, where the next text overwrites the current one.
+    pub(super) fn carriage_return(&mut self, seen: &mut Vec<u8>) {
+        self.flush_partial();
+        self.keep_lost_text(seen);
+        self.go_to_column(0);
+        if !self.has_moved {
+            self.current().begin_redraw();
+        }
+    }
+
     pub(super) fn line_feed(&mut self, seen: &mut Vec<u8>) {
         self.flush_partial();
+        self.keep_lost_text(seen);
         self.row += 1;
         self.column = Some(0);
         if self.row < self.rows.len() {
@@ -71,6 +84,7 @@ impl Screen {
 
     pub(super) fn go_to_row(&mut self, row: usize) {
         self.cursor_column();
+        self.has_moved = true;
         self.row = row.min(self.rows.len() - 1);
         self.bound_column();
     }
@@ -123,6 +137,7 @@ impl Screen {
     /// Starts a new screen. The old content is written out, since it is output like any other.
     pub(super) fn clear(&mut self, seen: &mut Vec<u8>) {
         self.flush_partial();
+        self.keep_lost_text(seen);
         let blank = self.rows.iter().all(Row::is_empty);
         if !blank {
             self.write_rows(seen);
@@ -135,6 +150,7 @@ impl Screen {
 
     pub(super) fn save(&mut self) {
         let column = self.cursor_column();
+        self.has_moved = true;
         self.saved = Some((self.scrolled + self.row, Some(column)));
     }
 
@@ -149,6 +165,7 @@ impl Screen {
 
     pub(super) fn finish(mut self, seen: &mut Vec<u8>) {
         self.flush_partial();
+        self.keep_lost_text(seen);
         self.write_rows(seen);
     }
 
@@ -203,9 +220,25 @@ impl Screen {
         top
     }
 
+    /// Makes overwritten text that would be lost a row of its own.
+    fn keep_lost_text(&mut self, seen: &mut Vec<u8>) {
+        if self.has_moved {
+            return;
+        }
+        if let Some(lost) = self.current().take_lost_text() {
+            if self.rows.len() >= MAX_ROWS {
+                self.scroll(seen);
+                self.row = self.row.saturating_sub(1);
+            }
+            self.rows.insert(self.row, lost);
+            self.row += 1;
+        }
+    }
+
     /// Writes out everything in the middle of a line.
     fn flush(&mut self, seen: &mut Vec<u8>) {
         self.flush_partial();
+        self.keep_lost_text(seen);
         self.write_rows(seen);
         self.reset();
     }
@@ -223,6 +256,6 @@ impl Screen {
         self.scrolled += self.rows.len();
         self.rows.truncate(1);
         self.rows.iter_mut().for_each(Row::reset);
-        (self.row, self.column) = (0, None);
+        (self.row, self.column, self.has_moved) = (0, None, false);
     }
 }

@@ -21,12 +21,33 @@ fn plain_text_is_unchanged() {
 #[test]
 fn a_line_is_shown_as_it_was_drawn_last() {
     assert_eq!(seen(b"10%\r50%\r100%\ndone\n"), "100%\ndone\n");
-    assert_eq!(seen(b"downloading\rdone\n"), "doneloading\n");
     assert_eq!(seen(b"downloading\r\x1b[Kdone\n"), "done\n");
     assert_eq!(seen(b"downloading\r           \rok\n"), "ok\n");
     assert_eq!(seen(b"one\r\ntwo\r\n"), "one\ntwo\n");
     assert_eq!(seen(b"spin |\x08/\x08-\x08\\\n"), "spin \\\n");
-    assert_eq!(seen("größe\rx\n".as_bytes()), "xröße\n");
+    assert_eq!(seen("1,5 €\r2\n".as_bytes()), "2,5 €\n");
+}
+
+#[test]
+fn words_that_a_redrawn_line_lacks_are_kept_as_a_line() {
+    assert_eq!(seen(b"one\rtwo\rthree\n"), "one\ntwo\nthree\n");
+    assert_eq!(seen(b"one\rtwo\r"), "one\ntwo");
+    assert_eq!(seen(b"downloading\rdone\n"), "downloading\ndone\n");
+    assert_eq!(seen(b"a long line\rshort\n"), "a long line\nshort\n");
+    assert_eq!(seen(b"short\ra long line\n"), "short\na long line\n");
+    assert_eq!(seen("größe\rx\n".as_bytes()), "größe\nx\n");
+    assert_eq!(seen(b"\x00HEAD\rTAIL\n"), "\0HEAD\nTAIL\n");
+    let many: String = (0..200).map(|n| format!("{}\r", "ab".repeat(n + 1))).collect();
+    assert_eq!(seen(many.as_bytes()).lines().count(), 200);
+}
+
+#[test]
+fn progress_displays_are_one_line() {
+    assert_eq!(seen(b"get 1%\rget 50%\rget 100%, done\n"), "get 100%, done\n");
+    assert_eq!(seen(b"|\r/\r-\r\\\rok\n"), "ok\n");
+    assert_eq!(seen(b"reading foo\r\x1b[Kreading bar\n"), "reading bar\n");
+    assert_eq!(seen(b"reading foo\rbar\x1b[K\n"), "bar\n");
+    assert_eq!(seen(b"reading foo\r           \rbar\n"), "bar\n");
 }
 
 #[test]

@@ -30,6 +30,12 @@ const MAX_LINE_END: usize = 16 << 10;
 /// Bytes from which binary output is recognized.
 const BINARY_SAMPLE: usize = 8 << 10;
 
+/// Characters of a byte that is shown as an escape.
+const ESCAPE_CHARS: usize = 4;
+
+/// Binary output of at most this many bytes is always shown whole.
+const SMALL_BINARY_BYTES: usize = 100;
+
 /// Bytes in which the last line is searched.
 const LAST_BYTES: u64 = 4 << 10;
 
@@ -64,11 +70,26 @@ impl OutputLog for ErrorStream<'_> {
     }
 }
 
-/// Whether the beginning of an output is not text.
+/// Whether an output is not text, and too long to be shown whole.
 pub(super) fn looks_binary(log: &dyn OutputLog) -> bool {
     let (_, beginning) = log.read(0, BINARY_SAMPLE);
     let properties = TextProperties::of(&beginning);
-    properties.looks_binary() && properties.invalid_utf8 > 0
+    properties.looks_binary()
+        && has_raw_bytes(&properties, &beginning)
+        && beginning.len() > SMALL_BINARY_BYTES
+}
+
+/// Whether an output contains data that is not meant for a terminal.
+fn is_raw(log: &dyn OutputLog) -> bool {
+    let (_, beginning) = log.read(0, BINARY_SAMPLE);
+    has_raw_bytes(&TextProperties::of(&beginning), &beginning)
+}
+
+/// Whether bytes contain both invalid UTF-8 and controls that terminals ignore. Text in another encoding has no such
+/// controls, and text with NULs, such as file names from `find -print0`, is UTF-8.
+fn has_raw_bytes(properties: &TextProperties, bytes: &[u8]) -> bool {
+    let is_ignored = |byte: &u8| matches!(byte, 0..=0x06 | 0x0e..=0x1a | 0x1c..=0x1f);
+    properties.invalid_utf8 > 0 && bytes.iter().any(is_ignored)
 }
 
 /// A line of output.
@@ -92,13 +113,17 @@ impl OutputLine<'_> {
     }
 }
 
-/// Makes an excerpt of a range of output. Returns the number of masked values, too.
+/// Makes an excerpt of a range of output: of binary output, its beginning. Returns the number of masked values, too.
 pub(super) fn excerpt(
     log: &dyn OutputLog,
     secrets: &Secrets,
     stretch: Range<u64>,
     options: ExcerptOptions,
 ) -> (ExcerptShown, usize) {
+    let chooses_lines = options.head_lines.is_some() || options.tail_lines.is_some();
+    if !chooses_lines && looks_binary(log) {
+        return binary_beginning(log, secrets, stretch, options.chars);
+    }
     let mut excerpt = Excerpt::new(options);
     let feed = |excerpt: &mut Excerpt, stretch| {
         each_line(log, secrets, stretch, |line| {
@@ -118,6 +143,35 @@ pub(super) fn excerpt(
     excerpt.skip(lines.saturating_sub(u64::from(after_a_part)));
     let last = feed(&mut excerpt, middle.end..stretch.end);
     (excerpt.finish(), first + last)
+}
+
+/// The first bytes of a range of binary output, and the number of the others.
+fn binary_beginning(
+    log: &dyn OutputLog,
+    secrets: &Secrets,
+    stretch: Range<u64>,
+    chars: usize,
+) -> (ExcerptShown, usize) {
+    let whole = stretch.end - stretch.start;
+    let bytes = whole.min((chars / ESCAPE_CHARS).max(SMALL_BINARY_BYTES) as u64);
+    let (mut text, mut shown_lines) = (String::new(), 0);
+    let masked = each_line(log, secrets, stretch.start..stretch.start + bytes, |line| {
+        text += &line.text;
+        text.push('\n');
+        shown_lines += 1;
+        true
+    });
+    let newlines =
+        |to: u64| log.newlines_before(to).saturating_sub(log.newlines_before(stretch.start));
+    let is_terminated = log.read(stretch.end.saturating_sub(1), 1).1 == b"\n";
+    let lines = newlines(stretch.end) + u64::from(!is_terminated);
+    let has_cut_lines = bytes < whole;
+    if has_cut_lines {
+        text.truncate(text.trim_end_matches('\n').len());
+        text += &format!("…[+{}]\n", counted(whole - bytes, "byte"));
+    }
+    let left_out = lines.saturating_sub(shown_lines);
+    (ExcerptShown { text, lines, left_out, has_cut_lines }, masked)
 }
 
 /// The note about dropped output.
@@ -226,10 +280,11 @@ fn each_piece(
     stretch: Range<u64>,
     mut each: &mut impl FnMut(OutputPiece<'_>) -> bool,
 ) {
-    let encoding = encoding(log, stretch.end);
+    let encoding = (!is_raw(log)).then(|| encoding(log, stretch.end));
+    let new_lines = || encoding.map_or_else(Lines::raw, Lines::new);
     let mut at = stretch.start;
     let mut newlines = log.newlines_before(at);
-    let mut lines = Lines::new(encoding);
+    let mut lines = new_lines();
     while at < stretch.end {
         let room = usize::try_from(stretch.end - at).unwrap_or(CHUNK).min(CHUNK);
         let (from, bytes) = log.read(at, room);
@@ -237,7 +292,7 @@ fn each_piece(
             let before = log.newlines_before(from);
             let dropped = before.saturating_sub(newlines);
             newlines = before;
-            let old = std::mem::replace(&mut lines, Lines::new(encoding));
+            let old = std::mem::replace(&mut lines, new_lines());
             let after_a_part = old.has_begun();
             if !old.finish(&mut each)
                 || !each(OutputPiece::Dropped { lines: dropped, after_a_part })
@@ -290,7 +345,8 @@ fn encoding(log: &dyn OutputLog, end: u64) -> Encoding {
 /// Converts bytes to lines.
 struct Lines {
     transcoder: Transcoder,
-    terminal: Terminal,
+    /// `None` for binary output, in which `\r` and `\b` do not move a cursor.
+    terminal: Option<Terminal>,
     /// Lines not yet passed on; of the last line, its beginning.
     seen: Vec<u8>,
     /// The end of the last line, if it is long.
@@ -304,12 +360,17 @@ impl Lines {
     fn new(encoding: Encoding) -> Lines {
         Lines {
             transcoder: encoding.stream(),
-            terminal: Terminal::default(),
+            terminal: Some(Terminal::default()),
             seen: Vec::new(),
             end: Vec::new(),
             missing: 0,
             begun: false,
         }
+    }
+
+    /// For binary output.
+    fn raw() -> Lines {
+        Lines { terminal: None, ..Lines::new(Encoding::UTF_8) }
     }
 
     fn has_begun(&self) -> bool {
@@ -319,17 +380,19 @@ impl Lines {
     fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         self.begun = bytes.last().map_or(self.begun, |&last| last != b'\n');
         let text = self.transcoder.feed(bytes, false);
+        let Some(terminal) = &mut self.terminal else { return self.take(&text, each) };
         let mut new = Vec::new();
-        self.terminal.feed(&text, &mut new);
+        terminal.feed(&text, &mut new);
         self.take(&new, each)
     }
 
     fn finish(mut self, each: &mut impl FnMut(OutputPiece<'_>) -> bool) -> bool {
         let text = self.transcoder.feed(&[], true).into_owned();
         let mut new = Vec::new();
-        self.terminal.feed(&text, &mut new);
-        let terminal = std::mem::take(&mut self.terminal);
-        terminal.finish(&mut new);
+        if let Some(mut terminal) = self.terminal.take() {
+            terminal.feed(&text, &mut new);
+            terminal.finish(&mut new);
+        }
         self.take(&new, each) && (self.seen.is_empty() || self.show_last(each))
     }
 

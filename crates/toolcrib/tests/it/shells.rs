@@ -306,7 +306,7 @@ fn waiting_reports_progress_and_is_cancellable() {
     let call = Call::new("Bash", json!({"command": "printf 'one\\ntwo\\r3'; sleep 600"}));
     let error = shells.runtime.call(&shells.session, call, options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert_eq!(*heard.lock().unwrap(), ["3wo"]);
+    assert_eq!(*heard.lock().unwrap(), ["3"]);
     assert!(
         shells.call("ListShells", json!({"running": true})).unwrap().output().starts_with("No ")
     );
@@ -380,6 +380,21 @@ impl LoginShells {
             .build()
             .unwrap()
     }
+}
+
+#[test]
+fn binary_output_with_lines_shows_its_beginning() {
+    let shells = shells();
+    let command = r"printf '\177ELF\000\002\rx\b\n'; for i in $(seq 90); do printf '\377\000\001\b\n'; done; echo end";
+    let shown = shells.bash(command);
+    assert!(shown.starts_with("\\x7fELF\\x00\\x02\\rx\\x08\n\\xff\\x00\\x01\\x08\n"), "{shown}");
+    assert!(!shown.contains("end"), "{shown}");
+    assert!(shown.contains("…[+364 bytes]\n"), "{shown}");
+    let reply = shells.call("Bash", json!({"command": command})).unwrap();
+    let id = reply.metadata()["bash_id"].as_str().unwrap();
+    assert_eq!(reply.metadata()["lines"], 92);
+    let last = shells.output(json!({"bash_id": id, "lines": "91-92"}));
+    assert!(last.text().starts_with("\\xff\\x00\\x01\\x08\nend\n"), "{}", last.text());
 }
 
 fn bash_in(runtime: &Runtime, session: &Session, command: &str) -> Reply {
