@@ -29,7 +29,7 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
         }
         let name = match part {
             Some(part) => shown(part),
-            None => format!("part {} of {count}", index + 1),
+            None => format!("part {} of {count} (… | {})", index + 1, shown(last_command)),
         };
         Some(format!("{name} exited with {}", exit_code_text(code)))
     });
@@ -38,16 +38,20 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
 }
 
 /// The parts of the pipe that ran last, if exactly one pipe of the script has `count` parts and ends with this
-/// command.
+/// command, with its arguments or at least with its name.
 fn named_parts<'a>(script: &'a str, count: usize, last_command: &str) -> Option<Vec<&'a str>> {
     let pipes = pipes(script)?;
-    let fits = |parts: &&Vec<&str>| {
-        let last = parts.last().map_or("", |part| first_word(part));
-        parts.len() == count && last == first_word(last_command)
+    let same_words = |part: &str| part.split_whitespace().eq(last_command.split_whitespace());
+    let same_name = |part: &str| first_word(part) == first_word(last_command);
+    let only = |is_last: &dyn Fn(&str) -> bool| {
+        let fits = |parts: &&Vec<&str>| {
+            parts.len() == count && parts.last().is_some_and(|part| is_last(part))
+        };
+        let mut fitting = pipes.iter().filter(fits);
+        let only = fitting.next()?;
+        fitting.next().is_none().then(|| only.clone())
     };
-    let mut fitting = pipes.iter().filter(fits);
-    let only = fitting.next()?;
-    fitting.next().is_none().then(|| only.clone())
+    only(&same_words).or_else(|| only(&same_name))
 }
 
 /// The pipes of a script outside parentheses, each as its parts. `None` if the script has syntax that this scanner
@@ -193,6 +197,7 @@ mod tests {
             ),
             ("a |\n b", [137, 0], "b", "in the pipe, a exited with 137 (128 + SIGKILL)"),
             ("if x; then a | b; fi", [1, 0], "b", "in the pipe, a exited with 1"),
+            ("x | tail -2; y; z | tail -1", [1, 0], "tail -1", "in the pipe, z exited with 1"),
             ("echo \"x|y\" >| f; a | b", [1, 0], "b", "in the pipe, a exited with 1"),
         ] {
             assert_eq!(note(script, &codes, last).as_deref(), Some(expected), "{script}");
@@ -211,11 +216,12 @@ mod tests {
             "x # | tail",
         ] {
             let said = note(script, &[1, 0], "tail -1 other");
-            assert_eq!(said.as_deref(), Some("in the pipe, part 1 of 2 exited with 1"), "{script}");
+            let expected = "in the pipe, part 1 of 2 (… | tail -1 other) exited with 1";
+            assert_eq!(said.as_deref(), Some(expected), "{script}");
         }
         assert_eq!(
             note("if x; then a | tail; else b | tail; fi", &[1, 0], "tail").as_deref(),
-            Some("in the pipe, part 1 of 2 exited with 1")
+            Some("in the pipe, part 1 of 2 (… | tail) exited with 1")
         );
     }
 
