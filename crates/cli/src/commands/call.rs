@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib::{Call, Dialect, Error, Options, Runtime, parse_json};
 
 use crate::approve::TerminalApprover;
@@ -20,7 +20,8 @@ pub(crate) fn call(
     let terminal = TerminalApprover { rules: rules::file_for_additions(common) };
     let options =
         Options { dry_run: common.dry_run, approver: &terminal, dialect, ..Options::default() };
-    let outcome = read_args(args)?.and_then(|args| {
+    let parsed = read_args(args)?.map_err(|error| error.hint(example(runtime, tool, args)));
+    let outcome = parsed.and_then(|args| {
         runtime.call(&runtime.session().for_one_call(), Call::new(tool, args), options)
     });
     let printed = match &outcome {
@@ -47,4 +48,18 @@ fn read_args(args: &str) -> Result<Result<Value, Error>, String> {
     let read = bounded_input::read_all(io::stdin().lock())
         .map_err(|error| format!("cannot read the arguments from standard input: {error}"))?;
     Ok(read.and_then(|bytes| parse_json(&bytes)))
+}
+
+/// The form of the arguments. A value without its field is completed.
+fn example(runtime: &Runtime, tool: &str, args: &str) -> String {
+    let tool = runtime.tool_named(tool);
+    let required = tool.and_then(|tool| tool.arguments.get("required")?.get(0)?.as_str());
+    let is_bare_value = args != "-" && !args.contains(['{', '\'', '\n']) && args.len() < 100;
+    let value = if is_bare_value { args } else { "…" };
+    match required {
+        Some(field) => {
+            format!("The arguments are a JSON object, such as '{}'.", json!({ field: value }))
+        }
+        None => "The arguments are a JSON object, such as '{}'.".to_owned(),
+    }
 }
