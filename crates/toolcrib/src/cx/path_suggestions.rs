@@ -1,5 +1,6 @@
 //! Suggests existing paths for a path that does not exist.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -94,8 +95,8 @@ impl Cx<'_> {
         like.into_iter().filter_map(exists).collect()
     }
 
-    /// Files with the same name anywhere below the root. Files that share more directories with the given path
-    /// come first.
+    /// Files with the same name anywhere below the root, or with a name that differs only in case. The same name
+    /// comes first, then files that share more directories with the given path.
     fn same_name_in_tree(&self, place: &ResolvedPath) -> Vec<String> {
         let Some(name) = place.relative().file_name() else { return Vec::new() };
         let Ok(top) =
@@ -121,7 +122,8 @@ impl Cx<'_> {
         listing.choose(
             |_| !stop.is_over(),
             |file| {
-                if Path::new(file.path()).file_name() == Some(name)
+                let candidate = Path::new(file.path()).file_name();
+                if candidate.is_some_and(|candidate| is_same_but_for_case(candidate, name))
                     && found.len() < MAX_FOUND
                     && !self.keeps_back(&tree, file.path())
                 {
@@ -134,13 +136,24 @@ impl Cx<'_> {
             let given: Vec<_> = place.relative().components().collect();
             path.components().filter(|part| given.contains(part)).count()
         };
-        found.sort_by_key(|path| (std::cmp::Reverse(shared(path)), path.components().count()));
+        let rank = |path: &PathBuf| {
+            let has_other_case = path.file_name() != Some(name);
+            (has_other_case, std::cmp::Reverse(shared(path)), path.components().count())
+        };
+        found.sort_by_key(rank);
         found.iter().take(MAX_SUGGESTIONS).map(|path| self.show_in(&tree, path)).collect()
     }
 }
 
 /// Limit of same-named files that are compared.
 const MAX_FOUND: usize = 1_000;
+
+fn is_same_but_for_case(one: &OsStr, other: &OsStr) -> bool {
+    match (one.to_str(), other.to_str()) {
+        (Some(one), Some(other)) if !one.is_ascii() => one.to_lowercase() == other.to_lowercase(),
+        _ => one.eq_ignore_ascii_case(other),
+    }
+}
 
 fn shown_file_name(path: &Path) -> String {
     visible_name(path.file_name().unwrap_or_default().as_encoded_bytes())
