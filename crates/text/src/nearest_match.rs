@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::equivalent::{SoughtText, find_equivalents};
 use crate::line_window::{each_line, split_lines};
 
 /// The result of searching for a similar block.
@@ -22,8 +23,8 @@ pub struct NearestMatch<'a> {
     pub first_line: u64,
     /// The lines of the block as they are in the file.
     pub lines: Vec<&'a [u8]>,
-    /// The first line that differs: its number, the expected line, and the actual one (`None` if the file
-    /// ends before it).
+    /// The first line that [`find_equivalents`] does not match: its number, the expected line, and the actual
+    /// one (`None` if the file ends before it).
     pub differs: (u64, &'a [u8], Option<&'a [u8]>),
 }
 
@@ -64,7 +65,8 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Li
     let block = |start: usize| {
         let block: Vec<&[u8]> =
             each_line(text, terminator).skip(start).take(wanted.len()).collect();
-        let at = (0..wanted.len()).find(|&at| block.get(at) != wanted.get(at))?;
+        let at = first_mismatch(&block, &wanted, terminator)
+            .or_else(|| (0..wanted.len()).find(|&at| block.get(at) != wanted.get(at)))?;
         let differs = ((start + at) as u64 + 1, wanted[at], block.get(at).copied());
         Some(NearestMatch { first_line: start as u64 + 1, lines: block, differs })
     };
@@ -73,6 +75,25 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Li
         None if is_small => Likeness::Nothing,
         None => Likeness::NoLine,
     }
+}
+
+/// The first line of a block up to which it has no equivalent of the sought lines. `None` if it has one.
+fn first_mismatch(block: &[&[u8]], wanted: &[&[u8]], terminator: u8) -> Option<usize> {
+    let matches = |lines: usize| {
+        let sought = wanted[..lines].join(&b'\n');
+        let Ok(sought) = std::str::from_utf8(&sought) else { return false };
+        let Some(block) = block.get(..lines) else { return false };
+        let is_blank = || block.iter().all(|line| line.trim_ascii().is_empty());
+        !find_equivalents(&block.join(&terminator), terminator, &SoughtText::new(sought)).is_empty()
+            || sought.trim().is_empty() && is_blank()
+    };
+    // If the first lines match, fewer of them match, too.
+    let (mut matched, mut unmatched) = (0, wanted.len() + 1);
+    while matched + 1 < unmatched {
+        let middle = usize::midpoint(matched, unmatched);
+        if matches(middle) { matched = middle } else { unmatched = middle }
+    }
+    (matched < wanted.len()).then_some(matched)
 }
 
 /// The start of the block whose lines are most similar to `wanted`. The first of equals.
@@ -185,6 +206,18 @@ mod tests {
         assert_eq!(nearest.first_line, 5);
         assert_eq!(nearest.lines.len(), 4);
         assert_eq!(nearest.differs, (7, b"    4".as_slice(), Some(b"    3".as_slice())));
+    }
+
+    #[test]
+    fn tolerated_differences_are_not_reported() {
+        let nearest = block(b"a = 0\nx = 1   \ny = 2\n", b"x = 1\ny = 3\n");
+        assert_eq!(nearest.differs, (3, b"y = 3".as_slice(), Some(b"y = 2".as_slice())));
+        let nearest = block(b"  if a:\n      b()\n  c = \"d\"\n", b"if a:\n    b()\nc = 'd'\n");
+        assert_eq!(nearest.differs.0, 3, "uniform indentation");
+        let nearest = block(b"if a:\n      b()\n  c = 1\n", b"if a:\n  b()\n  c = 2\n");
+        assert_eq!(nearest.differs.0, 3, "{nearest:?}");
+        let nearest = block(b"let x = first(1);\nsecond(2);\n", b"x = first(1);\nsecond(3)");
+        assert_eq!(nearest.differs.0, 2, "the end of a line");
     }
 
     #[test]

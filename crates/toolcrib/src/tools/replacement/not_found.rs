@@ -1,6 +1,7 @@
 //! Explains why a text was not found in a file.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use toolcrib_text::{
     Likeness, Line, NearestMatch, SoughtText, TextProperties, each_line, find_all,
@@ -22,6 +23,9 @@ const CHARS_BEFORE: usize = 60;
 const MAX_COMPARED_LINES: usize = 1_000_000;
 /// A shorter text may occur in many files by chance.
 const MIN_CONCLUSIVE_CHARS: usize = 16;
+
+/// Limit of occurrences of `new_string` that are checked for word boundaries.
+const MAX_TRIED_PLACES: usize = 1_000;
 
 /// A shorter `new_string` is not reported as present.
 const MIN_WORD_CHARS: usize = 4;
@@ -54,7 +58,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
             // A single letter or bracket occurs in every file.
             let is_word = new.trim().chars().count() >= MIN_WORD_CHARS;
             let there = applied.filter(|_| is_word).map_or(String::new(), |(line, but)| {
-                format!(" (`{NEW_STRING}` is there{but}, at line {line})")
+                format!(" (`{NEW_STRING}` occurs{but} at line {line})")
             });
             let message = format!("`{OLD_STRING}` is not in {shown}{there}");
             let detail = match &likeness {
@@ -79,12 +83,25 @@ fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, Stri
     }
     let terminator = survey.terminator();
     let line = |place| line_numbers(text, &[place], terminator).first().copied();
-    if let Some(&place) = find_all(text, survey.endings().adapt(new).as_bytes(), 1).first() {
+    let adapted = survey.endings().adapt(new);
+    let places = find_all(text, adapted.as_bytes(), MAX_TRIED_PLACES);
+    let is_whole = |place: &&usize| has_word_boundaries(text, &(**place..**place + adapted.len()));
+    if let Some(&place) = places.iter().find(is_whole) {
         return Some((line(place)?, String::new()));
     }
     let places = find_equivalents(text, terminator, &SoughtText::new(new));
-    let place = places.first()?;
+    let place = places.iter().find(|place| has_word_boundaries(text, &place.range()))?;
     Some((line(place.range().start)?, format!(" except for {}", place.rung().words())))
+}
+
+/// Whether a range neither begins nor ends within a word or number.
+fn has_word_boundaries(text: &[u8], range: &Range<usize>) -> bool {
+    let in_word = |at: Option<usize>| {
+        let byte = at.and_then(|at| text.get(at));
+        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii())
+    };
+    let splits_word = |at: usize| in_word(at.checked_sub(1)) && in_word(Some(at));
+    !splits_word(range.start) && !splits_word(range.end)
 }
 
 /// Shows the most similar block and the first line that differs.
