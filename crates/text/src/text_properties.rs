@@ -26,12 +26,26 @@ pub struct TextProperties {
     pub non_ascii: u64,
     /// Number of lines that begin with a tab.
     pub tab_indents: u64,
+    /// Number of lines that begin with at least two blanks, the first of which is a space. A single space aligns a
+    /// block comment.
+    pub space_indents: u64,
     /// Whether the bytes begin with the UTF-8 byte order mark.
     pub utf8_bom: bool,
     runs: NonAsciiRuns,
+    line_start: LineStart,
     last: Option<u8>,
     head: Vec<u8>,
     unfinished: Vec<u8>,
+}
+
+/// The part of a line's beginning that the chunks so far end with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum LineStart {
+    #[default]
+    Empty,
+    OneSpace,
+    /// The beginning is known.
+    Complete,
 }
 
 /// Text has hardly any NULs. With more than one in this many bytes, it is binary.
@@ -140,12 +154,11 @@ impl TextProperties {
                 self.lone_cr += 1;
             }
         }
+        self.record_indent(chunk);
         for at in memchr::memchr_iter(b'\n', chunk) {
             self.line_feeds += 1;
-            self.tab_indents += u64::from(chunk.get(at + 1) == Some(&b'\t'));
-        }
-        if chunk.first() == Some(&b'\t') && self.last.is_none_or(|last| last == b'\n') {
-            self.tab_indents += 1;
+            self.line_start = LineStart::Empty;
+            self.record_indent(&chunk[at + 1..]);
         }
         for at in memchr::memchr_iter(b'\r', chunk) {
             match chunk.get(at + 1) {
@@ -155,6 +168,23 @@ impl TextProperties {
                 None => {}
             }
         }
+    }
+
+    /// Counts the indentation of the line that continues with `rest`.
+    fn record_indent(&mut self, rest: &[u8]) {
+        let Some(&first) = rest.first() else { return };
+        let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+        match (self.line_start, first) {
+            (LineStart::Empty, b'\t') => self.tab_indents += 1,
+            (LineStart::Empty, b' ') if rest.len() == 1 => {
+                self.line_start = LineStart::OneSpace;
+                return;
+            }
+            (LineStart::Empty, b' ') => self.space_indents += u64::from(is_blank(rest.get(1))),
+            (LineStart::OneSpace, _) => self.space_indents += u64::from(is_blank(Some(&first))),
+            (LineStart::Empty | LineStart::Complete, _) => {}
+        }
+        self.line_start = LineStart::Complete;
     }
 
     fn record_utf8(&mut self, chunk: &[u8]) {
@@ -221,11 +251,17 @@ mod tests {
         assert!(TextProperties::of(b"\x7fELF\0\0\0\0\0\0\0\0").looks_binary());
     }
 
+    #[test]
+    fn indented_lines_are_counted() {
+        let properties = TextProperties::of(b"\ta\n  b\n \tc\n * d\n\n e\nf");
+        assert_eq!((properties.tab_indents, properties.space_indents), (1, 2));
+    }
+
     proptest! {
         #[test]
         fn the_result_does_not_depend_on_chunks(
             bytes in proptest::collection::vec(prop_oneof![
-                Just(b'\r'), Just(b'\n'), Just(b'\t'), Just(0xc3), Just(0xa9), Just(0xef), Just(0xbb), Just(0xbf), any::<u8>(),
+                Just(b'\r'), Just(b'\n'), Just(b'\t'), Just(b' '), Just(0xc3), Just(0xa9), Just(0xef), Just(0xbb), Just(0xbf), any::<u8>(),
             ], 0..60),
             size in 1usize..9,
         ) {

@@ -1,5 +1,6 @@
 //! Phrases that several replies share.
 
+use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// `1 line`, `2 lines`, `1 match`, `2 processes`.
@@ -13,6 +14,23 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 /// `1 process runs`, `2 processes run`. The pair has the verb for one and for several.
 pub(crate) fn counted_with_verb(number: u64, noun: &str, (one, several): (&str, &str)) -> String {
     format!("{} {}", counted(number, noun), if number == 1 { one } else { several })
+}
+
+/// `line 3`, `lines 3-7`.
+pub(crate) fn range_text<N: Display + PartialEq>(noun: &str, first: N, last: N) -> String {
+    if first == last {
+        format!("{noun} {first}")
+    } else {
+        format!("{} {first}-{last}", plural(noun))
+    }
+}
+
+/// The note after a page of results. If their number is not known, `total` is `None`.
+pub(crate) fn more_note(range: &str, next: u64, total: Option<u64>) -> String {
+    match total {
+        Some(total) => format!("[{range} of {total}; for more, offset: {next}]\n"),
+        None => format!("[{range}; more follow, offset: {next}]\n"),
+    }
 }
 
 fn plural(noun: &str) -> String {
@@ -84,6 +102,8 @@ mod tests {
         ] {
             assert_eq!(counted(number, noun), expected);
         }
+        assert_eq!(range_text("match", 3, 3), "match 3");
+        assert_eq!(range_text("match", 3, 7), "matches 3-7");
         assert_eq!(counted_with_verb(1, "process", ("runs", "run")), "1 process runs");
         assert_eq!(counted_with_verb(2, "process", ("runs", "run")), "2 processes run");
     }

@@ -127,7 +127,8 @@ proptest! {
         let reply = outcome.unwrap();
         let next = offset + limit;
         if next <= lines.len() {
-            expected.push(format!("[lines {offset}-{} of {}; for more, offset: {next}]", next - 1, lines.len()));
+            let range = if limit == 1 { format!("line {offset}") } else { format!("lines {offset}-{}", next - 1) };
+            expected.push(format!("[{range} of {}; for more, offset: {next}]", lines.len()));
         }
         prop_assert_eq!(reply.output().lines().collect::<Vec<_>>(), expected);
     }

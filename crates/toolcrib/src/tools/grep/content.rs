@@ -6,6 +6,7 @@ use toolcrib_text::visible;
 use super::Sort;
 use super::no_matches;
 use super::search::{Found, Search};
+use crate::phrases::{more_note, range_text};
 use crate::reply::Reply;
 use crate::tools::invisible_notes::InvisibleCharacters;
 
@@ -162,11 +163,9 @@ impl Page<'_> {
         let first = search.query.offset + 1;
         let shown = self.next.saturating_sub(search.query.offset);
         if self.next < total {
-            let at_least = if is_total { "" } else { "at least " };
             let next = self.next;
-            self.text += &format!(
-                "[matches {first}-{next} of {at_least}{total}; for more, offset: {next}]\n"
-            );
+            let range = range_text("match", first, next);
+            self.text += &more_note(&range, next, is_total.then_some(total));
         }
         self.text += &self.hidden.note();
         for unsearched_notes in search.unsearched_notes(searched) {

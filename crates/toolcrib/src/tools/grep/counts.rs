@@ -5,7 +5,7 @@ use toolcrib_search::MatchOptions;
 use super::Sort;
 use super::no_matches;
 use super::search::{Found, Search};
-use crate::phrases::counted;
+use crate::phrases::{counted, range_text};
 use crate::reply::Reply;
 
 /// Characters reserved for notes.
@@ -48,10 +48,9 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     let at_least = if is_complete { "" } else { "at least " };
     let (matches, all) = (counted(total, "match"), counted(files, "file"));
     if next < files {
-        let first = query.offset + 1;
-        text += &format!(
-            "[{at_least}{matches} in {all}; files {first}-{next} shown; for more, offset: {next}]\n"
-        );
+        let range = range_text("file", query.offset + 1, next);
+        text +=
+            &format!("[{at_least}{matches} in {all}; {range} shown; for more, offset: {next}]\n");
     } else if files != 1 {
         text += &format!("[{at_least}{matches} in {all}]\n");
     }

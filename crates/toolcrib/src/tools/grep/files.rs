@@ -5,6 +5,7 @@ use toolcrib_search::MatchOptions;
 use super::Sort;
 use super::no_matches;
 use super::search::{Found, Search};
+use crate::phrases::{more_note, range_text};
 use crate::reply::Reply;
 
 /// Hits to count in a file for its relevance. More hits do not make it more relevant.
@@ -51,9 +52,8 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     }
     let next = query.offset + files.len() as u64;
     if next < total {
-        let at_least = if is_total { "" } else { "at least " };
-        let from = query.offset + 1;
-        text += &format!("[files {from}-{next} of {at_least}{total}; for more, offset: {next}]\n");
+        let range = range_text("file", query.offset + 1, next);
+        text += &more_note(&range, next, is_total.then_some(total));
     }
     for unsearched_notes in search.unsearched_notes(&searched) {
         text += &format!("[{unsearched_notes}]\n");

@@ -4,7 +4,7 @@ use toolcrib_text::{Encoding, Endings, Line, TextProperties};
 
 use crate::cx::OpenFile;
 use crate::error::Error;
-use crate::phrases::counted;
+use crate::phrases::{counted, counted_with_verb, range_text};
 use crate::reply::Reply;
 use crate::tools::invisible_notes::InvisibleCharacters;
 
@@ -41,9 +41,13 @@ impl Page<'_> {
         let remaining = self.remaining(next);
         let (first, last) = (self.first, next - 1);
         let span = match self.total {
-            Total::Known(total) => format!("lines {first}-{last} of {total}"),
-            Total::AtLeast(total) => format!("lines {first}-{last} of at least {total}"),
-            Total::Unknown => format!("lines {first} to {last}"),
+            Total::Unknown if first < last => format!("lines {first} to {last}"),
+            _ => range_text("line", first, last),
+        };
+        let span = match self.total {
+            Total::Known(total) => format!("{span} of {total}"),
+            Total::AtLeast(total) => format!("{span} of at least {total}"),
+            Total::Unknown => span,
         };
         let footer = match remaining {
             0 => String::new(),
@@ -112,8 +116,13 @@ pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> 
             .push(format!("mixed line endings: {} of {} are CRLF", survey.crlf, survey.line_feeds)),
         Endings::Lf | Endings::None => {}
     }
-    if survey.tab_indents > 0 {
-        notes.push("indented with tabs".to_owned());
+    match (survey.tab_indents, survey.space_indents) {
+        (0, _) => {}
+        (_, 0) => notes.push("indented with tabs".to_owned()),
+        (tabs, spaces) => {
+            let tabs = counted_with_verb(tabs, "line", ("begins", "begin"));
+            notes.push(format!("mixed indentation: {tabs} with a tab, {spaces} with spaces"));
+        }
     }
     notes
 }

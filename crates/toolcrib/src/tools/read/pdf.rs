@@ -8,7 +8,7 @@ use crate::cx::Cx;
 use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};
 use crate::helper::{acquire_decoder, pdf_text};
-use crate::phrases::counted;
+use crate::phrases::{counted, range_text};
 use crate::reply::Reply;
 use crate::tools::invisible_notes::InvisibleCharacters;
 
@@ -76,8 +76,8 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
     } else if read_to < total {
         let next = read_to + 1;
         let to = next.saturating_add(DEFAULT_PAGES - 1).min(total);
-        output +=
-            &format!("[pages {first}-{read_to} of {total}; for more, pages: \"{next}-{to}\"]\n");
+        let range = range_text("page", first, read_to);
+        output += &format!("[{range} of {total}; for more, pages: \"{next}-{to}\"]\n");
     }
     hidden
         .facts(Reply::new(output))
