@@ -21,7 +21,7 @@ pub use self::shortened::{ShortenedDiff, shortened_diff};
 
 use crate::encoding::Encoding;
 use crate::endings::Endings;
-use crate::truncate::truncate_line;
+use crate::truncate::{truncate_around, truncate_line};
 use crate::visible::visible;
 
 /// A unified diff and its line counts.
@@ -44,13 +44,20 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The unified diff from `old` to `new`, with the hunks that git would produce, for reading. It accepts any
 /// encoding. Bytes that are not text are made visible, and lines are cut at `line_chars` characters. `name`
-/// is shown for both sides; a missing side is `/dev/null`.
-pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
+/// is shown for both sides; a missing side is `/dev/null`. `known` is the encoding of the file, if it was used
+/// before.
+pub fn unified_diff(
+    name: &str,
+    old: Option<&[u8]>,
+    new: Option<&[u8]>,
+    line_chars: usize,
+    known: Option<Encoding>,
+) -> Diff {
     // As git does it: `patch -p1` then finds an absolute path from the root.
     let name = name.trim_start_matches('/');
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
-    let encoding = old.or(new).map_or(Encoding::UTF_8, Encoding::of);
+    let encoding = old.or(new).map_or(Encoding::UTF_8, |bytes| Encoding::of_known(bytes, known));
     let new = decoded(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
     let old = decoded(old.unwrap_or_default(), encoding);
     let sides = Sides::new(&old, &new, line_chars);
@@ -199,8 +206,7 @@ impl<'a> Sides<'a> {
         let mut shown_to = old.start;
         for change in changes {
             self.write_lines(diff, ' ', &self.old[shown_to..change.old.start]);
-            self.write_lines(diff, '-', &self.old[change.old.clone()]);
-            self.write_lines(diff, '+', &self.new[change.new.clone()]);
+            self.write_change(diff, &self.old[change.old.clone()], &self.new[change.new.clone()]);
             diff.removed += change.old.len();
             diff.added += change.new.len();
             shown_to = change.old.end;
@@ -208,18 +214,37 @@ impl<'a> Sides<'a> {
         self.write_lines(diff, ' ', &self.old[shown_to..old.end]);
     }
 
-    fn write_lines(&self, diff: &mut Diff, sign: char, lines: &[&[u8]]) {
-        lines.iter().for_each(|line| self.write_line(&mut diff.text, sign, line));
+    /// Writes removed and added lines. If each line has a counterpart, a long one shows the part that differs from it.
+    fn write_change(&self, diff: &mut Diff, old: &[&[u8]], new: &[&[u8]]) {
+        let is_paired = old.len() == new.len();
+        for (sign, lines, others) in [('-', old, new), ('+', new, old)] {
+            for (at, line) in lines.iter().enumerate() {
+                let other = others.get(at).copied().filter(|_| is_paired);
+                self.write_line(&mut diff.text, sign, line, other);
+            }
+        }
     }
 
-    fn write_line(&self, out: &mut String, sign: char, line: &[u8]) {
+    fn write_lines(&self, diff: &mut Diff, sign: char, lines: &[&[u8]]) {
+        lines.iter().for_each(|line| self.write_line(&mut diff.text, sign, line, None));
+    }
+
+    /// A line without its line ending, as it is shown.
+    fn body(&self, line: &[u8]) -> String {
+        let body = line.strip_suffix(&[self.terminator]).unwrap_or(line);
+        visible(if self.hide_cr { body.strip_suffix(b"\r").unwrap_or(body) } else { body })
+    }
+
+    fn write_line(&self, out: &mut String, sign: char, line: &[u8], other: Option<&[u8]>) {
         let ended = line.last() == Some(&self.terminator);
-        let mut body = line.strip_suffix(&[self.terminator]).unwrap_or(line);
-        if self.hide_cr {
-            body = body.strip_suffix(b"\r").unwrap_or(body);
-        }
+        let body = self.body(line);
         out.push(sign);
-        out.push_str(&truncate_line(&visible(body), self.line_chars));
+        match other.filter(|_| body.len() > self.line_chars) {
+            Some(other) => {
+                out.push_str(&truncate_around(&body, &self.body(other), self.line_chars));
+            }
+            None => out.push_str(&truncate_line(&body, self.line_chars)),
+        }
         out.push('\n');
         if !ended {
             out.push_str("\\ No newline at end of file\n");
@@ -292,7 +317,7 @@ mod tests {
 
     #[test]
     fn an_absolute_path_has_one_slash_in_the_header() {
-        let diff = unified_diff("/tmp/w.txt", Some(b"1\n"), Some(b"2\n"), 100);
+        let diff = unified_diff("/tmp/w.txt", Some(b"1\n"), Some(b"2\n"), 100, None);
         assert!(diff.text.starts_with("--- a/tmp/w.txt\n+++ b/tmp/w.txt\n"), "{}", diff.text);
     }
 
@@ -337,7 +362,7 @@ mod tests {
             let mut changed = lines.clone();
             changed.splice(from.min(to)..to, put);
             let (old, new) = (lines.concat(), changed.concat());
-            let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
+            let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99, None);
             prop_assert_eq!(apply(&old, &diff.text), new);
         }
     }
@@ -346,7 +371,7 @@ mod tests {
     fn a_change_is_shown_with_three_context_lines() {
         let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
-        let diff = unified_diff("n.txt", Some(old), Some(new), 100);
+        let diff = unified_diff("n.txt", Some(old), Some(new), 100, None);
         assert_eq!(
             diff.text,
             "--- a/n.txt\n+++ b/n.txt\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
@@ -356,7 +381,7 @@ mod tests {
 
     #[test]
     fn new_files_missing_newlines_and_long_lines_are_marked() {
-        let diff = unified_diff("n", None, Some(b"abcdef"), 4);
+        let diff = unified_diff("n", None, Some(b"abcdef"), 4, None);
         assert_eq!(
             diff.text,
             "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+abcd…[+2 characters]\n\\ No newline at end of file\n"
@@ -364,10 +389,24 @@ mod tests {
     }
 
     #[test]
+    fn a_long_line_shows_the_part_that_changed() {
+        let line = |word: &str| format!("{}{word}{}\n", "v".repeat(5_000), "w".repeat(5_000));
+        let diff = unified_diff(
+            "n",
+            Some(line("END").as_bytes()),
+            Some(line("FINISH").as_bytes()),
+            200,
+            None,
+        );
+        assert!(diff.text.contains("vvEND") && diff.text.contains("vvFINISHww"), "{}", diff.text);
+        assert!(diff.text.len() < 800, "{}", diff.text);
+    }
+
+    #[test]
     fn carriage_returns_are_shown_only_where_they_differ() {
-        let same = unified_diff("n", Some(b"a\r\nb\r\n"), Some(b"a\r\nc\r\n"), 9);
+        let same = unified_diff("n", Some(b"a\r\nb\r\n"), Some(b"a\r\nc\r\n"), 9, None);
         assert!(!same.text.contains("\\r"), "{}", same.text);
-        let changed = unified_diff("n", Some(b"a\r\n"), Some(b"a\n"), 9);
+        let changed = unified_diff("n", Some(b"a\r\n"), Some(b"a\n"), 9, None);
         assert!(changed.text.contains("-a\\r\n+a\n"), "{}", changed.text);
     }
 
@@ -378,7 +417,7 @@ mod tests {
         let utf16: Vec<u8> =
             "\u{feff}café\nnaïve\nB\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         for (old, new) in [(&latin[..], utf8), (&latin[..], &utf16)] {
-            let diff = unified_diff("n", Some(old), Some(new), 99);
+            let diff = unified_diff("n", Some(old), Some(new), 99, None);
             assert_eq!((diff.added, diff.removed), (1, 1), "{}", diff.text);
         }
     }
@@ -394,7 +433,7 @@ mod tests {
     fn the_last_hunk_has_its_context() {
         let old = b"@p\na\nb\n\n\n\n\n\n@p\nc\nd\n\n\n@p\ne\nf\n";
         let new = b"@p\nA\nb\n\n\n\n\n\n@p\nx\n\n\n@p\nc\nd\n\n\n@p\ne\nf\n";
-        let diff = unified_diff("d.py", Some(old), Some(new), 100);
+        let diff = unified_diff("d.py", Some(old), Some(new), 100, None);
         assert!(diff.text.contains("@@ -1,11 +1,15 @@\n"), "{}", diff.text);
         assert!(diff.text.ends_with(" \n+@p\n+x\n+\n+\n @p\n c\n d\n"), "{}", diff.text);
     }
@@ -404,7 +443,7 @@ mod tests {
         let block = "@p\nx\n\n\n".repeat(MAX_WHOLE_BYTES / 7);
         let old = format!("{block}a\n{block}");
         let new = format!("{block}b\n@p\nx\n\n\n{block}");
-        let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 100);
+        let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 100, None);
         assert_eq!((diff.added, diff.removed), (5, 1));
         assert!(diff.text.ends_with("-a\n+b\n+@p\n+x\n+\n+\n @p\n x\n \n"), "{}", diff.text);
     }
@@ -415,13 +454,13 @@ mod tests {
             (0..60_000).flat_map(|at| words[at * step % 7 % 3].bytes().chain(*b"\n")).collect()
         };
         let (old, new) = (side(["a", "b", "c"], 3), side(["b", "c", "a"], 5));
-        let diff = unified_diff("n", Some(&old), Some(&new), 100);
+        let diff = unified_diff("n", Some(&old), Some(&new), 100, None);
         let lines = |sign: char| diff.text.lines().skip(2).filter(|l| l.starts_with(sign)).count();
         assert_eq!((lines('+'), lines('-')), (diff.added, diff.removed));
     }
 
     #[test]
     fn an_unchanged_text_has_an_empty_diff() {
-        assert_eq!(unified_diff("n", Some(b"a\n"), Some(b"a\n"), 9).text, "");
+        assert_eq!(unified_diff("n", Some(b"a\n"), Some(b"a\n"), 9, None).text, "");
     }
 }

@@ -1,7 +1,8 @@
 //! Detects the encoding of a text, decodes it, and encodes it again.
 //!
 //! A byte order mark decides. Then the text is tested for UTF-8, allowing a few broken bytes; then for
-//! UTF-16, if every second byte tends to be NUL; then by statistics over the whole text. A wrong guess makes
+//! UTF-16, if every second byte tends to be NUL; then by statistics over the whole text. The statistics need
+//! some evidence against windows-1252, the most frequent of these encodings. A wrong guess makes
 //! reading harder but never loses bytes: the text is written back with the same bytes, or the write is
 //! refused.
 
@@ -29,6 +30,10 @@ const SAMPLE_BYTES: usize = 64 << 10;
 /// Length of the sample for statistics, which are slow.
 const STATISTICS_BYTES: usize = 1 << 20;
 
+/// Number of letters that must differ from windows-1252 before another encoding of the Latin script is used.
+/// With fewer, the statistics change their result with every edit.
+const MIN_OTHER_LETTERS: u64 = 3;
+
 impl Encoding {
     /// UTF-8 without a byte order mark.
     pub const UTF_8: Encoding = Encoding { kind: encoding_rs::UTF_8, bom: false };
@@ -42,6 +47,27 @@ impl Encoding {
         let mut detector = Detector::default();
         detector.feed(bytes);
         detector.finish(&TextProperties::of(bytes))
+    }
+
+    /// The encoding of `bytes` in a file that had the encoding `known` before. Another guess does not replace
+    /// it as long as it can decode the bytes, and neither does ASCII, which all encodings have.
+    pub fn of_known(bytes: &[u8], known: Option<Encoding>) -> Encoding {
+        let found = Encoding::of(bytes);
+        let is_kept = |known: &Encoding| {
+            known.outlasts(found, bytes.is_ascii()) && known.decode(bytes).is_some()
+        };
+        known.filter(is_kept).unwrap_or(found)
+    }
+
+    /// Whether this encoding of a file is kept, provided that it can decode the content, although `found` was
+    /// detected.
+    pub fn outlasts(self, found: Encoding, is_ascii: bool) -> bool {
+        self.is_guessed() && (found.is_guessed() || found.is_utf8() && is_ascii)
+    }
+
+    /// Whether nothing but statistics distinguishes it from other encodings.
+    pub fn is_guessed(self) -> bool {
+        !self.is_utf8() && !self.is_utf16()
     }
 
     /// The encoding of this name, as the web uses it. UTF-16 has a byte order mark, UTF-8 only if the name
@@ -181,13 +207,15 @@ impl Transcoder {
 pub struct Detector {
     statistics: EncodingDetector,
     counted_bytes: usize,
+    /// How often each byte occurs in the counted bytes.
+    frequencies: [u64; 256],
     sample: Vec<u8>,
 }
 
 impl Default for Detector {
     fn default() -> Self {
         let statistics = EncodingDetector::new(Iso2022JpDetection::Allow);
-        Detector { statistics, counted_bytes: 0, sample: Vec::new() }
+        Detector { statistics, counted_bytes: 0, frequencies: [0; 256], sample: Vec::new() }
     }
 }
 
@@ -199,6 +227,7 @@ impl Detector {
         if self.counted_bytes < STATISTICS_BYTES {
             self.counted_bytes += chunk.len();
             self.statistics.feed(chunk, false);
+            chunk.iter().for_each(|&byte| self.frequencies[usize::from(byte)] += 1);
         }
     }
 
@@ -226,7 +255,26 @@ impl Detector {
         {
             return Encoding::UTF_8;
         }
+        if is_latin(kind) && !self.has_evidence_for(kind) {
+            return Encoding { kind: encoding_rs::WINDOWS_1252, bom: false };
+        }
         Encoding { kind, bom: false }
+    }
+
+    /// Whether enough bytes are other letters than in windows-1252, or one of them is no letter there.
+    fn has_evidence_for(&self, kind: &'static encoding_rs::Encoding) -> bool {
+        let mut other_letters = 0;
+        for byte in 0x80..=0xff_u8 {
+            let count = self.frequencies[usize::from(byte)];
+            let letter = |kind: &'static encoding_rs::Encoding| {
+                kind.decode_without_bom_handling(&[byte]).0.chars().next().unwrap_or('\0')
+            };
+            let (here, western) = (letter(kind), letter(encoding_rs::WINDOWS_1252));
+            if count > 0 && here.is_alphabetic() && here != western {
+                other_letters += if western.is_alphabetic() { count } else { MIN_OTHER_LETTERS };
+            }
+        }
+        other_letters >= MIN_OTHER_LETTERS
     }
 
     fn detect_utf16(&self) -> Option<Encoding> {
@@ -258,6 +306,12 @@ impl Detector {
 /// and the values of continuation bytes are rare. This does not hold for KOI8, Thai and East Asian encodings.
 fn is_alphabetic(kind: &'static encoding_rs::Encoding) -> bool {
     kind.name().starts_with("windows-125") || kind.name().starts_with("ISO-8859-")
+}
+
+/// Whether this is an encoding of the Latin script, most of whose words look like words in windows-1252.
+fn is_latin(kind: &'static encoding_rs::Encoding) -> bool {
+    let names = ["windows-1250", "windows-1254", "windows-1257", "windows-1258"];
+    names.contains(&kind.name()) || ["ISO-8859-2", "ISO-8859-4"].contains(&kind.name())
 }
 
 /// Whether words in this encoding sometimes look like UTF-8 characters of three bytes.
@@ -391,6 +445,36 @@ mod tests {
         assert!(Encoding::of(b"\x7fELF\0\0\0\x01\x02\0\0\0\0\x10\x11").is_utf8(), "as good as any");
     }
 
+    #[test]
+    fn a_few_letters_are_no_evidence_against_windows_1252() {
+        for text in [
+            b"caf\xe9\nna\xefve\n".as_slice(),
+            b"caf\xe9s\nna\xefve\n",
+            b"caf\xe9s chauds\nna\xefve\n",
+            b"r\xe9sum\xe9s\n",
+            b"fianc\xe9e, d\xe9j\xe0 vu, fa\xe7ade\n",
+            b"Gr\xfc\xdfe\n",
+            b"na\xefve\n",
+            b"\xe9\n",
+            b"le\xf1o\n",
+        ] {
+            assert_eq!(Encoding::of(text).name(), "windows-1252", "{}", text.escape_ascii());
+        }
+        let (_, polish) = in_encoding("Łódź i Kraków\n", "windows-1250", false);
+        assert_ne!(Encoding::of(&polish).name(), "windows-1252");
+    }
+
+    #[test]
+    fn a_known_encoding_is_kept_while_it_fits() {
+        let (windows_1250, czech) = in_encoding("kůň\n", "windows-1250", false);
+        assert_eq!(Encoding::of_known(&czech, Some(windows_1250)), windows_1250);
+        assert_eq!(Encoding::of_known(b"plain\n", Some(windows_1250)), windows_1250);
+        assert!(Encoding::of_known("kůň\n".as_bytes(), Some(windows_1250)).is_utf8());
+        let (shift_jis, _) = in_encoding("", "Shift_JIS", false);
+        let bytes = b"caf\xe9 \xfd\xfe\n";
+        assert_eq!(Encoding::of_known(bytes, Some(shift_jis)), Encoding::of(bytes), "no Shift_JIS");
+    }
+
     proptest! {
         #[test]
         fn decoded_text_is_written_back_byte_for_byte(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
@@ -443,7 +527,9 @@ mod tests {
                 // change.
                 let was_known = as_before.decode_without_bom_handling(&bytes).0 == words;
                 let now = Encoding::of(&bytes).name();
-                prop_assert!(!was_known || now == as_before.name(), "{name} as {now}: {words}");
+                // A few letters are no evidence against windows-1252.
+                let is_tie = is_latin(as_before) && now == "windows-1252";
+                prop_assert!(!was_known || is_tie || now == as_before.name(), "{name} as {now}: {words}");
             }
         }
 

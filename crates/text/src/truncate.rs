@@ -36,6 +36,19 @@ pub fn truncate_line(line: &str, max_chars: usize) -> String {
     }
 }
 
+/// Keeps at most `max_chars` characters of one line, from a little before its first difference from `other`.
+pub(crate) fn truncate_around(line: &str, other: &str, max_chars: usize) -> String {
+    let same = line.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    let length = line.chars().count();
+    // The whole end is shown if it fits.
+    let skipped = same.saturating_sub(max_chars / 4).min(length.saturating_sub(max_chars));
+    if skipped == 0 {
+        return truncate_line(line, max_chars);
+    }
+    let shown: String = line.chars().skip(skipped).collect();
+    format!("{}…{}", left_out(skipped as u64), truncate_line(&shown, max_chars))
+}
+
 /// Keeps at most `max_chars` characters of one line, most of them from its beginning and the rest from its
 /// end, with the number of omitted ones between. `missing` is the position and number of characters that are
 /// missing already.
@@ -76,6 +89,15 @@ mod tests {
         let clipped = truncate_lines("one\ntwo\nthree\n", 9);
         assert_eq!(clipped.text, "one\ntwo\n");
         assert_eq!((clipped.left_out_chars, clipped.left_out_lines), (6, 1));
+    }
+
+    #[test]
+    fn a_long_line_keeps_its_first_difference() {
+        let differ = |line, other| truncate_around(line, other, 4);
+        assert_eq!(differ("abcdefgh", "abcdeXgh"), "…[+4 characters]…efgh");
+        assert_eq!(differ("abcdefghijkl", "abcdeX"), "…[+4 characters]…efgh…[+4 characters]");
+        assert_eq!(differ("abcdefgh", "X"), "abcd…[+4 characters]");
+        assert_eq!(differ("abcd", "abcX"), "abcd");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::{Effect, Policy, SessionApprovals};
 
-pub(crate) use self::change::{CHANGE, Revert};
+pub(crate) use self::change::{CHANGE, Revert, Versions};
 pub use self::change::{Changed, FileEdit, Updated};
 pub use self::open_file::{Chunks, OpenFile};
 pub(crate) use self::prepared_command::{

@@ -21,7 +21,7 @@ use crate::tool::{AnyTool, Entry};
 /// Problems reported at once. The others show after these are fixed.
 const MAX_PROBLEMS: usize = 5;
 
-/// A decoded call, and notes about numbers that were lowered to their maximum.
+/// A decoded call, and notes about numbers that were changed to their bounds.
 pub(crate) struct Decoded {
     pub(crate) tool: Box<dyn AnyTool>,
     pub(crate) notes: Vec<String>,
@@ -102,8 +102,8 @@ impl Fitting<'_> {
             } else if !value.is_null() || is_required(schema, name) {
                 let empty = Map::new();
                 let property = property(schema, name).unwrap_or(&empty);
-                let value = if path.is_empty() && self.entry.lowered.contains(&name) {
-                    self.lowered(&inner, property, value)
+                let value = if path.is_empty() {
+                    self.within_bounds(&inner, name, property, value)
                 } else {
                     value
                 };
@@ -136,14 +136,28 @@ impl Fitting<'_> {
         fitted.collect()
     }
 
-    /// The maximum of a field instead of a greater number.
-    fn lowered(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
-        let (given, maximum) = (number(&value), schema.get("maximum"));
-        let sizes = (given.and_then(|given| given.as_f64()), maximum.and_then(Value::as_f64));
-        match (sizes, maximum) {
-            ((Some(given), Some(most)), Some(maximum)) if given > most => {
+    /// The maximum of a field instead of a greater number, or its minimum instead of a smaller one, if the tool allows
+    /// that. A negative number is no size.
+    fn within_bounds(
+        &mut self,
+        path: &str,
+        field: &str,
+        schema: &Map<String, Value>,
+        value: Value,
+    ) -> Value {
+        let Some(given) = number(&value).and_then(|given| given.as_f64()) else { return value };
+        let bound = |name| schema.get(name).and_then(|bound| Some((bound, bound.as_f64()?)));
+        match (bound("minimum"), bound("maximum")) {
+            (_, Some((maximum, most))) if given > most && self.entry.lowered.contains(&field) => {
                 self.notes.push(format!("{path} was lowered to {maximum}, the maximum"));
                 maximum.clone()
+            }
+            (Some((minimum, least)), _)
+                if (0.0..least).contains(&given) && self.entry.raised.contains(&field) =>
+            {
+                let meaning = meaning(schema);
+                self.notes.push(format!("{path} was raised to {minimum}, the minimum{meaning}"));
+                minimum.clone()
             }
             _ => value,
         }
@@ -170,8 +184,7 @@ impl Fitting<'_> {
         ] {
             if out {
                 let limit = schema.get(bound).cloned().unwrap_or_default();
-                let meaning = schema.get("description").and_then(Value::as_str).map(unit);
-                let meaning = meaning.map_or(String::new(), |unit| format!(" ({unit})"));
+                let meaning = meaning(schema);
                 self.problem(format!("`{path}`: {number} is {words} {limit}{meaning}"));
                 return Value::Null;
             }
@@ -304,6 +317,12 @@ fn type_words(property: &Map<String, Value>) -> String {
         Some(item) => format!("[{}]", type_words(item)),
         None => property.get("type").and_then(Value::as_str).unwrap_or("any").to_owned(),
     }
+}
+
+/// The unit of a number in parentheses, if it has a description.
+fn meaning(schema: &Map<String, Value>) -> String {
+    let unit = schema.get("description").and_then(Value::as_str).map(unit);
+    unit.map_or(String::new(), |unit| format!(" ({unit})"))
 }
 
 /// The unit of a number: the beginning of its description.

@@ -270,7 +270,8 @@ impl History {
                 },
             };
             let line_chars = self.limits.line_chars;
-            diffs += &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars).text;
+            diffs +=
+                &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars, None).text;
         }
         Ok(diffs + &ignored.line(|path| self.paths.show(&top, path)))
     }
@@ -281,7 +282,7 @@ impl History {
         let after = self.version(file.after)?;
         let shown = self.paths.show(&self.paths.workspace.top(), &file.path());
         let line_chars = self.limits.line_chars;
-        let mut diff = unified_diff(&shown, before.as_deref(), after.as_deref(), line_chars);
+        let mut diff = unified_diff(&shown, before.as_deref(), after.as_deref(), line_chars, None);
         if [&before, &after].into_iter().flatten().any(Content::is_link) {
             diff.text = format!("[{shown}: the text of a symlink is its target]\n{}", diff.text);
         }

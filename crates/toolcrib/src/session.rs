@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolcrib_exec::Ending;
 use toolcrib_fs::{ResolvedPath, Root};
 use toolcrib_policy::{Policy, Proposal, SessionApprovals};
+use toolcrib_text::Encoding;
 
 use crate::cancel_and_progress::Cancel;
 use crate::command_state::SessionShell;
@@ -51,6 +52,8 @@ pub struct Session {
     /// The rules of earlier calls.
     policies: Mutex<HashMap<PolicyVariant, SessionPolicy>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
+    /// Guessed encodings in which the session has read or written files.
+    encodings: Mutex<HashMap<PathBuf, Encoding>>,
     /// Files that a note has named as executed later.
     named: Mutex<HashSet<PathBuf>>,
     /// Whether a question is open.
@@ -113,6 +116,7 @@ impl Session {
             agreed: Mutex::default(),
             policies: Mutex::default(),
             seen: Mutex::default(),
+            encodings: Mutex::default(),
             named: Mutex::default(),
             asking: Mutex::default(),
             answered: Condvar::new(),
@@ -262,6 +266,23 @@ impl Session {
 
     pub(crate) fn forget(&self, path: &Path) {
         lock(&self.seen).remove(path);
+    }
+
+    /// The encoding in which the session has read or written a file, if only statistics tell it.
+    pub(crate) fn encoding(&self, path: &Path) -> Option<Encoding> {
+        lock(&self.encodings).get(path).copied()
+    }
+
+    pub(crate) fn remember_encoding(&self, path: &Path, encoding: Encoding) {
+        let mut all = lock(&self.encodings);
+        if !encoding.is_guessed() {
+            all.remove(path);
+            return;
+        }
+        if all.len() >= MAX_SEEN {
+            all.clear();
+        }
+        all.insert(path.to_owned(), encoding);
     }
 
     /// Returns whether a file is named for the first time, and marks it as named.

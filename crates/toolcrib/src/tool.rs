@@ -74,6 +74,10 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// requested is still useful.
     const LOWERED: &'static [&'static str] = &[];
 
+    /// Fields with a minimum that a smaller number is raised to, with a note, instead of refused. For limits, where
+    /// more than requested does no harm.
+    const RAISED: &'static [&'static str] = Self::LOWERED;
+
     /// The metadata of its replies, for the reference documentation: tables of fields.
     const METADATA: &'static [&'static [MetadataField]] = &[];
 
@@ -176,6 +180,7 @@ pub(crate) struct Entry {
     pub(crate) hints: Hints,
     pub(crate) aliases: &'static [(&'static str, &'static str)],
     pub(crate) lowered: &'static [&'static str],
+    pub(crate) raised: &'static [&'static str],
     pub(crate) metadata: &'static [&'static [MetadataField]],
     pub(crate) schema: fn() -> Schema,
     pub(crate) decode: fn(Value) -> Result<Box<dyn AnyTool>, String>,
@@ -189,6 +194,7 @@ impl Entry {
             hints: T::HINTS,
             aliases: T::ALIASES,
             lowered: T::LOWERED,
+            raised: T::RAISED,
             metadata: T::METADATA,
             schema: Schema::of::<T>,
             decode: decode::<T>,

@@ -6,6 +6,7 @@ mod bash_output;
 mod changed_files;
 mod command_messages;
 mod edit;
+mod escaped_newlines;
 mod glob;
 mod grep;
 mod history;
@@ -177,10 +178,13 @@ mod tests {
                     if let Some(limit) = property.get(bound).and_then(Value::as_i64) {
                         assert!(accepts(limit.into()), "{place}: its {bound} {limit} is refused");
                         let field = place.rsplit('.').next().unwrap_or_default();
-                        let is_lowered = bound == "maximum" && T::LOWERED.contains(&field);
+                        let is_adapted = match bound {
+                            "maximum" => T::LOWERED.contains(&field),
+                            _ => T::RAISED.contains(&field) && limit > 0,
+                        };
                         assert_eq!(
                             accepts((limit + step).into()),
-                            is_lowered,
+                            is_adapted,
                             "{place}: {bound} {limit} is not held"
                         );
                     }

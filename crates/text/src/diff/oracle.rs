@@ -146,7 +146,7 @@ fn hunks_equal_those_of_git() {
         }
         let expected = git_hunks(&directory.0);
         for (at, (old, new)) in pairs.iter().enumerate() {
-            let ours = unified_diff("n", Some(old), Some(new), 10_000).text;
+            let ours = unified_diff("n", Some(old), Some(new), 10_000, None).text;
             let ours: String = ours.split_inclusive('\n').skip(2).collect();
             let theirs = expected.get(&at.to_string()).cloned().unwrap_or_default();
             if ours != theirs {

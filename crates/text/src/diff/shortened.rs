@@ -154,7 +154,7 @@ mod tests {
     fn a_long_run_is_cut_in_the_middle() {
         let old = lines("a", 4);
         let new = format!("{old}{}", lines("b", 124));
-        let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
+        let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99, None);
         let short = shortened_diff(&diff.text, 40);
         assert_eq!(
             short.text,
@@ -167,7 +167,7 @@ mod tests {
     fn hunks_beyond_the_limit_are_counted() {
         let old: String = (0..30).map(|at| format!("x\n{}", lines(&format!("{at}"), 9))).collect();
         let new = old.replace("x\n", "y\n");
-        let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
+        let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99, None);
         let short = shortened_diff(&diff.text, 40);
         assert_eq!((short.hunks, short.lines), (10, 20));
         assert_eq!(short.text.matches("@@ -").count(), 20);
@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn a_removed_line_that_looks_like_a_file_header_belongs_to_the_hunk() {
         let old = "a\n-- b\n@@ -1 +1 @@\nc\n";
-        let diff = unified_diff("n", Some(old.as_bytes()), Some(b"a\n"), 99);
+        let diff = unified_diff("n", Some(old.as_bytes()), Some(b"a\n"), 99, None);
         assert_eq!(shortened_diff(&diff.text, 40).text, diff.text);
-        let unended = unified_diff("n", Some(b"a"), Some(b"b"), 99);
+        let unended = unified_diff("n", Some(b"a"), Some(b"b"), 99, None);
         assert_eq!(shortened_diff(&unended.text, 40).text, unended.text);
         assert_eq!(
             shortened_diff("rename from a\nrename to b\n", 40).text,

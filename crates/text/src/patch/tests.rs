@@ -340,7 +340,7 @@ proptest! {
         prop_assume!(old != new);
         // A line that ends in `\n` alone, so that no `\r` is hidden.
         let (old, new) = (format!("x\n{old}"), format!("x\n{new}"));
-        let shown = unified_diff("f", Some(old.as_bytes()), Some(new.as_bytes()), 999);
+        let shown = unified_diff("f", Some(old.as_bytes()), Some(new.as_bytes()), 999, None);
         // The diff shows a `\r` as an escape.
         let text = shown.text.replace("\\r", "\r");
         prop_assert_eq!(apply(&text, &old), Ok(new));
@@ -353,7 +353,7 @@ proptest! {
         let mut new = old.clone();
         new.insert(at.min(old.len()), put);
         let (old, new) = (old.concat(), new.concat());
-        let diff = unified_diff("f", Some(old.as_bytes()), Some(new.as_bytes()), 999).text;
+        let diff = unified_diff("f", Some(old.as_bytes()), Some(new.as_bytes()), 999, None).text;
         prop_assert_eq!(apply(&diff, &new), Ok(new.clone()));
     }
 }

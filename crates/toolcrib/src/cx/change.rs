@@ -11,7 +11,7 @@ use toolcrib_fs::{
 use toolcrib_policy::Effect;
 
 use super::Cx;
-use crate::changed_by::author;
+use crate::changed_by::authors;
 use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
 use crate::path_access::{entry, require_restorable, resolve};
@@ -223,7 +223,7 @@ impl Cx<'_> {
             return None;
         }
         let at = seen.changed_lines(&now).map_or(String::new(), |at| format!(": {at}"));
-        let by = author(&self.services.history, self.session, path, now.hash);
+        let by = authors(&self.services.history, self.session, path, seen.hash, now.hash);
         let by = by.map_or(String::new(), |by| format!(" by {by}"));
         Some(format!("Since this session last saw it, the file was changed{by}{at}."))
     }

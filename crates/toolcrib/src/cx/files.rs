@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Directory, FileKind, FsError, ReadFile, ResolvedPath};
 use toolcrib_policy::Effect;
-use toolcrib_text::visible_name;
+use toolcrib_text::{Encoding, visible_name};
 
 use super::Cx;
 use crate::cx::OpenFile;
@@ -40,6 +40,14 @@ impl Cx<'_> {
     /// the path.
     pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool, Error> {
         Ok(self.granted_path(Effect::Read, path.as_ref())?.kind().is_some())
+    }
+
+    /// The encoding of the content of a file, given by its resolved path. A guess stays the same for the whole
+    /// session.
+    pub(crate) fn encoding(&self, path: &Path, content: &[u8]) -> Encoding {
+        let encoding = Encoding::of_known(content, self.session.encoding(path));
+        self.session.remember_encoding(path, encoding);
+        encoding
     }
 
     /// Opens a directory for listing.

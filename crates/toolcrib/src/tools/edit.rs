@@ -1,15 +1,19 @@
 //! Edit: replaces text in a file, and changes no other byte.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
+use super::escaped_newlines::{escaped_newlines_note, has_escaped_newlines};
 use super::replacement::NO_REPLACEMENT;
 use super::replacement::{self, EditResult, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
+use crate::dialect_names::NEW_STRING;
 use crate::error::Error;
 use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
@@ -88,8 +92,16 @@ impl Tool for Edit {
             made = replaced.made;
             Ok(replaced.now)
         })?;
-        let elsewhere = cx.changed_elsewhere(&real, seen, updated.was.as_ref());
-        Ok(self.reply(cx, &shown, &updated, &made, elsewhere))
+        let mut notes: Vec<String> = made.matched.note().into_iter().collect();
+        notes.extend(updated.changed.notes.iter().cloned());
+        let link = cx.followed_link(&self.file_path)?;
+        notes.extend(link.map(|link| format!("Through the symlink {link}.")));
+        notes.extend(cx.changed_elsewhere(&real, seen, updated.was.as_ref()));
+        let was = updated.was.as_deref().unwrap_or_default();
+        if has_escaped_newlines(&self.new_string, was) {
+            notes.push(escaped_newlines_note(format!("`{NEW_STRING}`")));
+        }
+        Ok(self.reply(cx, (&shown, &real), &updated, &made, &notes))
     }
 }
 
@@ -97,13 +109,15 @@ impl Edit {
     fn reply(
         &self,
         cx: &Cx<'_>,
-        shown: &str,
+        (shown, real): (&str, &Path),
         updated: &Updated,
         made: &EditResult,
-        elsewhere: Option<String>,
+        notes: &[String],
     ) -> Reply {
         let Updated { was, now, changed } = updated;
-        let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
+        let line_chars = cx.limits().line_chars;
+        let encoding = cx.session().encoding(real);
+        let diff = unified_diff(shown, was.as_deref(), Some(now), line_chars, encoding);
         let created = was.is_none();
         let did = match (cx.dry_run(), created) {
             (false, false) => "Edited",
@@ -126,12 +140,7 @@ impl Edit {
                 format!("{did} {shown}: {}{at}.", counted(count as u64, "replacement"))
             }
         };
-        let link = cx.followed_link(&self.file_path).ok().flatten();
-        let link = link.map(|link| format!("Through the symlink {link}."));
-        for note in made.matched.note().iter().chain(&changed.notes).chain(&link).chain(&elsewhere)
-        {
-            text += &format!(" {note}");
-        }
+        notes.iter().for_each(|note| text += &format!(" {note}"));
         let reply = Reply::new(text)
             .with("file_path", shown)
             .with("created", created)

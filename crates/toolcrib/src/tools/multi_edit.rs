@@ -1,6 +1,8 @@
 //! MultiEdit: applies several replacements atomically.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,11 +11,12 @@ use toolcrib_fs::Content;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
+use super::escaped_newlines::{escaped_newlines_note, has_escaped_newlines};
 use super::replacement::{self, EditResult, NO_REPLACEMENT, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
-use crate::cx::Cx;
-use crate::dialect_names::{FILE_PATH, MULTI_EDIT, OLD_STRING};
+use crate::cx::{Cx, Versions};
+use crate::dialect_names::{FILE_PATH, MULTI_EDIT, NEW_STRING, OLD_STRING};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
@@ -97,7 +100,7 @@ impl Tool for MultiEdit {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let detail = DiffDetail::for_call(self.diff, cx);
-        let files = self.files()?;
+        let files = merged(cx, self.files()?)?;
         let paths: Vec<&Path> = files.iter().map(|file| Path::new(&file.file_path)).collect();
         let shown = paths.iter().map(|path| cx.show(path)).collect::<Result<Vec<_>, _>>()?;
         let mut made: Vec<Vec<EditResult>> = Vec::new();
@@ -112,13 +115,11 @@ impl Tool for MultiEdit {
             Ok(now)
         })?;
         let line_chars = cx.limits().line_chars;
-        let diff: String = shown
-            .iter()
-            .zip(&changed_files)
-            .map(|(shown, (was, now))| {
-                unified_diff(shown, was.as_deref(), Some(now), line_chars).text
-            })
-            .collect();
+        let mut diff = String::new();
+        for ((path, shown), (was, now)) in paths.iter().zip(&shown).zip(&changed_files) {
+            let encoding = cx.session().encoding(&cx.real_path(path)?);
+            diff += &unified_diff(shown, was.as_deref(), Some(now), line_chars, encoding).text;
+        }
         let total: usize = made.iter().flatten().map(|made| made.count).sum();
         let detail = match detail {
             // If every edit replaces the same text everywhere, the counts suffice.
@@ -139,6 +140,13 @@ impl Tool for MultiEdit {
             format!("{did} {}: {}{at}.", shown.join(", "), counted(total as u64, "replacement"));
         let matched = shown.iter().zip(&made).flat_map(|(shown, made)| notes(shown, made));
         matched.chain(changed.notes.clone()).for_each(|note| text += &format!(" {note}"));
+        let is_escaped = |(file, (was, _)): (&OneFile, &Versions)| {
+            let was = was.as_deref().unwrap_or_default();
+            file.edits.iter().any(|edit| has_escaped_newlines(&edit.new_string, was))
+        };
+        if files.iter().zip(&changed_files).any(is_escaped) {
+            text += &format!(" {}", escaped_newlines_note(format!("`{NEW_STRING}`")));
+        }
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
         let reply = match shown.as_slice() {
@@ -165,6 +173,22 @@ impl MultiEdit {
                 ))),
         }
     }
+}
+
+/// The files with their edits in order. A file that is given twice has the edits of both.
+fn merged(cx: &Cx<'_>, files: Vec<OneFile>) -> Result<Vec<OneFile>, Error> {
+    let mut merged: Vec<OneFile> = Vec::new();
+    let mut positions: HashMap<PathBuf, usize> = HashMap::new();
+    for file in files {
+        match positions.entry(cx.real_path(&file.file_path)?) {
+            Occupied(first) => merged[*first.get()].edits.extend(file.edits),
+            Vacant(new) => {
+                new.insert(merged.len());
+                merged.push(file);
+            }
+        }
+    }
+    Ok(merged)
 }
 
 impl OneFile {

@@ -206,7 +206,7 @@ impl NotebookEdit {
         elsewhere: Option<String>,
     ) -> Reply {
         let Updated { was, now, changed } = updated;
-        let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
+        let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars, None);
         let mut text = self.reply_text(cx.dry_run(), was.as_ref() == Some(now), shown, edited);
         let link = cx.followed_link(&self.notebook_path).ok().flatten();
         let link = link.map(|link| format!("Through the symlink {link}."));

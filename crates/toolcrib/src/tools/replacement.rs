@@ -13,7 +13,7 @@ use toolcrib_text::{
 pub(super) use self::equivalent::Matched;
 
 use crate::cx::Cx;
-use crate::dialect_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
+use crate::dialect_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL, WRITE};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
 
@@ -107,7 +107,7 @@ impl Replacement<'_> {
                 return Ok(Replaced { now, made: EditResult::default() });
             }
         };
-        let encoding = Encoding::of(was);
+        let encoding = cx.encoding(&cx.real_path(path)?, was);
         require_text(was, encoding, shown)?;
         let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
         let mut replaced = self.in_text(cx, &text, shown)?;
@@ -278,7 +278,7 @@ pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Resul
 pub(super) fn unencodable(shown: &str, encoding: Encoding, letter: char) -> Error {
     let message = format!("{shown} is encoded in {}, which has no {letter:?}", encoding.name());
     Error::new(ErrorKind::Unsupported, message)
-        .hint("Nothing was written. Use characters that the encoding has, such as ASCII.")
+        .hint(format!("Nothing was written. Use characters that the encoding has, such as ASCII, or convert the file: {WRITE} with encoding \"utf-8\"."))
 }
 
 /// The error for a file that cannot be encoded to the same bytes.

@@ -60,6 +60,7 @@ impl Tool for Undo {
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("change", "id"), ("count", "steps"), ("file_path", "path")];
     const LOWERED: &'static [&'static str] = &["steps"];
+    const RAISED: &'static [&'static str] = &[];
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
 
     fn access(&self) -> Vec<Access> {
@@ -142,5 +143,6 @@ fn only_protected(plan: &Plan) -> Error {
 fn diff(cx: &Cx<'_>, edit: &FileEdit) -> String {
     let shown = cx.show_real(&edit.path);
     let line_chars = cx.limits().line_chars;
-    unified_diff(&shown, edit.was.as_deref(), edit.now.as_deref(), line_chars).text
+    let encoding = cx.session().encoding(&edit.path);
+    unified_diff(&shown, edit.was.as_deref(), edit.now.as_deref(), line_chars, encoding).text
 }

@@ -10,7 +10,7 @@ use toolcrib_text::{Encoding, Endings, TextProperties, unified_diff, visible_nam
 
 use self::form::Form;
 use super::shown_diff::{self, DiffDetail};
-use crate::changed_by::author;
+use crate::changed_by::authors;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::dialect_names::EXPECTED_HASH;
@@ -25,8 +25,8 @@ mod form;
 mod stale_write;
 mod warnings;
 
-/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass `expected_hash`. Mode,
-/// encoding and line endings are kept unless given.
+/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass `expected_hash`. Mode
+/// and encoding are kept unless given, line endings also unless `content` has CR.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
@@ -89,22 +89,27 @@ impl Tool for Write {
         let shown = cx.show(&self.file_path)?;
         let real = cx.real_path(&self.file_path)?;
         let form = self.form()?;
-        let mut notes = Vec::new();
+        let (mut notes, mut had) = (Vec::new(), None);
         let updated = cx.update(&self.file_path, |was| {
             notes.clear();
             let Some(was) = was else { return self.new_file(&form, &shown) };
             if was[..] != *self.content.as_bytes() {
                 self.require_seen(cx, &real, was, &shown)?;
             }
-            form.rewrite(&self.content, was, &shown, &mut notes)
+            let encoding = *had.insert(cx.encoding(&real, was));
+            form.rewrite(&self.content, (was, encoding), &shown, &mut notes)
         })?;
         cx.mark_seen_whole(&real, &updated.now);
+        if let Some(encoding) = form.encoding.filter(|_| !cx.dry_run()) {
+            cx.session().remember_encoding(&real, encoding);
+        }
         notes.extend(warnings::of(&self.content, updated.was.as_deref().unwrap_or_default()));
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
         notes.extend(link.map(|link| format!("Through the symlink {link}.")));
         let detail = DiffDetail::for_call(self.diff, cx);
-        Ok(reply(cx, &shown, &updated, &notes, detail))
+        let encodings = (had, form.encoding.or(had));
+        Ok(reply(cx, &shown, &updated, encodings, &notes, detail))
     }
 }
 
@@ -155,7 +160,7 @@ impl Write {
                 Err(stale_write::partly_read(shown, was, &seen, &now))
             }
             Some(seen) => {
-                let by = author(cx.history(), cx.session(), real, now.hash);
+                let by = authors(cx.history(), cx.session(), real, seen.hash, now.hash);
                 Err(stale_write::changed(shown, was, &seen, &now, by))
             }
             None if was.is_empty() => Ok(()),
@@ -168,15 +173,17 @@ fn reply(
     cx: &Cx<'_>,
     shown: &str,
     updated: &Updated,
+    (encoding_before, encoding_now): (Option<Encoding>, Option<Encoding>),
     notes: &[String],
     detail: DiffDetail,
 ) -> Reply {
     let Updated { was, now, changed } = updated;
     let created = was.is_none();
     let same = was.as_ref() == Some(now);
-    let encoding = Encoding::of(now);
+    let encoding = Encoding::of_known(now, encoding_now);
     let lines = TextProperties::of(&encoding.decode(now).unwrap_or(now[..].into())).lines();
-    let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
+    let line_chars = cx.limits().line_chars;
+    let diff = unified_diff(shown, was.as_deref(), Some(now), line_chars, encoding_before);
     let mut size = format!("{}, {}", counted(lines, "line"), counted(now.len() as u64, "byte"));
     if !created {
         size += &format!("; {}", shown_diff::counts(diff.added, diff.removed));

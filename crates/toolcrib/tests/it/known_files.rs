@@ -129,6 +129,72 @@ fn if_changed_since_seen_refers_to_shown_content() {
 }
 
 #[test]
+fn all_changes_since_the_last_read_are_named() {
+    let fixture = Fixture::new();
+    let other = fixture.runtime.session();
+    let edit_in_other = |old: &str, new: &str| {
+        let args = json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+        fixture.runtime.call(&other, Call::new("Edit", args), Options::default()).unwrap();
+    };
+    fixture.read(1, 100);
+    edit_in_other("line 3\n", "three\n");
+    edit_in_other("line 5\n", "five\n");
+    let edited = fixture.edit("line 9\n", "nine\n");
+    let expected = "the file was changed by another session (changes 1, 2): line 3, line 5.";
+    assert!(edited.contains(expected), "{edited}");
+
+    fs::write(fixture.path(), "line 1\nline 2\n").unwrap();
+    edit_in_other("line 2\n", "two\n");
+    let read = fixture.read(1, 1);
+    let expected =
+        "changed since it was last seen, by an unrecorded change, another session (change 4)";
+    assert!(read.starts_with(&format!("[{expected}")), "{read}");
+
+    for number in 1..=7 {
+        edit_in_other("two\n", &format!("line {number}0\ntwo\n"));
+    }
+    let read = fixture.read(1, 1);
+    assert!(
+        read.contains("by 2 earlier changes, another session (changes 7, 8, 9, 10, 11)"),
+        "{read}"
+    );
+}
+
+#[test]
+fn encoding_of_a_file_does_not_change_within_a_session() {
+    let fixture = Fixture::new();
+    let windows_1250 = |text: &str| -> Vec<u8> {
+        let byte = |c: char| match c {
+            'ů' => 0xf9,
+            'ň' => 0xf2,
+            c => u8::try_from(u32::from(c)).unwrap(),
+        };
+        text.chars().map(byte).collect()
+    };
+    // Too few letters for a guess.
+    let write = json!({"file_path": "b.txt", "content": "kůň\n", "encoding": "windows-1250"});
+    fixture.call("Write", write);
+    let read = || fixture.call("Read", json!({"file_path": "b.txt"}));
+    assert_eq!(read(), "[windows-1250]\n     1\tkůň\n");
+    let edit = |old: &str, new: &str| {
+        fixture.call("Edit", json!({"file_path": "b.txt", "old_string": old, "new_string": new}))
+    };
+    let path = fixture.top.path().join("ws/b.txt");
+    let edited = edit("kůň", "kůň, vůz");
+    assert!(edited.contains("+kůň, vůz\n"), "{edited}");
+    assert_eq!(fs::read(&path).unwrap(), windows_1250("kůň, vůz\n"));
+    edit("kůň, vůz", "ascii");
+    let patch = "--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-ascii\n+ňů\n";
+    fixture.call("ApplyPatch", json!({"patch": patch}));
+    assert_eq!(fs::read(&path).unwrap(), windows_1250("ňů\n"));
+    // A file in UTF-8 is recognized.
+    fs::write(&path, "kůň\n").unwrap();
+    assert!(read().ends_with("     1\tkůň\n") && !read().contains("windows"), "{}", read());
+    edit("kůň", "vůz");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "vůz\n");
+}
+
+#[test]
 fn stale_error_names_the_origin_of_the_change() {
     let fixture = Fixture::new();
     fixture.read(1, 100);

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use toolcrib_fs::{Content, NewMode};
-use toolcrib_text::{Encoding, FileAction, FilePatch, Hunk, HunkFate, Patch};
+use toolcrib_text::{FileAction, FilePatch, Hunk, HunkFate, Patch};
 
 use super::patched_files::{File, Files};
 use super::{copied_from, path, refusal};
@@ -107,7 +107,7 @@ impl Planner<'_, '_> {
             }
             return Err(refusal::missing(self.cx, known));
         };
-        let (now, hunks) = apply(&was, part, &known.shown)?;
+        let (now, hunks) = self.apply(&was, part, &known.path, &known.path)?;
         let mode = known.mode_after();
         let same = was == now;
         self.put(file, now, part.executable.map(NewMode::Executable))?;
@@ -116,18 +116,18 @@ impl Planner<'_, '_> {
     }
 
     fn delete(&mut self, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
-        let known = self.files.get_mut(file);
+        let known = self.files.get(file);
         let already = known.now.is_none();
         if let Some(was) = &known.now {
             refusal::require_no_link(self.cx, known, "deleted")?;
             if !part.hunks.is_empty() {
-                let (rest, _) = apply(was, part, &known.shown)?;
+                let (rest, _) = self.apply(was, part, &known.path, &known.path)?;
                 if !rest.is_empty() {
                     return Err(refusal::partial_deletion(known, &rest));
                 }
             }
         }
-        known.now = None;
+        self.files.get_mut(file).now = None;
         let hunks = Vec::new();
         Ok(Part { action: FileAction::Delete, file, from: None, moved: None, hunks, already })
     }
@@ -156,7 +156,7 @@ impl Planner<'_, '_> {
             };
         };
         refusal::require_no_link(self.cx, source, "moved")?;
-        let (now, hunks) = apply(&was, part, &source.shown)?;
+        let (now, hunks) = self.apply(&was, part, &source.path, &self.files.get(file).path)?;
         let mode = source.mode_for_another(part.executable);
         self.free_path(at, file)?;
         let source = self.files.get_mut(from);
@@ -174,7 +174,7 @@ impl Planner<'_, '_> {
             Some(was) => was,
             None => return Err(refusal::missing_source(self.cx, &from)),
         };
-        let (now, hunks) = apply(&was, part, &shown)?;
+        let (now, hunks) = self.apply(&was, part, &from, &self.files.get(file).path)?;
         let already = self.files.get(file).now.as_ref() == Some(&now);
         if !already {
             self.free_path(at, file)?;
@@ -193,7 +193,7 @@ impl Planner<'_, '_> {
     fn already_moved(&self, part: &FilePatch<'_>, file: usize) -> Option<Vec<HunkFate>> {
         let known = self.files.get(file);
         let there = known.now.as_ref()?;
-        let (now, hunks) = apply(there, part, &known.shown).ok()?;
+        let (now, hunks) = self.apply(there, part, &known.path, &known.path).ok()?;
         (now == *there).then_some(hunks)
     }
 
@@ -241,27 +241,35 @@ impl Planner<'_, '_> {
             _ => Ok(()),
         }
     }
-}
 
-/// Applies the hunks of a part to a file, in its encoding.
-fn apply(
-    was: &Content,
-    part: &FilePatch<'_>,
-    shown: &str,
-) -> Result<(Content, Vec<HunkFate>), Error> {
-    if part.hunks.is_empty() {
-        return Ok((was.clone(), Vec::new()));
+    /// Applies the hunks of a part to the content of the file `from`, in its encoding. The result is that of `to`.
+    fn apply(
+        &self,
+        was: &Content,
+        part: &FilePatch<'_>,
+        from: &Path,
+        to: &Path,
+    ) -> Result<(Content, Vec<HunkFate>), Error> {
+        let (cx, shown) = (self.cx, &self.cx.show(from)?);
+        let (from, to) = (cx.real_path(from)?, cx.real_path(to)?);
+        if part.hunks.is_empty() {
+            if let Some(encoding) = cx.session().encoding(&from) {
+                cx.session().remember_encoding(&to, encoding);
+            }
+            return Ok((was.clone(), Vec::new()));
+        }
+        let encoding = cx.encoding(&from, was);
+        cx.session().remember_encoding(&to, encoding);
+        require_text(was, encoding, shown)?;
+        let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
+        let applied = Hunk::apply_all(&part.hunks, &text)
+            .map_err(|misfit| refusal::misfit(shown, &part.hunks, &misfit))?;
+        let now = if encoding.is_utf8() {
+            applied.text
+        } else {
+            let letters = String::from_utf8_lossy(&applied.text);
+            encoding.encode(&letters).map_err(|c| unencodable(shown, encoding, c))?
+        };
+        Ok((now.into(), applied.hunks))
     }
-    let encoding = Encoding::of(was);
-    require_text(was, encoding, shown)?;
-    let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
-    let applied = Hunk::apply_all(&part.hunks, &text)
-        .map_err(|misfit| refusal::misfit(shown, &part.hunks, &misfit))?;
-    let now = if encoding.is_utf8() {
-        applied.text
-    } else {
-        let letters = String::from_utf8_lossy(&applied.text);
-        encoding.encode(&letters).map_err(|c| unencodable(shown, encoding, c))?
-    };
-    Ok((now.into(), applied.hunks))
 }

@@ -191,7 +191,9 @@ impl Diff {
 
     fn push(&mut self, cx: &Cx<'_>, file: &File, was: Option<&[u8]>, detail: DiffDetail) {
         let line_chars = cx.limits().line_chars;
-        let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars);
+        let real = cx.real_path(&file.path).ok();
+        let encoding = real.and_then(|real| cx.session().encoding(&real));
+        let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars, encoding);
         // The caller knows the content of a new file.
         if was.is_some() || detail == DiffDetail::Full {
             self.text += &diff.text;

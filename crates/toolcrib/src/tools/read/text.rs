@@ -5,7 +5,7 @@ use toolcrib_text::{Detector, Encoding, Line, LineWindow, TextProperties, Window
 use super::binary::binary;
 use super::line_page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
 use super::{Part, large_text};
-use crate::changed_by::author;
+use crate::changed_by::authors;
 use crate::cx::Cx;
 use crate::cx::OpenFile;
 use crate::error::Error;
@@ -71,7 +71,7 @@ struct Examined {
 }
 
 /// Examines a file: text properties, hash, number of lines. Text that is not UTF-8 is examined again after
-/// decoding.
+/// decoding. An encoding that the session has used before is kept if it can decode the file.
 fn examine(cx: &Cx<'_>, file: &OpenFile) -> Result<Examined, Error> {
     let (mut raw, mut detector) = (TextProperties::default(), Detector::default());
     let mut seeing = SeenBuilder::default();
@@ -87,16 +87,24 @@ fn examine(cx: &Cx<'_>, file: &OpenFile) -> Result<Examined, Error> {
         }
     }
     raw.finish();
-    let encoding = detector.finish(&raw);
-    let survey = if encoding.is_utf8() { raw } else { survey_letters(cx, file, encoding)? };
+    let found = detector.finish(&raw);
+    let known = cx.session().encoding(file.path());
+    let known = known.filter(|known| known.outlasts(found, raw.non_ascii == 0));
+    let (encoding, survey) = match known.map(|known| survey_letters(cx, file, known)).transpose()? {
+        Some((survey, 0)) => (known.unwrap_or(found), survey),
+        _ if found.is_utf8() => (found, raw),
+        _ => (found, survey_letters(cx, file, found)?.0),
+    };
+    cx.session().remember_encoding(file.path(), encoding);
     Ok(Examined { survey, encoding, seen: seeing.finish(), whole })
 }
 
+/// The properties of the decoded text, and the number of chunks that could not be decoded.
 fn survey_letters(
     cx: &Cx<'_>,
     file: &OpenFile,
     encoding: Encoding,
-) -> Result<TextProperties, Error> {
+) -> Result<(TextProperties, u64), Error> {
     let (mut survey, mut stream) = (TextProperties::default(), encoding.stream());
     let mut chunks = file.chunks(cx);
     while let Some(chunk) = chunks.next_chunk()? {
@@ -104,7 +112,7 @@ fn survey_letters(
     }
     survey.feed(&stream.feed(b"", true));
     survey.finish();
-    Ok(survey)
+    Ok((survey, stream.errors))
 }
 
 fn read_window(
@@ -135,7 +143,7 @@ fn window_of(whole: &[u8], encoding: Encoding, window: Window) -> Vec<Line> {
 
 /// The note that the file has changed since the session last saw it. It is shown once.
 fn changed(cx: &Cx<'_>, file: &OpenFile, before: &Seen, now: &Seen) -> String {
-    let by = author(cx.history(), cx.session(), file.path(), now.hash);
+    let by = authors(cx.history(), cx.session(), file.path(), before.hash, now.hash);
     let by = by.map_or(String::new(), |by| format!(", by {by}"));
     let at = before.changed_lines(now).map_or(String::new(), |at| format!(": {at}"));
     format!("changed since it was last seen{by}{at}")

@@ -191,7 +191,7 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     if was.iter().chain(&now).any(is_uncounted) {
         facts.extend(now.map(|now| counted(now.len() as u64, "byte")));
     } else {
-        let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX);
+        let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX, None);
         let signed = [('+', diff.added), ('-', diff.removed)];
         let signed = signed.iter().filter(|(_, lines)| *lines > 0);
         let signed: Vec<String> = signed.map(|(sign, lines)| format!("{sign}{lines}")).collect();

@@ -25,15 +25,14 @@ impl Form {
         }
     }
 
-    /// The bytes of a rewritten file, and notes about its format.
+    /// The bytes of a rewritten file, and notes about its format. The file has the encoding `had`.
     pub(super) fn rewrite(
         &self,
         content: &str,
-        was: &[u8],
+        (was, had): (&[u8], Encoding),
         shown: &str,
         notes: &mut Vec<String>,
     ) -> Result<Vec<u8>, Error> {
-        let had = Encoding::of(was);
         let letters = had.decode(was).unwrap_or(was.into());
         let had_endings = Endings::of(&letters);
         let text = match self.endings {
@@ -43,8 +42,11 @@ impl Form {
             }
             None => {
                 let adapted = had_endings.adapt(content);
+                let now_endings = Endings::of(adapted.as_bytes());
                 if adapted != content {
                     notes.push(format!("Its line endings were kept: {}.", words(had_endings)));
+                } else if ![had_endings, now_endings].contains(&Endings::None) {
+                    notes.extend(changed("line endings", words(had_endings), words(now_endings)));
                 }
                 adapted
             }

@@ -1,5 +1,7 @@
 //! Warnings about suspicious content.
 
+use crate::tools::escaped_newlines::{escaped_newlines_note, has_escaped_newlines};
+
 /// A file of at least this size that shrinks to less than a tenth gets a warning.
 const LARGE_BYTES: usize = 1_000;
 
@@ -18,12 +20,8 @@ pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
             line.trim()
         ));
     }
-    let escaped = !content.contains('\n') && content.matches("\\n").count() > 1;
-    if escaped {
-        warnings.push(
-            "Note: the content has no newline, but \\n as two characters. It was written literally."
-                .to_owned(),
-        );
+    if has_escaped_newlines(content, was) {
+        warnings.push(escaped_newlines_note("the content"));
     }
     warnings
 }
