@@ -23,7 +23,7 @@ use crate::file_kind::FileKind;
 use crate::open_beneath;
 use crate::requested_path::RequestedPath;
 use crate::resolved_path::ResolvedPath;
-use crate::root::{Root, RootKind, path_names};
+use crate::root::{Root, RootKind, join, path_names};
 
 /// The limit of the kernel.
 const MAX_LINKS: usize = 40;
@@ -55,6 +55,7 @@ pub(crate) fn resolve(
         links: Vec::new(),
         last_link: PathBuf::new(),
         names_directory,
+        directory_link: PathBuf::new(),
     };
     walk.run(pending).map_err(|error| match walk.root.kind() {
         RootKind::System => error.found_outside(),
@@ -99,6 +100,8 @@ struct Walk<'a> {
     last_link: PathBuf,
     /// The path must lead to a directory.
     names_directory: bool,
+    /// The symlink whose target says so, unless the path itself does.
+    directory_link: PathBuf,
 }
 
 impl Walk<'_> {
@@ -196,7 +199,11 @@ impl Walk<'_> {
         let target = rustix::fs::readlinkat(link, "", Vec::new())
             .map_err(|errno| self.error("leads through a symlink that cannot be read", errno))?;
         let target = RequestedPath::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
-        self.names_directory |= target.names_directory;
+        // Elsewhere in the path, a symlink leads to a directory anyway.
+        if target.names_directory && pending.is_empty() && !self.names_directory {
+            self.names_directory = true;
+            self.directory_link = self.shown(&self.last_link);
+        }
         if target.absolute {
             return self.restart(target.names, pending);
         }
@@ -222,7 +229,9 @@ impl Walk<'_> {
             return Err(FsError::new(FsErrorKind::NotFound, self.path, "does not exist"));
         }
         if self.names_directory {
-            let detail = "does not exist; a path that ends with a slash names a directory";
+            let slash = self.with_slash();
+            let detail =
+                format!("does not exist; {slash} ends with a slash, so it names a directory");
             return Err(FsError::new(FsErrorKind::NotFound, self.path, detail));
         }
         self.real.extend(pending.into_iter().rev());
@@ -248,16 +257,36 @@ impl Walk<'_> {
     }
 
     fn not_a_directory(&self) -> FsError {
-        let file: PathBuf = self.real.iter().collect();
-        let detail = format!("does not exist: {} is not a directory", file.display());
+        let detail = format!("does not exist: {} is not a directory", self.here().display());
         FsError::new(FsErrorKind::NotFound, self.path, detail)
     }
 
     fn ends_with_slash(&self) -> FsError {
-        let file: PathBuf = self.real.iter().collect();
+        let (file, slash) = (self.here(), self.with_slash());
         let detail =
-            format!("does not exist: {} is a file, and the path ends with a slash", file.display());
+            format!("does not exist: {} is a file, and {slash} ends with a slash", file.display());
         FsError::new(FsErrorKind::NotFound, self.path, detail)
+    }
+
+    /// The path that ends with a slash and so must lead to a directory.
+    fn with_slash(&self) -> String {
+        match self.directory_link.as_os_str().is_empty() {
+            true => "the path".to_owned(),
+            false => format!("the target of the symlink {}", self.directory_link.display()),
+        }
+    }
+
+    /// The current file, as messages show it.
+    fn here(&self) -> PathBuf {
+        self.shown(&self.real.iter().collect::<PathBuf>())
+    }
+
+    /// A path in the current root, as messages show it: absolute if it is outside the workspace.
+    fn shown(&self, relative: &Path) -> PathBuf {
+        match self.root.kind() {
+            RootKind::Workspace => relative.to_owned(),
+            RootKind::Session | RootKind::System => join(self.root.path(), relative),
+        }
     }
 
     fn outside(&self) -> FsError {

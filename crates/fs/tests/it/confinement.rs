@@ -230,3 +230,66 @@ fn the_system_root_covers_all_paths_and_other_roots_keep_theirs() {
     assert_eq!((place.path(), place.location()), (seen_at.join("mine"), session.join("mine")));
     assert_eq!(workspace.seen_path(&place.location()), Some(place.path()));
 }
+
+/// Every short path through symlinks to files, to directories, to `/` and above the root, with and without a slash at
+/// the end, leads where the kernel leads.
+#[test]
+fn paths_lead_where_the_kernel_leads() {
+    let tree = Tree::new();
+    let top = std::fs::canonicalize(tree.top.path()).unwrap();
+    let from_slash = format!("slash{}", top.display());
+    for (name, target) in [
+        ("slash", "/"),
+        ("up", ".."),
+        ("up-slash", "../"),
+        ("dir", "a"),
+        ("dir-slash", "a/"),
+        ("file", "a/f"),
+        ("file-slash", "a/f/"),
+        ("to-file-slash", "file-slash"),
+        ("through-slash", "slash"),
+        ("dangling", "none"),
+    ] {
+        tree.link(name, target);
+    }
+    let system = Root::of_system(ForbiddenFiles::of([])).unwrap();
+    let workspace = tree.workspace.with([Arc::new(system)]);
+    let first = [
+        "slash",
+        "up",
+        "up-slash",
+        "dir",
+        "dir-slash",
+        "file",
+        "file-slash",
+        "to-file-slash",
+        "through-slash",
+        "dangling",
+        "a",
+        "..",
+        &from_slash,
+    ];
+    let later = ["", "f", "..", "ws", "ws/a/f", "out/canary", "none", "tmp", "ws/up/out"];
+    for path in first.iter().flat_map(|first| {
+        later.iter().flat_map(move |second| {
+            ["", "/..", "/f", "/canary"].map(|third| format!("{first}/{second}{third}"))
+        })
+    }) {
+        let path = path.trim_end_matches('/');
+        for ending in ["", "/", "/."] {
+            let path = format!("{path}{ending}");
+            let kernel = kernel_path(&tree.path("ws").join(&path));
+            let ours = workspace.resolve(&workspace.top(), Path::new(&path));
+            let ours = ours.ok().filter(|place| place.kind().is_some()).map(|place| place.path());
+            assert_eq!(ours, kernel, "{path}");
+        }
+    }
+}
+
+/// The real path of a file, as the kernel finds it.
+fn kernel_path(path: &Path) -> Option<std::path::PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+    Some(std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).unwrap())
+}

@@ -127,9 +127,8 @@ impl Cx<'_> {
     /// The error for a path that does not exist.
     pub(super) fn missing_error(&self, place: &ResolvedPath) -> Error {
         let target = self.show_place(place);
-        let message = match place.relative_aliases().next().filter(|_| place.through_link()) {
+        let message = match place.path_aliases().next().filter(|_| place.through_link()) {
             Some(link) => {
-                let link = place.root().path().join(link);
                 let link = self.services.paths.show(self.session.directory(), &link);
                 format!("{link} leads through a symlink to {target}, which does not exist")
             }

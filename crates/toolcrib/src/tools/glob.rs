@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toolcrib_policy::Access;
 use toolcrib_search::SplitGlob;
 
-use self::matches::{GlobQuery, find};
+use self::matches::{GlobQuery, find, start};
 use crate::cx::Cx;
 use crate::dialect_names::READ;
 use crate::error::{Error, ErrorKind};
@@ -98,7 +98,11 @@ impl Tool for Glob {
     const METADATA: &'static [&'static [MetadataField]] = &[METADATA];
 
     fn access(&self) -> Vec<Access> {
-        vec![Access::Read(self.base())]
+        let (base, split) = (self.base(), SplitGlob::of(&self.pattern));
+        // The literal prefix of the pattern may lead through a symlink to a directory that is not in the base.
+        let start = (!self.leads_elsewhere(&split) && !split.prefix.is_empty())
+            .then(|| start(&base, &split.prefix));
+        [Some(base), start].into_iter().flatten().map(Access::Read).collect()
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {

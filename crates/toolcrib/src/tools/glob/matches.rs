@@ -60,6 +60,15 @@ const IGNORED_SEARCH_TIMEOUT: Duration = Duration::from_millis(300);
 /// Number of directories to name.
 const NAMED_DIRECTORIES: usize = 3;
 
+/// The directory that the literal prefix of a pattern names.
+pub(super) fn start(base: &Path, prefix: &str) -> PathBuf {
+    match prefix {
+        "" => base.to_owned(),
+        prefix if base == Path::new(".") => prefix.into(),
+        prefix => base.join(prefix),
+    }
+}
+
 pub(super) fn find(
     cx: &Cx<'_>,
     base: &SearchScope,
@@ -239,11 +248,7 @@ impl Search<'_> {
 impl GlobQuery<'_> {
     /// The directory that the literal prefix of the pattern names.
     fn start(&self) -> PathBuf {
-        match (self.split.prefix.as_str(), &self.base) {
-            ("", base) => base.clone(),
-            (prefix, base) if base == Path::new(".") => prefix.into(),
-            (prefix, base) => base.join(prefix),
-        }
+        start(&self.base, &self.split.prefix)
     }
 }
 
