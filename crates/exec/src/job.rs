@@ -107,6 +107,8 @@ pub struct Snapshot {
     pub all_exited: bool,
     /// The number of processes that were killed.
     pub killed: u64,
+    /// The number of those that got SIGKILL, because there was no time for SIGTERM or it did not end them.
+    pub force_killed: u64,
     /// The error that ended the job, if there was one.
     pub error: Option<JobError>,
 }
@@ -125,6 +127,7 @@ struct State {
     errors_closed: bool,
     all_exited: bool,
     killed: u64,
+    force_killed: u64,
     error: Option<JobError>,
     /// The final status if its shell ends because it was told to.
     ending: Option<Status>,
@@ -157,6 +160,7 @@ impl Job {
             output_closed: false,
             all_exited: false,
             killed: 0,
+            force_killed: 0,
             error: None,
             ending: None,
             control: Some(control),
@@ -344,9 +348,10 @@ impl Job {
             }
             // The poller handles this one.
             ShimMessage::SupervisionReady => {}
-            ShimMessage::Finished { terminated } => {
+            ShimMessage::Finished { terminated, force_killed } => {
                 state.all_exited = true;
                 state.killed = terminated;
+                state.force_killed = force_killed;
             }
         }
         drop(state);
@@ -415,6 +420,7 @@ impl State {
             closed: self.output_closed && self.errors_closed,
             all_exited: self.all_exited,
             killed: self.killed,
+            force_killed: self.force_killed,
             error: self.error.clone(),
         }
     }

@@ -79,12 +79,13 @@ pub fn all_running_jobs(arguments: &[&str]) -> Vec<RunningJob> {
 impl RunningJob {
     /// Ends all its processes. Returns the number of signalled processes, and whether all have exited.
     pub fn end(&self, how: Ending) -> (u64, bool) {
-        let terminated = AtomicU64::new(0);
+        let (terminated, force_killed) = (AtomicU64::new(0), AtomicU64::new(0));
         let until = Instant::now() + KILL_TIMEOUT;
         let tree = ProcessTree {
             shim: self.shim,
             intermediate: &self.intermediate,
             terminated: &terminated,
+            force_killed: &force_killed,
         };
         tree.end(how.grace(), KILL_TIMEOUT, &mut std::thread::sleep);
         let gone = || descendants(self.shim).is_empty();
@@ -114,7 +115,7 @@ fn read_job(pid: i32, arguments: &[&str]) -> Option<RunningJob> {
         runtime,
         script: script(pid),
         directory,
-        started: process.modified().ok(),
+        started: started(pid),
         workspace: workspace(pid),
         user: user_name(process.uid()),
         processes: descendants(pid),
@@ -135,10 +136,20 @@ fn user_name(uid: u32) -> String {
     user.ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
+/// When the command was started. Its shim may have been started long before, so the time is that of the script,
+/// which is stored when the command starts.
+fn started(shim: i32) -> Option<SystemTime> {
+    std::fs::metadata(script_file(shim)).ok()?.modified().ok()
+}
+
+fn script_file(shim: i32) -> String {
+    format!("/proc/{shim}/fd/3")
+}
+
 fn script(shim: i32) -> Vec<u8> {
     use std::io::Read as _;
     let mut script = Vec::new();
-    if let Ok(file) = std::fs::File::open(format!("/proc/{shim}/fd/3")) {
+    if let Ok(file) = std::fs::File::open(script_file(shim)) {
         let _ = file.take(MAX_SCRIPT).read_to_end(&mut script);
     }
     script

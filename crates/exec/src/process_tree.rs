@@ -62,6 +62,8 @@ pub(crate) struct ProcessTree<'a> {
     pub(crate) intermediate: &'a [Pid],
     /// The number of signalled processes. Counted before the signal: the shim exits with the last of them.
     pub(crate) terminated: &'a AtomicU64,
+    /// The number of those that got SIGKILL. Counted before the signal.
+    pub(crate) force_killed: &'a AtomicU64,
 }
 
 impl ProcessTree<'_> {
@@ -69,11 +71,13 @@ impl ProcessTree<'_> {
     /// until the timeout. `pause` is called between two checks.
     pub(crate) fn end(&self, grace: Duration, timeout: Duration, pause: &mut dyn FnMut(Duration)) {
         let began = Instant::now();
-        let (mut counted, mut asked_to_end) = (BTreeSet::new(), BTreeSet::new());
+        let mut asked_to_end = BTreeSet::new();
+        let mut terminated = Counter { seen: BTreeSet::new(), count: self.terminated };
+        let mut killed = Counter { seen: BTreeSet::new(), count: self.force_killed };
         while began.elapsed() < grace {
             // Repeated, for new processes, and for those that were about to `exec` when they were signalled
             // and may have lost the signal.
-            let left = self.signal_all(&mut counted, |process| {
+            let left = self.signal_all(&mut [&mut terminated], |process| {
                 let again =
                     !asked_to_end.insert((process.pid, process.started, process.name.clone()));
                 if again || self.is_intermediate(process) {
@@ -88,7 +92,8 @@ impl ProcessTree<'_> {
             }
             pause(POLL_INTERVAL);
         }
-        while self.signal_all(&mut counted, |_| &[Signal::KILL]) > 0 && began.elapsed() < timeout {
+        let mut counters = [&mut terminated, &mut killed];
+        while self.signal_all(&mut counters, |_| &[Signal::KILL]) > 0 && began.elapsed() < timeout {
             pause(POLL_INTERVAL);
         }
     }
@@ -97,20 +102,32 @@ impl ProcessTree<'_> {
         self.intermediate.iter().any(|own| own.as_raw_pid() == process.pid)
     }
 
-    /// Sends signals to all of them. Returns their number.
+    /// Sends signals to all of them, and counts those that are not our own. Returns their number.
     fn signal_all(
         &self,
-        counted: &mut BTreeSet<(i32, u64)>,
+        counters: &mut [&mut Counter<'_>],
         signals: impl FnMut(&Process) -> &'static [Signal],
     ) -> usize {
         let processes = descendants(self.shim);
         send(&processes, signals, |process| {
             if !self.is_intermediate(process) {
-                counted.insert((process.pid, process.started));
+                counters.iter_mut().for_each(|counter| counter.add(process));
             }
-            self.terminated.fetch_max(counted.len() as u64, Ordering::Relaxed);
         });
         processes.len()
+    }
+}
+
+/// Counts processes, each of them once.
+struct Counter<'a> {
+    seen: BTreeSet<(i32, u64)>,
+    count: &'a AtomicU64,
+}
+
+impl Counter<'_> {
+    fn add(&mut self, process: &Process) {
+        self.seen.insert((process.pid, process.started));
+        self.count.fetch_max(self.seen.len() as u64, Ordering::Relaxed);
     }
 }
 

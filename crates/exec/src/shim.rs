@@ -41,6 +41,9 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(1);
 /// The number of processes that were signalled.
 static TERMINATED: AtomicU64 = AtomicU64::new(0);
 
+/// The number of processes that were killed because SIGTERM did not end them.
+static FORCE_KILLED: AtomicU64 = AtomicU64::new(0);
+
 /// Runs one command with the socket on stdin. Must be called first in a program that a [`crate::Launcher`]
 /// started.
 pub fn run_shim() -> ExitCode {
@@ -131,7 +134,10 @@ fn report_failure(control: &UnixStream, failure: SetupError) -> ExitCode {
 fn send_finished(control: &UnixStream) -> ExitCode {
     send_message(
         control,
-        &ShimMessage::Finished { terminated: TERMINATED.load(Ordering::Relaxed) },
+        &ShimMessage::Finished {
+            terminated: TERMINATED.load(Ordering::Relaxed),
+            force_killed: FORCE_KILLED.load(Ordering::Relaxed),
+        },
     );
     ExitCode::SUCCESS
 }
@@ -178,7 +184,12 @@ fn end_all(grace: Duration) {
 
 /// The descendants of this process. `intermediate` are our own processes between this one and the shell.
 fn own_tree(intermediate: &[Pid]) -> ProcessTree<'_> {
-    ProcessTree { shim: getpid().as_raw_pid(), intermediate, terminated: &TERMINATED }
+    ProcessTree {
+        shim: getpid().as_raw_pid(),
+        intermediate,
+        terminated: &TERMINATED,
+        force_killed: &FORCE_KILLED,
+    }
 }
 
 fn send_message(mut control: &UnixStream, message: &ShimMessage) {

@@ -82,8 +82,8 @@ pub(crate) enum ShimMessage {
     NotStarted { step: String, what: String, errno: i32 },
     /// The shell has ended.
     Exited { exit: Exit, cpu: Duration, peak_bytes: u64, shell_state: Vec<u8> },
-    /// All processes have exited. The shim has signalled `terminated` of them.
-    Finished { terminated: u64 },
+    /// All processes have exited. The shim has signalled `terminated` of them, `force_killed` with SIGKILL.
+    Finished { terminated: u64, force_killed: u64 },
 }
 
 impl From<SetupError> for ShimMessage {
@@ -194,9 +194,10 @@ pub(crate) fn encode_message(message: &ShimMessage) -> Vec<u8> {
             frame.number(*peak_bytes);
             frame.bytes(shell_state);
         }
-        ShimMessage::Finished { terminated } => {
+        ShimMessage::Finished { terminated, force_killed } => {
             frame.number(3);
             frame.number(*terminated);
+            frame.number(*force_killed);
         }
         ShimMessage::SupervisionReady => frame.number(4),
     }
@@ -276,7 +277,7 @@ fn parse_message(payload: &[u8]) -> Option<ShimMessage> {
                 shell_state: rest.bytes()?.to_vec(),
             }
         }
-        3 => ShimMessage::Finished { terminated: rest.number()? },
+        3 => ShimMessage::Finished { terminated: rest.number()?, force_killed: rest.number()? },
         4 => ShimMessage::SupervisionReady,
         _ => return None,
     })
@@ -334,7 +335,7 @@ mod tests {
                 peak_bytes: 1 << 40,
                 shell_state: b"/\0".to_vec(),
             },
-            ShimMessage::Finished { terminated: 3 },
+            ShimMessage::Finished { terminated: 3, force_killed: 1 },
         ];
         let mut received = Vec::new();
         for (byte, whole) in messages.iter().flat_map(|message| {

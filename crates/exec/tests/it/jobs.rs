@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use toolcrib_exec::{
     Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, StartOptions,
@@ -147,7 +147,20 @@ fn a_job_ends_with_its_shell_despite_background_processes() {
     job.end(Ending::Polite, Status::Killed);
     let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);
     assert_eq!((now.all_exited, now.killed, now.status), (true, 1, Status::Completed));
+    assert_eq!(now.force_killed, 0);
     assert_eq!(alive(&seconds), 0);
+}
+
+#[test]
+fn processes_that_sigterm_does_not_end_are_counted() {
+    let (jobs, seconds) = (jobs(), unique_seconds(31));
+    let script = format!("(trap '' TERM; echo ready; exec sleep {seconds}); true");
+    let job = jobs.start(&command(&script)).unwrap();
+    eventually("it ignores SIGTERM", || output(&job) == "ready\n" && alive(&seconds) == 1);
+    job.end(Ending::Prompt, Status::Killed);
+    let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);
+    assert_eq!(now.status, Status::Killed);
+    assert!(now.force_killed >= 1, "{now:?}");
 }
 
 /// Ways to leave a process group or a session, or to ignore SIGTERM.
@@ -324,6 +337,9 @@ fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
     });
     assert_eq!(toolcrib_exec::all_running_jobs(&[&word]), []);
     let waiting = pids_of(&word);
+    // Longer than the resolution of file times.
+    std::thread::sleep(Duration::from_millis(100));
+    let began = SystemTime::now() - Duration::from_millis(50);
     let job =
         jobs.start(&command("echo $0 $PPID; exec sleep 600"), StartOptions::unconfined()).unwrap();
     assert_eq!(waiting, [job.shim_pid()]);
@@ -333,6 +349,7 @@ fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
         listed.iter().map(|listed| listed.id.as_str()).collect::<Vec<_>>(),
         [job.global_id()]
     );
+    assert!(listed[0].started.unwrap() > began, "the age is that of the command, not of the shim");
     // Killing the spare does no harm.
     let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.shim_pid()).unwrap();
     let killed = rustix::process::Pid::from_raw(waiting).unwrap();

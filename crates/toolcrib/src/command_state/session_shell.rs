@@ -29,10 +29,17 @@ pub(crate) struct SessionShell {
 /// What replies need to know about a job, besides the job itself.
 #[derive(Debug, Default)]
 struct JobRecord {
-    /// Position up to which its output was read.
-    read_to: u64,
+    read: ReadPositions,
     /// Its changes, if they are captured.
     changes: Option<Arc<CommandChanges>>,
+}
+
+/// Positions up to which the streams of a job were read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ReadPositions {
+    pub(crate) output: u64,
+    /// For stderr that is separate.
+    pub(crate) errors: u64,
 }
 
 /// State carried to the next command.
@@ -124,17 +131,17 @@ impl SessionShell {
         let mut records = lock(&self.records);
         // The oldest jobs are forgotten when new ones start. Their changes have been reported.
         records.retain(|id, _| self.jobs.get(id).is_some());
-        records.insert(id.to_owned(), JobRecord { read_to: 0, changes });
+        records.insert(id.to_owned(), JobRecord { changes, ..JobRecord::default() });
     }
 
-    /// Position up to which the output of a job was read.
-    pub(crate) fn read_position(&self, id: &str) -> u64 {
-        lock(&self.records).get(id).map_or(0, |record| record.read_to)
+    /// Positions up to which the output of a job was read.
+    pub(crate) fn read_positions(&self, id: &str) -> ReadPositions {
+        lock(&self.records).get(id).map(|record| record.read).unwrap_or_default()
     }
 
-    pub(crate) fn set_read_position(&self, id: &str, position: u64) {
+    pub(crate) fn set_read_positions(&self, id: &str, read: ReadPositions) {
         if let Some(record) = lock(&self.records).get_mut(id) {
-            record.read_to = position;
+            record.read = read;
         }
     }
 

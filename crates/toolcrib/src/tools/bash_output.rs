@@ -21,6 +21,7 @@ use super::shell_output::{
     OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
 use crate::cancel_and_progress::Progress;
+use crate::command_state::ReadPositions;
 use crate::cx::Cx;
 use crate::dialect_names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
 use crate::error::Error;
@@ -28,6 +29,7 @@ use crate::helper::MatchingProcesses;
 use crate::metadata_fields::MetadataField;
 use crate::network::notes::{self, HOSTS};
 use crate::output_notes::{bracketed, escape_note};
+use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::sandbox_settings::refusals;
 use crate::sandbox_settings::refusals::REFUSED;
@@ -167,8 +169,8 @@ impl Tool for BashOutput {
             Some(errors) => ReadStream { log: errors, is_errors: true },
             None => ReadStream { log: &*job, is_errors: false },
         };
-        // Only the position in stdout is remembered.
-        let remembered = if stream.is_errors { 0 } else { cx.shell()?.read_position(job.id()) };
+        let mut read = cx.shell()?.read_positions(job.id());
+        let remembered = if stream.is_errors { read.errors } else { read.output };
         // Without a cursor, a filter applies to all output; a wait applies to new output.
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
@@ -188,8 +190,12 @@ impl Tool for BashOutput {
         let view = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
         let mut output = view.read(cx, stream.log, &secrets);
         cx.check_cancelled()?;
-        if filter.is_none() && lines.is_none() && !stream.is_errors && !cx.dry_run() {
-            cx.shell()?.set_read_position(job.id(), end);
+        if filter.is_none() && lines.is_none() && !cx.dry_run() {
+            *if stream.is_errors { &mut read.errors } else { &mut read.output } = end;
+            cx.shell()?.set_read_positions(job.id(), read);
+        }
+        if !stream.is_errors {
+            output.notes.extend(unread_errors_note(&job, &now, read));
         }
         let changes = changes(cx, &job, &now)?;
         let (network, changes_text) = (cx.network(), changes.text());
@@ -225,6 +231,19 @@ impl ReadStream<'_> {
     fn written(self, now: &Snapshot) -> u64 {
         if self.is_errors { now.errors_written.unwrap_or(0) } else { now.written }
     }
+}
+
+/// The note about lines on a separate stderr that were not read.
+fn unread_errors_note(job: &Job, now: &Snapshot, read: ReadPositions) -> Option<String> {
+    let (errors, written) = job.errors().zip(now.errors_written)?;
+    let read_to = read.errors.min(written);
+    let complete = errors.newlines_before(written).saturating_sub(errors.newlines_before(read_to));
+    let (_, last) = errors.read(written.saturating_sub(1).max(read_to), 1);
+    let lines = complete + u64::from(last.first().is_some_and(|last| *last != b'\n'));
+    (lines > 0).then(|| {
+        let them = if lines == 1 { "it" } else { "them" };
+        format!("stderr: {}; {STREAM}: \"stderr\" shows {them}", counted(lines, "line"))
+    })
 }
 
 fn no_separate_stderr(job: &Job) -> Error {

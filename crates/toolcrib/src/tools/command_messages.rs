@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolcrib_exec::{Exit, Job, Network, Snapshot};
+use toolcrib_exec::{Exit, Job, Network, Snapshot, Status};
 
 use crate::cx::job_error;
 use crate::phrases::{counted_with_verb, duration_text};
@@ -21,10 +21,20 @@ pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
 }
 
 fn describe(now: &Snapshot, duration: &str, processes: usize) -> String {
-    let status = now.status.name();
+    let status = status_words(now.status);
     let words = match (&now.error, &now.ended) {
         (Some(broken), _) => job_error(broken).message().to_owned(),
-        (None, Some(ended)) => format!("{status}{duration}, {}", exit_text(ended.exit)),
+        (None, Some(ended)) => match (now.status, ended.exit) {
+            (Status::Killed, Exit::Signal(signal)) => {
+                let (signal, why) = killing_signal(now, signal);
+                format!("killed by {signal}{duration}{why}")
+            }
+            (Status::TimedOut, Exit::Signal(signal)) => {
+                let (signal, why) = killing_signal(now, signal);
+                format!("{status}{duration}, killed by {signal}{why}")
+            }
+            (_, exit) => format!("{status}{duration}, {}", exit_text(exit)),
+        },
         (None, None) => format!("{status}{duration}"),
     };
     match processes {
@@ -38,6 +48,26 @@ fn describe(now: &Snapshot, duration: &str, processes: usize) -> String {
         }
     }
 }
+
+/// The status of a job, in words.
+pub(super) fn status_words(status: Status) -> &'static str {
+    match status {
+        Status::TimedOut => "timed out",
+        status => status.name(),
+    }
+}
+
+/// The signal that ended a job, and why it was not that of its shell: other processes may have needed SIGKILL.
+fn killing_signal(now: &Snapshot, of_shell: i32) -> (String, &'static str) {
+    if now.force_killed > 0 && of_shell == SIGTERM {
+        (signal_name(SIGKILL), ", as SIGTERM did not end it")
+    } else {
+        (signal_name(of_shell), "")
+    }
+}
+
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
 
 /// Describes how a shell ended.
 pub(super) fn exit_text(exit: Exit) -> String {
@@ -136,6 +166,7 @@ mod tests {
             closed: false,
             all_exited: false,
             killed: 0,
+            force_killed: 0,
             error: None,
         }
     }
@@ -151,7 +182,22 @@ mod tests {
             "completed after 31 s, exit code 0; 1 process still runs"
         );
         let killed = snapshot(Status::Killed, Some(Exit::Signal(9)));
-        assert_eq!(describe(&killed, "", 2), "killed, killed by SIGKILL; 2 processes still run");
+        assert_eq!(describe(&killed, "", 2), "killed by SIGKILL; 2 processes still run");
+        assert_eq!(describe(&killed, " after 31 s", 0), "killed by SIGKILL after 31 s");
+        let mut timed_out = snapshot(Status::TimedOut, Some(Exit::Signal(15)));
+        assert_eq!(
+            describe(&timed_out, " after 31 s", 0),
+            "timed out after 31 s, killed by SIGTERM"
+        );
+        timed_out.force_killed = 1;
+        assert_eq!(
+            describe(&timed_out, "", 0),
+            "timed out, killed by SIGKILL, as SIGTERM did not end it"
+        );
+        let by_code = snapshot(Status::Killed, Some(Exit::Code(143)));
+        assert_eq!(describe(&by_code, "", 0), "killed, exit code 143 (128 + SIGTERM)");
+        let failed = snapshot(Status::Failed, Some(Exit::Signal(11)));
+        assert_eq!(describe(&failed, "", 0), "failed, killed by SIGSEGV");
         assert_eq!(exit_text(Exit::Code(137)), "exit code 137 (128 + SIGKILL)");
     }
 

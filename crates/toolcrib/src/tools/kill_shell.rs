@@ -10,6 +10,7 @@ use toolcrib_text::ExcerptOptions;
 
 use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
+use super::command_messages::status_words;
 use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
 use crate::dialect_names::LIST_SHELLS;
@@ -68,7 +69,7 @@ impl Tool for KillShell {
         if before.all_exited {
             let message = match before.status {
                 Status::Killed => format!("{} was already killed.\n", job.id()),
-                status => format!("{} had already ended ({}).\n", job.id(), status.name()),
+                status => format!("{} had already ended ({}).\n", job.id(), status_words(status)),
             };
             return Ok(Reply::new(message).with("status", before.status.name()).with("ended", 0));
         }
@@ -86,7 +87,7 @@ impl Tool for KillShell {
             return Err(Error::new(ErrorKind::Timeout, message)
                 .hint(format!("They may wait for a disk or belong to another user. {LIST_SHELLS} shows when they are gone.")));
         }
-        let read_to = cx.shell()?.read_position(job.id()).min(now.written);
+        let read_to = cx.shell()?.read_positions(job.id()).output.min(now.written);
         let (last, masked) = excerpt(
             &*job,
             &cx.secrets(),
@@ -100,7 +101,13 @@ impl Tool for KillShell {
                 folds: false,
             },
         );
-        let ended = counted(now.killed, "process");
+        let ended = match now.force_killed {
+            0 => counted(now.killed, "process"),
+            force_killed => {
+                let all = counted(now.killed, "process");
+                format!("{all}, {force_killed} with SIGKILL, as SIGTERM had no effect")
+            }
+        };
         let output = match last.lines {
             0 if read_to > 0 => "It had no new output.\n".to_owned(),
             0 => "It had no output.\n".to_owned(),

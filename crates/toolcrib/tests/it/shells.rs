@@ -675,3 +675,47 @@ fn waiting_editor_is_ended_and_reported() {
     assert!(reply.output().contains(note), "{}", reply.output());
     assert!(reply.output().contains("vim: "), "{}", reply.output());
 }
+
+#[test]
+fn unread_lines_of_a_separate_stderr_are_counted() {
+    let shells = shells();
+    let script = "for i in 1 2 3; do echo out; echo err >&2; done; printf end >&2; exit 4";
+    let args = json!({"command": script, "run_in_background": true, "separate_streams": true});
+    let started = shells.call("Bash", args).unwrap();
+    let id = started.metadata()["bash_id"].as_str().unwrap();
+    let wait = json!({"bash_id": id, "wait_for": "exit", "timeout": 60_000});
+    let reply = shells.output(wait);
+    let expected =
+        "out\nout\nout\n[stderr: 4 lines; stream: \"stderr\" shows them]\n[failed, exit code 4]\n";
+    assert!(reply.output().starts_with(expected), "{}", reply.output());
+    let errors = shells.output(json!({"bash_id": id, "stream": "stderr"}));
+    assert!(errors.output().starts_with("err\nerr\nerr\nend\n["), "{}", errors.output());
+    // All of it is read now.
+    for args in [json!({"bash_id": id}), json!({"bash_id": id, "stream": "stderr"})] {
+        let reply = shells.output(args);
+        assert!(reply.output().starts_with("[no new output]\n[failed"), "{}", reply.output());
+    }
+    let all = shells.output(json!({"bash_id": id, "stream": "stderr", "cursor": 0}));
+    assert!(all.output().starts_with("err\nerr\nerr\nend\n["), "{}", all.output());
+}
+
+#[test]
+fn a_killed_job_is_reported_with_the_signal_that_ended_it() {
+    let shells = shells();
+    let stubborn = shells.background("(trap '' TERM; echo ready; exec sleep 600); true");
+    shells.output(json!({"bash_id": stubborn, "wait_for": "output", "timeout": 60_000}));
+    let killed = shells.call("KillShell", json!({"shell_id": stubborn})).unwrap();
+    assert!(killed.output().contains(" with SIGKILL, as SIGTERM had no effect."), "{killed:?}");
+    let reply = shells.output(json!({"bash_id": stubborn}));
+    let expected = "[killed by SIGKILL, as SIGTERM did not end it]\n";
+    assert!(reply.output().contains(expected), "{}", reply.output());
+    let args = json!({"command": "sleep 600", "timeout": 1_000, "on_timeout": "kill"});
+    shells.call("Bash", args).unwrap_err();
+    let obedient = shells.background("sleep 600");
+    shells.call("KillShell", json!({"shell_id": obedient})).unwrap();
+    let list = shells.call("ListShells", json!({})).unwrap();
+    let list = list.output();
+    assert!(list.contains("  killed by SIGKILL after "), "{list}");
+    assert!(list.contains("  killed by SIGTERM after "), "{list}");
+    assert!(list.contains("  timed out after ") && !list.contains("timeout after"), "{list}");
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolcrib_exec::{Ending, Process, ShellState, Snapshot, Status};
 
 use super::wait::{KILL_TIMEOUT, QUIET_PERIOD, drain};
-use crate::command_state::{SessionShell, Variables};
+use crate::command_state::{ReadPositions, SessionShell, Variables};
 use crate::cx::{Cx, RunningCommand, job_error};
 use crate::dialect_names::CWD;
 use crate::error::Error;
@@ -133,10 +133,10 @@ impl FinishedCommand {
     }
 
     /// Keeps the job for BashOutput, which continues at `unread_from`, or forgets it if nothing is left to read.
-    pub(super) fn keep_or_forget(&self, shell: &SessionShell, unread_from: Option<u64>) {
+    pub(super) fn keep_or_forget(&self, shell: &SessionShell, unread_from: Option<ReadPositions>) {
         let job = &self.command.job;
         match unread_from {
-            Some(position) => shell.set_read_position(job.id(), position),
+            Some(positions) => shell.set_read_positions(job.id(), positions),
             None => {
                 // The shim may still be about to report that everything has exited.
                 job.wait(QUIET_PERIOD, |now| now.all_exited);

@@ -12,6 +12,7 @@ use super::failed_pipe_parts::failed_parts;
 use super::finished::{FinishedCommand, Outcome};
 use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
+use crate::command_state::ReadPositions;
 use crate::cx::{Cx, PreparedCommand, RunningCommand};
 use crate::dialect_names::{BASH_ID, BASH_OUTPUT, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::error::{Error, ErrorKind};
@@ -40,7 +41,7 @@ pub(super) struct Report<'a> {
     /// Lines of output that imitate notes.
     escaped_lines: usize,
     /// End of the shown output. The beginning of a possible secret is held back until the rest has come.
-    read_to: u64,
+    read_to: ReadPositions,
     notes: Vec<String>,
 }
 
@@ -56,12 +57,12 @@ impl<'a> Report<'a> {
         let end = |log: &dyn OutputLog, written| {
             if now.closed { written } else { whole_characters(log, secrets, written) }
         };
-        let read_to = end(job, now.written);
-        let output = show(job, secrets, read_to, options);
-        let errors = job
-            .errors()
-            .zip(now.errors_written)
-            .map(|(errors, written)| show(&errors, secrets, end(&errors, written), options));
+        let mut read_to = ReadPositions { output: end(job, now.written), errors: 0 };
+        let output = show(job, secrets, read_to.output, options);
+        let errors = job.errors().zip(now.errors_written).map(|(errors, written)| {
+            read_to.errors = end(&errors, written);
+            show(&errors, secrets, read_to.errors, options)
+        });
         let streams = || [Some(&output), errors.as_ref()].into_iter().flatten();
         let masked = streams().map(|stream| stream.masked).sum();
         let is_binary = streams().any(|stream| stream.is_binary);
@@ -87,8 +88,8 @@ impl<'a> Report<'a> {
         report
     }
 
-    /// Position from which BashOutput continues. `None` if nothing is left to read.
-    pub(super) fn unread_from(&self) -> Option<u64> {
+    /// Positions from which BashOutput continues. `None` if nothing is left to read.
+    pub(super) fn unread_from(&self) -> Option<ReadPositions> {
         let FinishedCommand { outcome, remaining, now, .. } = self.finished;
         let is_complete = *outcome == Outcome::Exited
             && remaining.is_empty()
@@ -294,9 +295,9 @@ impl<'a> Report<'a> {
             facts.push(("hosts", hosts));
         }
         let unread_from = self.unread_from().filter(|_| !self.finished.is_last_call);
-        if let Some(position) = unread_from {
+        if let Some(ReadPositions { output, .. }) = unread_from {
             facts.push(("bash_id", command.job.id().into()));
-            facts.push(("cursor", position.into()));
+            facts.push(("cursor", output.into()));
         }
         if !remaining.is_empty() {
             let processes =
