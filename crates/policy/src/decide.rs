@@ -16,6 +16,9 @@ use crate::protected_names::Protection;
 use crate::rule::{Kind, Rule, Rules};
 use crate::rule_proposal::Proposal;
 
+/// The rule that denies commands that damage the system.
+pub const DANGER: &str = "danger";
+
 /// A decision with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
@@ -25,7 +28,8 @@ pub struct Verdict {
     pub rule: String,
     /// The reason of that rule.
     pub why: String,
-    /// How an operator can allow the call, as an imperative; empty if the call is allowed.
+    /// How an operator can allow the call, as an imperative; empty if the call is allowed. For the rule [`DANGER`],
+    /// which no setting lifts: what to do instead, if anything.
     pub remedy: String,
     /// Everything that needs approval. An approval is remembered for these scopes.
     pub asks: SessionApprovals,

@@ -27,7 +27,7 @@ pub use command::{
     Assignment, Command, CommandAnalysis, RedirectedFile, Role, ShellContext, Unparsed,
     UnparsedKind, Word, analyze_command,
 };
-pub use decide::{PartDecision, Policy, Verdict};
+pub use decide::{DANGER, PartDecision, Policy, Verdict};
 pub use decision::Decision;
 pub use name_pattern::name_matches;
 pub use outside_access::{Outside, UnknownOutside};

@@ -15,24 +15,33 @@ pub struct Danger {
     pub what: String,
     /// Its effect.
     pub why: String,
+    /// A harmless way to do something similar, as an imperative. Empty if there is none.
+    pub instead: &'static str,
 }
+
+/// Advice for commands that delete, move or change the mode of system directories.
+const NAME_PATHS: &str = "name the files or directories inside the workspace";
+
+/// Advice for commands that overwrite devices.
+const WRITE_FILE: &str = "write to a file inside the workspace";
 
 /// Finds the first destructive part of a command. `None` if there is none.
 pub fn find_danger(analysis: &CommandAnalysis, context: &ShellContext) -> Option<Danger> {
     if let Some(name) = analysis.fork_bombs.first() {
-        let why = "it is a fork bomb";
-        return Some(Danger { what: format!("{name}()"), why: why.to_owned() });
+        let why = "it is a fork bomb".to_owned();
+        return Some(Danger { what: format!("{name}()"), why, instead: "" });
     }
     let redirected = |write: &RedirectedFile| {
         let device = device_path(&write.word, write.directory.as_deref())?;
         Some(Danger {
             what: format!("> {device}"),
             why: format!("it overwrites the device {device}"),
+            instead: WRITE_FILE,
         })
     };
     let acted = |command: &Command| {
-        let why = danger_of(command, context)?;
-        Some(Danger { what: command.shown().join(" "), why })
+        let (why, instead) = danger_of(command, context)?;
+        Some(Danger { what: command.shown().join(" "), why, instead })
     };
     analysis.writes.iter().find_map(redirected).or_else(|| analysis.commands.iter().find_map(acted))
 }
@@ -69,7 +78,8 @@ const DEVICES: &[&str] = &[
     "loop*", "ram*", "zram*", "sr*", "nbd*", "mem", "kmem", "port",
 ];
 
-fn danger_of(command: &Command, context: &ShellContext) -> Option<String> {
+/// The effect of a destructive command, and what to do instead.
+fn danger_of(command: &Command, context: &ShellContext) -> Option<(String, &'static str)> {
     let program = command.program()?;
     let arguments = Arguments::of(command);
     let directory = command.directory.as_deref();
@@ -77,10 +87,10 @@ fn danger_of(command: &Command, context: &ShellContext) -> Option<String> {
     match program {
         "rm" if arguments.has('r', "recursive") || arguments.has('R', "recursive") => {
             if arguments.options.contains(&"--no-preserve-root") {
-                return Some("it deletes with --no-preserve-root".to_owned());
+                return Some(("it deletes with --no-preserve-root".to_owned(), NAME_PATHS));
             }
             let place = arguments.operands.iter().find_map(precious)?;
-            Some(format!("it deletes {place} recursively"))
+            Some((format!("it deletes {place} recursively"), NAME_PATHS))
         }
         "chmod" | "chown" | "chgrp" if arguments.has('R', "recursive") => {
             // It is ordinary in the workspace.
@@ -89,24 +99,25 @@ fn danger_of(command: &Command, context: &ShellContext) -> Option<String> {
             let place = changed
                 .filter_map(|word| self::essential_directory(word, directory, &system))
                 .next()?;
-            Some(format!("it changes the permissions of {place} recursively"))
+            Some((format!("it changes the permissions of {place} recursively"), NAME_PATHS))
         }
         "mv" => {
             let (_, sources) = arguments.operands.split_last()?;
             let place = sources.iter().find_map(precious)?;
-            Some(format!("it moves {place} to another path"))
+            Some((format!("it moves {place} to another path"), NAME_PATHS))
         }
-        "find" => deleted_by_find(command, &precious),
+        "find" => deleted_by_find(command, &precious).map(|why| (why, NAME_PATHS)),
         _ if is_formatter(program) => {
             let asks =
                 |word: &Word| matches!(word.known(), Some("--help" | "--version" | "-V" | "-h"));
             let does = !command.words[1..].is_empty() && !command.words[1..].iter().any(asks);
-            does.then(|| "it creates a file system and destroys the existing data".to_owned())
+            let why = "it creates a file system and destroys the existing data";
+            does.then(|| (why.to_owned(), ""))
         }
         _ => {
             let written = written_by(program, command, &arguments);
             let device = written.iter().find_map(|word| device_path(word, directory))?;
-            Some(format!("it overwrites the device {device}"))
+            Some((format!("it overwrites the device {device}"), WRITE_FILE))
         }
     }
 }

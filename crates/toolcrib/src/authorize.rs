@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolcrib_policy::{
-    Access, ApprovalScope, Decision, Effect, Policy, Proposal, SessionApprovals, Verdict,
+    Access, ApprovalScope, DANGER, Decision, Effect, Policy, Proposal, SessionApprovals, Verdict,
 };
 use toolcrib_text::{truncate_line, visible_name};
 
@@ -319,7 +319,11 @@ fn opened_path(asked: ApprovalScope) -> Option<PathBuf> {
 
 /// Hint of a denial.
 fn next_step(verdict: &Verdict) -> String {
-    format!("Ask the operator to {}.", verdict.remedy)
+    match (verdict.rule.as_str(), verdict.remedy.as_str()) {
+        (DANGER, "") => String::new(),
+        (DANGER, instead) => format!("Instead, {instead}."),
+        (_, remedy) => format!("Ask the operator to {remedy}."),
+    }
 }
 
 fn denied(tool: &str, verdict: &Verdict, because: &str, next: &str) -> Error {
@@ -332,5 +336,5 @@ fn denied(tool: &str, verdict: &Verdict, because: &str, next: &str) -> Error {
     let end = if because.is_empty() { ".".to_owned() } else { format!(", and {because}") };
     let message = format!("{} was not allowed: {}{end}", Name::tool(tool), verdict.why);
     let hint = format!("Rule: {}. Nothing was done. {next}", verdict.rule);
-    Error::new(ErrorKind::Denied, message).hint(hint).with("rule", verdict.rule.clone())
+    Error::new(ErrorKind::Denied, message).hint(hint.trim_end()).with("rule", verdict.rule.clone())
 }

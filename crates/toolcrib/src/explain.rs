@@ -21,7 +21,8 @@ pub struct Explanation {
     pub rule: String,
     /// Reason that the rule gives.
     pub why: String,
-    /// How the operator can allow the call, as an imperative. Empty if it is allowed.
+    /// How the operator can allow the call, as an imperative. Empty if it is allowed. For a destructive command, what
+    /// to do instead, if anything.
     pub remedy: String,
     /// Decision on each command, file and variable in its scripts.
     pub bases: Vec<PartDecision>,

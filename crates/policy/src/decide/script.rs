@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Decision, Part, Policy};
+use super::{DANGER, Decision, Part, Policy};
 use crate::access::Effect;
 use crate::approval_scope::ApprovalScope;
 use crate::command::{
@@ -28,7 +28,7 @@ pub(super) fn parts(policy: &Policy, text: &str, context: &ShellContext) -> Vec<
     if policy.profile != Profile::Open {
         if let Some(danger) = find_danger(&analysis, context) {
             let why = format!("{}: {}", danger.what, danger.why);
-            let part = Part::new(Decision::Deny, "danger", &why, "run it in a terminal");
+            let part = Part::new(Decision::Deny, DANGER, &why, danger.instead);
             parts.push(part.about(WHOLE_COMMAND.to_owned()));
         }
         parts.extend(analysis.unparsed.as_ref().map(|why| script.unparsed_part(why)));

@@ -16,6 +16,10 @@ pub(crate) const MAX_LINES: usize = 3;
 const MAN_CACHE: &str = "/var/cache/man";
 const PYTHON_CACHE: &str = "__pycache__";
 
+/// Names of histories end or begin so. less writes `.lesshsQ` first, and vim `.viminfz.tmp`.
+const HISTORY_ENDINGS: [&str; 3] = ["history", "_hist", "-hist"];
+const HISTORY_BEGINNINGS: [&str; 3] = [".lesshs", "lesshs", ".viminf"];
+
 /// Phrases of programs that may not change a file.
 const FAILURES: [&str; 6] =
     ["ermission denied", "ot permitted", "ead-only", "annot ", "EACCES", "EPERM"];
@@ -32,7 +36,7 @@ pub(crate) fn notes(
     most_lines: usize,
 ) -> Vec<String> {
     let mut kinds: Vec<(Kind, Vec<&Refusal>)> = Vec::new();
-    for refusal in refusals {
+    for refusal in refusals.iter().filter(|refusal| !is_unneeded_cache(refusal)) {
         let kind = kind(refusal);
         match kinds.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, others)) => others.push(refusal),
@@ -75,14 +79,29 @@ fn shows(output: &str, path: &Path, directory: &Path) -> bool {
     output.lines().any(|line| fails(line) && names(line))
 }
 
-/// Whether it is a write to a cache outside the roots. Programs work without these caches and do not report the failure.
+/// Whether it is a write to a cache or to the history of an interactive program, outside the roots. Programs work
+/// without these files and do not report the failure.
 pub(crate) fn is_unneeded_cache(refusal: &Refusal) -> bool {
-    let (Refusal::Write(path, Unwritable::Outside) | Refusal::Change(_, path, Unwritable::Outside)) =
-        refusal
-    else {
-        return false;
+    let (path, why) = match refusal {
+        Refusal::Write(path, why) | Refusal::Change(_, path, why) => (path, why),
+        _ => return false,
     };
+    match why {
+        Unwritable::Outside => is_cache(path) || is_history(path),
+        Unwritable::Hidden => is_history(path),
+        _ => false,
+    }
+}
+
+fn is_cache(path: &Path) -> bool {
     path.starts_with(MAN_CACHE) || path.iter().any(|name| name == PYTHON_CACHE)
+}
+
+/// Whether a file has the name of a history, such as `.python_history`, or of a new version of one.
+fn is_history(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let ends = HISTORY_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    ends || HISTORY_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// Metadata of a reply about a command with refused operations.
@@ -171,7 +190,7 @@ fn path(refusal: &Refusal) -> Option<&Path> {
 fn remedy(why: Unwritable) -> &'static str {
     match why {
         Unwritable::Outside => {
-            "outside the roots; --root DIR adds one, caches in config.toml adds build caches"
+            "outside the roots; --root DIR or caches in config.toml can allow it"
         }
         Unwritable::ReadOnly => "read-only; a root given as DIR:ro is writable if given as DIR",
         Unwritable::Protected => {
@@ -189,7 +208,7 @@ fn remedy(why: Unwritable) -> &'static str {
 
 fn verb(deed: DeniedAction) -> &'static str {
     match deed {
-        DeniedAction::Make => "make",
+        DeniedAction::Make => "create",
         DeniedAction::Remove => "remove",
         DeniedAction::Rename => "rename",
         DeniedAction::Change => "change",
@@ -246,7 +265,7 @@ mod tests {
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
                 "network is off; refused: DNS lookup at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
-                "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml adds build caches)",
+                "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR or caches in config.toml can allow it)",
             ]
         );
         assert_eq!(notes(&[], "", Path::new("/w"), MAX_LINES), Vec::<String>::new());
@@ -284,6 +303,36 @@ mod tests {
         assert!(write("/usr/share/gdb/__pycache__/x.pyc", Unwritable::Outside));
         assert!(!write("/w/__pycache__/x.pyc", Unwritable::Protected));
         assert!(!write("/var/cache/other", Unwritable::Outside));
+    }
+
+    #[test]
+    fn histories_of_interactive_programs_are_unneeded() {
+        for name in [
+            ".python_history",
+            ".node_repl_history",
+            ".lesshst",
+            ".lesshsQ",
+            ".psql_history",
+            ".octave_hist",
+            ".viminfo.tmp",
+            ".local/state/python_history",
+        ] {
+            for why in [Unwritable::Outside, Unwritable::Hidden] {
+                let refused = [Refusal::Write(Path::new("/home/me").join(name), why)];
+                assert_eq!(notes(&refused, "", Path::new("/w"), MAX_LINES), [""; 0], "{name}");
+            }
+        }
+        let refused = [Refusal::Write("/home/me/.ssh/config".into(), Unwritable::Hidden)];
+        assert_eq!(notes(&refused, "", Path::new("/w"), MAX_LINES).len(), 1);
+        let refused = [Refusal::Write("/w/.python_history".into(), Unwritable::Protected)];
+        assert_eq!(notes(&refused, "", Path::new("/w"), MAX_LINES).len(), 1);
+    }
+
+    #[test]
+    fn created_files_are_called_so() {
+        let refused = [Refusal::Change(DeniedAction::Make, "/up/new".into(), Unwritable::Outside)];
+        let all = notes(&refused, "", Path::new("/w"), MAX_LINES);
+        assert!(all[0].starts_with("refused by the sandbox: create /up/new ("), "{all:?}");
     }
 
     #[test]
