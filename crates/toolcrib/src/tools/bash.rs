@@ -3,6 +3,7 @@
 mod exit_code_one;
 mod failed_pipe_parts;
 mod finished;
+mod other_jobs_note;
 mod refused_contents;
 mod report;
 mod sandbox_hints;
@@ -32,8 +33,9 @@ use crate::tool::{Category, Hints, Tool};
 
 /// Runs a bash command. Working directory and exported variables carry over. There is no terminal. A command that
 /// exceeds `timeout`, or leaves processes, continues in the background: use its `bash_id` with `BashOutput` and
-/// `KillShell`. `BashOutput` also shows the omitted lines of long output. /tmp is private to the session, also for
-/// file tools. Notes are in brackets; similar output gets a `\` in front.
+/// `KillShell`. `BashOutput` also shows the omitted lines of long output. Each command sees only its own processes;
+/// `KillShell` ends those of others. /tmp is private to the session, also for file tools. Notes are in brackets;
+/// similar output gets a `\` in front.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {

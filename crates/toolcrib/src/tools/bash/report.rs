@@ -10,6 +10,7 @@ use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 use super::exit_code_one::{command_exit_one_is_result, script_exit_one_is_result};
 use super::failed_pipe_parts::failed_parts;
 use super::finished::{FinishedCommand, Outcome};
+use super::other_jobs_note::other_jobs_notes;
 use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::command_state::ReadPositions;
@@ -20,7 +21,7 @@ use crate::network::notes;
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
-use crate::sandbox_settings::refusals;
+use crate::sandbox_settings::{Confined, refusals};
 use crate::tools::command_messages::{exit_text, unix_seconds};
 use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, looks_binary, masked_note, whole_characters,
@@ -163,6 +164,9 @@ impl<'a> Report<'a> {
         if finished.outcome == Outcome::Exited && finished.command.guarded.is_some() {
             self.add_sandbox_hints(cx);
         }
+        if finished.outcome == Outcome::Exited {
+            self.add_other_jobs(cx);
+        }
         self.notes.extend(notes::lines(&finished.hosts));
         self.notes.extend(finished.changes.notes());
         if let Outcome::InBackground { timeout } = finished.outcome {
@@ -189,6 +193,17 @@ impl<'a> Report<'a> {
         let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
         self.notes.extend(hidden_note(&secrets, home));
         self.notes.extend(tracing_note(&output).map(str::to_owned));
+    }
+
+    /// Adds notes about other running jobs: those whose processes the command looked for, and the one that uses its
+    /// port.
+    fn add_other_jobs(&mut self, cx: &Cx<'_>) {
+        let RunningCommand { job, confined, .. } = &self.finished.command;
+        let Ok(shell) = cx.shell() else { return };
+        let sees_only_own = matches!(confined, Confined::Within { level, .. } if level.has_namespaces());
+        let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
+        let others = (shell.jobs(), job.id());
+        self.notes.extend(other_jobs_notes(&script, &output, sees_only_own, others));
     }
 
     /// Adds notes about operations that the sandbox refused, and about the settings that would allow them.
