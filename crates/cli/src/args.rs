@@ -26,11 +26,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Parses the command line. The help of a subcommand omits the global options, which `toolcrib --help` lists.
+    /// Parses the command line. The help of a subcommand lists the global options after its own.
     pub(crate) fn parse_command_line() -> Self {
         let mut command = Args::command();
         command.build();
-        let command = command.mut_subcommands(without_global_options);
+        let command = command.mut_subcommands(with_global_options_last);
         Args::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
 
@@ -58,12 +58,12 @@ impl Args {
     }
 }
 
-fn without_global_options(command: clap::Command) -> clap::Command {
-    let hidden = |argument: Arg| {
-        let is_global = argument.is_global_set();
-        argument.hide(is_global)
+fn with_global_options_last(command: clap::Command) -> clap::Command {
+    let last = |argument: Arg| match argument.is_global_set() {
+        true => argument.help_heading("Options of every command"),
+        false => argument,
     };
-    command.mut_args(hidden).mut_subcommands(without_global_options)
+    command.mut_args(last).mut_subcommands(with_global_options_last)
 }
 
 const EXAMPLES: &str = "\
@@ -189,7 +189,7 @@ pub(crate) enum Command {
     /// List the recorded changes, newest first
     Log {
         /// Number of entries
-        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = count)]
         limit: usize,
         /// List permission decisions instead of changes
         #[arg(long)]
@@ -268,6 +268,18 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether the command is for calls of tools, so that its messages name tools. The others are for a person.
+    pub(crate) fn calls_tools(&self) -> bool {
+        matches!(
+            self,
+            Command::Call { .. }
+                | Command::Run { .. }
+                | Command::Serve(_)
+                | Command::Tools { .. }
+                | Command::Reference { .. }
+        )
+    }
+
     /// Whether the command supports `--dry-run`: it changes nothing, or it can report the change without making it.
     pub(crate) fn supports_dry_run(&self) -> bool {
         !matches!(
@@ -365,22 +377,21 @@ pub(crate) enum PolicyCommand {
 const SERVE: &str = "\
 Serve MCP over stdio until stdin ends.
 
-MCP clients start this command; `toolcrib install CLIENT` registers it. Pass `--root DIR` for each directory that
+MCP clients start this command; `toolcrib install CLIENT` registers it. Pass `--root DIR` for each directory that \
 the agent may change.
 
-With --http it serves HTTP to programs on this machine. Each request needs `Authorization: Bearer TOKEN`. The
+With --http it serves HTTP to programs on this machine. Each request needs `Authorization: Bearer TOKEN`. The \
 server prints the path of the token file at the start, and creates the file if it does not exist.
 
-Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header
-`Toolcrib-Session: NAME` share one. A session ends after an hour without use.\
-";
+Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header \
+`Toolcrib-Session: NAME` share one. A session ends after an hour without use.";
 
 const INSTALL: &str = "\
-Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else
-in it. The server is started once first, as the client would start it; if it does not answer, nothing is written.
+Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else \
+in it. The server is started once first, as the client would start it; if it does not answer, nothing is written. \
 Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's tools, unless the profile is `open`.
 
---root, --profile, --outside, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in
+--root, --profile, --outside, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
 
 `toolcrib uninstall CLIENT` reverts this.";
@@ -390,18 +401,18 @@ Serve calls as JSON lines on stdin and stdout until stdin ends. All calls share 
 
 Request:   {\"id\": 1, \"tool\": \"Read\", \"args\": {\"file_path\": \"README.md\"}}
 Reply:     {\"id\": 1, \"success\": true, \"output\": \"…\", \"metadata\": {…}}
-or         {\"id\": 1, \"success\": false, \"error\": {\"kind\": \"…\", \"message\": \"…\", \"hint\": \"…\"}, …}
+or         {\"id\": 1, \"success\": false, \"error\": {\"kind\": \"…\", \"message\": \"…\", …}, …}
 
-`id` is any JSON value; the reply repeats it. Replies may come out of order. \"wait\": true delays
-the following lines until the reply is written. \"dry_run\": true changes nothing. A malformed
-line gets a reply of kind `invalid` with \"id\": null. {\"cancel\": 1} cancels call 1.
+`id` is any JSON value; the reply repeats it. Replies may come out of order. \"wait\": true delays the following \
+lines until the reply is written. \"dry_run\": true changes nothing. A malformed line gets a reply of kind `invalid` \
+with \"id\": null. {\"cancel\": 1} cancels call 1.
 
 With --approvals, a call that needs approval writes a question and waits, while other calls continue:
 
-Question:  {\"approval\": {\"id\": \"a1\", \"call_id\": 1, \"tool\": \"Edit\", \"diff\": \"…\", \"answers\": [\"yes\", …], …}}
+Question:  {\"approval\": {\"id\": \"a1\", \"call_id\": 1, \"tool\": \"Edit\", \"answers\": [\"yes\", …], …}}
 Answer:    {\"approve\": \"a1\", \"answer\": \"yes\"}
 
-A question without an answer is denied after `approval_seconds`, and when stdin ends. Without --approvals, a call
+A question without an answer is denied after `approval_seconds`, and when stdin ends. Without --approvals, a call \
 that needs approval is denied at once.";
 
 /// `DIR` or `DIR:ro`.
@@ -447,7 +458,30 @@ impl From<FormatArg> for toolcrib::Format {
     }
 }
 
+/// Parses a number of entries.
+fn count(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "not a number")
+}
+
 /// Parses the id of a change.
 fn number(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| "not a number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parser wraps paragraphs to the width of the terminal. A second wrapping would leave short lines.
+    #[test]
+    fn paragraphs_of_help_texts_are_not_wrapped() {
+        let command = Args::command();
+        for about in command.get_subcommands().filter_map(clap::Command::get_long_about) {
+            let about = about.to_string();
+            let is_sample = |paragraph: &&str| paragraph.contains("   ");
+            for paragraph in about.split("\n\n").filter(|paragraph| !is_sample(paragraph)) {
+                assert!(!paragraph.contains('\n'), "{paragraph}");
+            }
+        }
+    }
 }

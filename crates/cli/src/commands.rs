@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use toolcrib::{Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings};
+use toolcrib::{Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling};
 
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
@@ -36,6 +36,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     if common.dry_run && !args.command.supports_dry_run() {
         return Err("this command has no dry run; nothing was done".to_owned());
     }
+    let _names = (!args.command.calls_tools()).then(|| Spelling::of(Dialect::CommandLine));
     match &args.command {
         Command::Call { tool, args, dialect } => {
             call::call(common, &runtime(common)?, tool, args, *dialect)
@@ -59,7 +60,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Show { id } => log::show(common, &operator_runtime(common)?, *id),
         Command::Diff { since } => log::diff(&operator_runtime(common)?, *since),
         Command::Undo { id, since, path, yes } => {
-            let selection = undo::UndoSelection { id: *id, since: *since, path: path.as_deref() };
+            let path = path.as_deref().map(|path| path_to_undo(common, path)).transpose()?;
+            let selection = undo::UndoSelection { id: *id, since: *since, path };
             undo::undo(common, &operator_runtime(common)?, selection, *yes)
         }
         Command::Redo { yes } => undo::redo(common, &operator_runtime(common)?, *yes),
@@ -120,7 +122,8 @@ fn runtime_with(
     server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
     let builder = with_tools(Runtime::builder(), common, &config);
-    build(builder, common, &config, (profile, rules, sandbox), own, login_shell)
+    let held_to = (profile, rules, sandbox);
+    build(builder, common, &common.roots(), &config, held_to, own, login_shell)
 }
 
 /// Applies the operator's selection of tools. A list in a flag replaces the one in the configuration; exclusions
@@ -149,16 +152,37 @@ fn make_configuration_directory(common: &Common) {
 }
 
 /// A runtime for the operator's own commands: typing a command approves it, and the operator sees paths that are
-/// hidden from agents.
+/// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so.
 fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
-    let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
-    build(Runtime::builder(), common, &config, held_to, &[], None)
+    let runtime = |roots: &[RootArg]| {
+        let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
+        build(Runtime::builder(), common, roots, &config, held_to, &[], None)
+    };
+    let here = runtime(&common.roots())?;
+    if !common.named_roots().is_empty() {
+        return Ok(here);
+    }
+    let enclosing = here.enclosing_workspace().ok().flatten().filter(|above| above.is_dir());
+    let Some(directory) = enclosing else { return Ok(here) };
+    output::note(&format!("Workspace: {}, which contains this directory.", directory.display()));
+    runtime(&[RootArg { directory, read_only: false }])
+}
+
+/// A path to undo. Without named roots, a relative path starts in the current directory, which may be a subdirectory
+/// of the workspace.
+fn path_to_undo(common: &Common, path: &str) -> Result<String, String> {
+    if !common.named_roots().is_empty() {
+        return Ok(path.to_owned());
+    }
+    let absolute = std::path::absolute(path).map_err(|error| format!("{path}: {error}"))?;
+    absolute.into_os_string().into_string().map_err(|_| format!("{path}: the path is not UTF-8"))
 }
 
 fn build(
     builder: RuntimeBuilder,
     common: &Common,
+    roots: &[RootArg],
     config: &Config,
     (profile, rules, sandbox): (Profile, Rules, SandboxSettings),
     own: &[PathBuf],
@@ -180,7 +204,7 @@ fn build(
     if let Some(shell) = login_shell {
         builder = builder.login_shell(shell);
     }
-    for root in common.roots() {
+    for root in roots {
         let directory = as_spelled_by_shell(&root.directory);
         builder = if root.read_only {
             builder.read_only_root(directory)
@@ -200,7 +224,12 @@ fn build(
     if let Some(state) = state(common)? {
         builder = builder.journal(state, config.journal_caps());
     }
-    let runtime = builder.build().map_err(|error| error.to_string())?;
+    let built = {
+        // The operator gave the settings, even if a model makes the calls.
+        let _names = Spelling::of(Dialect::CommandLine);
+        builder.build()
+    };
+    let runtime = built.map_err(|error| error.to_string())?;
     output::recovered(runtime.recovered());
     Ok(runtime)
 }

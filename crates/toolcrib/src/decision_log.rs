@@ -1,6 +1,7 @@
 //! Log of decisions on calls, for the operator.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -17,6 +18,9 @@ use crate::session::Session;
 /// Limits of the log entry of a call: characters of each access, and number of accesses.
 const MAX_CHARS: usize = 500;
 const MAX_ACCESSES: usize = 20;
+
+/// The tool of `toolcrib undo`.
+const OPERATOR_TOOL: &str = "Undo";
 
 /// A logged decision on a call in this workspace.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +90,18 @@ impl DecisionLog {
         let here = Path::new(&self.workspace);
         let is_here = |decided: &DecisionRecord| Path::new(&decided.workspace) == here;
         Ok(all.into_iter().filter(is_here).map(entry).collect())
+    }
+
+    /// The innermost logged workspace around this one. `None` if this one is logged, or none around it.
+    pub(crate) fn enclosing_workspace(&self) -> Result<Option<PathBuf>, Error> {
+        let journal = require_journal(self.journal.as_ref())?;
+        let all = journal.decisions().map_err(|error| journal_error(&error))?;
+        // The operator may undo a part of a change in any directory, which makes no workspace of it.
+        let logged = all.iter().filter(|decided| decided.tool != OPERATOR_TOOL);
+        let logged: BTreeSet<&Path> = logged.map(|decided| Path::new(&decided.workspace)).collect();
+        let here = Path::new(&self.workspace);
+        let nearest = here.ancestors().find(|above| logged.contains(above));
+        Ok(nearest.filter(|nearest| *nearest != here).map(Path::to_owned))
     }
 
     /// Checks that decisions can be logged now. Succeeds without a journal.

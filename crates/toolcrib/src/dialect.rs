@@ -3,12 +3,16 @@
 //! A dialect changes only the listing and the results. Calls are accepted with the names of all dialects: tool
 //! names without regard to case and `_`, fields in snake_case and camelCase, and every alias.
 
+mod command_line;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
+
+pub(crate) use self::command_line::with_arguments;
 
 /// Preset of tool and field names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub enum Dialect {
     Camel,
     /// `shell{command, workdir}` and `apply_patch{input}`, which Codex models know.
     Codex,
+    /// Commands of `toolcrib` and of the system, in messages to a person. No preset for calls.
+    CommandLine,
 }
 
 /// Exceptions of a dialect for one tool: its name, and renamed fields.
@@ -56,7 +62,7 @@ pub(crate) fn other_name(name: &str) -> Option<&'static str> {
 }
 
 impl Dialect {
-    /// All dialects.
+    /// All presets for calls.
     pub const ALL: [Dialect; 3] = [Dialect::Toolcrib, Dialect::Camel, Dialect::Codex];
 
     /// Returns the name, as in `--dialect`.
@@ -65,6 +71,7 @@ impl Dialect {
             Dialect::Toolcrib => "toolcrib",
             Dialect::Camel => "camel",
             Dialect::Codex => "codex",
+            Dialect::CommandLine => "command-line",
         }
     }
 
@@ -76,9 +83,17 @@ impl Dialect {
     /// The name of a tool.
     pub fn tool_name(self, tool: &str) -> Cow<'_, str> {
         match (self, self.words(tool)) {
-            (Dialect::Toolcrib, _) => tool.into(),
+            (Dialect::Toolcrib | Dialect::CommandLine, _) => tool.into(),
             (_, Some(words)) => words.shown.into(),
             (_, None) => snake(tool).into(),
+        }
+    }
+
+    /// The name of a tool that a message suggests. For a person it is a command that does the same.
+    pub(crate) fn suggested_tool(self, tool: &str) -> Cow<'_, str> {
+        match self {
+            Dialect::CommandLine => command_line::command(tool),
+            dialect => dialect.tool_name(tool),
         }
     }
 
@@ -147,7 +162,7 @@ impl Dialect {
 
     fn words(self, tool: &str) -> Option<&'static Words> {
         let all = match self {
-            Dialect::Toolcrib => &[],
+            Dialect::Toolcrib | Dialect::CommandLine => &[],
             Dialect::Camel => CAMEL,
             Dialect::Codex => CODEX,
         };

@@ -14,15 +14,18 @@ thread_local! {
     static DIALECT: Cell<Dialect> = const { Cell::new(Dialect::Toolcrib) };
 }
 
-/// Spells names in a dialect, on this thread, until it is dropped.
+/// Spells the names of tools and fields in messages in a dialect, on this thread, until it is dropped. A call sets the
+/// dialect of its options itself.
+#[derive(Debug)]
 #[must_use]
-pub(crate) struct Spelling {
+pub struct Spelling {
     before: Dialect,
     _this_thread: PhantomData<*const ()>,
 }
 
 impl Spelling {
-    pub(crate) fn of(dialect: Dialect) -> Spelling {
+    /// Sets the dialect of this thread.
+    pub fn of(dialect: Dialect) -> Spelling {
         Spelling { before: DIALECT.replace(dialect), _this_thread: PhantomData }
     }
 }
@@ -43,21 +46,30 @@ pub(crate) fn current() -> Dialect {
 pub(crate) struct Name<'a> {
     tool: &'a str,
     field: Option<&'a str>,
+    /// The message suggests to use the tool.
+    is_suggested: bool,
 }
 
 impl<'a> Name<'a> {
+    /// A tool that a message is about.
     pub(crate) const fn tool(tool: &'a str) -> Name<'a> {
-        Name { tool, field: None }
+        Name { tool, field: None, is_suggested: false }
+    }
+
+    /// A tool that a message suggests.
+    const fn suggested(tool: &'a str) -> Name<'a> {
+        Name { tool, field: None, is_suggested: true }
     }
 
     pub(crate) const fn field(tool: &'a str, field: &'a str) -> Name<'a> {
-        Name { tool, field: Some(field) }
+        Name { tool, field: Some(field), is_suggested: false }
     }
 }
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.field {
+            None if self.is_suggested => current().suggested_tool(self.tool),
             None => current().tool_name(self.tool),
             Some(field) => current().field_name(self.tool, field),
         };
@@ -68,18 +80,18 @@ impl fmt::Display for Name<'_> {
 /// The tool that runs commands.
 pub(crate) const SHELL_TOOL: &str = "Bash";
 
-pub(crate) const READ: Name<'static> = Name::tool("Read");
-pub(crate) const WRITE: Name<'static> = Name::tool("Write");
-pub(crate) const EDIT: Name<'static> = Name::tool("Edit");
-pub(crate) const MULTI_EDIT: Name<'static> = Name::tool("MultiEdit");
-pub(crate) const LS: Name<'static> = Name::tool("LS");
-pub(crate) const GLOB: Name<'static> = Name::tool("Glob");
-pub(crate) const BASH: Name<'static> = Name::tool("Bash");
-pub(crate) const BASH_OUTPUT: Name<'static> = Name::tool("BashOutput");
-pub(crate) const KILL_SHELL: Name<'static> = Name::tool("KillShell");
-pub(crate) const LIST_SHELLS: Name<'static> = Name::tool("ListShells");
-pub(crate) const UNDO: Name<'static> = Name::tool("Undo");
-pub(crate) const HISTORY: Name<'static> = Name::tool("History");
+pub(crate) const READ: Name<'static> = Name::suggested("Read");
+pub(crate) const WRITE: Name<'static> = Name::suggested("Write");
+pub(crate) const EDIT: Name<'static> = Name::suggested("Edit");
+pub(crate) const MULTI_EDIT: Name<'static> = Name::suggested("MultiEdit");
+pub(crate) const LS: Name<'static> = Name::suggested("LS");
+pub(crate) const GLOB: Name<'static> = Name::suggested("Glob");
+pub(crate) const BASH: Name<'static> = Name::suggested("Bash");
+pub(crate) const BASH_OUTPUT: Name<'static> = Name::suggested("BashOutput");
+pub(crate) const KILL_SHELL: Name<'static> = Name::suggested("KillShell");
+pub(crate) const LIST_SHELLS: Name<'static> = Name::suggested("ListShells");
+pub(crate) const UNDO: Name<'static> = Name::suggested("Undo");
+pub(crate) const HISTORY: Name<'static> = Name::suggested("History");
 pub(crate) const FILE_PATH: Name<'static> = Name::field("Read", "file_path");
 pub(crate) const EXPECTED_HASH: Name<'static> = Name::field("Write", "expected_hash");
 pub(crate) const OLD_STRING: Name<'static> = Name::field("Edit", "old_string");
@@ -166,6 +178,8 @@ mod tests {
             assert_eq!(format!("{READ} {OLD_STRING} {CWD}"), "read_file old_string workdir");
         }
         assert_eq!(READ.to_string(), "Read");
+        let _person = Spelling::of(Dialect::CommandLine);
+        assert_eq!(format!("{HISTORY} {}", Name::tool("Edit")), "`toolcrib log` Edit");
     }
 
     /// Names that a dialect spells otherwise.

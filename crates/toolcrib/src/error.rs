@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use toolcrib_fs::{FsError, FsErrorKind};
 use toolcrib_text::{Secrets, truncate_line, visible_lines};
 
-use crate::dialect_names::{LS, READ};
+use crate::dialect::{Dialect, with_arguments};
+use crate::dialect_names::{self, LS, READ};
 use crate::reply::{clip, mask_strings};
 
 /// The kinds of errors: each with its name on the wire and its meaning, in one table.
@@ -112,7 +113,11 @@ impl Error {
     /// Sets the hint, which says what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.parts.hint = hint.into();
+        let hint = hint.into();
+        self.parts.hint = match dialect_names::current() {
+            Dialect::CommandLine => with_arguments(hint),
+            _ => hint,
+        };
         self
     }
 

@@ -128,6 +128,7 @@ pub use command_state::login_files;
 pub use cx::{Changed, Chunks, Cx, FileEdit, OpenFile, Updated};
 pub use decision_log::DecisionEntry;
 pub use dialect::Dialect;
+pub use dialect_names::Spelling;
 pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use helper::run_helper;

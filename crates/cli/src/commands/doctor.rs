@@ -202,7 +202,8 @@ fn network(common: &Common) -> Result<String, String> {
 
 fn roots(common: &Common) -> String {
     let shown = |root: &crate::args::RootArg| {
-        format!("{}{}", root.directory.display(), if root.read_only { " (read only)" } else { "" })
+        let directory = root.directory.canonicalize().unwrap_or_else(|_| root.directory.clone());
+        format!("{}{}", directory.display(), if root.read_only { " (read only)" } else { "" })
     };
     let roots = common.roots().iter().map(shown).collect::<Vec<_>>().join(", ");
     let warnings = wide_roots::warnings(&common.roots()).into_iter();

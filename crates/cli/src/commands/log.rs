@@ -13,6 +13,9 @@ use toolcrib::{ChangeLog, DamagedChanges, Error, ErrorKind, HistoryEntry, Runtim
 use crate::args::Common;
 use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 
+/// The end of the summary of a change that is not completely in this workspace.
+const ELSEWHERE: &str = "; and files outside this workspace";
+
 pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
     let ChangeLog { changes: mut history, damaged } =
         runtime.change_log().map_err(|error| error.to_string())?;
@@ -39,9 +42,10 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         let lines = lines.map_or(String::new(), |(added, removed)| {
             format!("  {ADDED}+{added}{ADDED:#} {REMOVED}-{removed}{REMOVED:#}")
         });
+        let elsewhere = if change.is_partial { ELSEWHERE } else { "" };
         let _ = writeln!(
             text,
-            "{NAME}{:>6}{NAME:#}  {DIM}{:<12}{DIM:#} {}{lines}{undone}",
+            "{NAME}{:>6}{NAME:#}  {DIM}{:<12}{DIM:#} {}{elsewhere}{lines}{undone}",
             change.id,
             change.age(),
             output::plain(&change.summary())
@@ -81,11 +85,12 @@ pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCo
         return print(&format!("{object}\n"));
     }
     let mut text = format!(
-        "{NAME}{}{NAME:#}  {}  {DIM}allowed by {}{DIM:#}\n{}\n",
+        "{NAME}{}{NAME:#}  {}  {DIM}allowed by {}{DIM:#}\n{}{}\n",
         change.id,
         change.age(),
         output::plain(&change.rule),
-        output::plain(&change.summary())
+        output::plain(&change.summary()),
+        if change.is_partial { ELSEWHERE } else { "" }
     );
     text += &output::diff(&diff);
     page(&text)
@@ -131,6 +136,7 @@ fn facts(change: &HistoryEntry) -> Value {
         "only": change.only,
         "undone": change.undone,
         "undone_in_part": change.undone_in_part,
+        "files_elsewhere": change.is_partial,
         "files": files,
         "directories": directories,
     })

@@ -8,11 +8,16 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use toolcrib::{
-    Call, Decision, Explanation, PartDecision, Runtime, ShellCommand, parse_json, to_json,
+    Call, Decision, Explanation, Network, PartDecision, Profile, Runtime, ShellCommand, parse_json,
+    to_json,
 };
 
 use crate::args::Common;
+use crate::config::Config;
 use crate::{output, rules};
+
+/// The beginning of the names of rules that allow commands because they only read. These need no network.
+const HARMLESS: &str = "command:";
 
 /// `policy check FILE`
 pub(crate) fn check(common: &Common, file: &Path) -> Result<ExitCode, String> {
@@ -57,7 +62,13 @@ pub(crate) fn explain(
 
 /// `policy test COMMAND`
 pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<ExitCode, String> {
-    show(common, &runtime.explain_command(&runtime.session(), command))
+    let explanation = runtime.explain_command(&runtime.session(), command);
+    let config = Config::read(common.config.as_deref())?;
+    let offline = explanation.decision == Decision::Allow
+        && config.profile(common)? != Profile::Open
+        && config.sandbox()?.network == Network::None
+        && !explanation.bases.iter().all(|basis| basis.rule.starts_with(HARMLESS));
+    show_with(common, &explanation, offline)
 }
 
 /// `policy host HOST:PORT`
@@ -70,10 +81,23 @@ pub(crate) fn host(common: &Common, runtime: &Runtime, target: &str) -> Result<E
 }
 
 fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {
+    show_with(common, explanation, false)
+}
+
+/// Shows an explanation. A command that is `offline` may run, but reaches no host.
+fn show_with(
+    common: &Common,
+    explanation: &Explanation,
+    offline: bool,
+) -> Result<ExitCode, String> {
     let text = if output::for_people(common) {
-        for_people(explanation)
+        for_people(explanation, offline)
     } else {
-        as_json(explanation).to_string() + "\n"
+        let mut object = as_json(explanation);
+        if offline {
+            object["network"] = "none".into();
+        }
+        object.to_string() + "\n"
     };
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
@@ -108,7 +132,7 @@ fn basis(basis: &PartDecision) -> Value {
     json!({"about": about, "decision": decision.name(), "rule": rule, "why": why})
 }
 
-fn for_people(explanation: &Explanation) -> String {
+fn for_people(explanation: &Explanation, offline: bool) -> String {
     let style: Style = match explanation.decision {
         Decision::Allow => output::ADDED,
         Decision::Ask => AnsiColor::Yellow.on_default(),
@@ -121,6 +145,10 @@ fn for_people(explanation: &Explanation) -> String {
         // No setting allows a destructive command.
         let lead = if explanation.rule == "danger" { "instead," } else { "to allow it," };
         let _ = writeln!(text, "  {lead} {}", output::plain(&explanation.remedy));
+    }
+    if offline {
+        text +=
+            "  but the network is off; network = \"list\" or \"all\" in config.toml turns it on\n";
     }
     for seen in &explanation.commands {
         for command in &seen.commands {
@@ -155,6 +183,12 @@ fn for_people(explanation: &Explanation) -> String {
             Some((_, subjects)) => subjects.push(&basis.subject),
             None => reasons.push((basis, vec![&basis.subject])),
         }
+    }
+    // A single reason is that of the whole, which is shown above.
+    let is_whole =
+        |part: &PartDecision| (&part.rule, &part.why) == (&explanation.rule, &explanation.why);
+    if reasons.len() == 1 {
+        reasons.retain(|(part, _)| !is_whole(part));
     }
     for (PartDecision { decision, rule, why, .. }, subjects) in reasons {
         let line = format!("{}: {why} ({rule})", subjects.join("; ")).replace('\n', "\\n");

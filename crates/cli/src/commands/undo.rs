@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolcrib::{Call, Error, ErrorKind, Options, Reply, Runtime, to_json};
+use toolcrib::{Call, Dialect, Error, ErrorKind, Options, Reply, Runtime, to_json};
 
 use super::log::{fail, print};
 use crate::approve::confirm;
@@ -12,16 +12,16 @@ use crate::args::Common;
 use crate::output;
 
 /// The changes to undo, as given on the command line.
-pub(crate) struct UndoSelection<'a> {
+pub(crate) struct UndoSelection {
     pub(crate) id: Option<u64>,
     pub(crate) since: Option<u64>,
-    pub(crate) path: Option<&'a str>,
+    pub(crate) path: Option<String>,
 }
 
 pub(crate) fn undo(
     common: &Common,
     runtime: &Runtime,
-    selection: UndoSelection<'_>,
+    selection: UndoSelection,
     yes: bool,
 ) -> Result<ExitCode, String> {
     let UndoSelection { id, since, path } = selection;
@@ -58,7 +58,7 @@ fn revert(
     }
     if asks {
         let preview = || {
-            let options = Options { dry_run: true, ..Options::default() };
+            let options = Options { dry_run: true, ..operator() };
             runtime.call(&session, Call::new("Undo", args.clone()), options)
         };
         let shown = match preview() {
@@ -66,6 +66,7 @@ fn revert(
             Err(error) => return fail(common, error),
         };
         output::preview(&shown).map_err(|error| error.to_string())?;
+        warn_about_parts(runtime, &shown);
         if !confirm(&question(verb, &shown.metadata()["undone"])).unwrap_or(false) {
             return print("Nothing was done.\n");
         }
@@ -80,8 +81,11 @@ fn revert(
             args["id"] = undone[0].clone();
         }
     }
-    let options = Options { dry_run: common.dry_run, ..Options::default() };
+    let options = Options { dry_run: common.dry_run, ..operator() };
     let outcome = runtime.call(&session, Call::new("Undo", args), options);
+    if let (false, Ok(reply)) = (asks, &outcome) {
+        warn_about_parts(runtime, reply);
+    }
     match &outcome {
         _ if !output::for_people(common) => {
             print(&format!("{}\n", Value::Object(to_json(&outcome))))?;
@@ -94,6 +98,25 @@ fn revert(
         Err(error) => output::error(error).map_err(|error| error.to_string())?,
     }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Options of a call that the operator makes: messages name commands instead of tools.
+fn operator() -> Options<'static> {
+    Options { dialect: Dialect::CommandLine, ..Options::default() }
+}
+
+/// Warns about undone changes that also changed files outside the workspace, which are not reverted.
+fn warn_about_parts(runtime: &Runtime, undo: &Reply) {
+    let undone = undo.metadata()["undone"].as_array().cloned().unwrap_or_default();
+    let Ok(history) = runtime.history() else { return };
+    for change in history.iter().filter(|change| undone.contains(&change.id.into())) {
+        if change.is_partial {
+            output::warning(&format!(
+                "change {} also changed files outside this workspace; they are not reverted",
+                change.id
+            ));
+        }
+    }
 }
 
 /// `Undo change 7?`

@@ -12,6 +12,7 @@ mod dialects;
 mod documentation;
 mod dry_run;
 mod hidden;
+mod hints;
 mod hostile_input;
 mod http;
 mod http_sessions;

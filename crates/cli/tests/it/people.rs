@@ -27,6 +27,18 @@ fn help_lists_commands_and_examples() {
 }
 
 #[test]
+fn the_help_of_a_command_lists_all_its_options() {
+    let directory = tempfile::tempdir().unwrap();
+    for words in [&["call", "--help"][..], &["log", "-h"], &["policy", "test", "--help"]] {
+        let output = toolcrib(directory.path(), words, b"");
+        let shown = text(&output.stdout);
+        for option in ["--root", "--profile", "--dry-run", "--json", "--text"] {
+            assert!(shown.contains(option), "{words:?} lacks {option}: {shown}");
+        }
+    }
+}
+
+#[test]
 fn the_version_has_the_name_of_the_program() {
     let version = toolcrib(Path::new("."), &["--version"], b"");
     assert_eq!(text(&version.stdout), concat!("toolcrib ", env!("CARGO_PKG_VERSION"), "\n"));
@@ -199,6 +211,8 @@ fn doctor_reports_its_escape_attempts() {
         toolcrib(directory.path(), &["doctor", "--json", "--state", state.to_str().unwrap()], b"");
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["profile"], "workspace");
+    let workspace = std::fs::canonicalize(directory.path()).unwrap();
+    assert_eq!(told["workspace"], workspace.to_str().unwrap());
     let checkup = &told["sandbox"];
     assert_eq!(checkup["level"], 4, "{checkup:#}");
     let attempts = checkup["attempts"].as_array().unwrap();

@@ -195,3 +195,46 @@ fn changes_of_a_command_can_be_undone_after_its_server_was_killed() {
     assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");
     assert!(!workspace.join("b.txt").exists());
 }
+
+#[test]
+fn in_a_subdirectory_the_workspace_around_it_is_used() {
+    let directory = crate::command_directory();
+    let workspace = std::fs::canonicalize(directory.path()).unwrap();
+    let sub = workspace.join("sub");
+    std::fs::create_dir(&sub).unwrap();
+    let make = || {
+        let patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Add File: sub/b.txt\n+b\n*** End Patch\n";
+        let args = serde_json::json!({"patch": patch}).to_string();
+        let output = toolcrib(&workspace, &["call", "ApplyPatch", "-"], args.as_bytes());
+        assert!(output.status.success(), "{}", text(&output.stdout));
+    };
+    let both = || (workspace.join("a.txt").exists(), sub.join("b.txt").exists());
+    let note = format!("Workspace: {}, which contains this directory.\n", workspace.display());
+    make();
+    let log = toolcrib(&sub, &["log"], b"");
+    assert!(text(&log.stdout).contains("a.txt (created), sub/b.txt (created)"), "{log:?}");
+    assert_eq!(text(&log.stderr), note);
+    assert_eq!(text(&toolcrib(&workspace, &["log"], b"").stderr), "");
+    let undone = toolcrib(&sub, &["undo", "-y"], b"");
+    assert_eq!((both(), text(&undone.stderr)), ((false, false), note.as_str()));
+    assert!(toolcrib(&sub, &["redo", "-y"], b"").status.success());
+    assert_eq!(both(), (true, true));
+    // A relative path starts in the current directory.
+    assert!(toolcrib(&sub, &["undo", "--path", "b.txt", "-y"], b"").status.success());
+    assert_eq!(both(), (true, false));
+    assert!(toolcrib(&sub, &["undo", "-y"], b"").status.success());
+    assert_eq!(both(), (false, false));
+
+    // With a part of the workspace as the root, the rest of a change is mentioned.
+    make();
+    let log = toolcrib(&sub, &["log", "-n", "1", "--root", "."], b"");
+    assert!(text(&log.stdout).contains("b.txt (created); and files outside"), "{log:?}");
+    let undone = toolcrib(&sub, &["undo", "-y", "--root", "."], b"");
+    assert!(
+        text(&undone.stderr).contains("also changed files outside this workspace"),
+        "{undone:?}"
+    );
+    assert_eq!(both(), (true, false));
+    // An undo there does not make it a workspace.
+    assert_eq!(text(&toolcrib(&sub, &["log"], b"").stderr), note);
+}

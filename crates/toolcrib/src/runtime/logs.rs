@@ -1,5 +1,7 @@
 //! The history and the logs of the workspace, for the operator.
 
+use std::path::PathBuf;
+
 use super::Runtime;
 use crate::decision_log::DecisionEntry;
 use crate::error::Error;
@@ -53,6 +55,16 @@ impl Runtime {
     /// Fails if the runtime has no journal or the log cannot be read.
     pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
         self.services.decisions.entries()
+    }
+
+    /// Returns the innermost workspace with logged calls that contains the first root of this one. `None` if calls were
+    /// logged for this root itself, or for none around it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the log cannot be read.
+    pub fn enclosing_workspace(&self) -> Result<Option<PathBuf>, Error> {
+        self.services.decisions.enclosing_workspace()
     }
 
     /// Checks that decisions can be logged now. Succeeds if the runtime has no journal.

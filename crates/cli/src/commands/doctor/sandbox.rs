@@ -25,11 +25,13 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
             checkup.attempts.len()
         )?;
     }
+    let width = checkup.attempts.iter().map(|attempt| attempt.description.chars().count()).max();
+    let width = width.unwrap_or_default();
     for attempt in &checkup.attempts {
         let outcome = if attempt.blocked { "blocked" } else { "ESCAPED" };
         let said = attempt.output.lines().next().unwrap_or_default();
         let said = visible_name(said.as_bytes());
-        writeln!(stdout, "  {outcome}  {:<36} {said}", attempt.description)?;
+        writeln!(stdout, "  {outcome}  {:<width$}  {said}", attempt.description)?;
     }
     for (title, sentences) in
         [("Not enforced:", &checkup.missing), ("Why no higher level:", &checkup.reasons)]
