@@ -25,6 +25,11 @@ impl SkippedFiles<'_> {
         })
     }
 
+    /// The pronoun for the ignored entries.
+    pub(super) fn pronoun(&self) -> &'static str {
+        if self.pruned.ignored() == 1 { "it" } else { "them" }
+    }
+
     /// Notes about directories that could not be searched.
     pub(super) fn unsearched_notes(&self) -> Vec<String> {
         let mut unsearched_notes = Vec::new();

@@ -101,8 +101,12 @@ fn no_match_notes(matches: &Matches, skipped_files: &SkippedFiles<'_>) -> Vec<St
     notes.extend(hidden_note(matches));
     if let Some(ignored) = skipped_files.ignored() {
         notes.push(match &matches.among_ignored {
-            IgnoredMatches::Unknown => format!("{ignored} skipped; ignored: true searches them"),
-            IgnoredMatches::Nothing => format!("{ignored} skipped; nothing in them matches either"),
+            IgnoredMatches::Unknown => {
+                format!("{ignored} skipped; ignored: true searches {}", skipped_files.pronoun())
+            }
+            IgnoredMatches::Nothing => {
+                format!("{ignored} skipped; nothing in {} matches either", skipped_files.pronoun())
+            }
             IgnoredMatches::Some(1, first) => {
                 format!("{ignored} skipped; ignored: true finds {first}")
             }

@@ -133,7 +133,10 @@ fn suggestions(search: &Search<'_>) -> Vec<String> {
             None if listing.complete && !stop.is_over() && searched.complete => {
                 format!("{ignored} skipped; {}", ignored_without_match(search, &searched))
             }
-            None => format!("{ignored} skipped; ignored: true searches them"),
+            None => {
+                let them = search.skipped_files().pronoun();
+                format!("{ignored} skipped; ignored: true searches {them}")
+            }
         });
     }
     if !is_text
@@ -176,11 +179,12 @@ fn ignored_without_match(search: &Search<'_>, searched: &Searched) -> String {
         unsearched.push(counted(searched.undecided, "undecided line"));
     }
     match (unsearched.is_empty(), searched.searched) {
-        (true, _) => "no match in them either".to_owned(),
+        (true, _) => format!("no match in {} either", search.skipped_files().pronoun()),
         (false, 0) => format!("not searched either: {}", unsearched.join(", ")),
         (false, files) => {
             let files = counted(files, "file");
-            format!("no match in {files} of them; not searched: {}", unsearched.join(", "))
+            let them = search.skipped_files().pronoun();
+            format!("no match in {files} of {them}; not searched: {}", unsearched.join(", "))
         }
     }
 }
