@@ -137,6 +137,8 @@ pub struct ChangedFile {
     pub ignored: bool,
     /// Why the change cannot be undone.
     pub lost: Option<NotKept>,
+    /// The versions before and after. `None` if it did not exist, or was not kept.
+    pub versions: (Option<Version>, Option<Version>),
 }
 
 /// What happened to a file.
@@ -200,6 +202,11 @@ impl ChangeCapture {
         self.lock().touched.contains_key(path)
     }
 
+    /// Whether changes of tracked paths were reported since the last [`ChangeCapture::settle`].
+    pub fn has_tracked_changes(&self) -> bool {
+        self.lock().touched.values().any(|touched| touched.class == CaptureClass::Tracked)
+    }
+
     /// The version of a file before its first change. `None` if it was not stored.
     pub fn kept(&self, path: &Path) -> Option<Version> {
         match self.lock().touched.get(path)?.before {
@@ -257,7 +264,14 @@ impl ChangeCapture {
             if not_kept.is_some() && !ignored {
                 effects.not_kept.push(KeptPath::new(path));
             }
-            settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost: not_kept });
+            let versions = change.as_ref().map(|change| (change.before, change.after));
+            settled.files.push(ChangedFile {
+                path: path.clone(),
+                action,
+                ignored,
+                lost: not_kept,
+                versions: versions.unwrap_or_default(),
+            });
             effects.files.extend(change);
         }
         for (root, mode) in root_modes {

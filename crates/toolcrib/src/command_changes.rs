@@ -2,8 +2,11 @@
 
 mod git_files;
 mod git_place;
+mod head_notes;
 mod lost_refs;
 mod repository_state;
+mod unfinished_operation;
+mod work_trees;
 
 use std::collections::HashMap;
 use std::io;
@@ -25,6 +28,9 @@ use self::repository_state::RepositoryStates;
 /// Number of hard-linked files that are named.
 const MAX_SHARED: usize = 3;
 
+/// Limit of remembered renames.
+const MAX_RENAMES: usize = 32;
+
 /// Captures the changes of one command. The supervisor thread reports them; calls collect them.
 #[derive(Debug)]
 pub(crate) struct CommandChanges {
@@ -34,6 +40,8 @@ pub(crate) struct CommandChanges {
     ignored: HashMap<PathBuf, IgnoreLookup>,
     own_paths: Vec<PathBuf>,
     heads: Mutex<RepositoryStates>,
+    /// Renamed paths, old and new. A rename may have failed.
+    renames: Mutex<Vec<(PathBuf, PathBuf)>>,
     /// Recorded changes that no call has collected yet.
     uncollected: Mutex<NewChanges>,
     has_ended: AtomicBool,
@@ -47,6 +55,8 @@ pub(crate) struct NewChanges {
     pub(crate) made: Vec<PathBuf>,
     /// Removed directories that contained no changed file.
     pub(crate) removed: Vec<PathBuf>,
+    /// Paths that the command tried to rename, old and new.
+    pub(crate) renames: Vec<(PathBuf, PathBuf)>,
     /// Ids of the changes in the journal.
     pub(crate) ids: Vec<u64>,
     pub(crate) repositories: RepositoryNotes,
@@ -67,6 +77,7 @@ impl CommandChanges {
             ignored: workspace.trees().map(with_path).collect(),
             own_paths,
             heads: Mutex::default(),
+            renames: Mutex::default(),
             workspace: workspace.clone(),
             capture: ChangeCapture::new(
                 workspace.clone(),
@@ -85,17 +96,46 @@ impl CommandChanges {
         uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
         let mut new = std::mem::take(&mut *uncollected);
         new.repositories = self.heads().take_notes(&self.workspace, next_directory);
+        new.renames = std::mem::take(&mut *self.renames());
         new
     }
 
     /// Called before the command changes these paths.
     pub(crate) fn before_change(&self, accesses: &[FileAccess]) {
+        self.remember_rename(accesses);
         for FileAccess { path, action, .. } in accesses {
             let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
             self.heads().before_change(&self.workspace, path);
             self.capture
                 .touch(path, whole, &|path, is_directory| self.capture_class(path, is_directory));
         }
+    }
+
+    fn remember_rename(&self, accesses: &[FileAccess]) {
+        let path = |is_one: fn(&FileAction) -> bool| {
+            let access = accesses.iter().find(|access| is_one(&access.action));
+            access.map(|access| access.path.clone())
+        };
+        let from = path(|action| *action == FileAction::RenameFrom);
+        let to = path(|action| matches!(action, FileAction::RenameTo(_)));
+        let (Some(from), Some(to)) = (from, to) else { return };
+        if self.capture_class(&from, false) == CaptureClass::Excluded {
+            return;
+        }
+        let mut renames = self.renames();
+        let earlier = renames.iter().position(|(_, last)| *last == from);
+        let pair = match earlier {
+            Some(at) => (renames.remove(at).0, to),
+            None => (from, to),
+        };
+        if renames.len() < MAX_RENAMES && !renames.contains(&pair) {
+            renames.push(pair);
+        }
+    }
+
+    /// Whether a command that still runs has changed files since its changes were last recorded.
+    pub(crate) fn has_unrecorded(&self) -> bool {
+        !self.has_ended.load(Ordering::Relaxed) && self.capture.has_tracked_changes()
     }
 
     /// Sets the id of the command.
@@ -154,6 +194,10 @@ impl CommandChanges {
 
     fn heads(&self) -> MutexGuard<'_, RepositoryStates> {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn renames(&self) -> MutexGuard<'_, Vec<(PathBuf, PathBuf)>> {
+        self.renames.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, NewChanges> {

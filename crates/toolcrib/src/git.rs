@@ -1,6 +1,7 @@
 //! Reads git repositories: directories, objects, refs and the paths in a configuration. It runs no git and writes
 //! nothing.
 
+pub(crate) mod commit_tree;
 pub(crate) mod committed_content;
 pub(crate) mod directory;
 pub(crate) mod index;

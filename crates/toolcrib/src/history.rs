@@ -408,6 +408,9 @@ impl HistoryEntry {
             self.directories.iter().map(|one| format!("{} (directory {})", one.path, one.action));
         let not_kept = self.not_kept.iter().map(|path| format!("{path} (not kept)"));
         let all: Vec<String> = files.chain(directories).chain(not_kept).collect();
+        if all.is_empty() {
+            return format!("{maker}: no file changed");
+        }
         let named = match all.len().saturating_sub(NAMED) {
             0 => all.join(", "),
             more => format!("{}, and {more} more", all[..NAMED].join(", ")),

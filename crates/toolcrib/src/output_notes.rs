@@ -37,6 +37,7 @@ const OPENINGS: &[&str] = &[
     "listens on port ",
     "login environment not loaded yet",
     "modified ",
+    "moved ",
     "network is off",
     "network: ",
     "no new output]",

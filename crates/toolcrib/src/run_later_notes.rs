@@ -14,6 +14,9 @@ use crate::session::Session;
 const MAX_NAMED_FILES: usize = 5;
 const MAX_NOTES: usize = 5;
 
+/// Files whose content is searched in commits in vain. Such a search can read the whole history.
+const MAX_FRUITLESS_SEARCHES: u32 = 3;
+
 /// Files listed in the metadata.
 const MAX_LISTED_FILES: usize = 100;
 
@@ -25,15 +28,32 @@ pub(crate) struct RunLater {
 }
 
 impl RunLater {
-    /// Selects the written files to name now.
-    pub(crate) fn among<'a>(
+    /// Selects the files to name now among those that a command wrote. Git also writes content of the user's commits,
+    /// which is no news.
+    pub(crate) fn of_command<'a>(
         paths: &Paths,
         session: &Session,
         written: impl IntoIterator<Item = &'a Path>,
     ) -> RunLater {
+        let mut searches = MAX_FRUITLESS_SEARCHES;
+        RunLater::among(paths, session, written, |path| {
+            let is_users = searches > 0 && paths.path_rules.has_users_content(path);
+            searches -= u32::from(searches > 0 && !is_users);
+            !is_users
+        })
+    }
+
+    /// Selects the written files to name now.
+    fn among<'a>(
+        paths: &Paths,
+        session: &Session,
+        written: impl IntoIterator<Item = &'a Path>,
+        mut is_news: impl FnMut(&Path) -> bool,
+    ) -> RunLater {
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
         for path in written {
-            let Some(reason) = runs_later(path).filter(|_| session.mark_named(path)) else {
+            let reason = runs_later(path).filter(|_| !session.is_named(path) && is_news(path));
+            let Some(reason) = reason.filter(|_| session.mark_named(path)) else {
                 continue;
             };
             let shown = paths.show(session.directory(), path);
@@ -78,7 +98,7 @@ pub(crate) fn told(
     reply: Reply,
 ) -> Reply {
     written.sort();
-    let later = RunLater::among(paths, session, written.iter().map(PathBuf::as_path));
+    let later = RunLater::among(paths, session, written.iter().map(PathBuf::as_path), |_| true);
     let lines = later.notes().into_iter().map(|note| format!("[{note}]\n")).collect::<String>();
     reply.with_lines(&lines).with_all(later.facts())
 }

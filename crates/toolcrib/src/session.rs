@@ -285,6 +285,11 @@ impl Session {
         all.insert(path.to_owned(), encoding);
     }
 
+    /// Whether a file was named.
+    pub(crate) fn is_named(&self, path: &Path) -> bool {
+        lock(&self.named).contains(path)
+    }
+
     /// Returns whether a file is named for the first time, and marks it as named.
     pub(crate) fn mark_named(&self, path: &Path) -> bool {
         let mut named = lock(&self.named);

@@ -22,6 +22,7 @@ mod shell_output;
 mod shown_diff;
 mod skipped_files;
 mod undo;
+mod unrecorded_changes;
 mod write;
 
 use crate::tool::Entry;

@@ -6,16 +6,17 @@
 //! followed nor merged. Removed directories are restored with their modes, and created ones are removed if they
 //! are empty.
 //!
-//! A protected file gets exactly its content from before the change, or stays as it is: it is not merged, it
-//! does not get content that an earlier change wrote, and an undo of it is not redone. The other files are
-//! reverted without it.
+//! A protected file gets exactly its content from before the change, or stays as it is: it is not merged, and an undo
+//! of it is not redone. Content that an earlier change wrote is restored only if it is the user's own as well, that is,
+//! if git in the sandbox may write it. The other files are reverted without it.
 
 mod current_file;
 mod later_changes;
+mod nonempty_directories;
 mod request;
 mod selection;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode};
@@ -25,6 +26,7 @@ pub(crate) use self::selection::Selection;
 
 use self::current_file::CurrentFile;
 use self::later_changes::LaterChanges;
+use self::nonempty_directories::nonempty_directories;
 use crate::cx::{Cx, FileEdit};
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry};
@@ -37,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) needed: Vec<(PathBuf, u32)>,
     /// Directories to remove if they are empty, parents first.
     pub(crate) unneeded: Vec<PathBuf>,
+    /// Those of them that stay, because they have other entries.
+    pub(crate) nonempty: HashSet<PathBuf>,
     /// Merged files, each with the later changes that were preserved.
     pub(crate) merged: Vec<String>,
     /// Protected files whose previous content is restored.
@@ -45,7 +49,8 @@ pub(crate) struct Plan {
     pub(crate) kept: Vec<(String, &'static str)>,
 }
 
-const WRITTEN_BY_CHANGE: &str = "its old content came from a tool or command";
+const WRITTEN_BY_CHANGE: &str =
+    "a tool or command has written its old content, and no commit from before the session has it";
 
 impl Plan {
     /// Plans the undo of the selected changes. `log` has all known changes.
@@ -84,6 +89,7 @@ impl Plan {
             edits: Vec::new(),
             needed: Vec::new(),
             unneeded: Vec::new(),
+            nonempty: HashSet::new(),
             merged: Vec::new(),
             restored: Vec::new(),
             kept: Vec::new(),
@@ -99,6 +105,7 @@ impl Plan {
         for (path, file) in files {
             plan.add(cx, path, file, &log.changes)?;
         }
+        plan.nonempty = nonempty_directories(cx, &plan.unneeded, &plan.edits);
         Ok(plan)
     }
 
@@ -137,7 +144,7 @@ impl Plan {
         let mode = file.new_mode();
         let changes = file.was != file.now || mode.is_some();
         if file.is_protected && (changes || file.kept_reason.is_some()) {
-            match file.kept_reason.or_else(|| written_by_change(&path, file.now.as_ref(), known)) {
+            match file.kept_reason.or_else(|| unrestorable(cx, &path, file.now.as_ref(), known)) {
                 Some(why) => {
                     self.kept.push((cx.show_real(&path), why));
                     return Ok(());
@@ -166,18 +173,22 @@ fn in_the_way(shown: String, what: &str) -> Error {
 }
 
 /// Why the previous content of a protected file is not restored: an earlier change wrote it, which the
-/// protection is to prevent.
-fn written_by_change(
+/// protection is to prevent, and it is not known to be the user's own.
+fn unrestorable(
+    cx: &Cx<'_>,
     path: &Path,
     content: Option<&Content>,
     known: &[HistoryEntry],
 ) -> Option<&'static str> {
-    let hash = content?.hash();
+    let content = content?;
+    let hash = content.hash();
     let made = |change: &HistoryEntry| {
         let is_it = |file: &FileChange| {
             file.after.is_some_and(|after| after.hash == hash) && file.path() == path
         };
         change.undoes.is_empty() && change.entry.files.iter().any(is_it)
     };
-    known.iter().any(made).then_some(WRITTEN_BY_CHANGE)
+    // The target of a symlink is not the content of a file.
+    let is_users = || !content.is_link() && cx.paths().path_rules.is_users_content(path, content);
+    (known.iter().any(made) && !is_users()).then_some(WRITTEN_BY_CHANGE)
 }

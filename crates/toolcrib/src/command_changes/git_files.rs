@@ -9,7 +9,9 @@ use toolcrib_text::visible_name;
 
 use super::git_place::{GitPlace, quoted};
 use super::repository_state::RepositoryNotes;
-use crate::git::{directory, index};
+use crate::git::commit_tree::CommitTree;
+use crate::git::objects::ObjectStore;
+use crate::git::{directory, index, refs};
 use crate::phrases::counted;
 
 const INDEX: &str = "index";
@@ -20,6 +22,9 @@ const MAX_FILES: usize = 16;
 
 /// Limit of paths in the command that unstages them.
 const MAX_PATHS: usize = 3;
+
+/// Limit of paths that are looked up in a commit.
+const MAX_LOOKED_UP: usize = 1_000;
 
 /// Contents before the command, by resolved path.
 #[derive(Debug, Default)]
@@ -37,19 +42,20 @@ impl GitFiles {
         }
     }
 
-    /// Adds notes about changes since the last call of this method.
+    /// Adds notes about changes since the last call of this method. The indexes of the git directories `restored` are
+    /// restored by the commands of other notes.
     pub(super) fn take_notes(
         &mut self,
         workspace: &Workspace,
         here: Option<&Path>,
+        restored: &[PathBuf],
         notes: &mut RepositoryNotes,
     ) {
         for (path, before) in &mut self.before {
             let Some(compared) = Compared::at(workspace, path, before.as_deref()) else { continue };
-            // The command that moves the head back restores the index, too.
-            let has_way_back = !notes.moved.is_empty() || !notes.beside_files.is_empty();
             if path.ends_with(INDEX) {
-                let note = if has_way_back { None } else { compared.index_note() };
+                let is_restored = restored.contains(&compared.place.path());
+                let note = if is_restored { None } else { compared.index_note() };
                 let note = note.map(|note| compared.place.adapt(note, here));
                 notes.beside_files.extend(note);
             } else if compared.is_changed(path) {
@@ -120,8 +126,38 @@ impl<'a> Compared<'a> {
         changed.chain(added).map(|(path, _)| path.clone()).collect()
     }
 
+    /// The changed paths whose staged version differs from the commit: only those can be unstaged.
+    fn staged_entries(&self) -> Vec<Vec<u8>> {
+        let mut paths = self.changed_entries();
+        let GitPlace { tree, directory } = &self.place;
+        let Some(after) = self.after.as_deref().and_then(index::entries) else { return paths };
+        let Some(head) = refs::head(tree, directory).filter(|_| paths.len() <= MAX_LOOKED_UP)
+        else {
+            return paths;
+        };
+        let objects = directory::common(tree, directory).join("objects");
+        let store = ObjectStore::new(vec![(tree.clone(), objects)]);
+        let mut commit = match head.commit {
+            Some(commit) => match CommitTree::of(store, commit) {
+                Some(commit) => Some(commit),
+                None => return paths,
+            },
+            None => None,
+        };
+        paths.retain(|path| {
+            let committed = commit.as_mut().and_then(|commit| commit.file(path));
+            let staged = after.get(path).map(Vec::as_slice);
+            match (staged, committed) {
+                (Some([(mode, 0, object)]), Some(committed)) => (*mode, *object) != committed,
+                (None, None) => false,
+                _ => true,
+            }
+        });
+        paths
+    }
+
     fn index_note(&self) -> Option<String> {
-        let paths = self.changed_entries();
+        let paths = self.staged_entries();
         let command = match paths.len() {
             0 => return None,
             1..=MAX_PATHS => {
@@ -134,8 +170,9 @@ impl<'a> Compared<'a> {
             _ => "git reset -q".to_owned(),
         };
         let files = counted(paths.len() as u64, "file");
+        let them = if paths.len() == 1 { "it" } else { "them" };
         Some(format!(
-            "the index was changed ({files}); an undo does not restore it: `{command}` unstages them"
+            "the index was changed ({files}); an undo does not restore it: `{command}` unstages {them}"
         ))
     }
 }

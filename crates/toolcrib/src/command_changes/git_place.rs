@@ -33,6 +33,11 @@ impl GitPlace {
         self.tree.path().join(&self.directory)
     }
 
+    /// The resolved path of the git directory with the shared references.
+    pub(super) fn common(&self) -> PathBuf {
+        self.tree.path().join(directory::common(&self.tree, &self.directory))
+    }
+
     /// The work tree. `None` if it is not known, as for a submodule.
     fn work_tree(&self) -> Option<PathBuf> {
         let dot_git = match directory::read(&self.tree, &self.directory.join("gitdir")) {

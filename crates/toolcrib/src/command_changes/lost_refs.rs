@@ -1,6 +1,6 @@
-//! Branches, tags, stash entries and reflog entries that a command removed, tags that it moved, and branches that lost
-//! commits. Undo does not
-//! restore them, so the reply names their commits and the git commands that restore them.
+//! Branches, tags, stash entries and reflog entries that a command removed, tags that it moved, and branches that it
+//! renamed or that lost commits. Undo does not restore them, so the reply names their commits and the git commands that
+//! restore them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -20,6 +20,9 @@ const MAX_LINES: usize = 3;
 /// Commits named in one line.
 const NAMED: usize = 5;
 
+/// Commits of lost reflog entries that are looked up.
+const MAX_LOOKED_UP: usize = 20;
+
 /// Characters of the message of a stash entry.
 const MESSAGE_CHARS: usize = 60;
 
@@ -38,6 +41,17 @@ pub(super) struct References {
     /// The oldest entry first, as in `head_log`.
     stash: Vec<LogEntry>,
     head_log: Vec<LogEntry>,
+}
+
+/// A renamed branch, by names without the prefix.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RenamedBranch {
+    pub(super) old: String,
+    pub(super) new: String,
+    /// The commit of the branch that had the new name.
+    replaced: Option<ObjectId>,
+    /// It was the current branch and still is.
+    is_current: bool,
 }
 
 /// A kind of reference.
@@ -70,9 +84,35 @@ impl References {
         }
     }
 
-    /// The commit of a branch.
-    pub(super) fn branch(&self, name: &str) -> Option<ObjectId> {
-        self.named.get([BRANCHES, name].concat().as_bytes()).copied()
+    /// The branches that were renamed since `before`. Only reflogs tell them from deleted ones. `heads` are the current
+    /// branches before and after.
+    pub(super) fn renamed_since(
+        &self,
+        before: &References,
+        (tree, directory): (&TreeReader, &Path),
+        heads: (Option<&str>, Option<&str>),
+    ) -> Vec<RenamedBranch> {
+        let is_removed = |name: &Vec<u8>| self.is_removed(name, tree, directory);
+        let removed: HashSet<&Vec<u8>> =
+            before.named.keys().filter(|name| is_removed(name)).collect();
+        if removed.is_empty() {
+            return Vec::new();
+        }
+        let made =
+            self.named.iter().filter(|(name, commit)| before.named.get(*name) != Some(commit));
+        let renamed = made.take(MAX_LOGGED).filter_map(|(name, _)| {
+            let log = refs::reflog_of(tree, directory, name);
+            let old = log.iter().filter_map(|entry| old_name(entry.message()));
+            let old = old.map(<[u8]>::to_owned).find(|old| removed.contains(old))?;
+            let branch = |name: &[u8]| {
+                let name = name.strip_prefix(BRANCHES.as_bytes())?;
+                String::from_utf8(name.to_owned()).ok()
+            };
+            let (old, new) = (branch(&old)?, branch(name)?);
+            let is_current = heads == (Some(&old), Some(&new));
+            Some(RenamedBranch { old, new, replaced: before.named.get(name).copied(), is_current })
+        });
+        renamed.collect()
     }
 
     /// Whether the newest stash entry was made since `before`.
@@ -90,19 +130,23 @@ impl References {
         self.stash == before.stash
     }
 
-    /// Describes the references removed since `before`, in sentences. `head` is the current branch, and `described` has the
-    /// previous commits of branches that other sentences name.
+    /// Describes the references removed since `before`, in sentences. `head` is the current branch, `renamed` has the
+    /// renamed branches, and `described` the previous commits of branches that other sentences name.
     pub(super) fn removed_since(
         &self,
         before: &References,
         (tree, directory): (&TreeReader, &Path),
         head: Option<&str>,
+        renamed: &[RenamedBranch],
         described: &[ObjectId],
     ) -> Vec<String> {
         let is_stored = |commit: ObjectId| refs::has_object(tree, directory, commit);
-        let mut sentences = Vec::new();
+        let mut sentences = at_most(renamed, "renamed branch", RenamedBranch::sentence);
         for Kind { prefix, noun, create } in &KINDS {
-            let removed = self.removed_names(before, prefix, tree, directory);
+            let mut removed = self.removed_names(before, prefix, tree, directory);
+            removed.retain(|(name, _)| {
+                *prefix != BRANCHES || renamed.iter().all(|one| one.old.as_bytes() != *name)
+            });
             sentences.extend(at_most(&removed, noun, |(name, commit)| {
                 let shown = visible_name(name);
                 let way_back = way_back(is_stored(*commit), is_plain(name), || {
@@ -118,11 +162,15 @@ impl References {
             });
             format!("tag {shown} was moved; it was at {}{way_back}", commit.short())
         }));
-        let rewritten = self.rewritten_branches(before, tree, directory, described);
+        let mut rewritten = self.rewritten_branches(before, tree, directory, described);
+        rewritten.retain(|(name, _)| renamed.iter().all(|one| one.new.as_bytes() != *name));
         sentences.extend(at_most(&rewritten, "moved branch", |(name, commit)| {
             let shown = visible_name(name);
             let way_back = way_back(is_stored(*commit), is_plain(name), || match head {
-                Some(head) if head.as_bytes() == *name => format!("git reset {}", commit.short()),
+                // Another note may have switched to another branch, which `git reset` would move.
+                Some(head) if head.as_bytes() == *name => {
+                    format!("git update-ref refs/heads/{shown} {}", commit.short())
+                }
                 _ => format!("git branch -f {shown} {}", commit.short()),
             });
             format!("branch {shown} was moved; it was at {}{way_back}", commit.short())
@@ -148,7 +196,7 @@ impl References {
         }
         if !missing(&before.head_log, &self.head_log).is_empty() {
             let log = whole_log(HEAD_LOG);
-            sentences.extend(reflog_sentence(&missing(&before.head_log, &log)));
+            sentences.extend(reflog_sentence(&missing(&before.head_log, &log), is_stored));
         }
         sentences
     }
@@ -182,7 +230,7 @@ impl References {
         rewritten.take(MAX_LOGGED).map(|(name, old, _)| (name, old)).collect()
     }
 
-    /// Removed references of a kind, without the prefix and without renamed branches.
+    /// Removed references of a kind, without the prefix.
     fn removed_names<'a>(
         &self,
         before: &'a References,
@@ -190,27 +238,42 @@ impl References {
         tree: &TreeReader,
         directory: &Path,
     ) -> Vec<(&'a [u8], ObjectId)> {
-        let is_gone = |name: &[u8]| {
-            // The number of references is limited, so one that is not listed may exist.
-            !self.named.contains_key(name) && refs::reference(tree, directory, name).is_none()
-        };
-        let removed: Vec<(&[u8], ObjectId)> = before
-            .named
-            .iter()
-            .filter(|(name, _)| name.starts_with(prefix.as_bytes()) && is_gone(name))
-            .map(|(name, commit)| (name.as_slice(), *commit))
-            .collect();
-        if removed.is_empty() {
-            return removed;
+        let of_kind = before.named.iter().filter_map(|(name, commit)| {
+            Some((name, name.strip_prefix(prefix.as_bytes())?, *commit))
+        });
+        let removed = of_kind.filter(|(name, ..)| self.is_removed(name, tree, directory));
+        removed.map(|(_, name, commit)| (name, commit)).collect()
+    }
+
+    /// Whether a reference that existed does not exist any more.
+    fn is_removed(&self, name: &[u8], tree: &TreeReader, directory: &Path) -> bool {
+        // The number of references is limited, so one that is not listed may exist.
+        !self.named.contains_key(name) && refs::reference(tree, directory, name).is_none()
+    }
+}
+
+impl RenamedBranch {
+    fn sentence(&self) -> String {
+        let RenamedBranch { old, new, replaced, is_current } = self;
+        let shown = |name: &str| visible_name(name.as_bytes());
+        let note = format!("branch {} was renamed to {}", shown(old), shown(new));
+        if !is_plain(old.as_bytes()) || !is_plain(new.as_bytes()) {
+            return note;
         }
-        let made = self.named.keys().filter(|name| !before.named.contains_key(*name));
-        let renamed: HashSet<Vec<u8>> = made
-            .take(MAX_LOGGED)
-            .flat_map(|name| refs::reflog_of(tree, directory, name))
-            .filter_map(|entry| old_name(entry.message()).map(<[u8]>::to_owned))
-            .collect();
-        let lost = removed.into_iter().filter(|(name, _)| !renamed.contains(*name));
-        lost.filter_map(|(name, commit)| Some((name.get(prefix.len()..)?, commit))).collect()
+        let back = if *is_current {
+            format!("git branch -m {old}")
+        } else {
+            format!("git branch -m {new} {old}")
+        };
+        match replaced {
+            None => format!("{note}: `{back}` renames it back"),
+            Some(commit) => {
+                let commit = commit.short();
+                format!(
+                    "{note}, which was at {commit}: `{back}`, then `git branch {new} {commit}` restore both"
+                )
+            }
+        }
     }
 }
 
@@ -225,17 +288,29 @@ fn old_name(message: &[u8]) -> Option<&[u8]> {
     message.strip_prefix(RENAMED)?.split(|byte| *byte == b' ').next()
 }
 
-fn reflog_sentence(removed: &[&LogEntry]) -> Option<String> {
+fn reflog_sentence(removed: &[&LogEntry], is_stored: impl Fn(ObjectId) -> bool) -> Option<String> {
     let mut known = HashSet::new();
     let commits = removed.iter().rev().map(|entry| entry.commit);
     let commits: Vec<ObjectId> = commits.filter(|commit| known.insert(*commit)).collect();
-    (!commits.is_empty()).then(|| {
-        format!(
-            "the reflog of HEAD lost {}; an undo does not restore them; their commits: {}",
-            counted(removed.len() as u64, "entry"),
-            first_of(&commits, NAMED, ObjectId::short)
-        )
-    })
+    if commits.is_empty() {
+        return None;
+    }
+    let looked_up = commits.iter().take(MAX_LOOKED_UP);
+    let stored: Vec<ObjectId> = looked_up.copied().filter(|commit| is_stored(*commit)).collect();
+    let commits = match stored.as_slice() {
+        [] => "the repository no longer has their commits".to_owned(),
+        // More were lost than are looked up.
+        stored if commits.len() > MAX_LOOKED_UP => {
+            let named: Vec<String> = stored.iter().take(NAMED).map(ObjectId::short).collect();
+            format!("the newest of their commits: {}", named.join(", "))
+        }
+        stored => format!("their commits: {}", first_of(stored, NAMED, ObjectId::short)),
+    };
+    let (entries, them) = match removed.len() {
+        1 => ("1 entry".to_owned(), "it"),
+        several => (counted(several as u64, "entry"), "them"),
+    };
+    Some(format!("the reflog of HEAD lost {entries}; an undo does not restore {them}; {commits}"))
 }
 
 /// How to restore a reference to a commit.
@@ -248,7 +323,7 @@ fn way_back(is_stored: bool, is_plain: bool, command: impl FnOnce() -> String) -
 }
 
 /// Whether a name needs no quotes in a shell command.
-fn is_plain(name: &[u8]) -> bool {
+pub(super) fn is_plain(name: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._/@+=-".contains(byte);
     !name.starts_with(b"-") && name.iter().all(is_plain)
 }

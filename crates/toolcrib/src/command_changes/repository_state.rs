@@ -10,18 +10,20 @@ use toolcrib_text::visible_name;
 
 use super::git_files::GitFiles;
 use super::git_place::GitPlace;
-use super::lost_refs::References;
-use crate::git::directory::{self, COMMON};
-use crate::git::refs::{self, Head, ObjectId};
+use super::head_notes::{Branches, HeadState, moved_head_note, operation_note};
+use super::lost_refs::{References, RenamedBranch};
+use super::work_trees::WorkTrees;
+use crate::git::directory::{self, DOT_GIT};
+use crate::git::refs::ObjectId;
 
 /// The note about new stash entries.
-const STASHED: &str = "a stash entry was added; an undo does not remove it: `git stash drop` does";
+const STASHED: &str = "a stash entry was added: `git stash pop` restores its changes; after an undo, `git stash drop` removes it";
 
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
 /// Names in a git directory that change with its head, its references or an unfinished operation.
-const STATE_ENTRIES: [&str; 8] = [
+const STATE_ENTRIES: [&str; 10] = [
     "BISECT_LOG",
     "CHERRY_PICK_HEAD",
     "HEAD",
@@ -29,26 +31,10 @@ const STATE_ENTRIES: [&str; 8] = [
     "REVERT_HEAD",
     "logs",
     "packed-refs",
+    "rebase-apply",
+    "rebase-merge",
     "refs",
 ];
-
-/// The name of the git directory of a work tree.
-const DOT_GIT: &str = ".git";
-
-const ABORT_REBASE: &str = "git rebase --abort";
-
-/// Entries of a git directory during an unfinished git operation, with the command that aborts it.
-const UNFINISHED_OPERATIONS: [(&str, &str); 6] = [
-    ("rebase-merge", ABORT_REBASE),
-    ("rebase-apply", ABORT_REBASE),
-    ("BISECT_LOG", "git bisect reset"),
-    ("CHERRY_PICK_HEAD", "git cherry-pick --abort"),
-    ("REVERT_HEAD", "git revert --abort"),
-    ("MERGE_HEAD", "git merge --abort"),
-];
-
-/// Files of an unfinished rebase with the commit of the branch before it.
-const REBASED_FROM: [&str; 2] = ["rebase-merge/orig-head", "rebase-apply/orig-head"];
 
 /// States of the repositories that a command changes, and whether each repository existed.
 #[derive(Debug, Default)]
@@ -57,6 +43,7 @@ pub(super) struct RepositoryStates {
     before: BTreeMap<PathBuf, Option<RepositoryState>>,
     /// By resolved path of each `.git`.
     existed: BTreeMap<PathBuf, bool>,
+    work_trees: WorkTrees,
     files: GitFiles,
     /// Parts of the repositories that were changed, in words.
     changed_parts: BTreeSet<String>,
@@ -65,22 +52,18 @@ pub(super) struct RepositoryStates {
 /// State of a repository that Undo does not restore.
 #[derive(Debug)]
 struct RepositoryState {
-    head: Option<Head>,
-    /// The command that aborts the unfinished operation.
-    abort: Option<&'static str>,
-    /// The commit of the branch before the unfinished rebase.
-    rebased_from: Option<ObjectId>,
+    head: Option<HeadState>,
     references: References,
 }
 
 /// Changes of repositories that Undo does not revert, in sentences.
 #[derive(Debug, Default)]
 pub(crate) struct RepositoryNotes {
-    /// Moved heads and unfinished operations.
+    /// Moved heads, unfinished operations, added work trees and stash entries.
     pub(crate) moved: Vec<String>,
     /// Changes that matter only if Undo is offered for changed files.
     pub(crate) beside_files: Vec<String>,
-    /// Removed repositories, references and entries of logs.
+    /// Removed repositories, references and entries of logs, and renamed branches.
     pub(crate) lost: Vec<String>,
 }
 
@@ -93,6 +76,7 @@ impl RepositoryStates {
             return;
         }
         let Some((tree, relative)) = workspace.tree_of(path) else { return };
+        self.work_trees.before_change(&tree, &relative);
         if let Some(repository) = relative.ancestors().find(|path| path.ends_with(DOT_GIT)) {
             let existed = self.existed.entry(tree.path().join(repository));
             existed.or_insert_with(|| tree.may_have(repository));
@@ -119,29 +103,38 @@ impl RepositoryStates {
     ) -> RepositoryNotes {
         let here = repository_of(workspace, next_directory);
         let mut notes = RepositoryNotes::default();
-        let compared = Compared::all(workspace, &self.before);
+        let compared = self.compared(workspace);
+        let renamed: Vec<Vec<RenamedBranch>> = compared.iter().map(Compared::renamed).collect();
         // The previous commits of branches that a note about a head names.
         let mut described = Vec::new();
-        for Compared { before, after, place } in &compared {
-            let head = moved_head_note(before, after).or_else(|| operation_note(before, after));
+        // The git directories whose index is restored with the head.
+        let mut restored = Vec::new();
+        for one in &compared {
+            // Linked work trees share their branches.
+            let same = compared
+                .iter()
+                .zip(&renamed)
+                .filter(|(other, _)| other.place.common() == one.place.common());
+            let head = one.head_note(same.flat_map(|(_, renamed)| renamed));
             if head.is_some() {
-                described.extend(kept_branch_commit(before, after));
-                described.extend(before.rebased_from);
+                described.extend(one.described_commits());
+                restored.push(one.place.path());
             }
-            notes.moved.extend(head.map(|note| place.adapt(note, here.as_deref())));
+            notes.moved.extend(head.map(|note| one.place.adapt(note, here.as_deref())));
         }
-        for Compared { before, after, place } in &compared {
-            let branch = after.head.as_ref().and_then(|head| head.branch.as_deref());
+        for (Compared { before, after, place }, renamed) in compared.iter().zip(&renamed) {
+            let head = after.branch();
             let GitPlace { tree, directory } = place;
             let removed = after.references.removed_since(
                 &before.references,
                 (tree, directory),
-                branch,
+                head,
+                renamed,
                 &described,
             );
             notes.lost.extend(removed.into_iter().map(|note| place.adapt(note, here.as_deref())));
             if after.references.has_stashed_since(&before.references) {
-                notes.beside_files.push(place.adapt(STASHED.to_owned(), here.as_deref()));
+                notes.moved.push(place.adapt(STASHED.to_owned(), here.as_deref()));
             }
         }
         let mut after: BTreeMap<PathBuf, RepositoryState> =
@@ -149,12 +142,19 @@ impl RepositoryStates {
         for (directory, state) in &mut self.before {
             *state = after.remove(directory).or_else(|| state_at(workspace, directory));
         }
-        self.files.take_notes(workspace, here.as_deref(), &mut notes);
+        self.files.take_notes(workspace, here.as_deref(), &restored, &mut notes);
+        let added = self.work_trees.take_added(workspace);
+        for work_tree in &added {
+            let note = work_tree.note(next_directory);
+            notes.moved.push(work_tree.place.adapt(note, here.as_deref()));
+        }
         for (repository, existed) in &mut self.existed {
             let place = workspace.tree_of(repository);
             let exists = place.is_some_and(|(tree, relative)| tree.may_have(&relative));
             let shown = visible_name(repository.as_os_str().as_encoded_bytes());
+            let is_added = added.iter().any(|work_tree| work_tree.dot_git == *repository);
             match (*existed, exists) {
+                (false, true) if is_added => {}
                 (false, true) => {
                     notes
                         .beside_files
@@ -170,20 +170,44 @@ impl RepositoryStates {
         notes
     }
 
+    /// The repositories that were and are complete, and that the command did not make.
+    fn compared(&self, workspace: &Workspace) -> Vec<Compared<'_>> {
+        let compared = self.before.iter().filter_map(|(path, before)| {
+            if self.work_trees.is_new(path) {
+                return None;
+            }
+            let (tree, directory) = workspace.tree_of(path)?;
+            let after = RepositoryState::of(&tree, &directory)?;
+            Some(Compared { before: before.as_ref()?, after, place: GitPlace { tree, directory } })
+        });
+        compared.collect()
+    }
+
     /// The parts of repositories that the command has changed so far and that Undo does not revert, in words.
     pub(super) fn changed_parts(&mut self, workspace: &Workspace) -> Vec<String> {
-        for Compared { before, after, .. } in Compared::all(workspace, &self.before) {
+        let head = |state: &RepositoryState| state.head.as_ref().map(|state| state.head.clone());
+        let operation = |state: &RepositoryState| {
+            state.head.as_ref().and_then(|state| Some(state.operation.as_ref()?.abort))
+        };
+        let mut parts_changed = Vec::new();
+        for Compared { before, after, .. } in self.compared(workspace) {
             let parts = [
-                ("HEAD", before.head != after.head),
+                ("HEAD", head(before) != head(&after)),
                 ("branches and tags", !after.references.names_same(&before.references)),
                 ("stash", !after.references.stash_same(&before.references)),
-                ("unfinished operation", before.abort != after.abort),
+                ("unfinished operation", operation(before) != operation(&after)),
             ];
             let changed = parts.into_iter().filter(|(_, is_changed)| *is_changed);
-            self.changed_parts.extend(changed.map(|(part, _)| part.to_owned()));
+            parts_changed.extend(changed.map(|(part, _)| part.to_owned()));
         }
-        self.changed_parts.extend(self.files.changed_parts(workspace));
+        parts_changed.extend(self.files.changed_parts(workspace));
+        let added = self.work_trees.added(workspace);
+        parts_changed.extend(added.iter().map(|work_tree| work_tree.part()));
+        self.changed_parts.extend(parts_changed);
         for (repository, existed) in &self.existed {
+            if added.iter().any(|work_tree| work_tree.dot_git == *repository) {
+                continue;
+            }
             let Some((tree, relative)) = workspace.tree_of(repository) else { continue };
             if tree.may_have(&relative) != *existed {
                 self.changed_parts.insert(visible_name(relative.as_os_str().as_encoded_bytes()));
@@ -201,24 +225,42 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// The repositories that were and are complete.
-    fn all<'a>(
-        workspace: &Workspace,
-        before: &'a BTreeMap<PathBuf, Option<RepositoryState>>,
-    ) -> Vec<Compared<'a>> {
-        let compared = before.iter().filter_map(|(path, before)| {
-            let (tree, directory) = workspace.tree_of(path)?;
-            let after = RepositoryState::of(&tree, &directory)?;
-            Some(Compared { before: before.as_ref()?, after, place: GitPlace { tree, directory } })
-        });
-        compared.collect()
+    fn renamed(&self) -> Vec<RenamedBranch> {
+        let GitPlace { tree, directory } = &self.place;
+        let heads = (self.before.branch(), self.after.branch());
+        self.after.references.renamed_since(&self.before.references, (tree, directory), heads)
     }
-}
 
-/// The previous commit of the current branch, if it is the same branch as before.
-fn kept_branch_commit(before: &RepositoryState, after: &RepositoryState) -> Option<ObjectId> {
-    let (was, is) = (before.head.as_ref()?, after.head.as_ref()?);
-    was.commit.filter(|_| was.branch == is.branch)
+    /// The note about the head or an unfinished operation. A renamed branch has its own note.
+    fn head_note<'r>(&self, renamed: impl Iterator<Item = &'r RenamedBranch>) -> Option<String> {
+        let (before, after) = (self.before.head.as_ref()?, self.after.head.as_ref()?);
+        let GitPlace { tree, directory } = &self.place;
+        let mut renamed = renamed.filter(|one| before.head.branch.as_ref() == Some(&one.old));
+        let before = match renamed.next() {
+            Some(one) => &before.with_renamed_branch(&one.old, &one.new),
+            None => before,
+        };
+        moved_head_note(before, after, &Branches { tree, directory })
+            .or_else(|| operation_note(before, after))
+    }
+
+    /// The previous commits of branches that the command of the note about the head moves back.
+    fn described_commits(&self) -> impl Iterator<Item = ObjectId> {
+        let GitPlace { tree, directory } = &self.place;
+        let branches = Branches { tree, directory };
+        let before = self.before.head.as_ref();
+        let on_branch = before.filter(|state| {
+            let branch = state.head.branch.as_ref();
+            branch.is_some_and(|branch| branches.commit(branch) != state.head.commit)
+        });
+        let operation = before.and_then(|state| state.operation.as_ref());
+        let rebase = operation.filter(|operation| operation.is_rebase);
+        let commits = [
+            on_branch.and_then(|state| state.head.commit),
+            rebase.and_then(|operation| operation.head_after_abort.commit),
+        ];
+        commits.into_iter().flatten()
+    }
 }
 
 /// The current state of the repository with this git directory.
@@ -229,29 +271,16 @@ fn state_at(workspace: &Workspace, directory: &Path) -> Option<RepositoryState> 
 
 impl RepositoryState {
     fn of(tree: &TreeReader, directory: &Path) -> Option<RepositoryState> {
-        directory::is_complete(tree, directory, None).then(|| {
-            let head = head(tree, directory);
-            // Git writes the files of a rebase before it detaches the head.
-            let is_detached = head.as_ref().is_some_and(|head| head.branch.is_none());
-            let orig_head = |name: &&str| {
-                let text = directory::read(tree, &directory.join(name))?;
-                ObjectId::parse(text.trim_ascii())
-            };
-            RepositoryState {
-                head,
-                abort: abort_command(tree, directory)
-                    .filter(|command| is_detached || *command != ABORT_REBASE),
-                rebased_from: REBASED_FROM.iter().find_map(orig_head).filter(|_| is_detached),
-                references: References::of(tree, directory),
-            }
+        directory::is_complete(tree, directory, None).then(|| RepositoryState {
+            head: HeadState::of(tree, directory),
+            references: References::of(tree, directory),
         })
     }
-}
 
-/// The command that aborts the unfinished git operation.
-fn abort_command(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
-    let found = UNFINISHED_OPERATIONS.iter().find(|(name, _)| tree.may_have(&directory.join(name)));
-    found.map(|(_, command)| *command)
+    /// The current branch.
+    fn branch(&self) -> Option<&str> {
+        self.head.as_ref()?.head.branch.as_deref()
+    }
 }
 
 /// The directory that contains the `.git` of the repository that git uses in a directory.
@@ -261,55 +290,4 @@ fn repository_of(workspace: &Workspace, directory: &Path) -> Option<PathBuf> {
         place.is_some_and(|(tree, relative)| tree.may_have(&relative))
     };
     directory.ancestors().find(has_repository).map(Path::to_owned)
-}
-
-fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
-    let common = directory::read(tree, &directory.join(COMMON));
-    let common = common
-        .and_then(|text| String::from_utf8(text).ok())
-        .and_then(|common| directory::beneath_root(tree, directory, Path::new(common.trim())));
-    refs::head(tree, directory, common.as_deref().unwrap_or(directory))
-}
-
-fn moved_head_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {
-    let (was, is) = (before.head.as_ref()?, after.head.as_ref()?);
-    let (old, new) = (was.commit?, is.commit?);
-    if was == is {
-        return None;
-    }
-    let shown = |head: &Head| head.branch.clone().unwrap_or_else(|| "detached".to_owned());
-    let back = match (after.abort, before.rebased_from, &was.branch) {
-        (Some(command), ..) if after.rebased_from == Some(old) => format!(": `{command}` does"),
-        (Some(command), ..) => match after.rebased_from {
-            Some(began) => format!(": `{command}` moves it to {}", began.short()),
-            None => format!(": `{command}`, then `git reset {}` does", old.short()),
-        },
-        // The rebase was aborted.
-        (None, Some(began), None) if began == new => String::new(),
-        (None, Some(began), None) => {
-            format!(": `git reset --keep {}` reverts the rebase", began.short())
-        }
-        (None, _, Some(_)) if was.branch == is.branch => {
-            format!(": `git reset {}` does", old.short())
-        }
-        (None, _, Some(branch)) if after.references.branch(branch) == Some(old) => {
-            format!(": `git checkout {branch}` does")
-        }
-        (None, _, Some(_)) => format!(": `git checkout {}` shows its commit", old.short()),
-        (None, None, None) => format!(": `git checkout {}` does", old.short()),
-    };
-    Some(format!(
-        "HEAD moved from {} ({}) to {} ({}); an undo does not move it back{back}",
-        old.short(),
-        shown(was),
-        new.short(),
-        shown(is)
-    ))
-}
-
-/// The note about an operation that the command began and did not finish.
-fn operation_note(before: &RepositoryState, after: &RepositoryState) -> Option<String> {
-    let command = after.abort.filter(|_| after.abort != before.abort)?;
-    let operation = command.split(' ').nth(1)?;
-    Some(format!("a {operation} is not finished; an undo does not end it: `{command}` does"))
 }

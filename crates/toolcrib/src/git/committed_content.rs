@@ -153,14 +153,14 @@ impl Search<'_> {
 }
 
 /// The object id in a field of a commit or tag.
-fn field(object: &Object, name: &[u8]) -> Option<ObjectId> {
+pub(super) fn field(object: &Object, name: &[u8]) -> Option<ObjectId> {
     let lines = object.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
     let value = lines.filter_map(|line| line.strip_prefix(name)).next()?;
     ObjectId::parse(value)
 }
 
 /// Mode and object id of an entry of a tree.
-fn entry<'a>(mut tree: &'a [u8], name: &[u8]) -> Option<(&'a [u8], ObjectId)> {
+pub(super) fn entry<'a>(mut tree: &'a [u8], name: &[u8]) -> Option<(&'a [u8], ObjectId)> {
     while !tree.is_empty() {
         let space = tree.iter().position(|byte| *byte == b' ')?;
         let end = tree.iter().position(|byte| *byte == 0)?;

@@ -254,6 +254,14 @@ pub(crate) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBu
     }
 }
 
+/// The git directory with the shared objects and references. It is the directory itself unless that belongs to a linked
+/// work tree.
+pub(crate) fn common(tree: &TreeReader, directory: &Path) -> PathBuf {
+    let text = read(tree, &directory.join(COMMON)).and_then(|text| String::from_utf8(text).ok());
+    let shared = text.and_then(|text| beneath_root(tree, directory, Path::new(text.trim())));
+    shared.unwrap_or_else(|| directory.to_owned())
+}
+
 /// A path relative to a directory, converted to a path relative to the root. `None` if it leads out.
 pub(crate) fn beneath_root(tree: &TreeReader, from: &Path, path: &Path) -> Option<PathBuf> {
     use std::path::Component;

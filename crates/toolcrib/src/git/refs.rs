@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 
-use super::committed_content;
 pub(crate) use super::objects::ObjectId;
 use super::objects::ObjectStore;
+use super::{committed_content, directory};
 
 /// More than a repository with a hundred thousand branches has.
 const MAX_BYTES: u64 = 16 << 20;
@@ -37,6 +37,7 @@ const MAX_WORK_TREES: usize = 100;
 pub(crate) struct Head {
     /// Name of the branch. `None` if the head is detached.
     pub(crate) branch: Option<String>,
+    /// `None` for a branch without commits.
     pub(crate) commit: Option<ObjectId>,
 }
 
@@ -73,13 +74,13 @@ pub(crate) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
     tips
 }
 
-/// Head of a work tree. `common` is the git directory with the shared references.
-pub(crate) fn head(tree: &TreeReader, directory: &Path, common: &Path) -> Option<Head> {
+/// Head of the work tree with this git directory.
+pub(crate) fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
     let text = String::from_utf8(read(tree, &directory.join("HEAD"))?).ok()?;
     let Some(name) = text.trim().strip_prefix("ref:").map(str::trim) else {
         return Some(Head { branch: None, commit: ObjectId::parse(text.trim().as_bytes()) });
     };
-    let commit = reference(tree, common, name.as_bytes());
+    let commit = reference(tree, &directory::common(tree, directory), name.as_bytes());
     let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
     Some(Head { branch: Some(branch), commit })
 }

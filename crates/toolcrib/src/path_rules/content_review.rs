@@ -66,6 +66,22 @@ impl PathRules {
         may
     }
 
+    /// Whether the content of a file is the user's own: a commit from before the commands has it at this path, or the
+    /// protected file had it when a command removed it. Git in the sandbox may write the same contents.
+    pub(crate) fn is_users_content(&self, path: &Path, content: &[u8]) -> bool {
+        let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
+        let part = directory::part_of(&tree, &relative);
+        part.is_none_or(|(_, part)| part == Part::Structure)
+            && self.known.allows(self.repository_locations(), &tree, &relative, content)
+    }
+
+    /// Whether a file has content of the user's own.
+    pub(crate) fn has_users_content(&self, path: &Path) -> bool {
+        let place = self.workspace.tree_of(path);
+        let content = place.and_then(|(tree, relative)| directory::read(&tree, &relative));
+        content.is_some_and(|content| self.is_users_content(path, &content))
+    }
+
     /// Content and mode of a protected file that a command has removed.
     pub(crate) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
         self.known.removed(path)

@@ -1,12 +1,15 @@
 //! Notes and metadata about the files that a command changed.
 
+mod moves;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib_exec::Job;
 use toolcrib_fs::{Action, ChangedFile, NotKept};
 
+use self::moves::Move;
 use crate::authorize;
 use crate::command_changes::{CommandChanges, NewChanges, RepositoryNotes};
 use crate::cx::Cx;
@@ -24,7 +27,9 @@ const LISTED: usize = 200;
 /// The files that a command changed.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
+    /// Without moved files.
     files: Vec<Changed>,
+    moves: Vec<Move>,
     /// Directories without changed files: the action and the path.
     directories: Vec<(&'static str, String)>,
     ids: Vec<u64>,
@@ -89,24 +94,21 @@ impl Changes {
     /// The changes of a command since the last call of this function.
     pub(super) fn of(cx: &Cx<'_>, changes: &CommandChanges) -> Changes {
         let next_directory = authorize::command_directory(cx.session(), &[]);
-        let NewChanges { files, made, removed, ids, repositories, warnings } =
+        let NewChanges { files, made, removed, renames, ids, repositories, warnings } =
             changes.take(&next_directory);
         let top = cx.session().directory();
-        let directory = |word, path: PathBuf| (word, cx.paths().show(top, &path));
-        let directories = made.into_iter().map(|path| directory("created", path));
-        let directories =
-            directories.chain(removed.into_iter().map(|path| directory("removed", path))).collect();
         let written = files
             .iter()
             .filter(|file| file.action != Action::Deleted && !file.ignored)
             .map(|file| file.path.as_path());
-        let run_later = RunLater::among(cx.paths(), cx.session(), written);
-        let shown = |file: ChangedFile| {
-            let shown = cx.paths().show(top, &file.path);
-            Changed { shown, file }
-        };
-        let files = files.into_iter().map(shown).collect();
-        Changes { files, directories, ids, repositories, warnings, run_later }
+        let run_later = RunLater::of_command(cx.paths(), cx.session(), written);
+        let show = |path: &Path| cx.paths().show(top, path);
+        let shown = |file: ChangedFile| Changed { shown: show(&file.path), file };
+        let files: Vec<Changed> = files.into_iter().map(shown).collect();
+        let (moves, files) = Move::all(files, &renames, show);
+        let directories = moves::without_moved(&moves, made, removed);
+        let directories = directories.map(|(word, path)| (word, show(&path))).collect();
+        Changes { files, moves, directories, ids, repositories, warnings, run_later }
     }
 
     /// The changes of a job, once all of its processes have exited.
@@ -118,25 +120,55 @@ impl Changes {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let RepositoryNotes { moved, beside_files, lost } = &self.repositories;
+        let parts = self.parts();
+        if !parts.is_empty() {
+            let is_git = [moved, beside_files, lost].into_iter().any(|notes| !notes.is_empty());
+            notes.push(format!("{}{}", parts.join("; "), self.undo_phrase(is_git)));
+            notes.extend(beside_files.iter().cloned());
+        }
+        notes.extend(moved.iter().cloned());
+        notes.extend(lost.iter().cloned());
+        notes.extend(self.lost_notes());
+        notes.extend(self.warnings.iter().cloned());
+        notes.extend(self.run_later.notes());
+        notes
+    }
+
+    /// The changes by kind, in words.
+    fn parts(&self) -> Vec<String> {
+        let mut parts: Vec<String> = Vec::new();
+        if !self.moves.is_empty() {
+            let moves = first_of(&self.moves, NAMED, Move::phrase);
+            parts.push(format!("moved {moves}"));
+        }
         let kinds = [
             ("modified", Action::Modified),
             ("created", Action::Created),
             ("deleted", Action::Deleted),
         ];
-        let mut parts: Vec<String> = kinds
-            .into_iter()
-            .filter_map(|(word, action)| {
-                let of_kind = |one: &&Changed| one.file.action == action && !one.file.ignored;
-                let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
-                // Many new or deleted files are usually a directory.
-                let names = if files.len() > NAMED && action != Action::Modified {
-                    by_directory(&files)
-                } else {
-                    first_of(&files, NAMED, |one| one.shown.clone())
-                };
-                (!files.is_empty()).then(|| format!("{word} {names}"))
-            })
-            .collect();
+        for (word, action) in kinds {
+            let of_kind = |one: &&Changed| {
+                one.file.action == action && !one.file.ignored && !one.is_mode_change()
+            };
+            let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
+            // Many new or deleted files are usually a directory.
+            let names = if files.len() > NAMED && action != Action::Modified {
+                by_directory(&files)
+            } else {
+                first_of(&files, NAMED, |one| one.shown.clone())
+            };
+            parts.extend((!files.is_empty()).then(|| format!("{word} {names}")));
+        }
+        let is_mode_change = |one: &&Changed| one.is_mode_change() && !one.file.ignored;
+        let modes: Vec<&Changed> = self.files.iter().filter(is_mode_change).collect();
+        if !modes.is_empty() {
+            let names = if modes.len() > NAMED {
+                by_directory(&modes)
+            } else {
+                first_of(&modes, NAMED, |one| one.shown.clone())
+            };
+            parts.push(format!("changed the mode of {names}"));
+        }
         for word in ["created", "removed"] {
             let of_word = |(what, _): &&(&str, String)| *what == word;
             let directories: Vec<_> = self.directories.iter().filter(of_word).collect();
@@ -153,24 +185,18 @@ impl Changes {
                 parts.push(format!("{word} {}", counted(ignored, "ignored or generated file")));
             }
         }
-        if !parts.is_empty() {
-            let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
-            let undo = match ids.as_slice() {
-                [] => String::new(),
-                ids if [moved, beside_files, lost].into_iter().all(Vec::is_empty) => {
-                    format!("; {UNDO} with id {} reverts this", ids.join(", "))
-                }
-                ids => format!("; {UNDO} with id {} reverts only this", ids.join(", ")),
-            };
-            notes.push(format!("{}{undo}", parts.join("; ")));
-            notes.extend(beside_files.iter().cloned());
+        parts
+    }
+
+    /// What Undo reverts. `is_git` is whether git state was changed, too.
+    fn undo_phrase(&self, is_git: bool) -> String {
+        if self.ids.is_empty() {
+            return String::new();
         }
-        notes.extend(moved.iter().cloned());
-        notes.extend(lost.iter().cloned());
-        notes.extend(self.lost_note());
-        notes.extend(self.warnings.iter().cloned());
-        notes.extend(self.run_later.notes());
-        notes
+        let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
+        let what = if is_git { "the files, not the git state" } else { "this" };
+        let except = if self.lost().is_empty() { "" } else { " (exceptions below)" };
+        format!("; {UNDO} with id {} reverts {what}{except}", ids.join(", "))
     }
 
     /// The notes as lines.
@@ -179,18 +205,24 @@ impl Changes {
     }
 
     pub(super) fn facts(&self) -> Vec<(&'static str, Value)> {
-        if self.files.is_empty() {
+        if self.files.is_empty() && self.moves.is_empty() {
             return self.change_fact().into_iter().collect();
         }
+        let all = || self.files.iter().chain(self.moves.iter().flat_map(|one| &one.files));
         let of = |action: Action| -> Vec<&str> {
-            let files = self.files.iter().filter(|one| one.file.action == action);
-            files.take(LISTED).map(|one| one.shown.as_str()).collect()
+            let mut names: Vec<&str> = all()
+                .filter(|one| one.file.action == action)
+                .map(|one| one.shown.as_str())
+                .collect();
+            names.sort_unstable();
+            names.truncate(LISTED);
+            names
         };
-        let lost = self.files.iter().filter(|one| one.file.lost.is_some()).count();
+        let lost = all().filter(|one| one.file.lost.is_some()).count();
         let mut facts = vec![(
             "files_changed",
             json!({
-                "count": self.files.len(),
+                "count": all().count(),
                 "not_kept": lost,
                 "created": of(Action::Created),
                 "modified": of(Action::Modified),
@@ -206,16 +238,36 @@ impl Changes {
         self.ids.last().map(|id| ("change", (*id).into()))
     }
 
-    /// The note about files that Undo cannot restore, with reasons.
-    fn lost_note(&self) -> Option<String> {
-        let lost: Vec<(&Changed, &NotKept)> = self
-            .files
-            .iter()
-            .filter(|one| !matches!(one.file.lost, Some(NotKept::NoJournal)))
-            .filter_map(|one| Some((one, one.file.lost.as_ref()?)))
-            .collect();
-        let names = first_of(&lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown));
-        (!lost.is_empty()).then(|| format!("not kept, so {UNDO} cannot restore it: {names}"))
+    /// The notes about files that Undo cannot restore or remove, with reasons.
+    fn lost_notes(&self) -> Vec<String> {
+        let (made, others): (Vec<_>, Vec<_>) =
+            self.lost().into_iter().partition(|(one, _)| one.file.action == Action::Created);
+        let named = |lost: &[(&Changed, &NotKept)]| {
+            first_of(lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown))
+        };
+        let mut notes = Vec::new();
+        if !made.is_empty() {
+            notes.push(format!("{UNDO} does not remove {}", named(&made)));
+        }
+        if !others.is_empty() {
+            let them = if others.len() == 1 { "it" } else { "them" };
+            notes.push(format!("not kept, so {UNDO} cannot restore {them}: {}", named(&others)));
+        }
+        notes
+    }
+
+    /// The files that Undo cannot restore or remove, with reasons.
+    fn lost(&self) -> Vec<(&Changed, &NotKept)> {
+        let lost = self.files.iter().filter_map(|one| Some((one, one.file.lost.as_ref()?)));
+        lost.filter(|(_, lost)| !matches!(lost, NotKept::NoJournal)).collect()
+    }
+}
+
+impl Changed {
+    /// Whether only the mode was changed.
+    fn is_mode_change(&self) -> bool {
+        let (Some(before), Some(after)) = self.file.versions else { return false };
+        (before.hash, before.link) == (after.hash, after.link) && before.mode != after.mode
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_fs::DamagedChanges;
 use toolcrib_policy::Access;
 
+use super::unrecorded_changes::unrecorded_changes_note;
 use crate::cx::Cx;
 use crate::dialect_names::{HISTORY, Name};
 use crate::error::{Error, ErrorKind};
@@ -109,6 +110,9 @@ impl Tool for History {
         let mut text: String = history.iter().map(line).collect();
         if total == 0 {
             text = "No file was changed yet.\n".to_owned();
+        }
+        if let Some(note) = unrecorded_changes_note(cx.session(), "not listed") {
+            text += &format!("{note}\n");
         }
         if history.len() < total {
             text += &format!("[{} of {total}; for more, limit: {total}]\n", history.len());

@@ -10,6 +10,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use self::report::Report;
+use super::unrecorded_changes::unrecorded_changes_note;
 use crate::cx::{CHANGE, Cx, FileEdit, Revert};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
@@ -68,6 +69,17 @@ impl Tool for Undo {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let unrecorded = unrecorded_changes_note(cx.session(), "not undone");
+        match (self.undo(cx), unrecorded) {
+            (Ok(reply), Some(note)) => Ok(reply.with_lines(&note)),
+            (Err(error), Some(note)) => Err(error.detail_line(&note)),
+            (result, None) => result,
+        }
+    }
+}
+
+impl Undo {
+    fn undo(&self, cx: &Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
         let request = self.request(cx)?;
         let log = cx.history().session_changes(cx.session())?;
@@ -101,9 +113,7 @@ impl Tool for Undo {
         };
         Ok(reply.with_all(changed.facts()))
     }
-}
 
-impl Undo {
     fn request(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
         let steps = self.steps.filter(|steps| *steps != 1 || (self.id, self.since) == (None, None));
         let given = [

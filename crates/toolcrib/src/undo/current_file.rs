@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{Content, FileChange, FileKind, Version};
 use toolcrib_text::merge;
 
-use super::later_changes::{LaterChanges, named};
+use super::later_changes::LaterChanges;
 use crate::cx::Cx;
-use crate::dialect_names::{EDIT, HISTORY, KILL_SHELL, UNDO};
+use crate::dialect_names::{EDIT, HISTORY, KILL_SHELL};
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
 use crate::path_access::require_restorable;
@@ -128,27 +128,21 @@ impl CurrentFile {
             }
         };
         let job = cx.session().shell().and_then(|shell| shell.job_changing(&self.path));
-        let later = later.in_effect(&self.path, id);
-        let hint = match (job, obstacle) {
-            (Some(job), _) => {
+        let hint = match (job, later.hint(&self.path, id), obstacle) {
+            (Some(job), ..) => {
                 format!(
                     "{job} still runs and may be writing it: {KILL_SHELL} {job}, then undo again."
                 )
             }
-            (None, _) if !later.is_empty() => {
-                format!(
-                    "{UNDO} with since {id} reverts all changes since then, with {}.",
-                    named(&later)
-                )
-            }
-            (None, Obstacle::Created) => {
+            (None, Some(later), _) => later,
+            (None, None, Obstacle::Created) => {
                 format!("To remove {shown} anyway, delete it with a command.")
             }
-            (None, Obstacle::Directory) => format!("Move {shown} away, then undo again."),
-            (None, Obstacle::SameLines(_)) => {
+            (None, None, Obstacle::Directory) => format!("Move {shown} away, then undo again."),
+            (None, None, Obstacle::SameLines(_)) => {
                 format!("{HISTORY} with id {id} shows its diff; revert it with {EDIT}.")
             }
-            (None, Obstacle::Gone | Obstacle::Recreated | Obstacle::Symlink) => {
+            (None, None, Obstacle::Gone | Obstacle::Recreated | Obstacle::Symlink) => {
                 format!("{HISTORY} with id {id} shows its diff.")
             }
         };

@@ -5,11 +5,15 @@ use std::path::Path;
 use toolcrib_fs::{Content, FileChange, Version};
 
 use super::selection::Selection;
+use crate::dialect_names::UNDO;
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::phrases::first_of;
 
 /// Changes that are named.
 const NAMED: usize = 5;
+
+/// Changes that are listed in the order in which they are to be undone.
+const MAX_ORDERED: usize = 10;
 
 /// Finds the changes that an undo keeps.
 pub(super) struct LaterChanges<'a> {
@@ -28,6 +32,45 @@ impl LaterChanges<'_> {
         });
         let of_path = later.filter(|change| change.effective_files().any(|one| one.path() == path));
         of_path.map(|change| change.id).collect()
+    }
+
+    /// How to undo the later changes of a file and then `id`. `None` if there are none.
+    pub(super) fn hint(&self, path: &Path, id: u64) -> Option<String> {
+        let first = self.to_undo_first(path, id);
+        let is_in_effect = |change: &&HistoryEntry| {
+            change.id >= id && !change.undone && has_effect_after(change, id)
+        };
+        let all = self.log.changes.iter().filter(is_in_effect).count();
+        let is_all_since = first.len() + 1 == all;
+        match first.as_slice() {
+            [] => None,
+            [one] if is_all_since => {
+                Some(format!("{UNDO} with id {one} first, or {UNDO} with since {id} for both."))
+            }
+            [one] => Some(format!("{UNDO} with id {one} first.")),
+            several if is_all_since => Some(format!(
+                "{UNDO} with since {id} reverts all changes since then, with {}.",
+                named(several)
+            )),
+            several => {
+                let ids = first_of(several, MAX_ORDERED, u64::to_string);
+                Some(format!("{UNDO} with these ids first, in this order: {ids}."))
+            }
+        }
+    }
+
+    /// The changes and undos of a file that must be undone before `id`, newest first.
+    fn to_undo_first(&self, path: &Path, id: u64) -> Vec<u64> {
+        let mut changes = self.in_effect(path, id);
+        let undos = self.log.changes.iter().filter(|change| {
+            let is_undone_now = self.undone.changes.iter().any(|one| one.id == change.id);
+            let is_of_path = || change.effective_files().any(|one| one.path() == path);
+            let is_undo = !change.undoes.is_empty() && has_effect_after(change, id);
+            change.id > id && !change.undone && !is_undone_now && is_undo && is_of_path()
+        });
+        changes.extend(undos.map(|change| change.id));
+        changes.sort_unstable_by(|one, other| other.cmp(one));
+        changes
     }
 
     /// Describes the later changes that a merge kept in a file. `None` if there are none.
@@ -57,8 +100,13 @@ impl LaterChanges<'_> {
     }
 }
 
+/// Whether a change alters files as they were after the change `id`. An undo of a later change does not.
+fn has_effect_after(change: &HistoryEntry, id: u64) -> bool {
+    change.undoes.is_empty() || change.undoes.iter().any(|undone| *undone < id)
+}
+
 /// `change 3`, or `changes 3, 4 and 2 more`.
-pub(super) fn named(changes: &[u64]) -> String {
+fn named(changes: &[u64]) -> String {
     let noun = if changes.len() == 1 { "change" } else { "changes" };
     format!("{noun} {}", first_of(changes, NAMED, u64::to_string))
 }

@@ -169,7 +169,8 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
         return Ok(());
     };
     let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
-    let message = format!("change {} cannot be undone: {names} was not kept", lost.id);
+    let message =
+        format!("change {} cannot be undone: {UNDO} cannot restore or remove {names}", lost.id);
     let older = effective_changes(log).find(|change| change.id < lost.id && !change.only_ignored);
     let hint = match older {
         Some(older) => format!(

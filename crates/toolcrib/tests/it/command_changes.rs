@@ -318,11 +318,65 @@ fn files_too_large_to_capture_are_named() {
     let expected =
         "[created b.txt; deleted a.txt, large.bin; deleted 1 ignored or generated file; Undo";
     assert!(reply.output().contains(expected), "{}", reply.output());
-    let lost = "[not kept, so Undo cannot restore it: large.bin (68157440 bytes, over the limit for one file), large.log (";
+    let lost = "[not kept, so Undo cannot restore them: large.bin (68157440 bytes, over the limit for one file), large.log (";
     assert!(reply.output().contains(lost), "{}", reply.output());
     assert_eq!(reply.metadata()["files_changed"]["not_kept"], 2);
     fixture.call("Undo", json!({})).unwrap();
     assert!(fixture.path("a.txt").exists() && !fixture.path("b.txt").exists());
+}
+
+/// A FIFO or a socket is never stored, so Undo neither restores nor removes it.
+#[test]
+fn special_files_that_a_command_creates_stay() {
+    let fixture = Fixture::new();
+    let reply = fixture.bash("mkfifo pipe; echo x > made");
+    let expected = "[created made, pipe; Undo with id 1 reverts this (exceptions below)]\n[note: Undo does not remove pipe (";
+    assert!(reply.output().contains(expected), "{}", reply.output());
+    let undone = fixture.call("Undo", json!({})).unwrap().text();
+    assert!(undone.contains("Not removed, because only files and symlinks are: pipe."), "{undone}");
+    assert!(fixture.path("pipe").exists() && !fixture.path("made").exists());
+    let reply = fixture.bash("mkfifo other");
+    assert!(!reply.output().contains("reverts"), "{}", reply.output());
+    let error = fixture.call("Undo", json!({})).unwrap_err().text();
+    assert!(error.contains("Undo cannot restore or remove other"), "{error}");
+}
+
+#[test]
+fn undo_and_history_name_running_commands_with_unrecorded_changes() {
+    let fixture = Fixture::new();
+    fixture.bash("echo x > made");
+    let quiet = json!({"command": "sleep 600", "run_in_background": true});
+    fixture.call("Bash", quiet).unwrap();
+    let writes = "echo 1 > log.txt; sleep 600";
+    let started = fixture.call("Bash", json!({"command": writes, "run_in_background": true}));
+    let id = started.unwrap().metadata()["bash_id"].as_str().unwrap().to_owned();
+    crate::eventually(|| {
+        fs::read_to_string(fixture.path("log.txt")).is_ok_and(|text| text == "1\n")
+    });
+    let note = |consequence: &str| {
+        format!("[{id} still runs; its latest changes are not recorded yet and {consequence}]")
+    };
+    let listed = fixture.call("History", json!({})).unwrap().text();
+    assert!(listed.contains(&note("not listed")), "{listed}");
+    let undone = fixture.call("Undo", json!({})).unwrap().text();
+    assert!(undone.contains(&note("not undone")), "{undone}");
+    let error = fixture.call("Undo", json!({})).unwrap_err().text();
+    assert!(error.contains("nothing to undo") && error.contains(&note("not undone")), "{error}");
+    fixture.call("KillShell", json!({"shell_id": id})).unwrap();
+    crate::eventually(|| {
+        let listed = fixture.call("History", json!({})).unwrap().text();
+        listed.contains("log.txt") && !listed.contains("still run")
+    });
+}
+
+#[test]
+fn an_undo_without_effect_is_listed_as_such() {
+    let fixture = Fixture::new();
+    fixture.bash("echo x > made");
+    fs::remove_file(fixture.path("made")).unwrap();
+    fixture.call("Undo", json!({})).unwrap();
+    let listed = fixture.call("History", json!({})).unwrap().text();
+    assert!(listed.contains("Undo of 1: no file changed"), "{listed}");
 }
 
 #[test]

@@ -318,10 +318,7 @@ fn a_conflict_of_undo_has_a_way_that_works() {
     fixture.edit("three\n", "3\n");
     let error = |args: Value| fixture.try_call("Undo", args).unwrap_err().text();
     let overlap = error(json!({"id": 1}));
-    assert!(
-        overlap.contains("Undo with since 1 reverts all changes since then, with change 2."),
-        "{overlap}"
-    );
+    assert!(overlap.contains("Undo with id 2 first, or Undo with since 1 for both."), "{overlap}");
     fixture.call("Undo", json!({}));
     let again = error(json!({"id": 2}));
     assert!(again.contains("Undo with id 3 redoes it."), "{again}");

@@ -11,6 +11,7 @@ mod bounded;
 mod command_changes;
 mod dialects;
 mod dry_run;
+mod git_notes;
 mod git_operations;
 mod git_protection;
 mod git_sequences;

@@ -68,7 +68,12 @@ fn undo_removes_a_created_protected_file() {
     );
     assert!(!fixture.path(".claude").exists());
     let text = reply.output();
-    assert!(text.contains("Protected files were reverted too: .claude/settings.json."), "{text}");
+    assert!(
+        text.contains(
+            "This includes protected files, which need no further action: .claude/settings.json."
+        ),
+        "{text}"
+    );
     // Redo skips the protected file and restores the rest.
     let id = reply.metadata()["change"].clone();
     let redone = fixture.undo(json!({"id": id})).unwrap();
@@ -116,7 +121,7 @@ fn undo_does_not_restore_protected_content_written_by_a_change() {
     let error = fixture.undo(json!({})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protected, "{}", error.text());
     assert!(
-        error.text().contains("its old content came from a tool or command"),
+        error.text().contains("a tool or command has written its old content"),
         "{}",
         error.text()
     );

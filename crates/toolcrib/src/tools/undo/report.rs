@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Content, NewMode};
+use toolcrib_fs::{Content, FileKind, KeptPath, NewMode};
 use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
 use super::group_by_ignored_directory;
@@ -79,7 +79,8 @@ impl Report {
 
     fn add_files(&mut self, cx: &Cx<'_>, plan: &Plan) {
         let restored = without_files(plan.needed.iter().map(|(path, _)| path), plan);
-        let removed = without_files(plan.unneeded.iter(), plan);
+        let gone = plan.unneeded.iter().filter(|path| !plan.nonempty.contains(*path));
+        let removed = without_files(gone, plan);
         let total = plan.edits.len() + restored.len() + removed.len();
         if total == 0 {
             self.lines.push(
@@ -117,17 +118,29 @@ impl Report {
         }
         let protected: Vec<String> = plan.restored.iter().map(|path| cx.show_real(path)).collect();
         if !protected.is_empty() {
-            self.lines.push(format!("Protected files were reverted too: {}.", named(&protected)));
+            self.lines.push(format!(
+                "This includes protected files, which need no further action: {}.",
+                named(&protected)
+            ));
         }
         let not_restored = not_restored(plan);
         if !not_restored.is_empty() {
             self.lines.push(format!("Protected, not restored: {}.", named(&not_restored)));
         }
-        let not_kept = chosen.changes.iter().flat_map(|change| change.not_kept.iter().cloned());
-        let not_kept: Vec<String> = not_kept.collect();
-        if !not_kept.is_empty() {
-            self.lines
-                .push(format!("Not restored, because it was not kept: {}.", named(&not_kept)));
+        let not_kept = chosen.changes.iter().flat_map(|change| &change.entry.not_kept);
+        let (special, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            not_kept.map(KeptPath::path).partition(|path| is_special(cx, path));
+        let shown = |paths: &[PathBuf]| first_of(paths, NAMED, |path| cx.show_real(path));
+        if !special.is_empty() {
+            let shown = shown(&special);
+            self.lines.push(format!("Not removed, because only files and symlinks are: {shown}."));
+        }
+        if !others.is_empty() {
+            let its = if others.len() == 1 { "its" } else { "their" };
+            self.lines.push(format!(
+                "Not reverted, because {its} previous state was not kept: {}.",
+                shown(&others)
+            ));
         }
         let parts: BTreeSet<&String> =
             chosen.changes.iter().flat_map(|change| &change.entry.about.repository_parts).collect();
@@ -153,6 +166,12 @@ fn redone<'a>(undos: &Selection, log: &'a ChangeLog) -> Vec<&'a HistoryEntry> {
 /// The protected files that are not restored, each with its reason.
 pub(super) fn not_restored(plan: &Plan) -> Vec<String> {
     plan.kept.iter().map(|(path, why)| format!("{path} ({why})")).collect()
+}
+
+/// Whether a path is a FIFO, a socket or a device.
+fn is_special(cx: &Cx<'_>, path: &Path) -> bool {
+    let kind = cx.entry(path).ok().and_then(|place| place.kind());
+    matches!(kind, Some(FileKind::Fifo | FileKind::Socket | FileKind::Device))
 }
 
 /// What happens to a file or directory.

@@ -13,6 +13,8 @@ const MIN_FILES: usize = 3;
 pub(super) struct WholeDirectory<'a> {
     path: &'a Path,
     is_restored: bool,
+    /// It is not removed, because it has other entries.
+    stays: bool,
     files: usize,
 }
 
@@ -30,7 +32,8 @@ impl<'a> WholeDirectory<'a> {
             if all.iter().any(is_inside) {
                 continue;
             }
-            let mut directory = WholeDirectory { path, is_restored, files: 0 };
+            let stays = !is_restored && plan.nonempty.contains(path);
+            let mut directory = WholeDirectory { path, is_restored, stays, files: 0 };
             // Those in a directory follow it directly.
             let first = files.partition_point(|edit| edit.path < *path);
             let below = files.iter().skip(first);
@@ -50,7 +53,12 @@ impl<'a> WholeDirectory<'a> {
 
     /// The line of the reply.
     pub(super) fn line(&self, cx: &Cx<'_>) -> String {
-        let did = verb(cx, self.is_restored);
-        format!("{did} {}/ ({} files)", cx.show_real(self.path), self.files)
+        let (did, shown) = (verb(cx, self.is_restored), cx.show_real(self.path));
+        let files = self.files;
+        if self.stays {
+            format!("{did} {files} files in {shown}/, which has other entries and stays")
+        } else {
+            format!("{did} {shown}/ ({files} files)")
+        }
     }
 }

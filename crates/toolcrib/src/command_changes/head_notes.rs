@@ -1,0 +1,144 @@
+//! Notes about a moved head, with the git command that moves it back.
+
+use std::path::Path;
+
+use toolcrib_fs::TreeReader;
+use toolcrib_text::visible_name;
+
+use super::lost_refs::is_plain;
+use super::unfinished_operation::UnfinishedOperation;
+use crate::git::directory;
+use crate::git::refs::{self, Head, ObjectId};
+
+/// Head and unfinished operation of a work tree.
+#[derive(Debug, Clone)]
+pub(super) struct HeadState {
+    pub(super) head: Head,
+    pub(super) operation: Option<UnfinishedOperation>,
+}
+
+/// Finds the commits of branches after a command.
+pub(super) struct Branches<'a> {
+    pub(super) tree: &'a TreeReader,
+    pub(super) directory: &'a Path,
+}
+
+impl HeadState {
+    pub(super) fn of(tree: &TreeReader, directory: &Path) -> Option<HeadState> {
+        let head = refs::head(tree, directory)?;
+        let operation = UnfinishedOperation::of(tree, directory, &head);
+        Some(HeadState { head, operation })
+    }
+
+    /// The same state after its branch was renamed.
+    pub(super) fn with_renamed_branch(&self, old: &str, new: &str) -> HeadState {
+        let mut renamed = self.clone();
+        if renamed.head.branch.as_deref() == Some(old) {
+            renamed.head.branch = Some(new.to_owned());
+        }
+        renamed
+    }
+}
+
+impl Branches<'_> {
+    pub(super) fn commit(&self, branch: &str) -> Option<ObjectId> {
+        let common = directory::common(self.tree, self.directory);
+        refs::reference(self.tree, &common, format!("refs/heads/{branch}").as_bytes())
+    }
+}
+
+/// The note about a head that a command moved. `None` if it did not.
+pub(super) fn moved_head_note(
+    before: &HeadState,
+    after: &HeadState,
+    branches: &Branches<'_>,
+) -> Option<String> {
+    let (was, is) = (&before.head, &after.head);
+    let is_known = |head: &Head| head.branch.is_some() || head.commit.is_some();
+    if was == is || !is_known(was) || !is_known(is) {
+        return None;
+    }
+    let way_back = way_back(before, after, branches);
+    let way_back = way_back.map_or(String::new(), |way_back| format!(": {way_back}"));
+    Some(format!(
+        "HEAD moved from {} to {}; an undo does not move it back{way_back}",
+        shown(was),
+        shown(is)
+    ))
+}
+
+/// The note about an operation that a command began and did not finish.
+pub(super) fn operation_note(before: &HeadState, after: &HeadState) -> Option<String> {
+    let abort = |state: &HeadState| state.operation.as_ref().map(|operation| operation.abort);
+    let operation = after.operation.as_ref().filter(|_| abort(before) != abort(after))?;
+    Some(format!(
+        "{} is not finished; an undo does not end it: `{}` does",
+        operation.shown, operation.abort
+    ))
+}
+
+/// How to move the head back, in words.
+fn way_back(before: &HeadState, after: &HeadState, branches: &Branches<'_>) -> Option<String> {
+    let was = &before.head;
+    match (&before.operation, &after.operation) {
+        (began, Some(operation)) => {
+            let UnfinishedOperation { abort, head_after_abort, .. } = operation;
+            // The command continued an operation that had begun before it.
+            let is_step = began.as_ref().is_some_and(|began| began.abort == *abort);
+            if !is_step && head_after_abort == was {
+                return Some(format!("`{abort}` does"));
+            }
+            let then = (!is_step).then(|| command_to(was, head_after_abort, branches)).flatten();
+            Some(match then {
+                Some(command) => format!("`{abort}`, then {command}"),
+                None => format!("`{abort}` moves it to {}", shown(head_after_abort)),
+            })
+        }
+        // It was aborted.
+        (Some(began), None) if began.head_after_abort == after.head => None,
+        (Some(began), None)
+            if began.is_rebase && began.head_after_abort.branch == after.head.branch =>
+        {
+            let commit = began.head_after_abort.commit?.short();
+            Some(format!("`git reset --keep {commit}` reverts the rebase"))
+        }
+        (_, None) => command_to(was, &after.head, branches),
+    }
+}
+
+/// The command that moves a head to its previous state, in words. It never moves another branch.
+fn command_to(to: &Head, from: &Head, branches: &Branches<'_>) -> Option<String> {
+    if to.branch.iter().any(|branch| !is_plain(branch.as_bytes())) {
+        return None;
+    }
+    // Git does not overwrite files that differ from the index, as they do after an undo.
+    let checkout = |words: String| Some(format!("`git checkout {words}` does (not after an undo)"));
+    match (&to.branch, to.commit) {
+        (Some(branch), Some(commit)) if from.branch.as_ref() == Some(branch) => {
+            Some(format!("`git reset {}` does", commit.short()))
+        }
+        (Some(branch), None) if from.branch.as_ref() == Some(branch) => {
+            Some("`git update-ref -d HEAD` does".to_owned())
+        }
+        (Some(branch), Some(commit)) if branches.commit(branch) == Some(commit) => {
+            checkout(branch.clone())
+        }
+        (Some(branch), Some(commit)) => checkout(format!("-B {branch} {}", commit.short())),
+        (Some(branch), None) => branches
+            .commit(branch)
+            .is_none()
+            .then(|| format!("`git symbolic-ref HEAD refs/heads/{branch}` does")),
+        (None, Some(commit)) => checkout(commit.short()),
+        (None, None) => None,
+    }
+}
+
+fn shown(head: &Head) -> String {
+    let branch = head.branch.as_ref().map(|branch| visible_name(branch.as_bytes()));
+    match (branch, head.commit) {
+        (Some(branch), Some(commit)) => format!("{} ({branch})", commit.short()),
+        (Some(branch), None) => format!("{branch} (no commits)"),
+        (None, Some(commit)) => format!("{} (detached)", commit.short()),
+        (None, None) => "an unknown commit".to_owned(),
+    }
+}

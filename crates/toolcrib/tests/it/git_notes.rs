@@ -1,0 +1,307 @@
+//! Notes of commands about git state, which Undo does not revert. The git commands in them must work.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::git_protection::Commands;
+
+/// A repository on branch `two`. `one` and `two` change the same line, and `other` another file.
+const SETUP: &str = r"
+set -e
+git init -q base && cd base
+echo base > a.txt && echo x > x.txt && git add -A && git commit -qm base
+echo more > b.txt && git add -A && git commit -qm more
+git checkout -qb other && echo other > c.txt && git add -A && git commit -qm other
+git checkout -qb one main && echo one > a.txt && git commit -qam one && echo one again > a.txt && git commit -qam again
+git checkout -qb two main && echo two > a.txt && git commit -qam two
+";
+
+/// Head and branches of a repository.
+const STATE: &str = "git symbolic-ref -q HEAD || git rev-parse HEAD; git rev-parse -q --verify HEAD; git for-each-ref refs/heads refs/tags; ls -d .git/*_HEAD .git/rebase* .git/BISECT_LOG 2>/dev/null | grep -v ORIG_HEAD";
+
+/// The git commands in notes, in order.
+fn git_commands(text: &str) -> Vec<String> {
+    let notes = text.lines().filter(|line| line.starts_with('['));
+    let quoted = notes.flat_map(|note| note.split('`').skip(1).step_by(2));
+    quoted.filter(|one| one.starts_with("git ")).map(str::to_owned).collect()
+}
+
+/// Setup, command, and a part of the reply.
+type Row = (&'static str, &'static str, &'static str);
+
+const ROWS: &[Row] = &[
+    ("", "git checkout -q one", "`git checkout two` does (not after an undo)]"),
+    (
+        "",
+        "git checkout -q one && git merge two",
+        "`git merge --abort`, then `git checkout two` does",
+    ),
+    (
+        "",
+        "git checkout -q one; git cherry-pick two",
+        "`git cherry-pick --abort`, then `git checkout two`",
+    ),
+    (
+        "",
+        "git checkout -q one; git revert --no-edit HEAD~1",
+        "`git revert --abort`, then `git checkout two`",
+    ),
+    (
+        "",
+        "git checkout -q one; git rebase two",
+        "`git rebase --abort`, then `git checkout two` does",
+    ),
+    ("", "git rebase one", "`git rebase --abort` does]"),
+    ("", "git rebase two one", "`git rebase --abort`, then `git checkout two` does"),
+    (
+        "",
+        "git merge one",
+        "a merge is not finished; an undo does not end it: `git merge --abort` does]",
+    ),
+    (
+        "",
+        "git checkout -q --detach one; git merge two",
+        "`git merge --abort`, then `git checkout two` does",
+    ),
+    ("git checkout -q --detach", "git checkout -q one; git merge two", "(detached) to"),
+    ("", "git cherry-pick other one", "`git cherry-pick --abort` does]"),
+    (
+        "",
+        "git checkout -q main; git cherry-pick other one~1 two",
+        "`git cherry-pick --abort`, then `git checkout two`",
+    ),
+    (
+        "",
+        "git switch -q --orphan fresh",
+        "(two) to fresh (no commits); an undo does not move it back: `git checkout two` does",
+    ),
+    ("", "git checkout -q --orphan fresh", "(two) to fresh (no commits)"),
+    ("", "git commit -q --allow-empty -m x; git checkout -q one", "`git checkout -B two "),
+    ("", "git commit -q --amend -m x", "`git reset "),
+    ("", "git checkout -q one; git branch -q -D two", "`git checkout -B two "),
+    ("", "git checkout -q -B one two", "branch one was moved"),
+    (
+        "",
+        "git branch -m renamed",
+        "[note: branch two was renamed to renamed: `git branch -m two` renames it back]",
+    ),
+    ("", "git branch -m one renamed", "`git branch -m renamed one` renames it back]"),
+    (
+        "",
+        "git branch -m renamed; git commit -q --allow-empty -m x",
+        "`git branch -m two` renames it back]",
+    ),
+    ("", "git branch -M one", "branch two was renamed to one, which was at "),
+    (
+        "",
+        "git branch -m one renamed; git checkout -q renamed",
+        "`git branch -m renamed one` renames it back]",
+    ),
+    (
+        "",
+        "git branch -m renamed; git checkout -q one",
+        "`git branch -m renamed two` renames it back]",
+    ),
+    ("", "git bisect start two main~1", "`git bisect reset` does]"),
+    (
+        "",
+        "git checkout -q one; git bisect start one main~1",
+        "`git bisect reset`, then `git checkout two`",
+    ),
+    ("git format-patch -q -1 one --stdout > ../p", "git am -q ../p", "a git am is not finished"),
+    (
+        "git format-patch -q main..two --stdout > ../p",
+        "git checkout -q one; git am -q ../p",
+        "`git am --abort`, then `git checkout two`",
+    ),
+    ("git checkout -q one", "git checkout -q --detach", "(detached)"),
+    ("git checkout -q --detach one", "git checkout -q two", "(detached) to"),
+    (
+        "git switch -q --orphan fresh",
+        "echo y > y; git add y; git commit -qm y",
+        "`git update-ref -d HEAD` does]",
+    ),
+    (
+        "git switch -q --orphan fresh",
+        "git checkout -q one",
+        "`git symbolic-ref HEAD refs/heads/fresh` does]",
+    ),
+    (
+        "git switch -q --orphan fresh",
+        "git switch -q --orphan again",
+        "fresh (no commits) to again (no commits)",
+    ),
+];
+
+#[test]
+fn commands_in_notes_restore_head_and_branches() {
+    let copies = "cd ..; for n in $(seq 0 NN); do cp -r base r$n; done";
+    let setup = format!("{SETUP}{}", copies.replace("NN", &ROWS.len().to_string()));
+    let commands = Commands::after(&setup);
+    let mut failures = Vec::new();
+    for (number, (prepare, command, expected)) in ROWS.iter().enumerate() {
+        let repository = commands.here.ws().join(format!("r{number}"));
+        let state = || commands.here.run_outside(STATE, &repository).1;
+        let (code, text) =
+            commands.here.run_outside(&format!(": {number}; {prepare}"), &repository);
+        assert_eq!(code, 0, "{prepare}: {text}");
+        let before = state();
+        commands.output(&format!("cd ../r{number}"));
+        let text = commands.output(command);
+        let ways = git_commands(&text);
+        let replies: Vec<String> = ways.iter().map(|way| commands.output(way)).collect();
+        let after = state();
+        if !text.contains(expected) || after != before {
+            failures.push(format!(
+                "{prepare}; {command}: {text}\n{ways:?}: {replies:?}\nbefore: {before}\nafter: {after}"
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// A step of an operation that had begun before does not lead to a reset of its branch.
+#[test]
+fn a_step_of_an_unfinished_operation_names_where_its_abort_leads() {
+    let commands = Commands::after(&format!(
+        "{SETUP}for n in 1 2 3 4 5 6 7 8; do git commit -q --allow-empty -m $n; done; git bisect start HEAD main~1"
+    ));
+    commands.output("cd ../base");
+    let text = commands.output("git bisect good");
+    assert!(
+        text.contains("HEAD moved from ") && text.contains("`git bisect reset` moves it to "),
+        "{text}"
+    );
+    assert!(!text.contains("git reset"), "{text}");
+}
+
+#[test]
+fn an_index_that_equals_the_commit_needs_no_unstaging() {
+    let commands = Commands::after(SETUP);
+    commands.output("cd ../base");
+    for command in [
+        "echo y > new; git add new; git reset -q; echo z > z",
+        "git rm -q --cached x.txt; git add x.txt; echo 1 > z",
+        "git rm -q x.txt; git reset -q --hard; echo 2 > z",
+    ] {
+        let text = commands.output(command);
+        assert!(!text.contains("unstages"), "{command}: {text}");
+    }
+    let text = commands.output("git add z new; git rm -q --cached x.txt");
+    assert!(!text.contains("unstages"), "without changed files there is no undo: {text}");
+    let text = commands.output("echo v >> z; git add z");
+    assert!(
+        text.contains("the index was changed (1 file)") && text.contains(" unstages it]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_added_work_tree_is_named_with_the_command_that_removes_it() {
+    let commands = Commands::after(SETUP);
+    commands.output("cd ../base");
+    let text = commands.output("git worktree add -q tree one");
+    assert!(text.contains("reverts the files, not the git state]"), "{text}");
+    assert!(!text.contains("HEAD moved") && !text.contains(".git was created"), "{text}");
+    let way = "`git worktree remove --force tree` removes it]";
+    assert!(text.contains(way), "{text}");
+    let undone = commands.call("Undo", json!({})).unwrap().text();
+    assert!(
+        undone.contains("removed 3 files in base/tree/, which has other entries and stays"),
+        "{undone}"
+    );
+    assert!(undone.contains("git state stays as it is: the work tree "), "{undone}");
+    assert!(!undone.contains("HEAD"), "{undone}");
+    assert!(commands.here.ws().join("base/tree/.git").exists());
+    commands.output("git worktree remove --force tree");
+    let repository = commands.here.ws().join("base");
+    let listed = commands.here.run_outside("git worktree list; ls -d tree", &repository).1;
+    assert!(!listed.contains("base/tree") && listed.contains("No such file"), "{listed}");
+    // Also in another directory, and outside the workspace.
+    let text = commands.output("git worktree add -q /tmp/tree one");
+    assert!(text.contains("`git worktree remove --force /tmp/tree` removes it]"), "{text}");
+    let text = commands.output("cd .. && git -C base worktree add -q ../far other");
+    let way = git_commands(&text).remove(0);
+    commands.output(&way);
+    assert!(!commands.here.ws().join("far").exists(), "{way}");
+}
+
+#[test]
+fn pruned_commits_of_a_reflog_are_not_named() {
+    let commands = Commands::after(&format!(
+        "{SETUP}git checkout -q --detach && git commit -q --allow-empty -m lost && git checkout -q two"
+    ));
+    commands.output("cd ../base");
+    let repository = commands.here.ws().join("base");
+    let lost = commands.here.run_outside("git rev-parse --short=9 HEAD@{1}", &repository).1;
+    let text = commands.output("git reflog expire --expire=now --all; git gc -q --prune=now");
+    assert!(text.contains("their commits: ") && !text.contains(lost.trim()), "{lost}: {text}");
+}
+
+#[test]
+fn a_stash_entry_is_reported_without_changed_files() {
+    let commands = Commands::after(SETUP);
+    commands.output("cd ../base; true");
+    let text = commands.output("cd ../base; echo hi > hi.txt; git stash -q -u");
+    assert!(
+        text.contains("a stash entry was added: `git stash pop` restores its changes"),
+        "{text}"
+    );
+}
+
+/// Undo restores content of the user's commits, although a command has written it before.
+#[test]
+fn undo_restores_protected_files_with_committed_content() {
+    let commands = Commands::after("");
+    commands.output("git switch -q old");
+    commands.output("git switch -q main");
+    let text = commands.output("rm -rf .devcontainer .envrc");
+    assert!(text.contains("reverts this]"), "{text}");
+    let undone = commands.call("Undo", json!({})).unwrap().text();
+    assert_eq!(commands.read("repo/.envrc").as_deref(), Some("export A=2\n"), "{undone}");
+    let content = commands.read("repo/.devcontainer/devcontainer.json");
+    assert_eq!(content.as_deref(), Some("{\"image\":\"y\"}\n"), "{undone}");
+    // Another runtime knows the commits as well.
+    commands.output("rm .envrc");
+    let (runtime, session) = commands.here.runtime();
+    let undo = toolcrib::Call::new("Undo", json!({}));
+    runtime.call(&session, undo, toolcrib::Options::default()).unwrap();
+    assert_eq!(commands.read("repo/.envrc").as_deref(), Some("export A=2\n"));
+}
+
+/// A commit of the session does not make its content the user's.
+#[test]
+fn undo_does_not_restore_protected_content_that_a_session_committed() {
+    let commands = Commands::after("");
+    let evil = "export EVIL=1\n";
+    fs::write(commands.here.ws().join("repo/plain"), evil).unwrap();
+    let blob = "b=$(git hash-object -w plain); git update-index --cacheinfo 100644,$b,.envrc; git commit -qm evil; git checkout -q -- .envrc";
+    let text = commands.output(blob);
+    commands.output("rm -f .envrc; git checkout -q -- .envrc");
+    for id in 1..6 {
+        let _ = commands.call("Undo", json!({"id": id}));
+    }
+    assert_ne!(commands.read("repo/.envrc").as_deref(), Some(evil), "{text}");
+}
+
+#[test]
+fn only_content_of_the_session_is_noted_as_run_later() {
+    let commands = Commands::after(
+        "cd repo && mkdir tests && echo 'import os' > tests/conftest.py && echo a: > Makefile && git add -A && git commit -qm build",
+    );
+    for command in [
+        "git switch -q old",
+        "git switch -q main",
+        "git worktree add -q tree main",
+        "git clone -q . clone",
+    ] {
+        let text = commands.output(command);
+        assert!(!text.contains("outside the sandbox when"), "{command}: {text}");
+    }
+    let text = commands.output("echo 'import sys' >> tests/conftest.py");
+    assert!(text.contains("tests/conftest.py: it runs outside the sandbox when"), "{text}");
+    let text = commands
+        .output("echo b: > Makefile; git commit -qam build; git switch -q old; git switch -q main");
+    assert!(text.contains("Makefile: its rules run outside the sandbox when"), "{text}");
+}
