@@ -59,9 +59,12 @@ impl Args {
 }
 
 fn with_global_options_last(command: clap::Command) -> clap::Command {
-    let last = |argument: Arg| match argument.is_global_set() {
-        true => argument.help_heading("Options of every command"),
-        false => argument,
+    let last = |argument: Arg| {
+        if argument.is_global_set() {
+            argument.help_heading("Options of every command")
+        } else {
+            argument
+        }
     };
     command.mut_args(last).mut_subcommands(with_global_options_last)
 }

@@ -270,9 +270,10 @@ impl Walk<'_> {
 
     /// The path that ends with a slash and so must lead to a directory.
     fn with_slash(&self) -> String {
-        match self.directory_link.as_os_str().is_empty() {
-            true => "the path".to_owned(),
-            false => format!("the target of the symlink {}", self.directory_link.display()),
+        if self.directory_link.as_os_str().is_empty() {
+            "the path".to_owned()
+        } else {
+            format!("the target of the symlink {}", self.directory_link.display())
         }
     }
 

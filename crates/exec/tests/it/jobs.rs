@@ -155,7 +155,7 @@ fn a_job_ends_with_its_shell_despite_background_processes() {
 fn processes_that_sigterm_does_not_end_are_counted() {
     let (jobs, seconds) = (jobs(), unique_seconds(31));
     let script = format!("(trap '' TERM; echo ready; exec sleep {seconds}); true");
-    let job = jobs.start(&command(&script)).unwrap();
+    let job = jobs.start(&command(&script), StartOptions::unconfined()).unwrap();
     eventually("it ignores SIGTERM", || output(&job) == "ready\n" && alive(&seconds) == 1);
     job.end(Ending::Prompt, Status::Killed);
     let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);

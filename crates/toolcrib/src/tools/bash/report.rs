@@ -200,7 +200,8 @@ impl<'a> Report<'a> {
     fn add_other_jobs(&mut self, cx: &Cx<'_>) {
         let RunningCommand { job, confined, .. } = &self.finished.command;
         let Ok(shell) = cx.shell() else { return };
-        let sees_only_own = matches!(confined, Confined::Within { level, .. } if level.has_namespaces());
+        let sees_only_own =
+            matches!(confined, Confined::Within { level, .. } if level.has_namespaces());
         let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
         let others = (shell.jobs(), job.id());
         self.notes.extend(other_jobs_notes(&script, &output, sees_only_own, others));
