@@ -12,7 +12,7 @@ use super::git_files::GitFiles;
 use super::git_place::GitPlace;
 use super::head_notes::{Branches, HeadState, moved_head_note, operation_note};
 use super::lost_refs::{References, RenamedBranch};
-use super::work_trees::WorkTrees;
+use super::work_trees::{AddedWorkTree, WorkTrees};
 use crate::git::directory::{self, DOT_GIT};
 use crate::git::refs::ObjectId;
 
@@ -148,6 +148,17 @@ impl RepositoryStates {
             let note = work_tree.note(next_directory);
             notes.moved.push(work_tree.place.adapt(note, here.as_deref()));
         }
+        self.take_existence_notes(workspace, &added, &mut notes);
+        notes
+    }
+
+    /// Adds notes about created and removed repositories. The work trees `added` have their own notes.
+    fn take_existence_notes(
+        &mut self,
+        workspace: &Workspace,
+        added: &[AddedWorkTree],
+        notes: &mut RepositoryNotes,
+    ) {
         for (repository, existed) in &mut self.existed {
             let place = workspace.tree_of(repository);
             let exists = place.is_some_and(|(tree, relative)| tree.may_have(&relative));
@@ -167,7 +178,6 @@ impl RepositoryStates {
             }
             *existed = exists;
         }
-        notes
     }
 
     /// The repositories that were and are complete, and that the command did not make.
