@@ -77,7 +77,7 @@ struct Rounds {
 
 impl Rounds {
     const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300, is_smoke: false };
-    const SMOKE: Rounds = Rounds { warm_up: 1, measured: 3, is_smoke: true };
+    const SMOKE: Rounds = Rounds { warm_up: 0, measured: 1, is_smoke: true };
 
     /// For rounds that take long: at most this many, and few to fill the caches.
     fn at_most(self, measured: usize) -> Rounds {
