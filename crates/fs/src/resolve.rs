@@ -271,10 +271,9 @@ impl Walk<'_> {
     /// The path that ends with a slash and so must lead to a directory.
     fn with_slash(&self) -> String {
         if self.directory_link.as_os_str().is_empty() {
-            "the path".to_owned()
-        } else {
-            format!("the target of the symlink {}", self.directory_link.display())
+            return "the path".to_owned();
         }
+        format!("the target of the symlink {}", self.directory_link.display())
     }
 
     /// The current file, as messages show it.
