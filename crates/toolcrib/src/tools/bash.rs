@@ -31,11 +31,10 @@ use crate::sandbox_settings::SANDBOX;
 use crate::sandbox_settings::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
-/// Runs a bash command. Working directory and exported variables carry over. There is no terminal. A command that
-/// exceeds `timeout`, or leaves processes, continues in the background: use its `bash_id` with `BashOutput` and
-/// `KillShell`. `BashOutput` also shows the omitted lines of long output. Each command sees only its own processes;
-/// `KillShell` ends those of others. /tmp is private to the session, also for file tools. Notes are in brackets;
-/// similar output gets a `\` in front.
+/// Runs a bash command. Working directory and exports carry over. No terminal. A command that exceeds
+/// `timeout` or leaves processes continues in the background: use its `bash_id` with `BashOutput` and `KillShell`.
+/// `BashOutput` also shows omitted lines. A command sees only its own processes. /tmp is private to the session,
+/// also for file tools. Notes are in brackets; similar output gets a `\` in front.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
