@@ -339,10 +339,10 @@ fn show(
     end: u64,
     mut options: ExcerptOptions,
 ) -> ShownStream {
-    let is_binary = looks_binary(log);
+    let chooses_lines = options.head_lines.is_some() || options.tail_lines.is_some();
+    let is_binary = !chooses_lines && looks_binary(log);
     if is_binary {
         (options.whole_chars, options.chars) = (super::BINARY_CHARS, super::BINARY_CHARS);
-        options.line_chars = options.line_chars.min(super::BINARY_CHARS / 4);
     }
     let (shown, masked) = excerpt(log, secrets, 0..end, options);
     ShownStream { shown, masked, is_binary }
