@@ -81,7 +81,7 @@ fn shows(output: &str, path: &Path, directory: &Path) -> bool {
 
 /// Whether it is a write to a cache or to the history of an interactive program, outside the roots. Programs work
 /// without these files and do not report the failure.
-pub(crate) fn is_unneeded_cache(refusal: &Refusal) -> bool {
+fn is_unneeded_cache(refusal: &Refusal) -> bool {
     let (path, why) = match refusal {
         Refusal::Write(path, why) | Refusal::Change(_, path, why) => (path, why),
         _ => return false,

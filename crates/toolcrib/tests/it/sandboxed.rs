@@ -313,3 +313,24 @@ fn cache_replaced_by_a_symlink_is_not_writable() {
     let _ = bash("echo x > .npm/two; echo x > new/deep/three; echo x > .cache/kept/four");
     assert_eq!(fs::read_dir(at("out")).unwrap().count(), 0);
 }
+
+#[test]
+fn jobs_that_are_in_the_way_of_a_command_are_named() {
+    let here = Sandboxed::new();
+    let server =
+        "import socket, time; s = socket.create_server(('127.0.0.1', 8765)); time.sleep(600)";
+    let args = json!({"command": format!("exec /usr/bin/python3 -c \"{server}\""), "run_in_background": true});
+    let started = here.call("Bash", args).unwrap();
+    let id = started.metadata()["bash_id"].as_str().unwrap().to_owned();
+    let waiting = json!({"bash_id": id, "wait_for": "port", "filter": "8765"});
+    here.call("BashOutput", waiting).unwrap();
+    let error = here.bash(&format!("/usr/bin/python3 -c \"{server}\"")).unwrap_err();
+    let note = format!("[port 8765 is in use by {id} (python3); KillShell ends it]");
+    assert!(error.text().contains(&note), "{}", error.text());
+    let reply = here.bash("kill 99999 2> /dev/null; true").unwrap();
+    let note = format!("not visible here; still running: {id} (python3); KillShell ends it]");
+    assert!(reply.output().contains(&note), "{}", reply.output());
+    here.call("KillShell", json!({"shell_id": id})).unwrap();
+    let reply = here.bash("kill 99999 2> /dev/null; true").unwrap();
+    assert_eq!(reply.output(), "[no output]\n");
+}

@@ -212,10 +212,9 @@ impl<'a> Report<'a> {
         let FinishedCommand { command, refused_contents: contents, .. } = self.finished;
         let job = &command.job;
         let content_notes = refused_contents::notes(contents, |path| cx.show_real(path));
-        let is_other = |refusal: &Refusal| match refusal {
-            Refusal::Write(path, _) if contents.iter().any(|(refused, _)| refused == path) => false,
-            refusal => !refusals::is_unneeded_cache(refusal),
-        };
+        let is_content = |path| contents.iter().any(|(refused, _)| refused == path);
+        let is_other =
+            |refusal: &Refusal| !matches!(refusal, Refusal::Write(path, _) if is_content(path));
         let others: Vec<Refusal> = job.refusals().into_iter().filter(is_other).collect();
         let lines = refusals::MAX_LINES.saturating_sub(content_notes.len()).max(1);
         let notes = refusals::notes(&others, &self.shown.text, job.directory(), lines);
