@@ -25,8 +25,8 @@ mod form;
 mod stale_write;
 mod warnings;
 
-/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass `expected_hash`. Mode
-/// and encoding are kept unless given, line endings also unless `content` has CR.
+/// Creates or overwrites a file. To overwrite, `Read` the whole file first, or pass `expected_hash`. Mode,
+/// encoding and line endings are kept unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
