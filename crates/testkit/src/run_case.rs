@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::case_settings::Setup;
 use crate::markdown_page::{Document, Segment};
+use crate::sandbox_visible_directory::sandbox_visible_directory;
 use crate::snapshot::Snapshot;
 use crate::step::{FileBlock, Step};
 use crate::transport::Transport;
@@ -76,8 +77,8 @@ fn run_case<D: Transport>(
     document: Document,
     open: &impl Fn(&Path, &Setup) -> D,
 ) -> Result<Document, String> {
-    // Not in /tmp, which the sandbox replaces.
-    let top = tempfile::tempdir_in(cargo_tmp()?).map_err(|error| error.to_string())?;
+    let place = sandbox_visible_directory(cargo_tmp()?).map_err(|error| error.to_string())?;
+    let top = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
     let own = tempfile::tempdir().map_err(|error| error.to_string())?;
     let workspace = top.path().join("ws");
     std::fs::create_dir(&workspace).map_err(|error| error.to_string())?;
