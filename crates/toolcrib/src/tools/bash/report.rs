@@ -212,7 +212,7 @@ impl<'a> Report<'a> {
         let FinishedCommand { command, refused_contents: contents, .. } = self.finished;
         let job = &command.job;
         let content_notes = refused_contents::notes(contents, |path| cx.show_real(path));
-        let is_content = |path| contents.iter().any(|(refused, _)| refused == path);
+        let is_content = |path: &PathBuf| contents.iter().any(|(refused, _)| refused == path);
         let is_other =
             |refusal: &Refusal| !matches!(refusal, Refusal::Write(path, _) if is_content(path));
         let others: Vec<Refusal> = job.refusals().into_iter().filter(is_other).collect();
