@@ -6,6 +6,7 @@ mod reference_page;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -192,7 +193,7 @@ pub(crate) enum Command {
     /// List the recorded changes, newest first
     Log {
         /// Number of entries
-        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = count)]
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = number::<usize>)]
         limit: usize,
         /// List permission decisions instead of changes
         #[arg(long)]
@@ -204,22 +205,22 @@ pub(crate) enum Command {
     /// Show a change with its diff
     Show {
         /// Id of the change, from `toolcrib log`
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number::<u64>)]
         id: u64,
     },
     /// Show the combined diff of all recorded changes
     Diff {
         /// Start with this change
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number::<u64>)]
         since: Option<u64>,
     },
     /// Undo a change; later edits are kept
     Undo {
         /// Id of the change [default: the last one that changed a file that is not ignored]
-        #[arg(value_parser = number)]
+        #[arg(value_parser = number::<u64>)]
         id: Option<u64>,
         /// Undo this change and all later ones: all or nothing
-        #[arg(long, value_name = "ID", value_parser = number, conflicts_with_all = ["id", "path"])]
+        #[arg(long, value_name = "ID", value_parser = number::<u64>, conflicts_with_all = ["id", "path"])]
         since: Option<u64>,
         /// Undo only at this path: its last change, or its part of change ID
         #[arg(long, value_name = "PATH")]
@@ -461,13 +462,8 @@ impl From<FormatArg> for toolcrib::Format {
     }
 }
 
-/// Parses a number of entries.
-fn count(text: &str) -> Result<usize, &'static str> {
-    text.parse().map_err(|_| "not a number")
-}
-
-/// Parses the id of a change.
-fn number(text: &str) -> Result<u64, &'static str> {
+/// Parses the id of a change or a number of entries.
+fn number<N: FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse().map_err(|_| "not a number")
 }
 

@@ -16,6 +16,11 @@ pub(crate) fn counted_with_verb(number: u64, noun: &str, (one, several): (&str, 
     format!("{} {}", counted(number, noun), if number == 1 { one } else { several })
 }
 
+/// The pronoun for one thing or for several.
+pub(crate) fn it_or_them(number: u64) -> &'static str {
+    if number == 1 { "it" } else { "them" }
+}
+
 /// `line 3`, `lines 3-7`.
 pub(crate) fn range_text<N: Display + PartialEq>(noun: &str, first: N, last: N) -> String {
     if first == last {

@@ -12,7 +12,7 @@ use super::repository_state::RepositoryNotes;
 use crate::git::commit_tree::CommitTree;
 use crate::git::objects::ObjectStore;
 use crate::git::{directory, index, refs};
-use crate::phrases::counted;
+use crate::phrases::{counted, it_or_them};
 
 const INDEX: &str = "index";
 const CONFIGURATION: &str = "config";
@@ -170,7 +170,7 @@ impl<'a> Compared<'a> {
             _ => "git reset -q".to_owned(),
         };
         let files = counted(paths.len() as u64, "file");
-        let them = if paths.len() == 1 { "it" } else { "them" };
+        let them = it_or_them(paths.len() as u64);
         Some(format!(
             "the index was changed ({files}); an undo does not restore it: `{command}` unstages {them}"
         ))

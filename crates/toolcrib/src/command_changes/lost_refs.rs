@@ -9,7 +9,7 @@ use toolcrib_fs::TreeReader;
 use toolcrib_text::{truncate_line, visible_name};
 
 use crate::git::refs::{self, LogEntry, ObjectId};
-use crate::phrases::{counted, first_of};
+use crate::phrases::{counted, first_of, it_or_them};
 
 /// Entries of a log that are remembered, the newest.
 const MAX_LOGGED: usize = 200;
@@ -306,10 +306,8 @@ fn reflog_sentence(removed: &[&LogEntry], is_stored: impl Fn(ObjectId) -> bool) 
         }
         stored => format!("their commits: {}", first_of(stored, NAMED, ObjectId::short)),
     };
-    let (entries, them) = match removed.len() {
-        1 => ("1 entry".to_owned(), "it"),
-        several => (counted(several as u64, "entry"), "them"),
-    };
+    let lost = removed.len() as u64;
+    let (entries, them) = (counted(lost, "entry"), it_or_them(lost));
     Some(format!("the reflog of HEAD lost {entries}; an undo does not restore {them}; {commits}"))
 }
 

@@ -1,7 +1,7 @@
 //! Work trees that a command adds with `git worktree add`. Undo removes their files, but not the work trees.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{TreeReader, Workspace};
@@ -43,7 +43,7 @@ pub(super) struct AddedWorkTree {
 impl WorkTrees {
     /// Called before a command changes a path.
     pub(super) fn before_change(&mut self, tree: &TreeReader, relative: &Path) {
-        let names: Vec<OsString> = relative.iter().map(OsString::from).collect();
+        let names: Vec<&OsStr> = relative.iter().collect();
         let at = names.windows(2).position(|pair| pair[0] == DOT_GIT && pair[1] == WORK_TREES);
         let Some(directory) = at.and_then(|at| names.get(..at + 3)) else { return };
         let directory: PathBuf = directory.iter().collect();

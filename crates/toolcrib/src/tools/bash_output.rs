@@ -29,7 +29,7 @@ use crate::helper::MatchingProcesses;
 use crate::metadata_fields::MetadataField;
 use crate::network::notes::{self, HOSTS};
 use crate::output_notes::{bracketed, escape_note};
-use crate::phrases::counted;
+use crate::phrases::{counted, it_or_them};
 use crate::reply::Reply;
 use crate::sandbox_settings::refusals;
 use crate::sandbox_settings::refusals::REFUSED;
@@ -241,7 +241,7 @@ fn unread_errors_note(job: &Job, now: &Snapshot, read: ReadPositions) -> Option<
     let (_, last) = errors.read(written.saturating_sub(1).max(read_to), 1);
     let lines = complete + u64::from(last.first().is_some_and(|last| *last != b'\n'));
     (lines > 0).then(|| {
-        let them = if lines == 1 { "it" } else { "them" };
+        let them = it_or_them(lines);
         format!("stderr: {}; {STREAM}: \"stderr\" shows {them}", counted(lines, "line"))
     })
 }

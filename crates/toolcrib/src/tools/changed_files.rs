@@ -17,7 +17,7 @@ use crate::dialect_names::UNDO;
 use crate::error::Error;
 use crate::metadata_fields::MetadataField;
 use crate::output_notes::bracketed;
-use crate::phrases::{counted, first_of};
+use crate::phrases::{counted, first_of, it_or_them};
 use crate::run_later_notes::RunLater;
 
 /// Number of files of a kind that the text names and that the metadata lists.
@@ -250,7 +250,7 @@ impl Changes {
             notes.push(format!("{UNDO} does not remove {}", named(&made)));
         }
         if !others.is_empty() {
-            let them = if others.len() == 1 { "it" } else { "them" };
+            let them = it_or_them(others.len() as u64);
             notes.push(format!("not kept, so {UNDO} cannot restore {them}: {}", named(&others)));
         }
         notes

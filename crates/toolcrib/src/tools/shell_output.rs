@@ -70,8 +70,13 @@ impl OutputLog for ErrorStream<'_> {
     }
 }
 
+/// Whether an excerpt shows only the beginning of an output, because the output is binary and no lines were chosen.
+pub(super) fn shows_binary_beginning(log: &dyn OutputLog, options: &ExcerptOptions) -> bool {
+    options.head_lines.is_none() && options.tail_lines.is_none() && looks_binary(log)
+}
+
 /// Whether an output is not text, and too long to be shown whole.
-pub(super) fn looks_binary(log: &dyn OutputLog) -> bool {
+fn looks_binary(log: &dyn OutputLog) -> bool {
     let (_, beginning) = log.read(0, BINARY_SAMPLE);
     let properties = TextProperties::of(&beginning);
     properties.looks_binary()
@@ -120,8 +125,7 @@ pub(super) fn excerpt(
     stretch: Range<u64>,
     options: ExcerptOptions,
 ) -> (ExcerptShown, usize) {
-    let chooses_lines = options.head_lines.is_some() || options.tail_lines.is_some();
-    if !chooses_lines && looks_binary(log) {
+    if shows_binary_beginning(log, &options) {
         return binary_beginning(log, secrets, stretch, options.chars);
     }
     let mut excerpt = Excerpt::new(options);

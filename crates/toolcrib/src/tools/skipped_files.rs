@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_search::Pruned;
 
 use crate::cx::{Cx, SearchScope};
-use crate::phrases::counted;
+use crate::phrases::{counted, it_or_them};
 
 /// The files that a search skipped.
 pub(super) struct SkippedFiles<'a> {
@@ -27,7 +27,7 @@ impl SkippedFiles<'_> {
 
     /// The pronoun for the ignored entries.
     pub(super) fn pronoun(&self) -> &'static str {
-        if self.pruned.ignored() == 1 { "it" } else { "them" }
+        it_or_them(self.pruned.ignored())
     }
 
     /// Notes about directories that could not be searched.

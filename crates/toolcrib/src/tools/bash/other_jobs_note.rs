@@ -5,7 +5,7 @@ use toolcrib_exec::Jobs;
 use toolcrib_text::visible_name;
 
 use crate::dialect_names::KILL_SHELL;
-use crate::phrases::first_of;
+use crate::phrases::{first_of, it_or_them};
 
 /// A running job.
 pub(super) struct OtherJob {
@@ -76,7 +76,7 @@ fn other_jobs(jobs: &Jobs, own_id: &str, with_ports: bool) -> Vec<OtherJob> {
 
 /// The note for a command that looks for processes which it cannot see.
 fn invisible_note(others: &[OtherJob]) -> Option<String> {
-    let it = if others.len() == 1 { "it" } else { "them" };
+    let it = it_or_them(others.len() as u64);
     (!others.is_empty()).then(|| {
         format!(
             "processes of other commands are not visible here; still running: {}; {KILL_SHELL} ends {it}",
@@ -93,7 +93,7 @@ fn port_note(script: &str, output: &str, others: &[OtherJob]) -> Option<String> 
     let is_named = |port: u16| has_number(beginning(script), port) || has_number(end(output), port);
     let named: Vec<_> = listening.iter().copied().filter(|(port, _)| is_named(*port)).collect();
     let shown = if named.is_empty() { listening } else { named };
-    let it = if shown.len() == 1 { "it" } else { "them" };
+    let it = it_or_them(shown.len() as u64);
     let uses = |(port, job): &(u16, &OtherJob)| format!("port {port} is in use by {}", job.shown());
     (!shown.is_empty())
         .then(|| format!("{}; {KILL_SHELL} ends {it}", first_of(&shown, NAMED, uses)))

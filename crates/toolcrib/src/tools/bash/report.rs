@@ -24,7 +24,7 @@ use crate::reply::Reply;
 use crate::sandbox_settings::{Confined, refusals};
 use crate::tools::command_messages::{exit_text, unix_seconds};
 use crate::tools::shell_output::{
-    OutputLog, dropped_note, excerpt, looks_binary, masked_note, whole_characters,
+    OutputLog, dropped_note, excerpt, masked_note, shows_binary_beginning, whole_characters,
 };
 
 /// Number of processes or paths to name.
@@ -338,8 +338,7 @@ fn show(
     end: u64,
     mut options: ExcerptOptions,
 ) -> ShownStream {
-    let chooses_lines = options.head_lines.is_some() || options.tail_lines.is_some();
-    let is_binary = !chooses_lines && looks_binary(log);
+    let is_binary = shows_binary_beginning(log, &options);
     if is_binary {
         (options.whole_chars, options.chars) = (super::BINARY_CHARS, super::BINARY_CHARS);
     }
