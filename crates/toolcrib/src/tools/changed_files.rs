@@ -152,22 +152,13 @@ impl Changes {
             };
             let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
             // Many new or deleted files are usually a directory.
-            let names = if files.len() > NAMED && action != Action::Modified {
-                by_directory(&files)
-            } else {
-                first_of(&files, NAMED, |one| one.shown.clone())
-            };
+            let names = named(&files, action != Action::Modified);
             parts.extend((!files.is_empty()).then(|| format!("{word} {names}")));
         }
         let is_mode_change = |one: &&Changed| one.is_mode_change() && !one.file.ignored;
         let modes: Vec<&Changed> = self.files.iter().filter(is_mode_change).collect();
         if !modes.is_empty() {
-            let names = if modes.len() > NAMED {
-                by_directory(&modes)
-            } else {
-                first_of(&modes, NAMED, |one| one.shown.clone())
-            };
-            parts.push(format!("changed the mode of {names}"));
+            parts.push(format!("changed the mode of {}", named(&modes, true)));
         }
         for word in ["created", "removed"] {
             let of_word = |(what, _): &&(&str, String)| *what == word;
@@ -268,6 +259,15 @@ impl Changed {
     fn is_mode_change(&self) -> bool {
         let (Some(before), Some(after)) = self.file.versions else { return false };
         (before.hash, before.link) == (after.hash, after.link) && before.mode != after.mode
+    }
+}
+
+/// The first files, or many of them counted by directory if `folds`.
+fn named(files: &[&Changed], folds: bool) -> String {
+    if folds && files.len() > NAMED {
+        by_directory(files)
+    } else {
+        first_of(files, NAMED, |one| one.shown.clone())
     }
 }
 
