@@ -9,18 +9,15 @@ import sys
 import threading
 
 
-def attack(family, address):
+def full_server(family, address):
+    """A server with a full queue, and the connections that fill it."""
     server = socket.socket(family)
     server.bind(address)
     server.listen(0)
-    address = server.getsockname()
     held = [socket.socket(family) for _ in range(4)]
     for one in held:
         one.setblocking(False)
-        one.connect_ex(address)
-    for _ in range(20):
-        if os.fork() == 0:
-            connect_for_ever(family, address)
+        one.connect_ex(server.getsockname())
     return server, held
 
 
@@ -43,6 +40,14 @@ def connect_for_ever(family, address):
         one.connect_ex(address)
 
 
-kept = attack(socket.AF_INET, ("127.0.0.1", 0)), attack(socket.AF_UNIX, sys.argv[1])
+# Both are ready before the first attack: a call of this command may have to wait for its attacks.
+servers = [
+    full_server(socket.AF_INET, ("127.0.0.1", 0)),
+    full_server(socket.AF_UNIX, sys.argv[1]),
+]
+for server, _ in servers:
+    for _ in range(20):
+        if os.fork() == 0:
+            connect_for_ever(server.family, server.getsockname())
 print("attacks", flush=True)
 os.wait()
