@@ -16,8 +16,8 @@ use std::error::Error;
 use std::io::{Read, Write};
 use std::panic::catch_unwind;
 use std::process::ExitCode;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolcrib_fuzz::Target;
 
@@ -59,7 +59,7 @@ fn serve(target: &Target) -> Result<(), Box<dyn Error>> {
     std::panic::set_hook(Box::new(|info| {
         let message = format!("{info}\n{}", Backtrace::force_capture());
         // A poisoned lock still holds a valid string.
-        *PANIC.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = message;
+        *PANIC.lock() = message;
     }));
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     while let Some(bytes) = next_input(&mut input)? {
@@ -84,6 +84,6 @@ fn next_input(from: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
 fn answer(target: &Target, input: &[u8]) -> Value {
     match catch_unwind(|| (target.run)(input)) {
         Ok(outcome) => json!({"outcome": outcome}),
-        Err(_) => json!({"panic": *PANIC.lock().unwrap_or_else(|poisoned| poisoned.into_inner())}),
+        Err(_) => json!({"panic": *PANIC.lock()}),
     }
 }

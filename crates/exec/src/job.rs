@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Condvar, Mutex};
 use rustix::process::Pid;
 
 use crate::command::{Ended, Exit, Stream};
@@ -213,23 +213,23 @@ impl Job {
 
     /// The current state.
     pub fn snapshot(&self) -> Snapshot {
-        self.lock().snapshot()
+        self.state.lock().snapshot()
     }
 
     /// Returns at most `max` bytes of output and the offset of the first. That offset is later than `from` if
     /// the bytes at `from` are no longer kept.
     pub fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>) {
-        self.lock().output.read(from, max)
+        self.state.lock().output.read(from, max)
     }
 
     /// The number of newlines before an offset. An offset in the gap counts as the end of the gap.
     pub fn newlines_before(&self, offset: u64) -> u64 {
-        self.lock().output.newlines_before(offset)
+        self.state.lock().output.newlines_before(offset)
     }
 
     /// Its stderr, if that is stored apart.
     pub fn errors(&self) -> Option<ErrorStream<'_>> {
-        self.lock().errors.is_some().then_some(ErrorStream(self))
+        self.state.lock().errors.is_some().then_some(ErrorStream(self))
     }
 
     /// The processes that wait for keyboard input, which never comes: there is no terminal.
@@ -245,7 +245,7 @@ impl Job {
     /// The running processes: the shell and its descendants.
     pub fn processes(&self) -> Vec<Process> {
         let (all_exited, intermediate) = {
-            let state = self.lock();
+            let state = self.state.lock();
             (state.all_exited, state.intermediate.clone())
         };
         let mut processes = if all_exited { Vec::new() } else { descendants(self.shim_pid) };
@@ -256,7 +256,7 @@ impl Job {
     /// The actions that the sandbox has denied so far, without duplicates, in order. One more than
     /// [`crate::MAX_REFUSALS`] means that there were more.
     pub fn refusals(&self) -> Vec<Refusal> {
-        self.lock().refusals.clone()
+        self.state.lock().refusals.clone()
     }
 
     /// The TCP ports that its processes listen on.
@@ -268,21 +268,20 @@ impl Job {
     /// output does not wake it, only changes of the status; to wait for output, call it with short timeouts.
     pub fn wait(&self, timeout: Duration, wanted: impl Fn(&Snapshot) -> bool) -> Snapshot {
         let until = Instant::now() + timeout;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let snapshot = state.snapshot();
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || wanted(&snapshot) {
                 return snapshot;
             }
-            let waited = self.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, left);
         }
     }
 
     /// Ends all its processes. `as_status` becomes the status if its shell still runs.
     pub fn end(&self, how: Ending, as_status: Status) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.status.is_running() {
             state.ending = Some(as_status);
         }
@@ -295,7 +294,7 @@ impl Job {
     /// Appends output. Waiting threads are not woken: a flood of output would wake them thousands of times a
     /// second.
     pub(crate) fn append_output(&self, stream: Stream, bytes: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match (stream, &mut state.errors) {
             (Stream::Errors, Some(errors)) => errors.append(bytes),
             _ => state.output.append(bytes),
@@ -304,7 +303,7 @@ impl Job {
 
     /// Records a denied action.
     pub(crate) fn add_refusal(&self, refusal: Refusal) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.refusals.len() <= MAX_REFUSALS {
             state.refusals.push(refusal);
         }
@@ -313,15 +312,15 @@ impl Job {
     /// Marks a stream as complete.
     pub(crate) fn stream_closed(&self, stream: Stream) {
         match stream {
-            Stream::Output => self.lock().output_closed = true,
-            Stream::Errors => self.lock().errors_closed = true,
+            Stream::Output => self.state.lock().output_closed = true,
+            Stream::Errors => self.state.lock().errors_closed = true,
         }
         self.changed.notify_all();
     }
 
     /// Handles a message of the shim.
     pub(crate) fn handle_message(&self, message: ShimMessage) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match message {
             ShimMessage::Started { intermediate } => {
                 state.intermediate = intermediate;
@@ -361,12 +360,12 @@ impl Job {
     /// The shim has exited, after its last message or because it was killed.
     pub(crate) fn on_shim_exit(&self) {
         // Waits without the lock, so that other threads can read the state.
-        let child = self.lock().child.take();
+        let child = self.state.lock().child.take();
         if let Some(mut child) = child {
             // It has closed its socket, so it has exited or is about to.
             let _ = child.wait();
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.control = None;
         if state.status.is_running() {
             let ending = state.ending.unwrap_or(Status::Failed);
@@ -379,10 +378,6 @@ impl Job {
         self.changed.notify_all();
         self.end_signal.notify();
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The stderr of a job that stores it apart.
@@ -392,12 +387,17 @@ pub struct ErrorStream<'a>(&'a Job);
 impl ErrorStream<'_> {
     /// Like [`Job::read`].
     pub fn read(self, from: u64, max: usize) -> (u64, Vec<u8>) {
-        self.0.lock().errors.as_ref().map_or_else(|| (from, Vec::new()), |log| log.read(from, max))
+        self.0
+            .state
+            .lock()
+            .errors
+            .as_ref()
+            .map_or_else(|| (from, Vec::new()), |log| log.read(from, max))
     }
 
     /// Like [`Job::newlines_before`].
     pub fn newlines_before(self, position: u64) -> u64 {
-        self.0.lock().errors.as_ref().map_or(0, |log| log.newlines_before(position))
+        self.0.state.lock().errors.as_ref().map_or(0, |log| log.newlines_before(position))
     }
 }
 

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
 
 use crate::command::Command;
 use crate::error::JobError;
@@ -182,7 +184,7 @@ impl Jobs {
             job.end(Ending::Immediate, Status::Killed);
             return Err(JobError::ShimUnresponsive);
         }
-        self.lock().insert(number, job.clone());
+        self.by_number.lock().insert(number, job.clone());
         Ok(job)
     }
 
@@ -204,7 +206,7 @@ impl Jobs {
     /// The temporary directory of this session, for [`Sandbox::tmp`]. The first call creates it in `parent`.
     /// It is removed with the session.
     pub fn tmp(&self, parent: &Path) -> Result<PathBuf, JobError> {
-        let mut tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tmp = self.tmp.lock();
         if tmp.is_none() {
             let made = SessionTmp::make(parent);
             *tmp = Some(made.map_err(|error| JobError::NotPrepared {
@@ -218,13 +220,13 @@ impl Jobs {
 
     /// The temporary directory of this session. `None` if it has not been created.
     pub fn existing_tmp(&self) -> Option<PathBuf> {
-        let tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
+        let tmp = self.tmp.lock();
         tmp.as_ref().map(|tmp| tmp.path().to_owned())
     }
 
     /// The namespaces of this session. The first call makes them.
     fn namespaces(&self) -> Result<SharedNamespaces, JobError> {
-        let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut namespaces = self.namespaces.lock();
         if let Some(made) = &*namespaces {
             return Ok(made.clone());
         }
@@ -252,12 +254,12 @@ impl Jobs {
     /// The job with this id. `None` if this session has none.
     pub fn get(&self, id: &str) -> Option<Arc<Job>> {
         let number = id.strip_prefix(ID_PREFIX)?.parse().ok()?;
-        self.lock().get(&number).filter(|job| job.id() == id).cloned()
+        self.by_number.lock().get(&number).filter(|job| job.id() == id).cloned()
     }
 
     /// All remembered jobs, oldest first.
     pub fn list(&self) -> Vec<Arc<Job>> {
-        self.lock().values().cloned().collect()
+        self.by_number.lock().values().cloned().collect()
     }
 
     /// The jobs that still have a running process.
@@ -267,13 +269,13 @@ impl Jobs {
 
     /// Forgets a job, unless one of its processes still runs.
     pub fn forget(&self, id: &str) {
-        self.lock().retain(|_, job| job.id() != id || !job.snapshot().all_exited);
+        self.by_number.lock().retain(|_, job| job.id() != id || !job.snapshot().all_exited);
     }
 
     /// Forgets jobs that ended at least `age` ago and have no running process. Returns their number.
     pub fn clean_up(&self, age: Duration) -> usize {
         let old = SystemTime::now().checked_sub(age);
-        let mut jobs = self.lock();
+        let mut jobs = self.by_number.lock();
         let before = jobs.len();
         jobs.retain(|_, job| {
             let now = job.snapshot();
@@ -294,12 +296,12 @@ impl Jobs {
     /// Ends and forgets all jobs.
     pub fn reset(&self) {
         self.kill_all(Ending::Prompt);
-        self.lock().clear();
+        self.by_number.lock().clear();
     }
 
     /// Forgets the oldest job without running processes if the session is full.
     fn evict_oldest_finished(&self) -> Result<(), JobError> {
-        let mut jobs = self.lock();
+        let mut jobs = self.by_number.lock();
         if jobs.len() < self.max {
             return Ok(());
         }
@@ -312,10 +314,6 @@ impl Jobs {
             }
             None => Err(JobError::TooMany(jobs.len())),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Job>>> {
-        self.by_number.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
@@ -129,7 +130,7 @@ impl Poller {
 
     /// The files of all commands that are reviewed when they are closed.
     fn staging(&self) -> io::Result<Arc<Staging>> {
-        let mut staging = lock(&self.staging);
+        let mut staging = self.staging.lock();
         if let Some(staging) = &*staging {
             return Ok(staging.clone());
         }
@@ -139,7 +140,7 @@ impl Poller {
     }
 
     fn ensure_started(&self) -> io::Result<Arc<Shared>> {
-        let mut running = lock(&self.running);
+        let mut running = self.running.lock();
         if let Some(running) = &*running {
             return Ok(running.shared.clone());
         }
@@ -194,7 +195,7 @@ fn poll_loop(shared: &Weak<Shared>) {
 impl Shared {
     fn add(&self, source: Source) -> io::Result<()> {
         let source = Arc::new(source);
-        let mut sources = lock(&self.sources);
+        let mut sources = self.sources.lock();
         sources.last += 1;
         let number = sources.last;
         sources.by_number.insert(number, source.clone());
@@ -210,7 +211,7 @@ impl Shared {
     }
 
     fn remove(&self, number: u64) {
-        lock(&self.sources).by_number.remove(&number);
+        self.sources.lock().by_number.remove(&number);
     }
 
     /// Handles an event of a source. Returns whether the thread should continue.
@@ -218,7 +219,7 @@ impl Shared {
         if number == STOP {
             return false;
         }
-        let Some(source) = lock(&self.sources).by_number.get(&number).cloned() else { return true };
+        let Some(source) = self.sources.lock().by_number.get(&number).cloned() else { return true };
         let open = match &*source {
             Source::Output(output, stream, job) => read_output(output, *stream, job, chunk),
             Source::Shim(shim) => shim.read_messages(chunk),
@@ -271,7 +272,7 @@ fn read_output(output: &OwnedFd, stream: Stream, job: &Job, chunk: &mut [u8]) ->
 impl ShimChannel {
     /// Handles the messages that have arrived. Returns whether there may be more.
     fn read_messages(&self, chunk: &mut [u8]) -> bool {
-        let mut buffer = lock(&self.buffer);
+        let mut buffer = self.buffer.lock();
         let mut descriptors = Vec::new();
         loop {
             let open = match fd_passing::receive(&self.control, chunk) {
@@ -337,8 +338,4 @@ fn start_supervision(descriptors: Vec<OwnedFd>, job: &Arc<Job>, supervision: &Su
     if let Err(error) = started.and_then(|supervised| poller.supervise(supervised)) {
         guard.supervision_failed(&error);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,9 +7,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::command::Command;
 use crate::error::JobError;
@@ -124,7 +126,7 @@ impl ShimPool {
 
     /// Starts the thread. If that fails, no spare is started, which only costs time.
     fn start_thread(&self) {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = self.shared.clone();
             let named = std::thread::Builder::new().name("toolcrib-shims".to_owned());
@@ -135,9 +137,9 @@ impl ShimPool {
 
 impl Drop for ShimPool {
     fn drop(&mut self) {
-        self.shared.lock().stop = true;
+        self.shared.state.lock().stop = true;
         self.shared.changed.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }
@@ -147,14 +149,14 @@ impl Drop for ShimPool {
 impl Shared {
     /// Takes the spare, if there is one. The caller wakes the thread later.
     fn take(&self) -> Option<IdleShim> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.due.get_or_insert_with(|| Instant::now() + DELAY_AFTER_START);
         state.spare.take().map(|spare| spare.shim)
     }
 
     /// Schedules a spare after a command has ended.
     fn on_command_end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let soon = Instant::now() + DELAY_AFTER_END;
         if state.spare.is_none() && state.due.is_none_or(|due| due > soon) {
             state.due = Some(soon);
@@ -165,7 +167,7 @@ impl Shared {
 
     /// Starts a spare when it is due, and drops it when it was unused for too long.
     fn maintain_spare(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !state.stop {
             let timeout = match (&state.spare, state.due) {
                 (None, None) => Duration::MAX,
@@ -173,8 +175,7 @@ impl Shared {
                 (Some(spare), _) => IDLE_TIMEOUT.saturating_sub(spare.since.elapsed()),
             };
             if !timeout.is_zero() {
-                let waited = self.changed.wait_timeout(state, timeout);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                self.changed.wait_for(&mut state, timeout);
                 continue;
             }
             let (old, due) = (state.spare.take(), state.due.take());
@@ -182,12 +183,8 @@ impl Shared {
             drop(old);
             // If this fails, the next command reports the error.
             let started = due.and_then(|_| self.launcher.start(false).ok());
-            state = self.lock();
+            state = self.state.lock();
             state.spare = started.map(|shim| Spare { shim, since: Instant::now() });
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,8 +32,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2};
 use rustix::io::Errno;
@@ -228,7 +229,7 @@ impl SupervisedCommand {
 
     /// Reports a denied action to the job, once.
     fn report(&self, refusal: Refusal) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         if reported.len() <= MAX_REFUSALS && reported.insert(refusal.clone()) {
             self.job.add_refusal(refusal);
         }

@@ -18,7 +18,8 @@ mod path_state;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
 
@@ -167,7 +168,7 @@ impl ChangeCapture {
     /// Reports that the file at a real path is about to be changed or created. `whole` means that a directory
     /// there is renamed. `class` returns the capture class of each affected path.
     pub fn touch(&self, path: &Path, whole: bool, class: Classify<'_>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(target) = WritablePath::of(&self.workspace, path) else {
             if let Some(mode) = WritablePath::root_mode(&self.workspace, path) {
                 state.root_modes.entry(path.to_owned()).or_insert(mode);
@@ -199,17 +200,17 @@ impl ChangeCapture {
 
     /// Whether a change of this path was reported since the last [`ChangeCapture::settle`].
     pub fn is_captured(&self, path: &Path) -> bool {
-        self.lock().touched.contains_key(path)
+        self.state.lock().touched.contains_key(path)
     }
 
     /// Whether changes of tracked paths were reported since the last [`ChangeCapture::settle`].
     pub fn has_tracked_changes(&self) -> bool {
-        self.lock().touched.values().any(|touched| touched.class == CaptureClass::Tracked)
+        self.state.lock().touched.values().any(|touched| touched.class == CaptureClass::Tracked)
     }
 
     /// The version of a file before its first change. `None` if it was not stored.
     pub fn kept(&self, path: &Path) -> Option<Version> {
-        match self.lock().touched.get(path)?.before {
+        match self.state.lock().touched.get(path)?.before {
             Before::Kept(version) => Some(version),
             Before::Nothing | Before::Directory(_) | Before::NotStored(..) | Before::Other => None,
         }
@@ -219,7 +220,7 @@ impl ChangeCapture {
     /// command that still runs may have files open: those that have a writer are compared again the next time.
     /// Later changes of the others are not the command's, unless it touches them again.
     pub fn settle(&self, still_runs: bool, settling: &Settling<'_>) -> CapturedChanges {
-        let mut state = std::mem::take(&mut *self.lock());
+        let mut state = std::mem::take(&mut *self.state.lock());
         let mut settled = CapturedChanges::default();
         let (mut effects, mut open) = (Effects::default(), Vec::new());
         self.add_renamed_contents(&mut state);
@@ -312,13 +313,13 @@ impl ChangeCapture {
 
     /// Sets the id of the command that makes the changes, once it is known.
     pub fn set_command_id(&self, id: &str) {
-        let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut about = self.about.lock();
         about.shell = Some(id.to_owned());
     }
 
     /// Sets the parts of repositories that the command has changed.
     pub fn set_repository_parts(&self, parts: Vec<String>) {
-        let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut about = self.about.lock();
         about.repository_parts = parts;
     }
 
@@ -336,7 +337,7 @@ impl ChangeCapture {
             about,
             CaptureLimits::default(),
         );
-        let mut state = capture.lock();
+        let mut state = capture.state.lock();
         state.note = Some(note);
         for Entry { files, removed, .. } in noted {
             for file in files {
@@ -434,7 +435,7 @@ impl ChangeCapture {
     }
 
     fn about(&self) -> About {
-        self.about.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.about.lock().clone()
     }
 
     /// Adds the contents of directories that were renamed to their path: these paths were not reported.
@@ -526,10 +527,6 @@ impl ChangeCapture {
         let (content, mode) = usage.read(&self.limits, target, class)?;
         journal.store_content(&content).map_err(NotKept::Failed)?;
         Ok(Version::of(&content, mode))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -53,10 +53,8 @@ struct Turn(FileId);
 impl Turn {
     fn wait_for(number: FileId) -> Turn {
         let (taken, changed) = &TURNS;
-        let taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken = changed
-            .wait_while(taken, |taken| taken.contains(&number))
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut taken = taken.lock();
+        changed.wait_while(&mut taken, |taken| taken.contains(&number));
         taken.insert(number);
         Turn(number)
     }
@@ -64,7 +62,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        TURNS.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        TURNS.0.lock().remove(&self.0);
         TURNS.1.notify_all();
     }
 }

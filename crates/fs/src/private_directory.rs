@@ -15,8 +15,9 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -179,7 +180,7 @@ impl PrivateDirectory {
     }
 
     fn opened(&self, make: bool) -> Result<Arc<OwnedFd>, PrivateDirectoryError> {
-        let mut held = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.handle.lock();
         if let Some(handle) = held.as_ref()
             && let Ok(stat) = rustix::fs::fstat(handle)
             && stat.st_nlink > 0

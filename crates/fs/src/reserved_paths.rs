@@ -6,7 +6,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::content_addressed_cache::ContentAddressedCache;
 use crate::error::FsError;
@@ -60,7 +62,7 @@ impl ReservedPaths {
 
     /// All recorded paths, sorted. Takes one system call if no record was added or removed.
     pub fn paths(&self) -> Arc<[PathBuf]> {
-        let mut last_read = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_read = self.last_read.lock();
         // Before the records are read, so that a record that is added meanwhile is found the next time.
         let stat = rustix::fs::stat(self.cache.directory());
         let stamp = stat.ok().map(|stat| Stamp::of(&stat));

@@ -1,8 +1,8 @@
 //! Asks for approval through the client.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
@@ -130,13 +130,13 @@ impl InputRequiredApproval {
         let part = part.min(parts.len() - 1);
         let page = Page::new(question, &parts, part);
         let open = (QuestionPart { question: digest, part }, page);
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        *self.open.lock() = Some(open);
         Answer::NoApprover
     }
 
     /// The question to send, if there is one.
     pub(crate) fn open(&self) -> Option<(QuestionPart, Page)> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.open.lock().clone()
     }
 }
 

@@ -7,10 +7,11 @@
 //! slow call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{io, thread};
 
+use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -77,7 +78,7 @@ impl CallSubmitter {
 
     /// Submits a call to the leader. Returns it if no follower could take over.
     pub(crate) fn submit(&self, job: Job) -> Result<(), Job> {
-        if self.watch.lock().has_follower {
+        if self.watch.state.lock().has_follower {
             self.jobs.send(Some(job)).map_err(|unsent| unsent.0.unwrap_or(Box::new(|| {})))
         } else {
             Err(job)
@@ -119,14 +120,14 @@ impl MessageThreads {
     }
 
     fn next_job(&self) -> Option<Job> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         self.runtime.block_on(jobs.recv()).flatten()
     }
 
     /// Calls behind a slow one may be slow too. Each runs on its own thread, so that they do not wait for each
     /// other.
     fn run_queued_jobs(&self) {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         while let Ok(job) = jobs.try_recv() {
             match job {
                 Some(job) => drop(self.runtime.spawn_blocking(job)),
@@ -147,14 +148,14 @@ impl MessageThreads {
             }
         };
         let called = thread::Builder::new().name("follower".to_owned()).spawn(follower);
-        watch.lock().has_follower = called.is_ok();
+        watch.state.lock().has_follower = called.is_ok();
     }
 }
 
 impl Watch {
     /// The leader starts a call.
     fn begin_call(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.calls += 1;
         state.running_call = Some(state.calls);
         let was_watched = std::mem::replace(&mut state.is_watched, true);
@@ -166,7 +167,7 @@ impl Watch {
 
     /// The leader has finished a call. Returns whether it still leads.
     fn end_call(&self, own_number: u64) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let leads = state.leader == own_number;
         if leads {
             state.running_call = None;
@@ -176,15 +177,14 @@ impl Watch {
 
     /// Waits until a call takes too long. Returns the caller's number as the new leader, or `None` at the end.
     fn wait_for_takeover(&self) -> Option<u64> {
-        let (mut state, mut idle_checks) = (self.lock(), 0);
+        let (mut state, mut idle_checks) = (self.state.lock(), 0);
         while !state.has_ended {
             if !state.is_watched {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
                 continue;
             }
             let (calls, running_call) = (state.calls, state.running_call);
-            let waited = self.changed.wait_timeout(state, TAKEOVER_TIMEOUT);
-            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_for(&mut state, TAKEOVER_TIMEOUT);
             idle_checks = if state.calls == calls { idle_checks + 1 } else { 0 };
             if state.running_call.is_some()
                 && state.running_call == running_call
@@ -200,12 +200,8 @@ impl Watch {
     }
 
     fn end(&self) {
-        self.lock().has_ended = true;
+        self.state.lock().has_ended = true;
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

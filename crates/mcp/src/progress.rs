@@ -1,9 +1,8 @@
 //! Reports to a client that asked for it how far a call is, and that it is still running.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
@@ -37,7 +36,7 @@ impl Reporter {
 
     /// Forwards the progress of a tool. Only increasing values are sent, as the protocol requires.
     pub(crate) fn report(&self, progress: Progress<'_>) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if self.token.is_none() || last.said.elapsed() < LEAST_PAUSE {
             return;
         }
@@ -54,7 +53,7 @@ impl Reporter {
         loop {
             tokio::time::sleep(HEARTBEAT).await;
             let seconds = began.elapsed().as_secs();
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.last.lock();
             if self.token.is_none() || last.said.elapsed() < HEARTBEAT {
                 continue;
             }

@@ -1,9 +1,10 @@
 //! The running calls of a client, so that all of them can be cancelled.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use toolcrib::Cancel;
 
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ struct State {
 
 impl RunningCalls {
     pub(crate) fn add(&self, cancel: Arc<Cancel>) -> CallRegistration<'_> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_cancelled {
             cancel.cancel();
         }
@@ -34,7 +35,7 @@ impl RunningCalls {
 
     /// Cancels all calls.
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_cancelled = true;
         state.running.values().for_each(|cancel| cancel.cancel());
     }
@@ -42,12 +43,8 @@ impl RunningCalls {
     /// Waits until no call is running, at most for this time.
     pub(crate) fn wait(&self, longest: Duration) {
         // RunningCalls that are still running after that are abandoned.
-        let _ =
-            self.ended.wait_timeout_while(self.lock(), longest, |state| !state.running.is_empty());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let is_busy = |state: &mut State| !state.running.is_empty();
+        self.ended.wait_while_for(&mut self.state.lock(), is_busy, longest);
     }
 }
 
@@ -59,7 +56,7 @@ pub(crate) struct CallRegistration<'a> {
 
 impl Drop for CallRegistration<'_> {
     fn drop(&mut self) {
-        self.calls.lock().running.remove(&self.id);
+        self.calls.state.lock().running.remove(&self.id);
         self.calls.ended.notify_all();
     }
 }

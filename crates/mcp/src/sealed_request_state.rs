@@ -2,9 +2,9 @@
 //! time, and once.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl StateSealer {
             Err(RequestStateError::Expired) => return OpenedState::Stale,
             Err(_) => return OpenedState::Forged,
         };
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         if used.len() >= MAX_USED {
             used.retain(|_, at| at.elapsed() <= VALID_FOR);
         }

@@ -8,10 +8,11 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
@@ -194,7 +195,7 @@ impl NamespaceGateway {
         if !AddressRuling::names_target(self.shared.policy.address_ruling(canonical)) {
             return Err(ConnectError::Unreachable);
         }
-        let address = self.shared.lock().addresses.address_of(&Host::Address(ip));
+        let address = self.shared.state.lock().addresses.address_of(&Host::Address(ip));
         self.listen_on(address, peer.port())?;
         let stand_in = match peer {
             SocketAddr::V4(_) => IpAddr::V4(address),
@@ -207,32 +208,32 @@ impl NamespaceGateway {
     /// A job has connected a socket with this local address to an address of [`NamespaceGateway::prepare`], or
     /// will have soon. A connection that is not reported is refused.
     pub fn connected(&self, job: &str, local: SocketAddr, peer: SocketAddr) {
-        self.shared.lock().sources.report(job, ConnectionEnds::new(local, peer));
+        self.shared.state.lock().sources.report(job, ConnectionEnds::new(local, peer));
         self.shared.changed.notify_all();
     }
 
     /// All processes of a job have exited. Its connections end as soon as their bytes are delivered, or shortly
     /// afterwards.
     pub fn job_ended(&self, job: &str) {
-        self.shared.lock().sources.job_ended(job);
+        self.shared.state.lock().sources.job_ended(job);
     }
 
     /// Makes a port of the namespace's loopback reachable at the same port of this machine's loopback. Fails if
     /// another program has that port.
     pub fn expose(&self, port: u16) -> io::Result<()> {
-        if !self.shared.lock().exposed.insert(port) {
+        if !self.shared.state.lock().exposed.insert(port) {
             return Ok(());
         }
         let exposed = expose::start(&self.shared, port);
         if exposed.is_err() {
-            self.shared.lock().exposed.remove(&port);
+            self.shared.state.lock().exposed.remove(&port);
         }
         exposed
     }
 
     /// Stops to listen on a port that a command is about to bind for all addresses.
     pub fn release_port(&self, port: u16) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let numbers: Vec<u64> = state
             .numbers
             .iter()
@@ -246,7 +247,7 @@ impl NamespaceGateway {
 
     /// Listens on an address that stands for a host.
     fn listen_on(&self, address: Ipv4Addr, port: u16) -> Result<(), ConnectError> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.addresses.host_at(address).ok_or(ConnectError::Unreachable)?;
         if state.numbers.contains_key(&(address, port)) {
             return Ok(());
@@ -301,12 +302,8 @@ fn max_connections() -> usize {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn lock_sockets(&self) -> MutexGuard<'_, UnboundSockets> {
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sockets.lock()
     }
 
     /// A socket of the namespace that is not bound.
@@ -340,7 +337,7 @@ impl Shared {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return,
             }
-            answer_one(dns, |query| answer(query, &mut self.lock().addresses));
+            answer_one(dns, |query| answer(query, &mut self.state.lock().addresses));
         }
     }
 
@@ -364,16 +361,16 @@ impl Shared {
 
     /// Waits until another connection can be served. Returns false if the namespace is closed.
     fn wait_for_slot(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.connections >= self.max_connections && !self.is_stopped() {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
         !self.is_stopped()
     }
 
     /// Accepts a connection, and serves it on a thread of its own.
     fn accept(self: &Arc<Shared>, number: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(listener) = state.listeners.get(&number) else { return };
         let (client, source) = match listener.socket.accept() {
             Ok(accepted) => accepted,
@@ -436,7 +433,7 @@ impl Shared {
     /// The job that made a connection. `None` if it is not reported in time.
     fn wait_for_report(&self, ends: ConnectionEnds) -> Option<Arc<JobConnections>> {
         let until = Instant::now() + REPORT_TIMEOUT;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if let Some(job) = state.sources.take(ends) {
                 return Some(job);
@@ -445,8 +442,7 @@ impl Shared {
             if left.is_zero() || self.is_stopped() {
                 return None;
             }
-            let waited = self.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, left);
         }
     }
 }
@@ -456,7 +452,7 @@ struct Slot(Arc<Shared>);
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.lock().connections -= 1;
+        self.0.state.lock().connections -= 1;
         self.0.changed.notify_all();
     }
 }

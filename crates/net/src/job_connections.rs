@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::connection_policy::Attempt;
 use crate::refusal_reply::reset;
@@ -44,7 +46,7 @@ impl JobConnections {
         accepted: AcceptedConnection,
         max_served: usize,
     ) -> Option<AcceptedConnection> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.served < max_served {
             state.served += 1;
             return Some(accepted);
@@ -59,7 +61,7 @@ impl JobConnections {
 
     /// A served connection has ended. Returns the next one to serve.
     pub(crate) fn next(&self) -> Option<AcceptedConnection> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let next = state.waiting.pop_front();
         if next.is_none() {
             state.served -= 1;
@@ -75,10 +77,6 @@ impl JobConnections {
     /// When all its processes had exited.
     pub(crate) fn ended(&self) -> Option<Instant> {
         self.ended.get().copied()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

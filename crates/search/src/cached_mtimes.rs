@@ -1,6 +1,6 @@
 //! The cached modification times of the files of a directory.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cached_index_position::CachedPositionVersion;
 
@@ -20,6 +20,6 @@ pub(crate) type Mtime = (i64, i64);
 
 impl CachedMtimes {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<Option<CachedMtime>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

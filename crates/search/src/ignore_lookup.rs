@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolcrib_fs::{Directory, TreeReader};
 
 use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
@@ -33,7 +34,7 @@ impl IgnoreLookup {
 
     /// Whether a file is ignored. `relative` is relative to the root.
     pub fn has(&self, relative: &Path) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let parent = relative.parent().unwrap_or(Path::new(""));
         match self.directory(&mut known, parent) {
             DirectoryRules::Ignored => true,
@@ -45,7 +46,7 @@ impl IgnoreLookup {
 
     /// Whether a directory is ignored with everything in it. `relative` is relative to the root.
     pub fn has_directory(&self, relative: &Path) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         matches!(self.directory(&mut known, relative), DirectoryRules::Ignored)
     }
 

@@ -21,10 +21,11 @@ mod self_check_tests;
 mod snapshot;
 mod text_chunks;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use toolcrib_fs::{ContentAddressedCache, FsError, TreeReader};
 
 pub(crate) use self::build::BuildInput;
@@ -323,18 +324,18 @@ impl Index {
 
     /// The current snapshot.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.snapshot.lock().clone()
     }
 
     /// Replaces the current snapshot.
     fn publish(&self, change: impl FnOnce(&Snapshot) -> Snapshot) {
-        let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = self.snapshot.lock();
         // Discards a build that was running when the index was stopped.
         *snapshot = if self.is_stopped() { Arc::default() } else { Arc::new(change(&snapshot)) };
     }
 
     fn building(&self) -> MutexGuard<'_, BuildState> {
-        self.building.lock().unwrap_or_else(PoisonError::into_inner)
+        self.building.lock()
     }
 
     fn next_serial(&self) -> u32 {

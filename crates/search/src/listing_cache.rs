@@ -12,10 +12,11 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use toolcrib_fs::{ContentAddressedCache, ContentHash, FsError, TreeReader};
 
 use crate::deadline::Deadline;
@@ -184,7 +185,7 @@ impl ListingCaches {
     }
 
     fn root(&self, tree: &TreeReader) -> Arc<RootCache> {
-        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut roots = self.roots.lock();
         let cache = match roots.iter().position(|cache| cache.root == tree.path()) {
             Some(at) => roots.remove(at),
             None => Arc::new(RootCache {
@@ -219,7 +220,7 @@ impl RootCache {
 
 impl Drop for ListingCaches {
     fn drop(&mut self) {
-        let roots = self.roots.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let roots = self.roots.get_mut();
         roots.iter().for_each(|cache| cache.index.stop());
     }
 }
@@ -227,11 +228,9 @@ impl Drop for ListingCaches {
 /// Locks a cached listing. `None` if the deadline passes first.
 fn lock_until<'a, T>(mutex: &'a Mutex<T>, stop: &Deadline<'_>) -> Option<MutexGuard<'a, T>> {
     loop {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
-            Err(TryLockError::WouldBlock) if stop.is_over() => return None,
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_POLL_INTERVAL),
+        match mutex.try_lock_for(LOCK_POLL_INTERVAL) {
+            None if !stop.is_over() => {}
+            outcome => return outcome,
         }
     }
 }

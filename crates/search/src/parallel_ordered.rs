@@ -1,8 +1,10 @@
 //! Parallel processing with results in input order.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 /// Number of items that a thread takes at once.
 const BATCH_ITEMS: usize = 16;
@@ -94,10 +96,10 @@ impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> OrderedWork<'_, T, R, F> 
     }
 
     fn put(&self, batch: usize, results: Vec<R>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         while batch > state.expected + MAX_BATCHES_AHEAD && !self.stopped.load(Ordering::Relaxed) {
             state.ahead += 1;
-            state = self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.advanced.wait(&mut state);
             state.ahead -= 1;
         }
         state.waiting.insert(batch, results);

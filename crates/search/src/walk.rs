@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Condvar, Mutex};
 use toolcrib_fs::{EntryKind, Stamp, TreeReader};
 
 use crate::deadline::Deadline;
@@ -60,7 +61,7 @@ pub(crate) fn walk_pending(
     let state = State { directories, pending, busy: 0, stopped: false };
     let shared = Shared { state: Mutex::new(state), wake: Condvar::new() };
     work(walk, &shared, SINGLE_THREAD_DIRECTORIES);
-    if !shared.lock().pending.is_empty() {
+    if !shared.state.lock().pending.is_empty() {
         std::thread::scope(|scope| {
             for _ in 1..threads() {
                 scope.spawn(|| work(walk, &shared, usize::MAX));
@@ -68,7 +69,7 @@ pub(crate) fn walk_pending(
             work(walk, &shared, usize::MAX);
         });
     }
-    let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let state = shared.state.into_inner();
     (state.directories, !state.stopped)
 }
 
@@ -148,16 +149,12 @@ pub(crate) struct Task {
     pub(crate) rules: RuleScope,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 /// Lists pending directories, at most `most`, until there are none.
 fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
     let mut worker = Worker::new(walk);
-    let mut state = shared.lock();
+    let mut state = shared.state.lock();
     for _ in 0..most {
         let task = loop {
             if state.stopped {
@@ -170,13 +167,13 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
                 shared.wake.notify_all();
                 return;
             }
-            state = shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            shared.wake.wait(&mut state);
         };
         state.busy += 1;
         drop(state);
         let stop = walk.stop.is_over();
         let found = if stop { None } else { Some(worker.list(&task, None)) };
-        state = shared.lock();
+        state = shared.state.lock();
         state.busy -= 1;
         state.stopped |= stop;
         if let Some((listed, subdirectories)) = found {

@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -41,9 +41,7 @@ impl Tool for OpenTicket {
         if cx.dry_run() {
             return Ok(Reply::new(format!("Would open the ticket {:?}.", self.title)));
         }
-        let Ok(mut tickets) = cx.state::<Tickets>()?.0.lock() else {
-            return Err(Error::new(toolcrib::ErrorKind::Internal, "the tracker is broken"));
-        };
+        let mut tickets = cx.state::<Tickets>()?.0.lock();
         tickets.push(self.title);
         Ok(Reply::new(format!("Opened ticket {}.", tickets.len())).with("ticket", tickets.len()))
     }

@@ -1,8 +1,9 @@
 //! The rules that decide on calls, with those of one session.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolcrib_policy::{Access, Effect, Policy};
 
 use crate::command_state::ShellHost;
@@ -26,7 +27,7 @@ impl CallPolicy {
         if !self.policy.depends_on_tool() {
             return self.policy.clone();
         }
-        let mut by_tool = self.by_tool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_tool = self.by_tool.lock();
         let known = by_tool.entry(tool.to_owned());
         known.or_insert_with(|| Arc::new(self.policy.for_tool(tool))).clone()
     }

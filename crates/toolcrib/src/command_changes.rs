@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
     About, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Journal,
@@ -92,7 +92,7 @@ impl CommandChanges {
 
     /// Changes since the last call of this method. Notes have git commands for the directory of the next command.
     pub(crate) fn take(&self, next_directory: &Path) -> NewChanges {
-        let mut uncollected = self.lock();
+        let mut uncollected = self.uncollected.lock();
         uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
         let mut new = std::mem::take(&mut *uncollected);
         new.repositories = self.heads().take_notes(&self.workspace, next_directory);
@@ -155,7 +155,7 @@ impl CommandChanges {
 
     /// Called if a change could not be supervised.
     pub(crate) fn add_unobserved(&self, why: &io::Error) {
-        let mut uncollected = self.lock();
+        let mut uncollected = self.uncollected.lock();
         let warning = format!("a change could not be recorded and cannot be undone: {why}");
         if !uncollected.warnings.contains(&warning) {
             uncollected.warnings.push(warning);
@@ -165,7 +165,7 @@ impl CommandChanges {
     /// Called when no process of the command is new.
     pub(crate) fn command_ended(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
-        self.lock().add(self.settle(false));
+        self.uncollected.lock().add(self.settle(false));
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
@@ -193,15 +193,11 @@ impl CommandChanges {
     }
 
     fn heads(&self) -> MutexGuard<'_, RepositoryStates> {
-        self.heads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heads.lock()
     }
 
     fn renames(&self) -> MutexGuard<'_, Vec<(PathBuf, PathBuf)>> {
-        self.renames.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, NewChanges> {
-        self.uncollected.lock().unwrap_or_else(PoisonError::into_inner)
+        self.renames.lock()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolcrib_exec::{
     FileAccess, Guard, GuardVerdict, Program, RefusedContent, SESSION_TMP, Unwritable,
 };
@@ -77,7 +78,7 @@ impl CommandGuard {
 
     /// Contents rejected since the last call of this method: path and reason.
     pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Danger)> {
-        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.refused.lock())
     }
 }
 
@@ -117,7 +118,7 @@ impl Guard for CommandGuard {
             Danger::Unknown => self.rules.removed(path),
             Danger::Variables(_) => None,
         };
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.refused.lock();
         if refused.len() < MAX_EXPLAINED {
             refused.push((path.to_owned(), danger));
         }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use parking_lot::Mutex;
 use toolcrib_fs::{DecisionRecord, Journal, Workspace};
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line, visible_name};
@@ -144,7 +144,7 @@ impl DecisionLog {
 
     /// Reason of a failure that no reply has reported yet.
     pub(crate) fn take_trouble(&self) -> Option<String> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let LogState::Fails(why) = &*state else { return None };
         let trouble = format!("[decisions on calls are not being logged: {why}]");
         *state = LogState::FailsAndTold;
@@ -152,7 +152,7 @@ impl DecisionLog {
     }
 
     fn note(&self, outcome: Result<(), String>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         match (outcome, &*state) {
             (Ok(()), _) => *state = LogState::Works,
             (Err(why), LogState::Works) => *state = LogState::Fails(why),

@@ -11,8 +11,9 @@ mod version_control_programs;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
 use toolcrib_fs::{EntryKind, ResolvedPath, RootMode, TreeReader, Workspace};
 use toolcrib_policy::{Effect, Policy, Protection};

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use toolcrib_exec::Ending;
 use toolcrib_fs::{ResolvedPath, Root};
 use toolcrib_policy::{Policy, Proposal, SessionApprovals};
@@ -174,7 +175,7 @@ impl Session {
 
     /// Records changes outside the workspace.
     pub(crate) fn changed_outside(&self, id: Option<u64>, paths: Vec<PathBuf>) {
-        let mut changed = lock(&self.changed_outside);
+        let mut changed = self.changed_outside.lock();
         if changed.paths.len() < MAX_SEEN {
             changed.ids.extend(id);
             changed.paths.extend(paths);
@@ -183,21 +184,21 @@ impl Session {
 
     /// Whether this session made the change with this id outside the workspace.
     pub(crate) fn made_outside(&self, id: u64) -> bool {
-        lock(&self.changed_outside).ids.contains(&id)
+        self.changed_outside.lock().ids.contains(&id)
     }
 
     /// Whether this session has changed a path outside, or a path below it.
     pub(crate) fn has_changed_outside(&self, path: &Path) -> bool {
-        lock(&self.changed_outside).paths.iter().any(|changed| changed.starts_with(path))
+        self.changed_outside.lock().paths.iter().any(|changed| changed.starts_with(path))
     }
 
     pub(crate) fn remembered(&self) -> SessionApprovals {
-        lock(&self.remembered).clone()
+        self.remembered.lock().clone()
     }
 
     /// Remembers an approval of exactly these accesses.
     pub(crate) fn remember(&self, asked: SessionApprovals) {
-        let mut all = lock(&self.remembered);
+        let mut all = self.remembered.lock();
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
         }
@@ -205,7 +206,7 @@ impl Session {
 
     /// Remembers a permanent denial.
     pub(crate) fn refuse(&self, asked: SessionApprovals) {
-        let mut all = lock(&self.refused);
+        let mut all = self.refused.lock();
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
         }
@@ -213,12 +214,12 @@ impl Session {
 
     /// The accesses that were permanently denied.
     pub(crate) fn refused(&self) -> SessionApprovals {
-        lock(&self.refused).clone()
+        self.refused.lock().clone()
     }
 
     /// Remembers accepted rules.
     pub(crate) fn agree(&self, rules: Proposal) {
-        let mut all = lock(&self.agreed);
+        let mut all = self.agreed.lock();
         if all.len() < MAX_AGREED {
             all.push(rules);
         }
@@ -227,11 +228,11 @@ impl Session {
     /// The rules for a kind of call, with the session's own directories and the rules that it has accepted. `base` are
     /// the rules of the runtime.
     pub(crate) fn policy(&self, variant: PolicyVariant, base: Arc<Policy>) -> Arc<Policy> {
-        let (agreed, own) = (lock(&self.agreed), self.opened_roots());
+        let (agreed, own) = (self.agreed.lock(), self.opened_roots());
         if !variant.is_confined && own.is_empty() && agreed.is_empty() {
             return base;
         }
-        let mut known = lock(&self.policies);
+        let mut known = self.policies.lock();
         let made_with = (agreed.len(), own.len());
         if let Some(policy) = known.get(&variant)
             && policy.made_with == made_with
@@ -248,16 +249,16 @@ impl Session {
 
     /// Whether any of these accesses was permanently denied.
     pub(crate) fn has_refused(&self, asks: &SessionApprovals) -> bool {
-        !lock(&self.refused).is_disjoint(asks)
+        !self.refused.lock().is_disjoint(asks)
     }
 
     /// The content that the session last saw of a file.
     pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
-        lock(&self.seen).get(path).cloned()
+        self.seen.lock().get(path).cloned()
     }
 
     pub(crate) fn remember_seen(&self, path: PathBuf, seen: Seen) {
-        let mut all = lock(&self.seen);
+        let mut all = self.seen.lock();
         if all.len() >= MAX_SEEN {
             all.clear();
         }
@@ -265,16 +266,16 @@ impl Session {
     }
 
     pub(crate) fn forget(&self, path: &Path) {
-        lock(&self.seen).remove(path);
+        self.seen.lock().remove(path);
     }
 
     /// The encoding in which the session has read or written a file, if only statistics tell it.
     pub(crate) fn encoding(&self, path: &Path) -> Option<Encoding> {
-        lock(&self.encodings).get(path).copied()
+        self.encodings.lock().get(path).copied()
     }
 
     pub(crate) fn remember_encoding(&self, path: &Path, encoding: Encoding) {
-        let mut all = lock(&self.encodings);
+        let mut all = self.encodings.lock();
         if !encoding.is_guessed() {
             all.remove(path);
             return;
@@ -287,12 +288,12 @@ impl Session {
 
     /// Whether a file was named.
     pub(crate) fn is_named(&self, path: &Path) -> bool {
-        lock(&self.named).contains(path)
+        self.named.lock().contains(path)
     }
 
     /// Returns whether a file is named for the first time, and marks it as named.
     pub(crate) fn mark_named(&self, path: &Path) -> bool {
-        let mut named = lock(&self.named);
+        let mut named = self.named.lock();
         if named.len() >= MAX_SEEN {
             named.clear();
         }
@@ -301,11 +302,10 @@ impl Session {
 
     /// Waits until no question is open, so that questions are asked one after the other.
     pub(crate) fn asking(&self, cancel: &Cancel) -> Result<Turn<'_>, Error> {
-        let mut asking = lock(&self.asking);
+        let mut asking = self.asking.lock();
         while *asking {
             cancel.check()?;
-            let waited = self.answered.wait_timeout(asking, CANCEL_POLL_INTERVAL);
-            asking = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.answered.wait_for(&mut asking, CANCEL_POLL_INTERVAL);
         }
         *asking = true;
         Ok(Turn { session: self })
@@ -329,12 +329,7 @@ pub(crate) struct Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *lock(&self.session.asking) = false;
+        *self.session.asking.lock() = false;
         self.session.answered.notify_one();
     }
-}
-
-/// The guarded values are consistent between any two statements, so a panic elsewhere does no harm.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,9 +7,9 @@ mod running_calls;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use toolcrib::{
     Approver, Dialect, Error, ErrorKind, NoApprover, Options, Runtime, Session, to_json,
@@ -52,7 +52,7 @@ pub(crate) fn run(
         read
     })
     .map_err(|error: io::Error| format!("cannot read the calls from standard input: {error}"))?;
-    let all_written = *server.output.lock().unwrap_or_else(PoisonError::into_inner);
+    let all_written = *server.output.lock();
     Ok(if all_written { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -170,7 +170,7 @@ impl LineServer<'_> {
     /// Writes a line. Returns whether that succeeded.
     fn write(&self, line: &Value) -> bool {
         let line = format!("{line}\n");
-        let mut all_written = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all_written = self.output.lock();
         let mut stdout = io::stdout();
         let is_written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_ok();
         *all_written &= is_written;

@@ -13,8 +13,9 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
     AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fstat,
@@ -73,7 +74,7 @@ impl Staging {
 
     /// Whether a file is being written. Most commands write none, and each of their calls asks.
     pub(super) fn is_in_use(&self) -> bool {
-        !self.lock().is_empty()
+        !self.by_watch.lock().is_empty()
     }
 
     /// Reviews the files that were closed since the last call, and puts them in place.
@@ -84,16 +85,12 @@ impl Staging {
             if !event.events().contains(ReadFlags::CLOSE_WRITE) {
                 continue;
             }
-            let staged = self.lock().remove(&event.wd());
+            let staged = self.by_watch.lock().remove(&event.wd());
             if let Some(staged) = staged {
                 let _ = inotify::remove_watch(&self.closed, event.wd());
                 staged.publish();
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<i32, Staged>> {
-        self.by_watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -163,7 +160,7 @@ impl Call<'_> {
             return file.map(|file| descriptor_response(file, flags));
         }
         let staging = &self.supervised.staging;
-        if staging.lock().len() >= MAX_STAGED {
+        if staging.by_watch.lock().len() >= MAX_STAGED {
             return Err(Errno::MFILE);
         }
         let (parent, name) = found.parent_and_name()?;
@@ -193,7 +190,10 @@ impl Call<'_> {
             credentials: self.credentials,
         };
         let (guard, job) = (self.supervised.guard.clone(), self.supervised.job.clone());
-        staging.lock().insert(watch, Staged { content, is_nameable, destination, guard, job });
+        staging
+            .by_watch
+            .lock()
+            .insert(watch, Staged { content, is_nameable, destination, guard, job });
         Ok(descriptor_response(for_command, flags))
     }
 }

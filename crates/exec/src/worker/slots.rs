@@ -1,7 +1,8 @@
 //! Limits how many workers run at once.
 
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// How often to check for cancellation.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -32,7 +33,7 @@ impl WorkerSlots {
 
     /// Takes a slot as soon as one is free. `None` if `cancelled` returns true before that.
     pub fn take(&self, cancelled: &dyn Fn() -> bool) -> Option<WorkerSlot<'_>> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         loop {
             if *free > 0 {
                 *free -= 1;
@@ -41,15 +42,14 @@ impl WorkerSlots {
             if cancelled() {
                 return None;
             }
-            let waited = self.returned.wait_timeout(free, POLL_INTERVAL);
-            free = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.returned.wait_for(&mut free, POLL_INTERVAL);
         }
     }
 }
 
 impl Drop for WorkerSlot<'_> {
     fn drop(&mut self) {
-        *self.slots.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *self.slots.free.lock() += 1;
         self.slots.returned.notify_one();
     }
 }

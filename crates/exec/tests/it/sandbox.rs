@@ -22,9 +22,9 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use toolcrib_exec::{
     AllowAll, Command, Exit, FileAccess, FileAction, Guard, GuardVerdict, Job, JobError, JobRunner,
@@ -243,7 +243,7 @@ impl Guard for ProtectPaths {
     }
 
     fn supervision_failed(&self, why: &io::Error) {
-        self.1.lock().unwrap().push(why.to_string());
+        self.1.lock().push(why.to_string());
     }
 
     fn finished(&self) {}
@@ -263,9 +263,10 @@ fn wait_for_result(job: &Job) -> CommandResult {
 
 /// Waits until a command has written something or has closed its output.
 fn wait_for_output(job: &Job) {
-    while !matches!(job.snapshot(), now if now.written > 0 || now.closed) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually(
+        "it writes or ends",
+        || matches!(job.snapshot(), now if now.written > 0 || now.closed),
+    );
 }
 
 fn read(path: &Path) -> String {

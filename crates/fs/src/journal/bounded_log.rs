@@ -3,8 +3,9 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, OFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,7 +41,7 @@ impl BoundedLog {
         if line.len() > MAX_LINE_BYTES {
             return Ok(());
         }
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let is_full = |file: &File| file.metadata().is_ok_and(|found| found.len() >= MAX_BYTES);
         let file = match open.take() {
             Some(file) if !is_full(&file) => file,

@@ -2,9 +2,10 @@
 //! cannot block a client with the token.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// The maximum number of connections without the token. One more closes the oldest.
@@ -57,7 +58,7 @@ pub(super) struct Full;
 impl Connections {
     /// Adds a new connection.
     pub(super) fn open(self: &Arc<Self>) -> Arc<Connection> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.unauthenticated.len() >= MAX_UNAUTHENTICATED {
             state.close_oldest_unauthenticated();
         }
@@ -70,11 +71,7 @@ impl Connections {
 
     /// Frees a descriptor if the system has none left.
     pub(super) fn close_oldest_unauthenticated(&self) {
-        self.lock().close_oldest_unauthenticated();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().close_oldest_unauthenticated();
     }
 }
 
@@ -99,7 +96,7 @@ impl State {
 impl Connection {
     /// Registers a request with the token.
     pub(super) fn begin_request(self: &Arc<Self>) -> Result<UnfinishedRequest, Full> {
-        let mut state = self.all.lock();
+        let mut state = self.all.state.lock();
         let known = state.authenticated.iter().position(|slot| slot.id == self.id);
         let mut slot = match known {
             Some(place) => state.authenticated.remove(place),
@@ -129,13 +126,13 @@ impl Connection {
     }
 
     fn is_authenticated(&self) -> bool {
-        self.all.lock().authenticated.iter().any(|slot| slot.id == self.id)
+        self.all.state.lock().authenticated.iter().any(|slot| slot.id == self.id)
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut state = self.all.lock();
+        let mut state = self.all.state.lock();
         state.unauthenticated.retain(|slot| slot.id != self.id);
         state.authenticated.retain(|slot| slot.id != self.id);
     }
@@ -143,7 +140,7 @@ impl Drop for Connection {
 
 impl Drop for UnfinishedRequest {
     fn drop(&mut self) {
-        let mut state = self.connection.all.lock();
+        let mut state = self.connection.all.state.lock();
         if let Some(place) =
             state.authenticated.iter().position(|slot| slot.id == self.connection.id)
         {
@@ -176,7 +173,7 @@ mod tests {
         assert!(is_closed(&open[0]));
         assert!(open[1..].iter().all(|connection| !is_closed(connection)));
         drop(open);
-        assert!(all.lock().unauthenticated.is_empty());
+        assert!(all.state.lock().unauthenticated.is_empty());
     }
 
     #[test]
@@ -201,8 +198,8 @@ mod tests {
         let open = all.open();
         let (one, two) = (open.begin_request().unwrap(), open.begin_request().unwrap());
         drop(one);
-        assert_eq!(all.lock().authenticated[0].requests, 1);
+        assert_eq!(all.state.lock().authenticated[0].requests, 1);
         drop(two);
-        assert_eq!(all.lock().authenticated[0].requests, 0);
+        assert_eq!(all.state.lock().authenticated[0].requests, 0);
     }
 }

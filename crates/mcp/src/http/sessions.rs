@@ -5,11 +5,12 @@
 //! connection.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use hyper::header::{HeaderMap, HeaderName};
+use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -92,7 +93,7 @@ impl Sessions {
     }
 
     fn used(&self, key: &Key) -> Option<Arc<Client>> {
-        let mut clients = self.lock();
+        let mut clients = self.clients.lock();
         let known = clients.get_mut(key)?;
         known.used = Instant::now();
         Some(known.client.clone())
@@ -101,7 +102,7 @@ impl Sessions {
     /// Starts a session. If there are too many, the one with the longest idle time ends.
     fn begin(&self, key: Key) -> Arc<Client> {
         let client = Arc::new(Client::default());
-        let mut clients = self.lock();
+        let mut clients = self.clients.lock();
         let oldest = (clients.len() >= MAX_SESSIONS).then(|| {
             let by_age = clients.iter().min_by_key(|(_, known)| (!known.is_idle(), known.used));
             by_age.map(|(key, _)| key.clone())
@@ -122,7 +123,7 @@ impl Sessions {
     }
 
     fn end_idle(&self, now: Instant) {
-        let mut clients = self.lock();
+        let mut clients = self.clients.lock();
         for known in clients.values_mut().filter(|known| !known.is_idle()) {
             known.used = now;
         }
@@ -142,10 +143,6 @@ impl Sessions {
                 tokio::spawn(async move { drop(protocol.close_session(&id).await) });
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, KnownClient>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -175,12 +172,12 @@ impl SessionManager for Sessions {
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
         // A session that ended here is gone, even if the protocol's manager still has it.
-        let is_known = self.lock().contains_key(&Key::Protocol(id.clone()));
+        let is_known = self.clients.lock().contains_key(&Key::Protocol(id.clone()));
         Ok(is_known && self.protocol.has_session(id).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        let ended = self.lock().remove(&Key::Protocol(id.clone()));
+        let ended = self.clients.lock().remove(&Key::Protocol(id.clone()));
         if let Some(known) = ended {
             known.client.calls().end();
         }
@@ -267,7 +264,7 @@ mod tests {
             for number in 1..=2 * MAX_SESSIONS {
                 sessions.begin(name(number));
             }
-            let known = sessions.lock().len();
+            let known = sessions.clients.lock().len();
             assert_eq!(known, MAX_SESSIONS);
             assert!(Arc::ptr_eq(&sessions.used(&name(0)).unwrap(), &used));
             assert!(sessions.used(&name(2)).is_none());

@@ -31,7 +31,7 @@ fn accept_all(shared: &Arc<Shared>, listener: &TcpListener, port: u16) {
         }
         match listener.accept() {
             Ok((client, _)) => {
-                shared.lock().connections += 1;
+                shared.state.lock().connections += 1;
                 let (slot, shared) = (Slot(shared.clone()), shared.clone());
                 // Without a thread, the connection is closed.
                 let _ = spawn("toolcrib-net", move || {

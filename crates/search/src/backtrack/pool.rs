@@ -1,8 +1,10 @@
 //! The processes of one pattern: at least one, and more while threads need them, up to the maximum.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::wire::{self, Response, ResponseReader};
 use super::{CompileError, Process, Processes};
@@ -83,8 +85,7 @@ impl Pool {
             }
             state.in_use -= 1;
             if state.in_use > 0 {
-                let waited = self.released.wait_timeout(state, POLL_INTERVAL);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                self.released.wait_for(&mut state, POLL_INTERVAL);
             }
         }
     }
@@ -135,6 +136,6 @@ impl Pool {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

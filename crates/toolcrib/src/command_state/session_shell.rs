@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use toolcrib_exec::{Environment, Jobs};
 
 use super::{Variables, merged};
@@ -92,11 +93,11 @@ impl SessionShell {
     }
 
     pub(crate) fn carried(&self) -> Carried {
-        lock(&self.carried).clone()
+        self.carried.lock().clone()
     }
 
     pub(crate) fn carry_directory(&self, directory: PathBuf) {
-        lock(&self.carried).directory = Some(directory);
+        self.carried.lock().directory = Some(directory);
     }
 
     /// Stores the environment. Returns `false` if it is too large for a program.
@@ -105,7 +106,7 @@ impl SessionShell {
             environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
         let fits = bytes <= MAX_CARRIED_BYTES;
         if fits {
-            let mut carried = lock(&self.carried);
+            let mut carried = self.carried.lock();
             carried.environment = Some(environment);
             carried.with_login = with_login;
         }
@@ -114,12 +115,12 @@ impl SessionShell {
 
     /// The changes of a job, if they are captured.
     pub(crate) fn changes_of(&self, id: &str) -> Option<Arc<CommandChanges>> {
-        lock(&self.records).get(id)?.changes.clone()
+        self.records.lock().get(id)?.changes.clone()
     }
 
     /// The running job that may be changing a file.
     pub(crate) fn job_changing(&self, path: &Path) -> Option<String> {
-        let records = lock(&self.records);
+        let records = self.records.lock();
         let is_changing = |record: &JobRecord| {
             record.changes.as_ref().is_some_and(|changes| changes.may_be_changing(path))
         };
@@ -128,7 +129,7 @@ impl SessionShell {
 
     /// Adds the record of a job that was started.
     pub(crate) fn add_job(&self, id: &str, changes: Option<Arc<CommandChanges>>) {
-        let mut records = lock(&self.records);
+        let mut records = self.records.lock();
         // The oldest jobs are forgotten when new ones start. Their changes have been reported.
         records.retain(|id, _| self.jobs.get(id).is_some());
         records.insert(id.to_owned(), JobRecord { changes, ..JobRecord::default() });
@@ -136,11 +137,11 @@ impl SessionShell {
 
     /// Positions up to which the output of a job was read.
     pub(crate) fn read_positions(&self, id: &str) -> ReadPositions {
-        lock(&self.records).get(id).map(|record| record.read).unwrap_or_default()
+        self.records.lock().get(id).map(|record| record.read).unwrap_or_default()
     }
 
     pub(crate) fn set_read_positions(&self, id: &str, read: ReadPositions) {
-        if let Some(record) = lock(&self.records).get_mut(id) {
+        if let Some(record) = self.records.lock().get_mut(id) {
             record.read = read;
         }
     }
@@ -148,11 +149,6 @@ impl SessionShell {
     /// Forgets a job, unless one of its processes still runs.
     pub(crate) fn forget(&self, id: &str) {
         self.jobs.forget(id);
-        lock(&self.records).retain(|id, _| self.jobs.get(id).is_some());
+        self.records.lock().retain(|id, _| self.jobs.get(id).is_some());
     }
-}
-
-/// The guarded values are consistent between any two statements, so a panic elsewhere does no harm.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Condvar, Mutex};
 use toolcrib_exec::Gateway;
 use toolcrib_fs::{ConnectionRecord as StoredConnection, Journal};
 use toolcrib_net::{
@@ -122,7 +123,7 @@ impl SessionConnections {
 
     /// Takes over the rules and answers of the session. Called before each command, and after each answer.
     pub(crate) fn set_rules(&self, rules: SessionRules) {
-        self.lock().rules = Some(rules);
+        self.state.lock().rules = Some(rules);
         self.changed.notify_all();
     }
 
@@ -133,12 +134,12 @@ impl SessionConnections {
 
     /// A port is reachable now, or cannot be, for this reason.
     pub(super) fn set_exposed(&self, port: u16, outcome: Result<(), String>) {
-        self.lock().exposed.insert(port, outcome);
+        self.state.lock().exposed.insert(port, outcome);
     }
 
     /// Whether a port is reachable on this machine's loopback. `None` if that was not wanted.
     pub(crate) fn exposed(&self, port: u16) -> Option<Result<(), String>> {
-        self.lock().exposed.get(&port).cloned()
+        self.state.lock().exposed.get(&port).cloned()
     }
 
     /// Allows hosts to a command that is about to be started.
@@ -146,23 +147,23 @@ impl SessionConnections {
         if hosts.is_empty() {
             return;
         }
-        self.lock().job(&job.into()).approved = hosts;
+        self.state.lock().job(&job.into()).approved = hosts;
     }
 
     /// The hosts that a command tried to reach since the last call of this method, in order.
     pub(crate) fn take_notes(&self, job: &str) -> Vec<HostNote> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.by_job.get_mut(job).map(|job| std::mem::take(&mut job.notes)).unwrap_or_default()
     }
 
     /// A call begins to wait for its command, and can ask the approver.
     pub(crate) fn add_asker(&self) {
-        self.lock().askers += 1;
+        self.state.lock().askers += 1;
     }
 
     /// A call no longer waits.
     pub(crate) fn remove_asker(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.askers = state.askers.saturating_sub(1);
         if state.askers == 0 {
             state.questions.clear();
@@ -173,7 +174,7 @@ impl SessionConnections {
 
     /// Takes the next question that no call asks yet.
     pub(crate) fn take_question(&self) -> Option<HostQuestion> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let next = state.questions.iter_mut().find(|open| !open.is_asked)?;
         next.is_asked = true;
         Some(next.question.clone())
@@ -181,7 +182,7 @@ impl SessionConnections {
 
     /// A question has its answer.
     pub(crate) fn answer(&self, question: &HostQuestion, answer: HostAnswer) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let answered = state.questions.extract_if(.., |open| open.question == *question);
         let jobs: Vec<Arc<str>> = answered.flat_map(|open| open.jobs).collect();
         if answer != HostAnswer::ByRules {
@@ -199,7 +200,7 @@ impl SessionConnections {
         let requester = &attempt.requester;
         let until = Instant::now() + ANSWER_TIMEOUT;
         let mut has_waited = false;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let Some(verdict) = state.rules.as_ref().map(|rules| rules.decide(&question)) else {
                 return Decided::refused("network:list", "the session has no rules yet");
@@ -238,22 +239,17 @@ impl SessionConnections {
                 return Decided::unanswered(attempt, verdict);
             }
             has_waited = true;
-            let waited = self.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, left);
         }
     }
 
     fn note(&self, attempt: &Attempt, outcome: HostOutcome) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let notes = &mut state.job(&attempt.requester).notes;
         let note = HostNote { target: attempt.target(), outcome };
         if notes.len() < MAX_NOTES && !notes.contains(&note) {
             notes.push(note);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -276,7 +272,7 @@ impl ConnectionPolicy for SessionConnections {
     }
 
     fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling> {
-        let state = self.lock();
+        let state = self.state.lock();
         let decision = state.rules.as_ref()?.policy.decide_address(address.ip(), address.port())?;
         Some(match decision {
             Decision::Allow => AddressRuling::Allow,
@@ -337,7 +333,7 @@ impl SessionConnections {
             };
             Some((rules.journal.clone()?, stored))
         };
-        let stored = self.lock().rules.as_ref().and_then(stored);
+        let stored = self.state.lock().rules.as_ref().and_then(stored);
         if let Some((journal, stored)) = stored {
             // `doctor` reports a journal that cannot be written.
             let _ = journal.record_connection(stored);

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 
 use toolcrib_fs::TreeReader;
 use toolcrib_policy::git_sequencer::{self, SequencerFile};
@@ -128,7 +127,7 @@ impl PathRules {
         kind: SequencerFile,
         old: Option<Vec<u8>>,
     ) -> HashSet<String> {
-        let mut all = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.programs.lock();
         let known = all.entry(directory).or_default();
         known.extend(git_sequencer::programs(kind, &old.unwrap_or_default()));
         known.clone()

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolcrib_fs::{TreeReader, Workspace};
 
 use crate::git::directory;
@@ -48,7 +49,7 @@ impl ConfiguredPaths {
 
     /// Makes the configurations be read again: a command has started, or a configuration has changed.
     pub(super) fn forget(&self) {
-        self.lock().clear();
+        self.by_work_tree.lock().clear();
     }
 
     /// `None` if the configuration cannot be read.
@@ -57,7 +58,7 @@ impl ConfiguredPaths {
         work_tree: &Path,
         is_work_tree: impl FnOnce() -> bool,
     ) -> Option<Arc<Vec<PathBuf>>> {
-        if let Some(known) = self.lock().get(work_tree) {
+        if let Some(known) = self.by_work_tree.lock().get(work_tree) {
             return Some(known.clone());
         }
         let named = if is_work_tree() {
@@ -66,11 +67,7 @@ impl ConfiguredPaths {
             Vec::new()
         };
         let named = Arc::new(named);
-        self.lock().insert(work_tree.to_owned(), named.clone());
+        self.by_work_tree.lock().insert(work_tree.to_owned(), named.clone());
         Some(named)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Vec<PathBuf>>>> {
-        self.by_work_tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

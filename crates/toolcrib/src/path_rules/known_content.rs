@@ -13,8 +13,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
 use toolcrib_policy::git_config;
 
@@ -84,7 +84,11 @@ impl KnownContent {
             && let Some(work_tree) = relative.parent()
             && let Some(directory) = directory::of_work_tree(tree, work_tree)
         {
-            self.lock().former_directories.entry(tree.path().join(work_tree)).or_insert(directory);
+            self.state
+                .lock()
+                .former_directories
+                .entry(tree.path().join(work_tree))
+                .or_insert(directory);
         }
         let mut directory = PathBuf::new();
         for name in relative.iter() {
@@ -107,19 +111,19 @@ impl KnownContent {
     /// Called before a command turns a directory into a git directory: its commits are not the user's.
     pub(super) fn mark_created(&self, tree: &TreeReader, directory: &Path) {
         if let Some(stamp) = tree.stamp(directory) {
-            self.lock().created_by_commands.insert(stamp.identity);
+            self.state.lock().created_by_commands.insert(stamp.identity);
         }
     }
 
     /// Whether a command has created a git directory.
     pub(super) fn was_created_by_command(&self, tree: &TreeReader, directory: &Path) -> bool {
         let stamp = tree.stamp(directory);
-        stamp.is_some_and(|stamp| self.lock().created_by_commands.contains(&stamp.identity))
+        stamp.is_some_and(|stamp| self.state.lock().created_by_commands.contains(&stamp.identity))
     }
 
     /// Called before a directory is removed: another one may get its inode number.
     pub(super) fn forget(&self, tree: &TreeReader, directory: &Path) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.created_by_commands.is_empty()
             && let Some(stamp) = tree.stamp(directory)
         {
@@ -130,7 +134,7 @@ impl KnownContent {
     /// Called before a protected file is replaced or removed.
     pub(super) fn remember_removed(&self, path: &Path, content: &[u8], mode: u32) {
         self.accept(path, content);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.removed_bytes + content.len() > MAX_REMOVED_BYTES {
             state.removed.clear();
             state.removed_bytes = 0;
@@ -141,7 +145,7 @@ impl KnownContent {
 
     /// Accepts a content for a protected file: it has it, or gets it after a review.
     pub(super) fn accept(&self, path: &Path, content: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.accepted.len() < MAX_CONTENTS {
             let id = ObjectId::of_file(content);
             state.accepted.insert((path.to_owned(), id));
@@ -151,12 +155,12 @@ impl KnownContent {
 
     /// Whether a content was accepted for some protected file. Then removing it from another does no harm.
     pub(super) fn accepts_anywhere(&self, content: &[u8]) -> bool {
-        self.lock().accepted_anywhere.contains(&ObjectId::of_file(content))
+        self.state.lock().accepted_anywhere.contains(&ObjectId::of_file(content))
     }
 
     /// Content and mode of a protected file that a command has removed.
     pub(super) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
-        self.lock().removed.get(path).cloned()
+        self.state.lock().removed.get(path).cloned()
     }
 
     /// Whether a protected file may have a content.
@@ -168,12 +172,12 @@ impl KnownContent {
         content: &[u8],
     ) -> bool {
         let id = ObjectId::of_file(content);
-        if self.lock().accepted.contains(&(tree.path().join(file), id)) {
+        if self.state.lock().accepted.contains(&(tree.path().join(file), id)) {
             return true;
         }
         let found = file.ancestors().skip(1).find_map(|work_tree| {
             let former =
-                || self.lock().former_directories.get(&tree.path().join(work_tree)).cloned();
+                || self.state.lock().former_directories.get(&tree.path().join(work_tree)).cloned();
             let directory = directory::of_work_tree(tree, work_tree).or_else(former)?;
             Some((work_tree, directory))
         });
@@ -181,7 +185,7 @@ impl KnownContent {
         let Ok(inner) = file.strip_prefix(work_tree) else { return false };
         self.record_sources(places, tree, work_tree, &directory);
         let store = ObjectStore::new(object_directories(places, tree, &directory));
-        let commits = self.lock().commits.clone();
+        let commits = self.state.lock().commits.clone();
         // The cheap check first: most unknown contents are not in the store.
         store.has(id) && committed_content::contains(&store, &commits, inner, id)
     }
@@ -189,7 +193,7 @@ impl KnownContent {
     /// Records the commits of a git directory once, unless a command has created it.
     fn record(&self, tree: &TreeReader, directory: &Path) {
         let Some(stamp) = tree.stamp(directory) else { return };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.created_by_commands.contains(&stamp.identity)
             || state.recorded.contains(&stamp.identity)
         {
@@ -229,10 +233,6 @@ impl KnownContent {
                 }
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

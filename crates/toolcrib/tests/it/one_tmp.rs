@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolcrib::{
     Answer, Call, Caps, Error, ErrorKind, Options, Outside, Profile, Question, Reply, Runtime,
@@ -37,7 +38,7 @@ impl Fixture {
         let builder = Runtime::builder()
             .root(top.path().join("ws"))
             .journal(top.path().join("state"), Caps::default())
-            .notices(move |notice| sink.lock().unwrap().push(notice.to_owned()))
+            .notices(move |notice| sink.lock().push(notice.to_owned()))
             .helper(crate::helper());
         let runtime = more(builder).build().unwrap();
         let session = runtime.session();
@@ -234,12 +235,12 @@ fn session_end_reports_files_left_in_tmp() {
     fixture.bash("true");
     let Fixture { runtime, session, notices, top } = fixture;
     drop(session);
-    assert!(notices.lock().unwrap().is_empty(), "nothing was left");
+    assert!(notices.lock().is_empty(), "nothing was left");
     let session = runtime.session();
     let call = Call::new("Bash", json!({"command": "echo 123 > $TMPDIR/a; mkdir $TMPDIR/d"}));
     runtime.call(&session, call, Options::default()).unwrap();
     drop(session);
-    let told = notices.lock().unwrap().clone();
+    let told = notices.lock().clone();
     assert_eq!(told.len(), 1);
     assert!(told[0].contains("1 file (4 bytes)"), "{told:?}");
     let left = fs::read_dir(top.path().join("state")).unwrap().flatten();

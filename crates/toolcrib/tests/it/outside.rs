@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolcrib::{
     Answer, Call, Caps, Error, ErrorKind, Options, Outside, Profile, Question, Reply, Rules,
@@ -70,12 +70,12 @@ impl Machine {
     fn ask(&self, answer: &Answer, tool: &str, args: Value) -> (Result<Reply, Error>, Vec<String>) {
         let whys = Mutex::new(Vec::new());
         let approver = |question: &Question<'_>| {
-            whys.lock().unwrap().push(question.why.to_owned());
+            whys.lock().push(question.why.to_owned());
             answer.clone()
         };
         let options = Options { approver: &approver, ..Options::default() };
         let reply = self.runtime.call(&self.session, Call::new(tool, args), options);
-        (reply, whys.into_inner().unwrap())
+        (reply, whys.into_inner())
     }
 }
 

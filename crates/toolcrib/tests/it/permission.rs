@@ -1,6 +1,6 @@
 //! Approval questions and their answers.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use serde_json::json;
 use toolcrib::{
@@ -28,13 +28,13 @@ fn ask(
     let approver = |question: &Question<'_>| {
         let diff = question.preview.map_or("", |preview| preview.diff_text());
         let accesses: Vec<String> = question.accesses.iter().map(|a| a.to_string()).collect();
-        asked.lock().unwrap().push(format!("{}: {}\n{diff}", question.tool, accesses.join(", ")));
+        asked.lock().push(format!("{}: {}\n{diff}", question.tool, accesses.join(", ")));
         answer.clone()
     };
     let session = runtime.session();
     let options = Options { approver: &approver, ..Options::default() };
     let replies = calls.into_iter().map(|call| runtime.call(&session, call, options)).collect();
-    (replies, asked.into_inner().unwrap())
+    (replies, asked.into_inner())
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn question_escapes_invisible_characters() {
     let (_directory, runtime) = workspace();
     let texts = Mutex::new(Vec::new());
     let approver = |question: &Question<'_>| {
-        texts.lock().unwrap().push(question.parts().concat());
+        texts.lock().push(question.parts().concat());
         Answer::Deny(String::new())
     };
     let session = runtime.session();
@@ -65,7 +65,7 @@ fn question_escapes_invisible_characters() {
     let _ = runtime.call(&session, edit("one", hidden), options);
     let name = json!({"file_path": "n\u{e0042}\u{2066}\u{3164}", "content": "x"});
     let _ = runtime.call(&session, Call::new("Write", name), options);
-    let texts = texts.into_inner().unwrap();
+    let texts = texts.into_inner();
     assert!(
         texts[0].contains("+tag\\u{e0041} turn\\u{202e} joined👩\\u{200d}💻\\u{fe0f}\n"),
         "{}",
@@ -122,13 +122,13 @@ fn questions_are_serialized_and_waiting_is_cancellable() {
     let (asked, given_up) = (Mutex::new(0), Cancel::new());
     let gate = std::sync::Barrier::new(2);
     let approver = |_: &Question<'_>| {
-        *asked.lock().unwrap() += 1;
+        *asked.lock() += 1;
         Answer::Allow
     };
     std::thread::scope(|scope| {
         let first = scope.spawn(|| {
             let approver = |_: &Question<'_>| {
-                *asked.lock().unwrap() += 1;
+                *asked.lock() += 1;
                 gate.wait();
                 gate.wait();
                 Answer::AllowForSession
@@ -154,7 +154,7 @@ fn questions_are_serialized_and_waiting_is_cancellable() {
         first.join().unwrap().unwrap();
         second.join().unwrap().unwrap();
     });
-    assert_eq!(*asked.lock().unwrap(), 1, "the answer to the first was one to the second");
+    assert_eq!(*asked.lock(), 1, "the answer to the first was one to the second");
 }
 
 #[test]

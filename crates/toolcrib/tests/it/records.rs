@@ -1,7 +1,8 @@
 //! Records of calls and decisions.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use toolcrib::{
     Access, Answer, Call, Caps, Decision, ErrorKind, Options, Outcome, Profile, Question, Record,
@@ -15,7 +16,7 @@ fn every_call_is_recorded() {
     std::fs::write(&file, "one\n").unwrap();
     let records: Arc<Mutex<Vec<Record>>> = Arc::default();
     let kept = records.clone();
-    let recorder = move |record| kept.lock().unwrap().push(record);
+    let recorder = move |record| kept.lock().push(record);
     let runtime = Runtime::builder().root(directory.path()).recorder(recorder).build().unwrap();
     let session = runtime.session();
     let long = "x".repeat(5_000);
@@ -27,7 +28,7 @@ fn every_call_is_recorded() {
         let _ = runtime.call(&session, Call::new(tool, args), Options::default());
     }
 
-    let records = records.lock().unwrap();
+    let records = records.lock();
     let [read, edit, none] = records.as_slice() else { panic!("{records:?}") };
     assert_eq!(read.accesses, [Access::Read(file.clone())]);
     assert_eq!(read.decision, Some((Decision::Allow, "profile:workspace:read".to_owned())));

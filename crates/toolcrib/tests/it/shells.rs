@@ -1,8 +1,8 @@
 //! Commands over time: carried state, background jobs, waiting, and termination.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolcrib::{
     Call, Cancel, Caps, Error, ErrorKind, Options, Profile, Progress, Reply, Runtime, Session,
@@ -299,14 +299,14 @@ fn waiting_reports_progress_and_is_cancellable() {
     let heard = Mutex::new(Vec::new());
     let cancel = Cancel::new();
     let progress = |progress: Progress<'_>| {
-        heard.lock().unwrap().push(progress.message.to_owned());
+        heard.lock().push(progress.message.to_owned());
         cancel.cancel();
     };
     let options = Options { cancel: &cancel, progress: &progress, ..Options::default() };
     let call = Call::new("Bash", json!({"command": "printf 'one\\ntwo\\r3'; sleep 600"}));
     let error = shells.runtime.call(&shells.session, call, options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert_eq!(*heard.lock().unwrap(), ["3"]);
+    assert_eq!(*heard.lock(), ["3"]);
     assert!(
         shells.call("ListShells", json!({"running": true})).unwrap().output().starts_with("No ")
     );

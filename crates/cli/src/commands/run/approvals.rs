@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Map, Value, json};
 use toolcrib::{
     Access, Answer, Approver, Cancel, Error, ErrorKind, Proposal, Question, visible_lines,
@@ -59,7 +59,7 @@ impl Approvals {
 
     /// Answers an open question. After an error the question stays open.
     pub(super) fn answer(&self, approve: &Approve) -> Result<(), Error> {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let question = open.questions.get_mut(&approve.id);
         let Some(question) = question.filter(|question| question.answer.is_none()) else {
             let id = visible_name(approve.id.as_bytes());
@@ -97,7 +97,7 @@ impl Approvals {
 
     /// Called at the end of the input: denies all open and future questions.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.open.lock().closed = true;
         self.changed.notify_all();
     }
 
@@ -107,10 +107,6 @@ impl Approvals {
                 .hint("Answer yes, session or no."));
         };
         rules::add(file, rule).map_err(|problem| Error::new(ErrorKind::Io, problem))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a question. Returns its id, and the fields that describe the valid answers.
@@ -133,7 +129,7 @@ impl Approvals {
             facts.extend(rule.clone().map(|rule| (key.to_owned(), rule.into())));
         }
         facts.insert("answers".to_owned(), json!(entry.answers()));
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         open.asked += 1;
         let id = format!("a{}", open.asked);
         open.questions.insert(id.clone(), entry);
@@ -143,7 +139,7 @@ impl Approvals {
     /// Waits for the answer to a question.
     fn wait(&self, id: &str, cancel: &Cancel, limit: Duration) -> Answer {
         let end = Instant::now().checked_add(limit);
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         loop {
             let answer = open.questions.get_mut(id).and_then(|question| question.answer.take());
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -159,8 +155,7 @@ impl Approvals {
                 }
                 None => {
                     let pause = left.map_or(CANCEL_INTERVAL, |left| left.min(CANCEL_INTERVAL));
-                    let waited = self.changed.wait_timeout(open, pause);
-                    open = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    self.changed.wait_for(&mut open, pause);
                     continue;
                 }
             };
@@ -203,7 +198,7 @@ impl Approver for LineApprover<'_> {
         fields.extend(facts(question));
         fields.extend(answers);
         if !(self.write)(&json!({ "approval": fields })) {
-            self.approvals.lock().questions.remove(&id);
+            self.approvals.open.lock().questions.remove(&id);
             return Answer::NoApprover;
         }
         self.approvals.wait(&id, self.cancel, limit.min(self.approvals.deadline))

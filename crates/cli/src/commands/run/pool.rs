@@ -2,8 +2,10 @@
 //! number and in bytes; beyond that, reading pauses.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::Scope;
+
+use parking_lot::{Condvar, Mutex};
 
 /// The maximum number of concurrent calls.
 const MAX_THREADS: usize = 64;
@@ -77,12 +79,11 @@ where
             queue.pending > 0
                 && (queue.pending >= MAX_PENDING || queue.pending_bytes + bytes > MAX_PENDING_BYTES)
         };
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.queue.lock();
         if when_full == WhenFull::Refuse && full(&mut queue) {
             return Err(item);
         }
-        let waited = self.shared.changed.wait_while(queue, full);
-        let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+        self.shared.changed.wait_while(&mut queue, full);
         queue.pending += 1;
         queue.pending_bytes += bytes;
         queue.waiting.push_back(Item { item, bytes, blocks_later });
@@ -108,27 +109,22 @@ where
 
 impl<T, F> Drop for Pool<'_, '_, T, F> {
     fn drop(&mut self) {
-        self.shared.lock().closed = true;
+        self.shared.queue.lock().closed = true;
         self.shared.changed.notify_all();
     }
 }
 
-impl<T, F> Shared<T, F> {
-    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl<T, F> Shared<T, F> {}
 
 impl<T, F: Fn(T)> Shared<T, F> {
     /// Runs the next item, waiting for one if `wait`. Returns whether there was one.
     fn run_next(&self, wait: bool) -> bool {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         if wait {
             let idle = |queue: &mut Queue<T>| {
                 if queue.waiting.is_empty() { !queue.closed } else { queue.is_blocked }
             };
-            let waited = self.changed.wait_while(queue, idle);
-            queue = waited.unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_while(&mut queue, idle);
         }
         let Some(Item { item, bytes, blocks_later }) = queue.waiting.pop_front() else {
             return false;
@@ -136,7 +132,7 @@ impl<T, F: Fn(T)> Shared<T, F> {
         queue.is_blocked |= blocks_later;
         drop(queue);
         (self.work)(item);
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         queue.is_blocked &= !blocks_later;
         queue.pending -= 1;
         queue.pending_bytes -= bytes;

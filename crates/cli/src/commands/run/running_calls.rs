@@ -1,7 +1,8 @@
 //! Calls without a reply yet, so that a line can cancel them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib::Cancel;
 
@@ -13,23 +14,19 @@ pub(super) struct RunningCalls(Mutex<Vec<(Value, Arc<Cancel>)>>);
 
 impl RunningCalls {
     pub(super) fn add(&self, request: &Request) {
-        self.lock().push((request.id.clone(), request.cancel.clone()));
+        self.0.lock().push((request.id.clone(), request.cancel.clone()));
     }
 
     pub(super) fn remove(&self, request: &Request) {
-        self.lock().retain(|(_, cancel)| !Arc::ptr_eq(cancel, &request.cancel));
+        self.0.lock().retain(|(_, cancel)| !Arc::ptr_eq(cancel, &request.cancel));
     }
 
     /// Cancels the calls with an id. Returns whether there were any.
     pub(super) fn cancel(&self, id: &Value) -> bool {
-        let running = self.lock();
+        let running = self.0.lock();
         let mut named = running.iter().filter(|(other, _)| other == id).peekable();
         let is_any = named.peek().is_some();
         named.for_each(|(_, cancel)| cancel.cancel());
         is_any
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(Value, Arc<Cancel>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

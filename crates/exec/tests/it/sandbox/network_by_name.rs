@@ -50,11 +50,11 @@ impl ConnectionPolicy for TestNetwork {
     fn connected(&self, _: &Attempt, _: &str, _: SocketAddr) {}
 
     fn refused(&self, _: &Attempt, reason: &str) {
-        self.refusals.lock().unwrap().push(reason.to_owned());
+        self.refusals.lock().push(reason.to_owned());
     }
 
     fn ended(&self, record: &ConnectionRecord) {
-        self.records.lock().unwrap().push(record.clone());
+        self.records.lock().push(record.clone());
     }
 }
 
@@ -169,10 +169,8 @@ u.setblocking(True); print(u.recv(6))";
         let has_bytes = |record: &ConnectionRecord| {
             record.sent == 1_000_000 && record.received == 1_000_006 && record.attempt.port == 443
         };
-        eventually("the record of a connection", || {
-            network.records.lock().unwrap().iter().any(has_bytes)
-        });
-        assert!(network.refusals.lock().unwrap().is_empty());
+        eventually("the record of a connection", || network.records.lock().iter().any(has_bytes));
+        assert!(network.refusals.lock().is_empty());
         fixture.assert_canary_unchanged();
     }
 }
@@ -200,8 +198,8 @@ print(ask(5432, b'\\0\\0\\0\\x08\\x04\\xd2\\x16\\x2f'))";
         assert!(result.contains("b'SSH-2.0-toolcrib' True"), "{result}");
         assert!(result.ends_with("reset\n"), "{result}");
         let denied = |record: &ConnectionRecord| record.address.is_none() && record.sent == 0;
-        eventually("the records", || network.records.lock().unwrap().len() == 4);
-        assert!(network.records.lock().unwrap().iter().all(denied));
+        eventually("the records", || network.records.lock().len() == 4);
+        assert!(network.records.lock().iter().all(denied));
     }
 }
 
@@ -248,7 +246,7 @@ attempt('udp host', lambda: (u.sendto(b'x', (socket.gethostbyname('a.ok.test'), 
         }
         assert!(said[10].contains("OSError 101"), "{}", said[10]);
         assert!(datagrams.recv(&mut [0; 8]).is_err());
-        let refusals = network.refusals.lock().unwrap().join("\n");
+        let refusals = network.refusals.lock().join("\n");
         assert!(refusals.contains("has the private address 10.0.0.1"), "{refusals}");
         assert!(refusals.contains("has the metadata address"), "{refusals}");
         assert!(refusals.contains("asks for the HTTP host evil.test"), "{refusals}");
@@ -329,7 +327,7 @@ fn connections_end_with_the_session() {
         drop(job);
         let Fixture { jobs, top, .. } = fixture;
         drop(jobs);
-        eventually("the end of the connection", || network.records.lock().unwrap().len() == 1);
+        eventually("the end of the connection", || network.records.lock().len() == 1);
         drop(top);
     }
 }
@@ -379,7 +377,7 @@ for send in sendto, sendmsg, sendmmsg:
     try: send(socket.socket()); print('sent')
     except OSError as error: print(error.errno)";
         assert_eq!(fixture.run_ok(&python(lines)), "95\n95\n95\n");
-        eventually("the only connection", || network.records.lock().unwrap().len() == 1);
+        eventually("the only connection", || network.records.lock().len() == 1);
     }
 }
 
@@ -400,8 +398,8 @@ for number in range(40):
         for (_, job) in &jobs {
             assert_eq!(wait_for_result(job).exit, Exit::Code(0));
         }
-        eventually("the records", || network.records.lock().unwrap().len() == 120);
-        for record in network.records.lock().unwrap().iter() {
+        eventually("the records", || network.records.lock().len() == 120);
+        for record in network.records.lock().iter() {
             let (_, job) =
                 jobs.iter().find(|(_, job)| *job.id() == *record.attempt.requester).unwrap();
             let bytes = jobs.iter().find(|(_, other)| other.id() == job.id()).unwrap().0;
@@ -429,7 +427,7 @@ import time; time.sleep(600)";
         let job = fixture.start(&python(lines));
         wait_for_output(&job);
         job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
-        eventually("the end of all", || network.records.lock().unwrap().len() == 30);
+        eventually("the end of all", || network.records.lock().len() == 30);
         assert_eq!(fixture.run_ok("head -n 1 < /dev/tcp/a.ok.test/443"), "hello\n");
     }
 }

@@ -19,7 +19,7 @@ impl Guard for RecordingGuard {
         assert!(!self.panics, "as the test wants it");
         for access in accesses {
             let content = fs::read_to_string(&access.path).ok();
-            self.touched.lock().unwrap().push((access.path.clone(), content));
+            self.touched.lock().push((access.path.clone(), content));
         }
         GuardVerdict::Allow
     }
@@ -33,18 +33,18 @@ impl Guard for RecordingGuard {
     }
 
     fn supervision_failed(&self, why: &io::Error) {
-        self.failures.lock().unwrap().push(why.to_string());
+        self.failures.lock().push(why.to_string());
     }
 
     fn finished(&self) {
-        *self.finished.lock().unwrap() = true;
+        *self.finished.lock() = true;
     }
 }
 
 impl RecordingGuard {
     /// The paths in a directory that it was asked about, with their content.
     fn in_directory(&self, directory: &Path) -> BTreeSet<(String, Option<String>)> {
-        let touched = self.touched.lock().unwrap();
+        let touched = self.touched.lock();
         let within = touched.iter().filter_map(|(path, content)| {
             let name = path.strip_prefix(directory).ok()?;
             Some((name.display().to_string(), content.clone()))
@@ -163,8 +163,8 @@ fn each_way_to_change_a_file_is_decided_on_first() {
                 .map(|name| (name, None)),
         );
         assert_eq!(notes.in_directory(&ws), expected_set(&expected));
-        assert!(notes.failures.lock().unwrap().is_empty(), "{:?}", notes.failures);
-        eventually("it hears of the end", || *notes.finished.lock().unwrap());
+        assert!(notes.failures.lock().is_empty(), "{:?}", notes.failures);
+        eventually("it hears of the end", || *notes.finished.lock());
     }
 }
 
@@ -184,7 +184,7 @@ fn a_guard_that_panics_fails_the_call() {
     let notes = Arc::new(RecordingGuard { panics: true, ..RecordingGuard::default() });
     let output = fixture.run_with_guard("echo new > file; cat file", &notes).output;
     assert!(output.contains("Input/output error") && output.ends_with("mine"), "{output}");
-    assert_eq!(notes.failures.lock().unwrap()[0], "the supervisor failed");
+    assert_eq!(notes.failures.lock()[0], "the supervisor failed");
 }
 
 #[test]
@@ -211,7 +211,7 @@ assert libc.unlinkat(999, b"x", 0) == -1 and ctypes.get_errno() == errno.EBADF
 E"#;
     let result = fixture.run_with_guard(script, &notes);
     assert_eq!(result.exit, Exit::Code(0), "{}", result.output);
-    assert!(notes.failures.lock().unwrap().is_empty(), "{:?}", notes.failures);
+    assert!(notes.failures.lock().is_empty(), "{:?}", notes.failures);
 }
 
 /// Threads that change a path in memory during the decision gain nothing: the call is performed with the path

@@ -1,9 +1,10 @@
 //! Loads the login environment in the background.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, StartOptions, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
@@ -81,37 +82,32 @@ impl Login {
 
     /// The state, after a short wait if the runtime has just started.
     pub(in crate::command_state) fn wait(&self) -> Loaded {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         while matches!(state.loaded, Loaded::NotYet) {
             let left = COMMAND_WAIT_TIMEOUT.saturating_sub(self.began.elapsed());
             if left.is_zero() {
                 break;
             }
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.changed.wait_for(&mut state, left);
         }
         state.loaded.clone()
     }
 
     pub(in crate::command_state) fn now(&self) -> Loaded {
-        self.shared.lock().loaded.clone()
+        self.shared.state.lock().loaded.clone()
     }
 }
 
 impl Drop for Login {
     fn drop(&mut self) {
-        self.shared.lock().stop = true;
+        self.shared.state.lock().stop = true;
     }
 }
 
 impl Shared {
     fn set(&self, loaded: Loaded) {
-        self.lock().loaded = loaded;
+        self.state.lock().loaded = loaded;
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -174,7 +170,7 @@ fn read(job: &Job, timeout: Option<Duration>, shared: &Shared) -> Option<Variabl
             return Some(variables);
         }
         let is_late = timeout.is_some_and(|most| began.elapsed() >= most);
-        if now.closed || is_late || shared.lock().stop {
+        if now.closed || is_late || shared.state.lock().stop {
             return None;
         }
     }

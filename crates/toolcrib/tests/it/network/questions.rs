@@ -1,8 +1,8 @@
 //! Questions about hosts: before a command starts, and while a connection waits.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use toolcrib::{Answer, Question};
 
 use super::*;
@@ -19,7 +19,7 @@ impl Always {
     }
 
     fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 
@@ -27,11 +27,7 @@ impl Approver for Always {
     fn ask(&self, question: &Question<'_>) -> Answer {
         let always = question.always.map(|rules| rules.line()).unwrap_or_default();
         let accesses: Vec<String> = question.accesses.iter().map(ToString::to_string).collect();
-        self.asked.lock().unwrap().push(format!(
-            "{} | {} | {always}",
-            accesses.join("; "),
-            question.why
-        ));
+        self.asked.lock().push(format!("{} | {} | {always}", accesses.join("; "), question.why));
         self.answer.clone()
     }
 
