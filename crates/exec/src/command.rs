@@ -3,14 +3,20 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
+use crate::path_encoding;
+
 /// A script for a shell to run. It does not say how the command is confined: that is up to the launcher.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// The script. It may have any length and any bytes except zero.
     pub script: Vec<u8>,
     /// The absolute path of bash.
+    #[serde(with = "path_encoding::path")]
     pub shell: PathBuf,
     /// The initial working directory.
+    #[serde(with = "path_encoding::path")]
     pub directory: PathBuf,
     /// The complete environment.
     pub environment: Vec<(OsString, OsString)>,
@@ -30,7 +36,7 @@ pub(crate) enum Stream {
 }
 
 /// How a shell ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// It exited with this code.
     Code(i32),

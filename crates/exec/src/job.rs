@@ -323,7 +323,7 @@ impl Job {
         let mut state = self.state.lock();
         match message {
             ShimMessage::Started { intermediate } => {
-                state.intermediate = intermediate;
+                state.intermediate = intermediate.into_iter().filter_map(Pid::from_raw).collect();
                 if state.status == Status::Pending {
                     state.status = Status::Running;
                 }

@@ -21,7 +21,7 @@ use crate::fd_passing;
 use crate::nofile_limit::restore_limit_of;
 use crate::random::random_hex;
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::wire::{self, ShimMessage};
+use crate::wire::{self, Request, ShimMessage};
 
 /// Larger than the default of 64 KiB: a flood of output needs fewer wake-ups. A smaller pipe works, too.
 const PIPE_BYTES: usize = 256 << 10;
@@ -72,7 +72,7 @@ impl Launcher {
         &self,
         with_gateway: bool,
     ) -> Result<(SessionNamespaces, Vec<OwnedFd>), JobError> {
-        let mut descriptors = self.request(&wire::encode_make_namespaces(with_gateway), &[])?;
+        let mut descriptors = self.request(&Request::MakeNamespaces { with_gateway }, &[])?;
         let sockets = descriptors.split_off(descriptors.len().min(2));
         let namespaces = SessionNamespaces::from_descriptors(descriptors);
         Ok((namespaces.ok_or(JobError::ShimUnresponsive)?, sockets))
@@ -83,18 +83,19 @@ impl Launcher {
         &self,
         namespaces: &SessionNamespaces,
     ) -> Result<Vec<OwnedFd>, JobError> {
-        self.request(&wire::encode_make_sockets(), &namespaces.descriptors())
+        self.request(&Request::MakeSockets, &namespaces.descriptors())
     }
 
     /// Sends a request to a new shim that only makes something. Returns the descriptors of the reply.
     fn request(
         &self,
-        request: &[u8],
+        request: &Request<'_>,
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<Vec<OwnedFd>, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
+        let request = wire::encode(request).map_err(failed)?;
         let shim = self.start(false).map_err(failed)?;
-        let launched = shim.send_request(request, descriptors).map_err(failed)?;
+        let launched = shim.send_request(&request, descriptors).map_err(failed)?;
         let Launched { mut shim, control, .. } = launched;
         let reply = read_reply(&control);
         // It has replied, or never will.

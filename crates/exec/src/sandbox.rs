@@ -27,13 +27,15 @@ pub(crate) mod network_namespace;
 mod privileges;
 mod raw_syscalls;
 mod seccomp;
-mod wire;
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use crate::path_encoding;
 use crate::setup_error::{SetupError, context};
 use crate::sock_diag::open_sock_diag;
 
@@ -52,15 +54,17 @@ pub const SESSION_TMP: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// What a command may access. Paths that are not named here can be read, as far as the user can read them,
 /// and not be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
     /// Writable directories or files. Each must exist, and be the same file as when it was opened.
     pub writable: Vec<PinnedPath>,
     /// Read-only paths, also beneath writable, hidden or private ones.
     pub read_only: Vec<PinnedPath>,
     /// Hidden paths: an empty directory or an unreadable file takes their place. Missing paths are skipped.
+    #[serde(with = "path_encoding::paths")]
     pub hidden: Vec<PathBuf>,
     /// The directory of the session that its commands see as `/tmp`.
+    #[serde(with = "path_encoding::path")]
     pub tmp: PathBuf,
     /// Whether the [`crate::Guard`] is asked about each file that is opened for reading. This costs time.
     pub supervise_reads: bool,
@@ -86,9 +90,10 @@ impl Sandbox {
 }
 
 /// A path and the identity of its file. A command never gets another file at this path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedPath {
     /// The real path.
+    #[serde(with = "path_encoding::path")]
     pub path: PathBuf,
     /// The device and the inode.
     pub identity: (u64, u64),
@@ -104,7 +109,7 @@ impl PinnedPath {
 }
 
 /// The network access of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
     /// Only commands of the same session, on a loopback of their own.
     None,
@@ -122,7 +127,7 @@ impl Network {
 }
 
 /// The resource limits of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The largest number of processes and threads at a time.
     pub processes: u32,
@@ -140,7 +145,7 @@ impl Default for Limits {
 }
 
 /// A sandbox and the level at which it is enforced.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Confinement {
     pub(crate) sandbox: Sandbox,
     pub(crate) level: Level,

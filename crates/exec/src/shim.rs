@@ -14,7 +14,7 @@ mod first_process;
 mod sandbox_monitor;
 mod shell;
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -27,7 +27,6 @@ use rustix::process::{Pid, getpid};
 use self::shell::Shell;
 
 use crate::command::Command;
-use crate::fd_passing;
 use crate::process_tree::ProcessTree;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
@@ -60,7 +59,13 @@ pub fn run_shim() -> ExitCode {
         Request::Run(command, None) => run_unsandboxed(&control, &command, script),
         Request::Run(command, Some(confinement)) => {
             let namespaces = SessionNamespaces::from_descriptors(descriptors);
-            first_process::run_sandboxed(control, &command, script, confinement, namespaces)
+            first_process::run_sandboxed(
+                control,
+                &command,
+                script,
+                confinement.into_owned(),
+                namespaces,
+            )
         }
         Request::RunInBubblewrap(command, confinement, inside) => {
             first_process::run_first_process_in_bubblewrap(
@@ -119,8 +124,7 @@ fn make_more_sockets(control: &UnixStream, namespaces: Vec<OwnedFd>) -> ExitCode
 }
 
 fn send_descriptors(control: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> ExitCode {
-    let made = wire::encode_message(&ShimMessage::Started { intermediate: Vec::new() });
-    match fd_passing::send(control, &made, descriptors) {
+    match wire::send(control, &ShimMessage::Started { intermediate: Vec::new() }, descriptors) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -192,9 +196,9 @@ fn own_tree(intermediate: &[Pid]) -> ProcessTree<'_> {
     }
 }
 
-fn send_message(mut control: &UnixStream, message: &ShimMessage) {
+fn send_message(control: &UnixStream, message: &ShimMessage) {
     // The runtime may be gone.
-    let _ = control.write_all(&wire::encode_message(message));
+    let _ = wire::send(control, message, &[]);
 }
 
 /// Closes descriptors that the host had open without close-on-exec.

@@ -5,6 +5,7 @@
 //! command and no session, and exits when its socket closes, like any other. A spare that is not used for a
 //! while is dropped.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::error::JobError;
 use crate::launch::{IdleShim, Launched, Launcher};
 use crate::sandbox::Confinement;
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::wire;
+use crate::wire::{self, Request};
 
 /// The delay before a spare is started after a command has ended. A process that runs a single command does
 /// not need one.
@@ -82,7 +83,8 @@ impl ShimPool {
         command: &Command,
         within: Option<(&Confinement, Option<&SessionNamespaces>)>,
     ) -> io::Result<Launched> {
-        let request = wire::encode_run(command, within.map(|(confinement, _)| confinement));
+        let confinement = within.map(|(confinement, _)| Cow::Borrowed(confinement));
+        let request = wire::encode(&Request::Run(Cow::Borrowed(command), confinement))?;
         let descriptors =
             within.and_then(|(_, namespaces)| namespaces).map(SessionNamespaces::descriptors);
         let descriptors = descriptors.as_ref().map_or(&[][..], |both| both.as_slice());

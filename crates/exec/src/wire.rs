@@ -1,23 +1,24 @@
-//! The messages between the runtime and a shim: frames of numbers and bytes on a socket.
+//! The messages between the runtime and a shim: postcard frames on a socket, each after its length.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
 use crate::command::{Command, Exit};
 use crate::fd_passing;
-use crate::frames::{FrameReader, FrameWriter, os_string};
 use crate::sandbox::Confinement;
 use crate::sandbox::bubblewrap::BwrapChecks;
 use crate::setup_error::SetupError;
 
 /// More than any message needs. The largest holds an environment.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
+
+/// The bytes of the length before a frame.
+const LENGTH_BYTES: usize = size_of::<u64>();
 
 /// How to end the processes of a command. It is sent to a shim as a single byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,28 +57,28 @@ impl Ending {
 }
 
 /// A request to a shim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Request<'a> {
     /// Run a command, with or without a sandbox. The descriptors of the session's namespaces come with it.
-    Run(Command, Option<Confinement>),
+    Run(Cow<'a, Command>, Option<Cow<'a, Confinement>>),
     /// Make the namespaces of a session, and reply with their descriptors, and with those of the sockets for a
     /// gateway if `with_gateway`.
     MakeNamespaces { with_gateway: bool },
     /// Make unbound sockets in the namespaces whose descriptors come with it, and reply with them.
     MakeSockets,
     /// Be the first process inside bubblewrap, and run the command there.
-    RunInBubblewrap(Command, Confinement, BwrapChecks),
+    RunInBubblewrap(Cow<'a, Command>, Cow<'a, Confinement>, BwrapChecks),
 }
 
 /// A message of a shim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ShimMessage {
     /// The seccomp listener of the command comes with it as the first descriptor, and a `sock_diag` socket of
     /// its network namespace as the second, if there is one. Then come the sockets for a gateway, if the network
     /// namespace is the command's own.
     SupervisionReady,
-    /// The shell runs. `intermediate` are our own processes between the shim and the shell.
-    Started { intermediate: Vec<Pid> },
+    /// The shell runs. `intermediate` are the process ids of our own processes between the shim and the shell.
+    Started { intermediate: Vec<i32> },
     /// The command could not be started: the failed step, its object and the errno.
     NotStarted { step: String, what: String, errno: i32 },
     /// The shell has ended.
@@ -93,128 +94,46 @@ impl From<SetupError> for ShimMessage {
     }
 }
 
-/// Encodes [`Request::Run`].
-pub(crate) fn encode_run(command: &Command, confinement: Option<&Confinement>) -> Vec<u8> {
-    let mut frame = FrameWriter::default();
-    frame.number(RUN);
-    encode_command(command, &mut frame);
-    frame.number(u64::from(confinement.is_some()));
-    if let Some(confinement) = confinement {
-        confinement.encode(&mut frame);
-    }
-    frame.finish()
+/// Encodes a request or a message.
+pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut frame =
+        postcard::to_extend(message, vec![0; LENGTH_BYTES]).map_err(io::Error::other)?;
+    let length = (frame.len() - LENGTH_BYTES) as u64;
+    frame[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+    Ok(frame)
 }
 
-/// Encodes [`Request::RunInBubblewrap`].
-pub(crate) fn encode_run_in_bubblewrap(
-    command: &Command,
-    confinement: &Confinement,
-    inside: &BwrapChecks,
-) -> Vec<u8> {
-    let mut frame = FrameWriter::default();
-    frame.number(RUN_IN_BUBBLEWRAP);
-    encode_command(command, &mut frame);
-    confinement.encode(&mut frame);
-    inside.encode(&mut frame);
-    frame.finish()
-}
-
-fn encode_command(command: &Command, frame: &mut FrameWriter) {
-    frame.bytes(&command.script);
-    frame.bytes(command.shell.as_os_str().as_bytes());
-    frame.bytes(command.directory.as_os_str().as_bytes());
-    frame.bytes(&command.stdin);
-    frame.number(u64::from(command.separate_streams));
-    frame.number(command.environment.len() as u64);
-    for (name, value) in &command.environment {
-        frame.bytes(name.as_bytes());
-        frame.bytes(value.as_bytes());
-    }
-}
-
-/// Encodes [`Request::MakeNamespaces`].
-pub(crate) fn encode_make_namespaces(with_gateway: bool) -> Vec<u8> {
-    let mut frame = FrameWriter::default();
-    frame.number(MAKE_NAMESPACES);
-    frame.number(u64::from(with_gateway));
-    frame.finish()
-}
-
-/// Encodes [`Request::MakeSockets`].
-pub(crate) fn encode_make_sockets() -> Vec<u8> {
-    let mut frame = FrameWriter::default();
-    frame.number(MAKE_SOCKETS);
-    frame.finish()
+/// Sends a message. The descriptors go with its first byte.
+pub(crate) fn send(
+    socket: &UnixStream,
+    message: &ShimMessage,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    fd_passing::send(socket, &encode(message)?, descriptors)
 }
 
 /// Reads a request, and the descriptors that came with it.
-pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<OwnedFd>)> {
-    let mut length = [0; 8];
+pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request<'static>, Vec<OwnedFd>)> {
+    let mut length = [0; LENGTH_BYTES];
     let (received, descriptors) = fd_passing::receive(from, &mut length)?;
     from.read_exact(&mut length[received..])?;
     // It comes from the runtime, which holds all of it in memory, too.
     let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;
     let mut payload = vec![0; length];
     from.read_exact(&mut payload)?;
-    let request = parse_request(&payload).ok_or(io::ErrorKind::UnexpectedEof)?;
-    Ok((request, descriptors))
-}
-
-const RUN: u64 = 0;
-const MAKE_NAMESPACES: u64 = 1;
-const RUN_IN_BUBBLEWRAP: u64 = 2;
-const MAKE_SOCKETS: u64 = 3;
-
-/// Encodes a message.
-pub(crate) fn encode_message(message: &ShimMessage) -> Vec<u8> {
-    let mut frame = FrameWriter::default();
-    match message {
-        ShimMessage::Started { intermediate } => {
-            frame.number(0);
-            frame.number(intermediate.len() as u64);
-            for pid in intermediate {
-                frame.number(u64::from(pid.as_raw_pid().unsigned_abs()));
-            }
-        }
-        ShimMessage::NotStarted { step, what, errno } => {
-            frame.number(1);
-            frame.bytes(step.as_bytes());
-            frame.bytes(what.as_bytes());
-            frame.number(u64::try_from(*errno).unwrap_or(0));
-        }
-        ShimMessage::Exited { exit, cpu, peak_bytes, shell_state } => {
-            frame.number(2);
-            let (by_signal, number) = match exit {
-                Exit::Code(code) => (0, *code),
-                Exit::Signal(signal) => (1, *signal),
-            };
-            frame.number(by_signal);
-            frame.number(u64::try_from(number).unwrap_or(0));
-            frame.number(u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX));
-            frame.number(*peak_bytes);
-            frame.bytes(shell_state);
-        }
-        ShimMessage::Finished { terminated, force_killed } => {
-            frame.number(3);
-            frame.number(*terminated);
-            frame.number(*force_killed);
-        }
-        ShimMessage::SupervisionReady => frame.number(4),
-    }
-    frame.finish()
+    Ok((postcard::from_bytes(&payload).map_err(io::Error::other)?, descriptors))
 }
 
 /// Removes the first message from the received bytes. Returns `None` if it is incomplete.
 pub(crate) fn take_message(
     received: &mut Vec<u8>,
 ) -> Result<Option<ShimMessage>, MalformedMessage> {
-    let mut rest = FrameReader(received);
-    let Some(length) = rest.number() else { return Ok(None) };
-    let length = usize::try_from(length).ok().filter(|&length| length <= MAX_MESSAGE_BYTES);
-    let length = length.ok_or(MalformedMessage)?;
-    let Some(payload) = rest.take(length) else { return Ok(None) };
-    let message = parse_message(payload).ok_or(MalformedMessage)?;
-    received.drain(..8 + length);
+    let Some((length, rest)) = received.split_first_chunk() else { return Ok(None) };
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok();
+    let length = length.filter(|&length| length <= MAX_MESSAGE_BYTES).ok_or(MalformedMessage)?;
+    let Some(payload) = rest.get(..length) else { return Ok(None) };
+    let message = postcard::from_bytes(payload).map_err(|_| MalformedMessage)?;
+    received.drain(..LENGTH_BYTES + length);
     Ok(Some(message))
 }
 
@@ -222,112 +141,60 @@ pub(crate) fn take_message(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MalformedMessage;
 
-fn parse_request(payload: &[u8]) -> Option<Request> {
-    let mut rest = FrameReader(payload);
-    match rest.number()? {
-        RUN => {
-            let command = parse_command(&mut rest)?;
-            let confinement = match rest.number()? {
-                0 => None,
-                _ => Some(Confinement::parse(&mut rest)?),
-            };
-            Some(Request::Run(command, confinement))
-        }
-        MAKE_NAMESPACES => Some(Request::MakeNamespaces { with_gateway: rest.number()? != 0 }),
-        MAKE_SOCKETS => Some(Request::MakeSockets),
-        RUN_IN_BUBBLEWRAP => {
-            let command = parse_command(&mut rest)?;
-            let confinement = Confinement::parse(&mut rest)?;
-            Some(Request::RunInBubblewrap(command, confinement, BwrapChecks::parse(&mut rest)?))
-        }
-        _ => None,
-    }
-}
-
-fn parse_command(rest: &mut FrameReader<'_>) -> Option<Command> {
-    let script = rest.bytes()?.to_vec();
-    let shell = PathBuf::from(os_string(rest.bytes()?));
-    let directory = PathBuf::from(os_string(rest.bytes()?));
-    let stdin = rest.bytes()?.to_vec();
-    let separate_streams = rest.number()? != 0;
-    let count = rest.number()?;
-    let mut environment = Vec::new();
-    for _ in 0..count {
-        environment.push((os_string(rest.bytes()?), os_string(rest.bytes()?)));
-    }
-    Some(Command { script, shell, directory, environment, stdin, separate_streams })
-}
-
-fn parse_message(payload: &[u8]) -> Option<ShimMessage> {
-    let mut rest = FrameReader(payload);
-    Some(match rest.number()? {
-        0 => ShimMessage::Started { intermediate: rest.pids()? },
-        1 => ShimMessage::NotStarted {
-            step: String::from_utf8_lossy(rest.bytes()?).into_owned(),
-            what: String::from_utf8_lossy(rest.bytes()?).into_owned(),
-            errno: i32::try_from(rest.number()?).ok()?,
-        },
-        2 => {
-            let by_signal = rest.number()? == 1;
-            let number = i32::try_from(rest.number()?).ok()?;
-            ShimMessage::Exited {
-                exit: if by_signal { Exit::Signal(number) } else { Exit::Code(number) },
-                cpu: Duration::from_micros(rest.number()?),
-                peak_bytes: rest.number()?,
-                shell_state: rest.bytes()?.to_vec(),
-            }
-        }
-        3 => ShimMessage::Finished { terminated: rest.number()?, force_killed: rest.number()? },
-        4 => ShimMessage::SupervisionReady,
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::path::PathBuf;
+
     use super::*;
     use crate::sandbox::level::Level;
     use crate::sandbox::{Limits, Network, PinnedPath, Sandbox};
 
+    fn path(bytes: &[u8]) -> PathBuf {
+        std::ffi::OsStr::from_bytes(bytes).into()
+    }
+
     #[test]
-    fn encoded_messages_are_parsed_back() {
+    fn requests_are_read_back() {
         let command = Command {
             script: b"echo \xff\n".to_vec(),
             shell: "/bin/bash".into(),
-            directory: "/tmp".into(),
-            environment: vec![("A".into(), "b\nc".into())],
+            directory: path(b"/\xff"),
+            environment: vec![("A".into(), path(b"b\n\xff").into())],
             stdin: vec![0, 1],
             separate_streams: true,
         };
         let sandbox = Sandbox {
-            writable: vec![PinnedPath { path: "/w".into(), identity: (1, 2) }],
+            writable: vec![PinnedPath { path: path(b"/w\xfe"), identity: (1, u64::MAX) }],
             read_only: vec![PinnedPath { path: "/r".into(), identity: (3, 4) }],
-            hidden: vec!["/h".into(), "/i".into()],
+            hidden: vec![path(b"/h\xff"), "/i".into()],
             tmp: "/t".into(),
             supervise_reads: true,
             network: Network::All,
             limits: Limits { processes: 7 },
         };
         let confinement = Confinement { sandbox, level: Level::Landlock, max_landlock: 5 };
-        for (frame, expected) in [
-            (encode_run(&command, None), Request::Run(command.clone(), None)),
-            (
-                encode_run_in_bubblewrap(&command, &confinement, &BwrapChecks::default()),
-                Request::RunInBubblewrap(
-                    command.clone(),
-                    confinement.clone(),
-                    BwrapChecks::default(),
-                ),
-            ),
-            (encode_run(&command, Some(&confinement)), Request::Run(command, Some(confinement))),
-            (encode_make_namespaces(true), Request::MakeNamespaces { with_gateway: true }),
-            (encode_make_sockets(), Request::MakeSockets),
+        let (command, confinement) = (Cow::Borrowed(&command), Cow::Borrowed(&confinement));
+        let checks = BwrapChecks::default();
+        for request in [
+            Request::Run(command.clone(), None),
+            Request::Run(command.clone(), Some(confinement.clone())),
+            Request::RunInBubblewrap(command, confinement, checks),
+            Request::MakeNamespaces { with_gateway: true },
+            Request::MakeSockets,
         ] {
-            assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let frame = encode(&request).unwrap();
+            fd_passing::send(&ours, &frame, &[]).unwrap();
+            assert_eq!(read_request(&theirs).unwrap().0, request);
         }
+    }
+
+    #[test]
+    fn messages_are_taken_when_they_are_complete() {
         let messages = [
             ShimMessage::SupervisionReady,
-            ShimMessage::Started { intermediate: Pid::from_raw(7).into_iter().collect() },
+            ShimMessage::Started { intermediate: vec![7] },
             ShimMessage::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
             ShimMessage::Exited {
                 exit: Exit::Signal(9),
@@ -338,16 +205,15 @@ mod tests {
             ShimMessage::Finished { terminated: 3, force_killed: 1 },
         ];
         let mut received = Vec::new();
-        for (byte, whole) in messages.iter().flat_map(|message| {
-            let frame = encode_message(message);
-            let last = frame.len() - 1;
-            frame
-                .into_iter()
-                .enumerate()
-                .map(move |(at, byte)| (byte, (at == last).then_some(message)))
-        }) {
-            received.push(byte);
-            assert_eq!(take_message(&mut received).unwrap().as_ref(), whole);
+        for message in &messages {
+            let frame = encode(message).unwrap();
+            let (last, rest) = frame.split_last().unwrap();
+            for byte in rest {
+                received.push(*byte);
+                assert_eq!(take_message(&mut received), Ok(None));
+            }
+            received.push(*last);
+            assert_eq!(take_message(&mut received).unwrap().as_ref(), Some(message));
         }
         assert!(received.is_empty());
     }
@@ -355,8 +221,7 @@ mod tests {
     #[test]
     fn too_long_and_unknown_messages_are_refused() {
         assert_eq!(take_message(&mut u64::MAX.to_le_bytes().to_vec()), Err(MalformedMessage));
-        let mut nonsense = FrameWriter::default();
-        nonsense.number(77);
-        assert_eq!(take_message(&mut nonsense.finish()), Err(MalformedMessage));
+        let mut unknown = encode(&77_u32).unwrap();
+        assert_eq!(take_message(&mut unknown), Err(MalformedMessage));
     }
 }

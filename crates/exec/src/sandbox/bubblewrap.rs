@@ -20,11 +20,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, open, seek};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 
 use super::mounts::hide_and_pin::{InnerMount, check_covered};
 use super::mounts::layout::{LayerKind, MountPlan, RESOLVER_CONTENT, Source};
 use super::{PinnedPath, Sandbox};
-use crate::frames::{FrameReader, FrameWriter};
+use crate::path_encoding;
 use crate::setup_error::{SetupError, context, path_context};
 
 /// Paths of bubblewrap. The caller's `PATH` is never searched.
@@ -72,9 +73,10 @@ pub(crate) struct BwrapCommand {
 }
 
 /// What the first process inside checks and restores.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct BwrapChecks {
     /// Paths that must be hidden.
+    #[serde(with = "path_encoding::paths")]
     hidden: Vec<PathBuf>,
     /// The files that the roots must be.
     pinned: Vec<PinnedPath>,
@@ -220,18 +222,6 @@ impl BwrapChecks {
             context("restore the limit on open files", setrlimit(Resource::Nofile, limit))?;
         }
         Ok(())
-    }
-
-    pub(crate) fn encode(&self, frame: &mut FrameWriter) {
-        frame.paths(&self.hidden);
-        PinnedPath::encode_all(&self.pinned, frame);
-        frame.number(self.nofile_limit.unwrap_or(0));
-    }
-
-    pub(crate) fn parse(rest: &mut FrameReader<'_>) -> Option<BwrapChecks> {
-        let (hidden, pinned) = (rest.paths()?, PinnedPath::parse_all(rest)?);
-        let nofile_limit = Some(rest.number()?).filter(|&nofile_limit| nofile_limit > 0);
-        Some(BwrapChecks { hidden, pinned, nofile_limit })
     }
 }
 

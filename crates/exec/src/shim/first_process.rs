@@ -21,7 +21,6 @@ use super::report_failure;
 use super::sandbox_monitor::SandboxMonitor;
 use super::shell::{self, Shell};
 use crate::command::Command;
-use crate::fd_passing;
 use crate::sandbox::level::Level;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::{Confined, Confinement, Forked, Prepared, fork};
@@ -88,8 +87,7 @@ fn run_first_process(
     enter: impl FnOnce() -> Result<Confined, SetupError>,
     inner_end: &UnixStream,
 ) -> ExitCode {
-    let send =
-        |message: &ShimMessage| fd_passing::send(inner_end, &wire::encode_message(message), &[]);
+    let send = |message: &ShimMessage| wire::send(inner_end, message, &[]);
     let begin = move || -> Result<_, SetupError> {
         // The shim has a single thread, which lives as long as the shim.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
@@ -103,11 +101,8 @@ fn run_first_process(
         }
         let all = [Some(&listener), sockets.as_ref()].into_iter().flatten().chain(&network);
         let descriptors: Vec<BorrowedFd<'_>> = all.map(OwnedFd::as_fd).collect();
-        let message = wire::encode_message(&ShimMessage::SupervisionReady);
-        context(
-            "send the descriptors to the supervisor",
-            fd_passing::send(inner_end, &message, &descriptors),
-        )?;
+        let sent = wire::send(inner_end, &ShimMessage::SupervisionReady, &descriptors);
+        context("send the descriptors to the supervisor", sent)?;
         Shell::start(command, script)
     };
     match begin() {

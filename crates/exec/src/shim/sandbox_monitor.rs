@@ -199,12 +199,12 @@ impl InnerChannel {
                     let descriptors = std::mem::take(&mut self.descriptors);
                     let descriptors: Vec<_> = descriptors.iter().map(OwnedFd::as_fd).collect();
                     // If the runtime is gone, that is noticed elsewhere.
-                    let _ =
-                        fd_passing::send(control, &wire::encode_message(&message), &descriptors);
+                    let _ = wire::send(control, &message, &descriptors);
                 }
                 ShimMessage::Started { .. } if !self.started => {
                     self.started = true;
-                    let intermediate = intermediate.to_vec();
+                    let intermediate =
+                        intermediate.iter().map(|process| process.as_raw_pid()).collect();
                     send_message(control, &ShimMessage::Started { intermediate });
                 }
                 ShimMessage::NotStarted { .. } if !self.started => {

@@ -4,6 +4,7 @@
 //! The two communicate on a socket that bubblewrap only passes on. The command's output goes over it as a
 //! descriptor: otherwise bubblewrap would hold the output open, and its end would not be noticed.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -23,7 +24,7 @@ use crate::fd_passing;
 use crate::sandbox::Confinement;
 use crate::sandbox::bubblewrap::{BwrapChecks, BwrapCommand};
 use crate::setup_error::{SetupError, context};
-use crate::wire;
+use crate::wire::{self, Request};
 
 /// The shim's part.
 pub(super) fn run_sandboxed(
@@ -100,7 +101,9 @@ fn start_bubblewrap(
     let first = context("start bubblewrap", bubblewrap.spawn())?;
     // Closes the other end of the socket, and the inherited descriptors.
     drop((bubblewrap, inherited));
-    let request = wire::encode_run_in_bubblewrap(command, confinement, &inside);
+    let request =
+        Request::RunInBubblewrap(Cow::Borrowed(command), Cow::Borrowed(confinement), inside);
+    let request = context("encode the request", wire::encode(&request))?;
     // If it has already exited, its stderr says more than this error.
     let _ = fd_passing::send(&outer_end, &request, &[io::stdout().as_fd(), io::stderr().as_fd()]);
     Ok((Pid::from_child(&first), outer_end, stderr))
