@@ -11,7 +11,9 @@
     reason = "targets inspect the disk directly, and fail by panicking"
 )]
 
+mod damage_bytes;
 mod targets;
+mod test_workspace;
 
 /// A fuzz target.
 pub struct Target {

@@ -2,7 +2,6 @@
 
 mod backtrack;
 mod command;
-mod damage;
 mod edit;
 mod encoding;
 mod git_config;
@@ -20,7 +19,6 @@ mod rules;
 mod run_line;
 mod secrets;
 mod terminal;
-mod test_workspace;
 
 pub(crate) use backtrack::backtrack;
 pub(crate) use command::command;

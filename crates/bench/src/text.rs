@@ -2,7 +2,7 @@
 //! program that does only the necessary work. Both alternate, so that a slow phase of the machine affects both.
 //! The tables list the targets.
 
-mod edit;
+mod large_edit;
 mod large_read;
 mod sample_text;
 mod small_reads;
@@ -17,7 +17,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     // On the disk of the repository rather than in memory: an edit waits for it.
     let directory = cache::directory()?;
     large_read::run(&binary, &directory, rounds)?;
-    edit::run(&binary, &directory, rounds)?;
+    large_edit::run(&binary, &directory, rounds)?;
     small_reads::run(&binary, &directory, rounds)?;
     run_examples()
 }

@@ -11,8 +11,8 @@ use crate::guard::AllowAll;
 use crate::job::Status;
 use crate::jobs::Jobs;
 use crate::sandbox::Sandbox;
+use crate::shim_messages::Ending;
 use crate::start_options::StartOptions;
-use crate::wire::Ending;
 
 /// The time limit of one attempt.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -21,9 +21,9 @@ use crate::parse_shell_state::parse_shell_state;
 use crate::ports::listening_ports;
 use crate::process_tree::{Process, descendants, kill_session};
 use crate::refusal::{MAX_REFUSALS, Refusal};
+use crate::shim_messages::{Ending, ShimMessage};
 use crate::shim_pool::EndSignal;
 use crate::terminal_reads::{end_if_waiting_for_keyboard, waits_for_keyboard};
-use crate::wire::{Ending, ShimMessage};
 
 /// A command that was started.
 #[derive(Debug)]

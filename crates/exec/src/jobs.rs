@@ -23,10 +23,10 @@ use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network, Sandbox};
 use crate::session_tmp::SessionTmp;
+use crate::shim_messages::Ending;
 use crate::shim_pool::ShimPool;
 use crate::start_options::{ReservedId, StartOptions};
 use crate::supervise::caller::unshare_fs;
-use crate::wire::Ending;
 
 /// The prefix of a job id. The number of the job in its session follows.
 const ID_PREFIX: &str = "sh_";

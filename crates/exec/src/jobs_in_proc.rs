@@ -14,7 +14,7 @@ use rustix::process::Pid;
 
 use crate::launch::{ID_PREFIX, WORKSPACE};
 use crate::process_tree::{Process, ProcessTree, descendants};
-use crate::wire::Ending;
+use crate::shim_messages::Ending;
 
 /// Bytes of a script that are read.
 const MAX_SCRIPT: u64 = 4 << 10;

@@ -21,7 +21,7 @@ use crate::fd_passing;
 use crate::nofile_limit::restore_limit_of;
 use crate::random::random_hex;
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::wire::{self, Request, ShimMessage};
+use crate::shim_messages::{self, Request, ShimMessage};
 
 /// Larger than the default of 64 KiB: a flood of output needs fewer wake-ups. A smaller pipe works, too.
 const PIPE_BYTES: usize = 256 << 10;
@@ -93,7 +93,7 @@ impl Launcher {
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<Vec<OwnedFd>, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let request = wire::encode(request).map_err(failed)?;
+        let request = shim_messages::encode(request).map_err(failed)?;
         let shim = self.start(false).map_err(failed)?;
         let launched = shim.send_request(&request, descriptors).map_err(failed)?;
         let Launched { mut shim, control, .. } = launched;
@@ -173,6 +173,6 @@ fn read_reply(control: &UnixStream) -> io::Result<(ShimMessage, Vec<OwnedFd>)> {
     let mut bytes = vec![0; 4096];
     let (received, descriptors) = fd_passing::receive(control, &mut bytes)?;
     bytes.truncate(received);
-    let message = wire::take_message(&mut bytes).ok().flatten();
+    let message = shim_messages::take_message(&mut bytes).ok().flatten();
     message.map(|message| (message, descriptors)).ok_or(io::ErrorKind::UnexpectedEof.into())
 }

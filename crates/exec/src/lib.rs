@@ -44,13 +44,13 @@ mod sandbox;
 mod session_tmp;
 mod setup_error;
 mod shim;
+mod shim_messages;
 mod shim_pool;
 mod sock_diag;
 mod start_options;
 mod supervise;
 mod supervised_calls;
 mod terminal_reads;
-mod wire;
 mod worker;
 
 pub use command::{Command, Ended, Exit, ShellState};
@@ -73,8 +73,8 @@ pub use refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 pub use sandbox::level::{Level, SandboxSupport};
 pub use sandbox::{Limits, Network, PinnedPath, SESSION_TMP, Sandbox, has_no_writer};
 pub use shim::run_shim;
+pub use shim_messages::Ending;
 pub use start_options::{ReservedId, StartOptions};
-pub use wire::Ending;
 pub use worker::{
     ConfineError, Conversation, Worker, WorkerError, WorkerLimits, WorkerSlot, WorkerSlots,
     confine, serve, serve_conversation,

@@ -20,9 +20,9 @@ use crate::guard::Guard;
 use crate::job::Job;
 use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network};
+use crate::shim_messages::{ShimMessage, take_message};
 use crate::supervise::SupervisedCommand;
 use crate::supervise::content_review::Staging;
-use crate::wire::{ShimMessage, take_message};
 
 /// Bytes that are read from one output before the others have their turn. More than a pipe holds.
 const MAX_BYTES_PER_TURN: usize = 1 << 20;

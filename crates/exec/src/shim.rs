@@ -31,7 +31,7 @@ use crate::process_tree::ProcessTree;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
 use crate::setup_error::{SetupError, context};
-use crate::wire::{self, Ending, Request, ShimMessage};
+use crate::shim_messages::{self, Ending, Request, ShimMessage};
 
 /// How long processes have to end after SIGTERM when the runtime is gone. None should be alive five seconds
 /// later.
@@ -52,7 +52,9 @@ pub fn run_shim() -> ExitCode {
     let no_socket = ExitCode::from(2);
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else { return no_socket };
     let control = UnixStream::from(control);
-    let Ok((request, descriptors)) = wire::read_request(&control) else { return no_socket };
+    let Ok((request, descriptors)) = shim_messages::read_request(&control) else {
+        return no_socket;
+    };
     match request {
         Request::MakeNamespaces { with_gateway } => make_namespaces(&control, with_gateway),
         Request::MakeSockets => make_more_sockets(&control, descriptors),
@@ -124,7 +126,11 @@ fn make_more_sockets(control: &UnixStream, namespaces: Vec<OwnedFd>) -> ExitCode
 }
 
 fn send_descriptors(control: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> ExitCode {
-    match wire::send(control, &ShimMessage::Started { intermediate: Vec::new() }, descriptors) {
+    match shim_messages::send(
+        control,
+        &ShimMessage::Started { intermediate: Vec::new() },
+        descriptors,
+    ) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -198,7 +204,7 @@ fn own_tree(intermediate: &[Pid]) -> ProcessTree<'_> {
 
 fn send_message(control: &UnixStream, message: &ShimMessage) {
     // The runtime may be gone.
-    let _ = wire::send(control, message, &[]);
+    let _ = shim_messages::send(control, message, &[]);
 }
 
 /// Closes descriptors that the host had open without close-on-exec.

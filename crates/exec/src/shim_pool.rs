@@ -19,7 +19,7 @@ use crate::error::JobError;
 use crate::launch::{IdleShim, Launched, Launcher};
 use crate::sandbox::Confinement;
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::wire::{self, Request};
+use crate::shim_messages::{self, Request};
 
 /// The delay before a spare is started after a command has ended. A process that runs a single command does
 /// not need one.
@@ -84,7 +84,7 @@ impl ShimPool {
         within: Option<(&Confinement, Option<&SessionNamespaces>)>,
     ) -> io::Result<Launched> {
         let confinement = within.map(|(confinement, _)| Cow::Borrowed(confinement));
-        let request = wire::encode(&Request::Run(Cow::Borrowed(command), confinement))?;
+        let request = shim_messages::encode(&Request::Run(Cow::Borrowed(command), confinement))?;
         let descriptors =
             within.and_then(|(_, namespaces)| namespaces).map(SessionNamespaces::descriptors);
         let descriptors = descriptors.as_ref().map_or(&[][..], |both| both.as_slice());

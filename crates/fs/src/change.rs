@@ -21,7 +21,7 @@ mod attributes;
 mod directories;
 mod in_place;
 mod order;
-mod prepared;
+mod prepared_step;
 mod staged;
 mod step;
 mod symlink;
@@ -34,7 +34,7 @@ pub use self::step::{NewMode, Step};
 
 use self::directories::{MadeDirectories, RemovedDirectories};
 use self::order::Order;
-use self::prepared::{LastDirectory, Prepared};
+use self::prepared_step::{LastDirectory, Prepared};
 use crate::error::{FsError, FsErrorKind};
 use crate::file_kind::FileKind;
 use crate::hash::ContentHash;

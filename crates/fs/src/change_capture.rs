@@ -25,11 +25,11 @@ pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
 
 use self::limits::Usage;
 use self::path_state::{DirectoryFingerprint, PathState, WritablePath};
+use crate::bulk_reader::Stamp;
 use crate::error::FsError;
 use crate::journal::{
     About, CaptureNote, Effects, Entry, FileChange, Journal, KeptDirectory, KeptPath, Version,
 };
-use crate::tree_reader::Stamp;
 use crate::workspace::Workspace;
 
 /// The largest number of paths in a renamed directory that are examined.

@@ -21,6 +21,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("toolcrib-fs cannot confine file access on this system: it supports Linux only");
 
+mod bulk_reader;
 mod change;
 mod change_capture;
 mod content;
@@ -48,10 +49,10 @@ mod resolve;
 mod resolved_path;
 mod root;
 mod state_version;
-mod tree_reader;
 mod watch;
 mod workspace;
 
+pub use bulk_reader::{BulkReader, FileParts, Stamp, WholeRead};
 pub use change::{Change, ChangeRecorder, Committed, CommittedFile, HardLinks, NewMode, Step};
 pub use change_capture::{
     Action, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Classify,
@@ -79,6 +80,5 @@ pub use reserved_paths::ReservedPaths;
 pub use resolved_path::ResolvedPath;
 pub use root::{Root, RootKind, RootMode, real_path, symlinks_on_the_way};
 pub use state_version::check_state_version;
-pub use tree_reader::{FileParts, Stamp, TreeReader, WholeRead};
 pub use watch::{IsDirectory, Unwatched, Watch, WatchEvent, Watcher};
 pub use workspace::Workspace;

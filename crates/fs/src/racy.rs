@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::tree_reader::Stamp;
+use crate::bulk_reader::Stamp;
 
 impl Stamp {
     /// Whether any change after `now`, a moment before the fingerprint was taken, must alter it. File system

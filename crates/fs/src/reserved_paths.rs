@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::bulk_reader::Stamp;
 use crate::content_addressed_cache::ContentAddressedCache;
 use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::root::real_path;
-use crate::tree_reader::Stamp;
 
 /// The largest number of records. The oldest beyond it are removed.
 const MAX_RECORDS: usize = 256;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bulk_reader::BulkReader;
 use crate::error::{FsError, FsErrorKind};
 use crate::file_kind::FileKind;
 use crate::open_beneath;
 use crate::resolve;
 use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, join};
-use crate::tree_reader::TreeReader;
 
 /// All directories that the tools may access.
 #[derive(Debug, Clone)]
@@ -52,8 +52,8 @@ impl Workspace {
     }
 
     /// A reader for each root.
-    pub fn trees(&self) -> impl Iterator<Item = TreeReader> {
-        self.roots.iter().map(|root| TreeReader::of(root.clone()))
+    pub fn trees(&self) -> impl Iterator<Item = BulkReader> {
+        self.roots.iter().map(|root| BulkReader::of(root.clone()))
     }
 
     /// The first root as a resolved path.
@@ -84,8 +84,8 @@ impl Workspace {
     }
 
     /// The innermost root of a real path, as a reader, and the path from there.
-    pub fn tree_of(&self, path: &Path) -> Option<(TreeReader, PathBuf)> {
-        self.innermost(path).map(|(root, relative)| (TreeReader::of(root), relative))
+    pub fn tree_of(&self, path: &Path) -> Option<(BulkReader, PathBuf)> {
+        self.innermost(path).map(|(root, relative)| (BulkReader::of(root), relative))
     }
 
     /// The innermost root of a real path, and the path from there.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
-use crate::approval_scope::{ApprovalScope, SessionApprovals};
+use crate::approval_subject::{ApprovalScope, SessionApprovals};
 use crate::command::{CommandAnalysis, ShellContext, analyze_command};
 use crate::contacted_hosts::{hosts_in, target};
 use crate::decision::Decision;

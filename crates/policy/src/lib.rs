@@ -4,7 +4,7 @@
 //! `policy explain` and in a call. The core crate asks for approvals and remembers them.
 
 mod access;
-mod approval_scope;
+mod approval_subject;
 mod command;
 mod contacted_hosts;
 mod decide;
@@ -22,7 +22,7 @@ mod runs_later;
 mod system_damage;
 
 pub use access::{Access, Effect};
-pub use approval_scope::{ApprovalScope, SessionApprovals};
+pub use approval_subject::{ApprovalScope, SessionApprovals};
 pub use command::{
     Assignment, Command, CommandAnalysis, RedirectedFile, Role, ShellContext, Unparsed,
     UnparsedKind, Word, analyze_command,

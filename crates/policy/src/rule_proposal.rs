@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
-use crate::approval_scope::{ApprovalScope, SessionApprovals};
+use crate::approval_subject::{ApprovalScope, SessionApprovals};
 use crate::decision::Decision;
 
 /// A person does not read more rules than this before choosing "always".

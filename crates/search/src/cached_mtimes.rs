@@ -2,7 +2,7 @@
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::cached_index_position::CachedPositionVersion;
+use crate::cached_doc_id::CachedDocIdVersion;
 
 /// The mtimes of a directory's files, as far as they were requested.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub(crate) struct CachedMtimes(Mutex<Vec<Option<CachedMtime>>>);
 /// An mtime and the slot version from before it was read. It is invalid if the version has changed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CachedMtime {
-    pub(crate) version: CachedPositionVersion,
+    pub(crate) version: CachedDocIdVersion,
     pub(crate) modified: Mtime,
 }
 

@@ -5,7 +5,7 @@ mod large_file;
 
 use std::ffi::OsStr;
 
-use toolcrib_fs::{Directory, FsErrorKind, Stamp, TreeReader, WholeRead};
+use toolcrib_fs::{BulkReader, Directory, FsErrorKind, Stamp, WholeRead};
 
 use self::index_filter::{FileToRead, IndexFilter};
 use crate::content_class::needs_inspection;
@@ -21,7 +21,7 @@ use crate::pattern::Pattern;
 /// A search: its pattern, its files and its limits.
 pub struct Grep<'a> {
     /// The root and its tree.
-    pub tree: &'a TreeReader,
+    pub tree: &'a BulkReader,
     /// The listing that the file ids refer to.
     pub listing: &'a Listing,
     /// The pattern.

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use toolcrib_fs::{Directory, TreeReader, WholeRead};
+use toolcrib_fs::{BulkReader, Directory, WholeRead};
 
 /// The rules of a directory, linked to those of the directories above.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl IgnoreRules {
     /// The rules of a directory, given those of its parent.
     pub(crate) fn enter(
         above: Option<&Arc<IgnoreRules>>,
-        tree: &TreeReader,
+        tree: &BulkReader,
         directory: &Directory,
         relative: &Path,
         files: IgnoreFiles,

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use toolcrib_fs::{ContentAddressedCache, FsError, TreeReader};
+use toolcrib_fs::{BulkReader, ContentAddressedCache, FsError};
 
 pub(crate) use self::build::BuildInput;
 pub(crate) use self::query::{FileVerdict, IndexQuery, NoMatchLookup};
@@ -208,7 +208,7 @@ impl Index {
     }
 
     /// Indexes new files in the background, unless a build just ran.
-    pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: BuildInput) {
+    pub(crate) fn build_later(self: &Arc<Self>, tree: &BulkReader, work: BuildInput) {
         let mut building = self.building();
         let is_due = building.not_before.is_none_or(|time| Instant::now() >= time);
         if building.running || !is_due || self.is_stopped() {
@@ -223,7 +223,7 @@ impl Index {
     /// wrong, the index is disabled.
     pub(crate) fn check_later(
         self: &Arc<Self>,
-        tree: &TreeReader,
+        tree: &BulkReader,
         work: BuildInput,
         pattern: &Pattern,
     ) {
@@ -262,7 +262,7 @@ impl Index {
     }
 
     /// Indexes new files in this thread.
-    pub(crate) fn build_now(&self, tree: &TreeReader, work: &BuildInput) {
+    pub(crate) fn build_now(&self, tree: &BulkReader, work: &BuildInput) {
         if self.is_stopped() {
             return;
         }
@@ -307,7 +307,7 @@ impl Index {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    fn build_in_background(&self, tree: &TreeReader, work: &BuildInput) {
+    fn build_in_background(&self, tree: &BulkReader, work: &BuildInput) {
         // Other work on the processor has priority. If the system denies this, the build only competes with
         // it.
         let _ = rustix::process::setpriority_process(None, 19);

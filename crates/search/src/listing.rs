@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use toolcrib_fs::{Directory, Stamp};
 
 pub use self::candidate::Candidate;
-use crate::cached_index_position::{CachedIndexPosition, CachedPositionVersion};
-use crate::directory_cache::DirectoryCache;
+use crate::cached_directory::CachedDirectory;
+use crate::cached_doc_id::{CachedDocId, CachedDocIdVersion};
 use crate::ignore_rules::{IgnoreFiles, RuleScope};
 
 /// The files of a tree. A directory holds its names in one buffer, so that a file costs its name and sixteen
@@ -64,7 +64,7 @@ pub(crate) struct ListedDirectory {
     /// Device and inode.
     pub(crate) identity: Option<(u64, u64)>,
     /// What the listing cache knows about it.
-    pub(crate) cache: DirectoryCache,
+    pub(crate) cache: CachedDirectory,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +94,7 @@ pub(crate) fn has_at_least(directories: &[Arc<ListedDirectory>], least: u64) -> 
 
 /// Invalidates everything that is known about files. Watches stay.
 pub(crate) fn invalidate_all(directories: &[Arc<ListedDirectory>]) {
-    directories.iter().for_each(|listed| listed.cache.watch.invalidate(&listed.cache.positions));
+    directories.iter().for_each(|listed| listed.cache.watch.invalidate(&listed.cache.doc_ids));
 }
 
 /// Identifies a file of a listing.
@@ -169,8 +169,7 @@ impl ListedDirectory {
     pub(crate) fn make_slots(&mut self, old: Option<&ListedDirectory>) {
         let Some(old) = old.filter(|old| old.identity.is_some() && old.identity == self.identity)
         else {
-            self.cache.positions =
-                self.entries.iter().map(|_| CachedIndexPosition::default()).collect();
+            self.cache.doc_ids = self.entries.iter().map(|_| CachedDocId::default()).collect();
             return;
         };
         self.cache.watch = old.cache.watch.copied();
@@ -178,9 +177,9 @@ impl ListedDirectory {
         let copied = |entry: &Entry| {
             let slot =
                 old.slot_by_name(self.name(*entry)).filter(|_| entry.kind == ListedKind::File);
-            slot.map_or_else(CachedIndexPosition::default, CachedIndexPosition::copied)
+            slot.map_or_else(CachedDocId::default, CachedDocId::copied)
         };
-        self.cache.positions = self.entries.iter().map(copied).collect();
+        self.cache.doc_ids = self.entries.iter().map(copied).collect();
     }
 
     /// Stats a file. Also returns the slot version from before, if the result may be stored.
@@ -188,9 +187,9 @@ impl ListedDirectory {
         &self,
         directory: &Directory,
         entry: usize,
-    ) -> Option<(Stamp, Option<CachedPositionVersion>)> {
+    ) -> Option<(Stamp, Option<CachedDocIdVersion>)> {
         // The order matters: a change from here on changes the version.
-        let version = self.cache.positions.get(entry).map(CachedIndexPosition::version);
+        let version = self.cache.doc_ids.get(entry).map(CachedDocId::version);
         let is_watched = self.cache.watch.watch().is_some();
         let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
         // A file with several names could be changed through a name that is not watched.
@@ -198,8 +197,8 @@ impl ListedDirectory {
     }
 
     /// The slot of a file.
-    pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&CachedIndexPosition> {
-        self.position(name).and_then(|at| self.cache.positions.get(at))
+    pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&CachedDocId> {
+        self.position(name).and_then(|at| self.cache.doc_ids.get(at))
     }
 
     /// The position in the listing of a subdirectory.

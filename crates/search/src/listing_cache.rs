@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use toolcrib_fs::{ContentAddressedCache, ContentHash, FsError, TreeReader};
+use toolcrib_fs::{BulkReader, ContentAddressedCache, ContentHash, FsError};
 
 use crate::deadline::Deadline;
 use crate::decoder::Decoder;
@@ -124,7 +124,7 @@ impl ListingCaches {
     }
 
     /// The state of the index of a root, including segments kept by an earlier process.
-    pub fn index_status(&self, tree: &TreeReader) -> IndexStatus {
+    pub fn index_status(&self, tree: &BulkReader) -> IndexStatus {
         let root = self.root(tree);
         root.index.load();
         IndexStatus {
@@ -135,7 +135,7 @@ impl ListingCaches {
     }
 
     /// Why the index or the watches of a root were disabled. Returned only once.
-    pub fn take_alarm(&self, tree: &TreeReader) -> Option<String> {
+    pub fn take_alarm(&self, tree: &BulkReader) -> Option<String> {
         let root = self.root(tree);
         let have_watches_failed = || {
             root.watches_failed.load(Ordering::Relaxed)
@@ -158,12 +158,12 @@ impl ListingCaches {
     }
 
     /// Deletes the index of a root, including its kept segments.
-    pub fn drop_index(&self, tree: &TreeReader) -> Result<(), FsError> {
+    pub fn drop_index(&self, tree: &BulkReader) -> Result<(), FsError> {
         self.root(tree).index.clear()
     }
 
     /// Indexes the new files of a root in this thread.
-    pub fn build_index(&self, tree: &TreeReader, listing: &Listing, letters: &'static dyn Decoder) {
+    pub fn build_index(&self, tree: &BulkReader, listing: &Listing, letters: &'static dyn Decoder) {
         let work = BuildInput {
             directories: listing.directories.clone(),
             decoder: letters,
@@ -173,18 +173,18 @@ impl ListingCaches {
     }
 
     /// The index of a root for a search. `None` if the root does not deserve one.
-    pub(crate) fn index(&self, tree: &TreeReader, listing: &Listing) -> Option<Arc<Index>> {
+    pub(crate) fn index(&self, tree: &BulkReader, listing: &Listing) -> Option<Arc<Index>> {
         let root = self.root(tree);
         root.searches.fetch_add(1, Ordering::Relaxed);
         root.deserves_index(&listing.directories, self.settings).then(|| root.index.clone())
     }
 
-    fn index_cache(&self, tree: &TreeReader) -> Option<ContentAddressedCache> {
+    fn index_cache(&self, tree: &BulkReader) -> Option<ContentAddressedCache> {
         let name = ContentHash::of(tree.path().as_os_str().as_bytes()).to_string();
         Some(ContentAddressedCache::new(self.index_directory.as_ref()?.join(name)))
     }
 
-    fn root(&self, tree: &TreeReader) -> Arc<RootCache> {
+    fn root(&self, tree: &BulkReader) -> Arc<RootCache> {
         let mut roots = self.roots.lock();
         let cache = match roots.iter().position(|cache| cache.root == tree.path()) {
             Some(at) => roots.remove(at),
@@ -341,7 +341,7 @@ fn refresh(
 /// Whether a new file has, or may have, a second name. A write through that name may change an indexed file
 /// in another directory without an event there. Directories from `known` on are new.
 fn has_new_links(
-    tree: &TreeReader,
+    tree: &BulkReader,
     directories: &[Arc<ListedDirectory>],
     names: &[(u32, OsString)],
     known: usize,
@@ -362,7 +362,7 @@ fn has_new_links(
 /// Checks some cached positions. Returns whether everything had to be invalidated.
 fn run_self_check(
     self_check: &mut WatchSelfCheck,
-    tree: &TreeReader,
+    tree: &BulkReader,
     directories: &Directories,
     root: &RootCache,
     settings: IndexSettings,
@@ -380,7 +380,7 @@ fn directories_to_check(directories: &Directories) -> Vec<u32> {
 
 /// Compares directories with the disk and records the changed ones.
 fn compare_all(
-    tree: &TreeReader,
+    tree: &BulkReader,
     directories: &Directories,
     to_check: &[u32],
     changes: &mut WatchedChanges,
@@ -411,7 +411,7 @@ fn needs_check(listed: &ListedDirectory) -> bool {
     !listed.gone && (!listed.cache.watch.is_current() || listed.ignore_files.repository)
 }
 
-fn compare_with_disk(tree: &TreeReader, listed: &ListedDirectory) -> Comparison {
+fn compare_with_disk(tree: &BulkReader, listed: &ListedDirectory) -> Comparison {
     let rules_same = listed.ignore_stamps.iter().all(|(then, path)| tree.stamp(path) == *then);
     if !rules_same {
         return Comparison::RulesChanged;

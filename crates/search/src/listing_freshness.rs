@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use toolcrib_fs::Watch;
 
-use crate::cached_index_position::CachedIndexPosition;
+use crate::cached_doc_id::CachedDocId;
 
 /// Whether a directory is watched, and whether its listing is known to be current.
 #[derive(Debug, Default)]
@@ -53,20 +53,20 @@ impl WatchState {
         }
     }
 
-    /// Resets the state. Results from before are not stored after this: see [`CachedIndexPosition::version`].
-    pub(crate) fn end_watch(&self, slots: &[CachedIndexPosition]) -> Option<Watch> {
+    /// Resets the state. Results from before are not stored after this: see [`CachedDocId::version`].
+    pub(crate) fn end_watch(&self, slots: &[CachedDocId]) -> Option<Watch> {
         let watch = self.watch();
         self.0.store(UNTRIED, Ordering::SeqCst);
-        slots.iter().for_each(CachedIndexPosition::clear);
+        slots.iter().for_each(CachedDocId::clear);
         watch
     }
 
     /// Marks it as not current. The watch stays.
-    pub(crate) fn invalidate(&self, slots: &[CachedIndexPosition]) {
+    pub(crate) fn invalidate(&self, slots: &[CachedDocId]) {
         if self.get() & WATCHED != 0 {
             self.0.fetch_and(!CURRENT, Ordering::SeqCst);
         }
-        slots.iter().for_each(CachedIndexPosition::clear);
+        slots.iter().for_each(CachedDocId::clear);
     }
 
     /// A copy, for a new listing of the same directory.

@@ -1,13 +1,13 @@
 //! Modification times of files. In a watched directory an mtime is cached until an event concerns the file.
 
-use toolcrib_fs::{Directory, TreeReader};
+use toolcrib_fs::{BulkReader, Directory};
 
 use crate::cached_mtimes::{CachedMtime, Mtime};
 use crate::listing::{FileId, ListedDirectory, Listing};
 use crate::parallel_ordered::map_in_order;
 
 /// The mtime of each file. `None` for files that no longer exist.
-pub fn mtimes(tree: &TreeReader, listing: &Listing, files: &[FileId]) -> Vec<Option<Mtime>> {
+pub fn mtimes(tree: &BulkReader, listing: &Listing, files: &[FileId]) -> Vec<Option<Mtime>> {
     let mut modified = Vec::with_capacity(files.len());
     for files in files.chunk_by(|one, next| one.directory == next.directory) {
         let listed = &listing.directories[files[0].directory as usize];
@@ -37,7 +37,7 @@ pub fn mtimes(tree: &TreeReader, listing: &Listing, files: &[FileId]) -> Vec<Opt
 impl ListedDirectory {
     fn cached_mtime(&self, cached: &[Option<CachedMtime>], entry: usize) -> Option<Mtime> {
         let cached = (*cached.get(entry)?)?;
-        (self.cache.positions[entry].version() == cached.version).then_some(cached.modified)
+        (self.cache.doc_ids[entry].version() == cached.version).then_some(cached.modified)
     }
 
     fn stat_mtime(&self, directory: &Directory, entry: usize) -> Option<Mtime> {

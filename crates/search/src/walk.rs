@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
-use toolcrib_fs::{EntryKind, Stamp, TreeReader};
+use toolcrib_fs::{BulkReader, EntryKind, Stamp};
 
 use crate::deadline::Deadline;
 use crate::ignore_rules::{IgnoreFiles, IgnoreRules, RuleScope, ignores};
@@ -17,7 +17,7 @@ use crate::parallel_ordered::threads;
 /// The parameters of a walk.
 pub struct Walk<'a> {
     /// The root and its tree.
-    pub tree: &'a TreeReader,
+    pub tree: &'a BulkReader,
     /// The directory to begin with, relative to the root. No rule hides it, since it was named.
     pub start: &'a Path,
     /// Include ignored files.

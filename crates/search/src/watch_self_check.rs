@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{Stamp, TreeReader};
+use toolcrib_fs::{BulkReader, Stamp};
 
-use crate::cached_index_position::CachedPositionVersion;
-use crate::index_position::IndexPosition;
+use crate::cached_doc_id::CachedDocIdVersion;
+use crate::doc_id::DocId;
 use crate::listing::{ListedDirectory, invalidate_all};
 
 /// Number of files in one check. They take as long as searching one file.
@@ -31,7 +31,7 @@ struct Suspect {
     directory: usize,
     listed: Arc<ListedDirectory>,
     entry: usize,
-    version: CachedPositionVersion,
+    version: CachedDocIdVersion,
 }
 
 impl WatchSelfCheck {
@@ -41,7 +41,7 @@ impl WatchSelfCheck {
             let Suspect { directory, listed, entry, version } = suspect;
             // If the directory was listed again, an event arrived.
             let is_same = listing.get(directory).is_some_and(|now| Arc::ptr_eq(now, &listed));
-            is_same && listed.cache.positions[entry].version() == version
+            is_same && listed.cache.doc_ids[entry].version() == version
         })
     }
 
@@ -49,10 +49,10 @@ impl WatchSelfCheck {
     /// invalidated for this call. Returns whether that happened.
     pub(crate) fn check_some(
         &mut self,
-        tree: &TreeReader,
+        tree: &BulkReader,
         listing: &[Arc<ListedDirectory>],
         pause: Duration,
-        stamp_of: impl Fn(IndexPosition) -> Option<Stamp>,
+        stamp_of: impl Fn(DocId) -> Option<Stamp>,
     ) -> bool {
         if self.last.is_some_and(|last| last.elapsed() < pause) {
             return false;
@@ -62,7 +62,7 @@ impl WatchSelfCheck {
         for at in (first..listing.len()).chain(0..first.min(listing.len())) {
             let listed = &listing[at];
             self.next = at + 1;
-            for (entry, slot) in listed.cache.positions.iter().enumerate() {
+            for (entry, slot) in listed.cache.doc_ids.iter().enumerate() {
                 let Some(cached) = slot.get().and_then(&stamp_of) else { continue };
                 let path = listed.path.join(listed.name(listed.entries[entry]));
                 checked += 1;

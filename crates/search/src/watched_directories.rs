@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toolcrib_fs::{IsDirectory, TreeReader, Unwatched, Watch, WatchEvent, Watcher};
+use toolcrib_fs::{BulkReader, IsDirectory, Unwatched, Watch, WatchEvent, Watcher};
 
 use crate::ignore_rules::is_ignore_file;
 use crate::listing::{ListedDirectory, ListedKind, invalidate_all};
@@ -133,7 +133,7 @@ impl WatchedDirectories {
     }
 
     /// Adds missing watches. A directory is not current until it was compared once more.
-    pub(crate) fn watch(&mut self, tree: &TreeReader, listing: &[Arc<ListedDirectory>]) {
+    pub(crate) fn watch(&mut self, tree: &BulkReader, listing: &[Arc<ListedDirectory>]) {
         let unwatched = listing
             .iter()
             .enumerate()
@@ -188,7 +188,7 @@ fn record_change(listed: &ListedDirectory, name: &OsStr, changes: &mut WatchedCh
 }
 
 fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &ListedDirectory, at: u32) {
-    let Some(watch) = listed.cache.watch.end_watch(&listed.cache.positions) else { return };
+    let Some(watch) = listed.cache.watch.end_watch(&listed.cache.doc_ids) else { return };
     let Some(same) = directories.get_mut(&watch) else { return };
     same.retain(|other| *other != at);
     if same.is_empty() {

@@ -17,10 +17,10 @@
 
 mod case_settings;
 mod content_encoding;
+mod directory_snapshot;
 mod markdown_page;
 mod run_case;
 mod sandbox_visible_directory;
-mod snapshot;
 mod step;
 mod transport;
 

@@ -9,9 +9,9 @@ use libtest_mimic::{Failed, Trial};
 use serde_json::{Map, Value};
 
 use crate::case_settings::Setup;
+use crate::directory_snapshot::Snapshot;
 use crate::markdown_page::{Document, Segment};
 use crate::sandbox_visible_directory::sandbox_visible_directory;
-use crate::snapshot::Snapshot;
 use crate::step::{FileBlock, Step};
 use crate::transport::Transport;
 

@@ -2,7 +2,7 @@
 //! indentation, typographic characters. Each level normalizes both sides and then compares them exactly.
 //! There is no similarity score.
 
-mod adaptation;
+mod adapted_parts;
 mod compare;
 mod indent;
 mod line_key;
@@ -12,7 +12,7 @@ mod typography;
 
 use std::ops::Range;
 
-pub use self::adaptation::Adaptation;
+pub use self::adapted_parts::Adaptation;
 use self::compare::LevelSearch;
 pub(crate) use self::indent::{Reindent, indent_step};
 use self::required_literal::Anchor;

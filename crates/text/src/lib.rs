@@ -10,15 +10,15 @@ mod encoding;
 mod endings;
 mod equivalent;
 mod error_lines;
-mod excerpt;
-mod fold;
 mod invisible;
 mod line_window;
 mod locate;
 mod merge;
 mod nearest_match;
 mod output_encoding;
+mod output_excerpt;
 mod patch;
+mod repeated_lines;
 mod secrets;
 mod strip_line_numbers;
 mod terminal;
@@ -32,13 +32,13 @@ pub use endings::{EndingFinder, Endings};
 pub use equivalent::{
     Adaptation, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_equivalents,
 };
-pub use excerpt::{Excerpt, ExcerptOptions, ExcerptShown};
 pub use invisible::{hidden_in, invisible_name};
 pub use line_window::{Line, LineCount, LineWindow, Window, each_line, split_lines};
 pub use locate::{find_all, find_another, line_numbers};
 pub use merge::{Conflict, merge};
 pub use nearest_match::{Likeness, NearestMatch, nearest_block};
 pub use output_encoding::output_encoding;
+pub use output_excerpt::{Excerpt, ExcerptOptions, ExcerptShown};
 pub use patch::{
     Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,
     PatchError, PatchErrorKind, Sign, Why,

@@ -15,14 +15,14 @@ mod hunk;
 mod mismatch;
 mod names;
 mod position;
+mod unfenced_lines;
 mod unified;
-mod unwrapped_lines;
 
 pub use self::apply::{Applied, HunkFate};
 pub use self::hunk::{Hunk, HunkLine, Sign};
 pub use self::mismatch::{Divergence, Misfit, Why};
 
-use self::unwrapped_lines::UnwrappedLines;
+use self::unfenced_lines::UnfencedLines;
 
 /// Limit of lines of a patch. More than any reviewed patch has, and a tenth of a gigabyte if each line is
 /// empty.
@@ -99,7 +99,7 @@ impl<'a> Patch<'a> {
             let hint = "Apply it in parts.";
             return Err(PatchError { kind: PatchErrorKind::TooLarge, line: 0, what, hint });
         }
-        let source = UnwrappedLines::new(text);
+        let source = UnfencedLines::new(text);
         let files =
             if source.is_envelope() { envelope::parse(source)? } else { unified::parse(source)? };
         if files.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolcrib_policy::{Access, Proposal};
 use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
-use crate::dialect_names::Name;
+use crate::message_names::Name;
 use crate::reply::Reply;
 
 /// Characters of a question in one part. A client may show a part in a small window.

@@ -11,9 +11,9 @@ use toolcrib_text::{truncate_line, visible_name};
 
 use crate::approve::{Answer, AnswerRecord, Question};
 use crate::call_policy::CallPolicy;
-use crate::command_syntax_errors::{BROKEN, confirmed};
-use crate::dialect_names::Name;
+use crate::deny_syntax_errors::{BROKEN, confirmed};
 use crate::error::{Error, ErrorKind};
+use crate::message_names::Name;
 use crate::reply::Reply;
 use crate::request::Options;
 use crate::session::Session;

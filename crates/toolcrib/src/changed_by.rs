@@ -4,8 +4,8 @@ use std::path::Path;
 
 use toolcrib_fs::{ContentHash, Entry, FileChange, Version};
 
-use crate::dialect_names::Name;
 use crate::history::History;
+use crate::message_names::Name;
 use crate::phrases::counted;
 use crate::session::Session;
 

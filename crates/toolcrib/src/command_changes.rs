@@ -1,8 +1,8 @@
 //! The file changes of one command, captured as they happen.
 
-mod git_files;
-mod git_place;
+mod git_directory;
 mod head_notes;
+mod index_and_config;
 mod lost_refs;
 mod repository_state;
 mod unfinished_operation;
@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
-    About, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Journal,
-    Settling, TreeReader, Workspace,
+    About, BulkReader, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile,
+    Journal, Settling, Workspace,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
@@ -72,7 +72,7 @@ impl CommandChanges {
         journal: Option<Journal>,
         about: About,
     ) -> CommandChanges {
-        let with_path = |tree: TreeReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
+        let with_path = |tree: BulkReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
         CommandChanges {
             ignored: workspace.trees().map(with_path).collect(),
             own_paths,

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use toolcrib_exec::{
     FileAccess, Guard, GuardVerdict, Program, RefusedContent, SESSION_TMP, Unwritable,
 };
-use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, Root, RootMode, Workspace};
 
 use crate::command_changes::CommandChanges;
 use crate::path_rules::{Danger, PathRules, Rule};
@@ -41,7 +41,7 @@ impl CommandGuard {
     }
 
     /// A path inside the session's private directory, and the path at which the command sees that directory.
-    fn in_tmp(&self, path: &Path) -> Option<(TreeReader, PathBuf, PathBuf)> {
+    fn in_tmp(&self, path: &Path) -> Option<(BulkReader, PathBuf, PathBuf)> {
         if self.rules.is_in_workspace(path) {
             return None;
         }

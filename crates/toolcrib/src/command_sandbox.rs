@@ -5,7 +5,7 @@ use std::path::Path;
 use toolcrib_exec::{Network, PinnedPath, Sandbox};
 use toolcrib_fs::{Root, RootMode};
 
-use crate::dialect_names::SHELL_TOOL;
+use crate::message_names::SHELL_TOOL;
 use crate::sandbox_settings::{SandboxSettings, effective_network};
 use crate::services::Services;
 

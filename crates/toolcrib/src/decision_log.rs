@@ -11,7 +11,7 @@ use toolcrib_text::{Secrets, truncate_line, visible_name};
 
 use crate::call_recorder::Record;
 use crate::error::Error;
-use crate::journal_access::{journal_error, require_journal};
+use crate::journal_errors::{journal_error, require_journal};
 use crate::phrases::age;
 use crate::session::Session;
 

@@ -12,8 +12,8 @@ use std::fmt::Display;
 use serde_json::{Map, Number, Value};
 use toolcrib_text::truncate_line;
 
-use crate::dialect_names::{self, Name};
 use crate::error::Error;
+use crate::message_names::{self, Name};
 use crate::schema::Schema;
 use crate::suggest::{fold, similar_names};
 use crate::tool::{AnyTool, Entry};
@@ -46,7 +46,7 @@ fn refuse(entry: &Entry, schema: &Schema, problems: &[String]) -> Error {
     let told = &problems[..problems.len().min(MAX_PROBLEMS)];
     let tool = Name::tool(entry.name);
     let arguments =
-        dialect_names::current().arguments(entry.name, &schema.arguments, &HashSet::new());
+        message_names::current().arguments(entry.name, &schema.arguments, &HashSet::new());
     Error::invalid(format!("{tool}: {}.", told.join("; ")))
         .hint(format!("{tool} takes {}.", signature(&arguments)))
 }

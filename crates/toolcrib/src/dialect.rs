@@ -3,7 +3,7 @@
 //! A dialect changes only the listing and the results. Calls are accepted with the names of all dialects: tool
 //! names without regard to case and `_`, fields in snake_case and camelCase, and every alias.
 
-mod command_line;
+mod cli_names;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-pub(crate) use self::command_line::with_arguments;
+pub(crate) use self::cli_names::with_arguments;
 
 /// Preset of tool and field names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Dialect {
     /// The name of a tool that a message suggests. For a person it is a command that does the same.
     pub(crate) fn suggested_tool(self, tool: &str) -> Cow<'_, str> {
         match self {
-            Dialect::CommandLine => command_line::command(tool),
+            Dialect::CommandLine => cli_names::command(tool),
             dialect => dialect.tool_name(tool),
         }
     }

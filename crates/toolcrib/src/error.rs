@@ -8,7 +8,7 @@ use toolcrib_fs::{FsError, FsErrorKind};
 use toolcrib_text::{Secrets, truncate_line, visible_lines};
 
 use crate::dialect::{Dialect, with_arguments};
-use crate::dialect_names::{self, LS, READ};
+use crate::message_names::{self, LS, READ};
 use crate::reply::{clip, mask_strings};
 
 /// The kinds of errors: each with its name on the wire and its meaning, in one table.
@@ -114,7 +114,7 @@ impl Error {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         let hint = hint.into();
-        self.parts.hint = match dialect_names::current() {
+        self.parts.hint = match message_names::current() {
             Dialect::CommandLine => with_arguments(hint),
             _ => hint,
         };

@@ -3,10 +3,10 @@
 use toolcrib_policy::{Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, Verdict};
 
 use crate::authorize::command_directory;
-use crate::command_syntax_errors::{BROKEN, confirmed};
 use crate::decode::decode;
-use crate::dialect_names::SHELL_TOOL;
+use crate::deny_syntax_errors::{BROKEN, confirmed};
 use crate::error::Error;
+use crate::message_names::SHELL_TOOL;
 use crate::path_access::Grant;
 use crate::request::Call;
 use crate::runtime::Runtime;

@@ -2,8 +2,8 @@
 //! nothing.
 
 pub(crate) mod commit_tree;
-pub(crate) mod committed_content;
 pub(crate) mod directory;
+pub(crate) mod find_in_history;
 pub(crate) mod index;
 pub(crate) mod objects;
 pub(crate) mod paths_in_config;

@@ -16,10 +16,10 @@ use toolcrib_text::{Diff, unified_diff, visible_name};
 use self::ignored_files::IgnoredFiles;
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
-use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
-use crate::journal_access::{journal_error, require_journal};
+use crate::journal_errors::{journal_error, require_journal};
 use crate::limits::Limits;
+use crate::message_names::Name;
 use crate::phrases::{age, counted, first_of, one_line};
 use crate::reachable_paths::Paths;
 use crate::session::Session;

@@ -6,7 +6,7 @@ use std::thread::Scope;
 use toolcrib_policy::{Decision, Verdict};
 
 use crate::approve::{Answer, Question};
-use crate::dialect_names::{SHELL_TOOL, Spelling};
+use crate::message_names::{SHELL_TOOL, Spelling};
 use crate::network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionConnections, SessionRules};
 use crate::request::Options;
 use crate::services::Services;

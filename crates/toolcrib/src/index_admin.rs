@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::TreeReader;
+use toolcrib_fs::BulkReader;
 use toolcrib_search::{Deadline, IndexStatus, Listing, Walk};
 
 use crate::error::Error;
@@ -68,7 +68,7 @@ impl Runtime {
         })
     }
 
-    fn root_index(&self, tree: &TreeReader, listing: &Listing) -> RootIndex {
+    fn root_index(&self, tree: &BulkReader, listing: &Listing) -> RootIndex {
         RootIndex {
             root: tree.path().to_owned(),
             is_wanted: self.services().listings.is_indexed(listing),
@@ -80,7 +80,7 @@ impl Runtime {
     fn each_tree<T>(
         &self,
         timeout: Duration,
-        mut take: impl FnMut(&TreeReader, &Listing) -> Result<T, Error>,
+        mut take: impl FnMut(&BulkReader, &Listing) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let never = || false;
         let (mut all, hidden) = (Vec::new(), self.services().paths.hidden.all());

@@ -8,9 +8,9 @@ use toolcrib_fs::{Directory, FileKind, FsErrorKind, ResolvedPath};
 use toolcrib_policy::{Access, Effect, Outside};
 use toolcrib_text::visible_name;
 
-use crate::dialect_names::{BASH, WRITE};
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
+use crate::message_names::{BASH, WRITE};
 use crate::reachable_paths::Paths;
 use crate::session::Session;
 use crate::suggest::{MAX_NAMES, lookalike};

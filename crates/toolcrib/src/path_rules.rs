@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
-use toolcrib_fs::{EntryKind, ResolvedPath, RootMode, TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, EntryKind, ResolvedPath, RootMode, Workspace};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 pub(crate) use self::content_review::Danger;
@@ -114,7 +114,7 @@ impl PathRules {
     /// Whether file tools must not write a path although its name matches no pattern: it is a part of a git
     /// directory, or another name of a protected file.
     pub(crate) fn refuses_writing(&self, place: &ResolvedPath) -> bool {
-        let (tree, relative, path) = (TreeReader::around(place), place.relative(), place.path());
+        let (tree, relative, path) = (BulkReader::around(place), place.relative(), place.path());
         if self.protection.allows(relative) {
             return false;
         }
@@ -184,7 +184,7 @@ impl PathRules {
     /// The rule for a protected name, or for a path that leads to one. `None` if there is no such name.
     fn rule_by_name(
         &self,
-        tree: &TreeReader,
+        tree: &BulkReader,
         relative: &Path,
         access: &FileAccess,
         all: &[FileAccess],
@@ -209,7 +209,7 @@ impl PathRules {
     /// The rule for a path by the repositories around it.
     fn rule_by_repository(
         &self,
-        tree: &TreeReader,
+        tree: &BulkReader,
         relative: &Path,
         access: &FileAccess,
         program: &dyn Fn() -> Option<Program>,
@@ -241,7 +241,7 @@ impl PathRules {
     }
 
     /// Whether a rule denies the change, or the change of a file below a renamed directory.
-    fn is_denied(&self, tree: &TreeReader, access: &FileAccess, all: &[FileAccess]) -> bool {
+    fn is_denied(&self, tree: &BulkReader, access: &FileAccess, all: &[FileAccess]) -> bool {
         let denies = |effect, path: &Path| self.policy.denies_file(effect, path);
         let (reading, editing) =
             (self.policy.denies_files(Effect::Read), self.policy.denies_files(Effect::Write));
@@ -296,13 +296,13 @@ impl PathRules {
     }
 
     /// Whether renaming a directory would move a protected file.
-    fn holds_protected(&self, tree: &TreeReader, relative: &Path) -> bool {
+    fn holds_protected(&self, tree: &BulkReader, relative: &Path) -> bool {
         let rests = self.protection.protected_beneath(relative);
         rests.iter().any(|rest| tree.may_have(&relative.join(rest)))
     }
 
     /// Whether a file is a hard link to a file that makes git run programs.
-    fn has_protected_name(&self, tree: &TreeReader, relative: &Path) -> bool {
+    fn has_protected_name(&self, tree: &BulkReader, relative: &Path) -> bool {
         let Some(stamp) = tree.stamp(relative).filter(|stamp| stamp.is_shared) else {
             return false;
         };
@@ -362,7 +362,7 @@ fn protected_symlink_targets(workspace: &Workspace, protection: &Protection) -> 
 }
 
 /// Paths below a directory. `None` if there are more than `most`.
-fn paths_below(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
+fn paths_below(tree: &BulkReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut pending = vec![path.strip_prefix(tree.path()).ok()?.to_owned()];
     let mut found = Vec::new();
     while let Some(relative) = pending.pop() {

@@ -1,8 +1,6 @@
 //! The sandbox of commands: built from the roots, the protected files, the operator's settings and the level
 //! that this system supports.
 
-pub(crate) mod refusals;
-
 use std::path::{Path, PathBuf};
 
 use toolcrib_exec::{Level, Network, SESSION_TMP, SandboxSupport};

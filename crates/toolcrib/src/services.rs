@@ -12,10 +12,10 @@ use crate::call_policy::CallPolicy;
 use crate::command_state::ShellHost;
 use crate::decision_log::DecisionLog;
 use crate::history::History;
-use crate::host_values::HostValues;
 use crate::limits::Limits;
 use crate::reachable_paths::Paths;
 use crate::session::Session;
+use crate::type_map::TypeMap;
 
 /// The services of a runtime. A function takes the service that it needs, not all of them.
 pub(crate) struct Services {
@@ -34,7 +34,7 @@ pub(crate) struct Services {
     pub(crate) limits: Limits,
     pub(crate) hard_links: HardLinks,
     /// Values of the host for its own tools.
-    pub(crate) states: HostValues,
+    pub(crate) states: TypeMap,
 }
 
 impl Services {

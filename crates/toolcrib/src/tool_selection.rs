@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use toolcrib_policy::{Effect, Profile, Rules};
 
-use crate::dialect_names::SHELL_TOOL;
 use crate::error::{Error, ErrorKind};
+use crate::message_names::SHELL_TOOL;
 use crate::suggest::similar_names;
 use crate::tool::{Category, Entry};
 use crate::tool_table::{Row, Table};

@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::dialect::other_name;
-use crate::dialect_names::Name;
 use crate::error::{Error, ErrorKind};
+use crate::message_names::Name;
 use crate::schema::Schema;
+use crate::strip_tool_mentions::without_mentions;
 use crate::suggest::{fold, similar_names};
 use crate::tool::Entry;
-use crate::tool_mentions::without_mentions;
 
 /// The tools by name, in the order in which they are listed.
 pub(crate) struct Table {

@@ -8,7 +8,7 @@ use serde_json::json;
 use toolcrib::ErrorKind;
 
 use super::parts;
-use super::test_workspace::TestWorkspace;
+use crate::test_workspace::TestWorkspace;
 
 const FILE: &str = "file.txt";
 

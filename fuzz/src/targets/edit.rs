@@ -8,7 +8,7 @@ use toolcrib::{ErrorKind, Reply};
 use toolcrib_text::{Encoding, TextProperties, find_all};
 
 use super::parts;
-use super::test_workspace::TestWorkspace;
+use crate::test_workspace::TestWorkspace;
 
 const FILE: &str = "file.txt";
 

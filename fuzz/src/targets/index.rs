@@ -8,19 +8,19 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use toolcrib_fs::{ContentAddressedCache, Root, RootMode, TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, ContentAddressedCache, Root, RootMode, Workspace};
 use toolcrib_search::{
     ChunkDecoder, Deadline, Decoded, Decoder, Grep, InThisProcess, IndexSettings, ListingCaches,
     MatchOptions, Pattern, PatternOptions, Walk, grep, walk,
 };
 
-use super::damage::{damaged, damaged_in_place};
-use super::test_workspace::scratch;
+use crate::damage_bytes::{damaged, damaged_in_place};
+use crate::test_workspace::scratch;
 
 /// A tree with an index in use.
 struct Indexed {
     directory: TempDir,
-    tree: TreeReader,
+    tree: BulkReader,
     tables: ListingCaches,
     /// The file of the index, and its bytes.
     file: PathBuf,
@@ -95,7 +95,7 @@ impl Indexed {
     }
 }
 
-fn search(tree: &TreeReader, tables: Option<&ListingCaches>) -> Vec<Vec<PathBuf>> {
+fn search(tree: &BulkReader, tables: Option<&ListingCaches>) -> Vec<Vec<PathBuf>> {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
     let asked = asked(tree, &stop);
@@ -128,7 +128,7 @@ fn search(tree: &TreeReader, tables: Option<&ListingCaches>) -> Vec<Vec<PathBuf>
     PATTERNS.iter().map(of_pattern).collect()
 }
 
-fn asked<'a>(tree: &'a TreeReader, stop: &'a Deadline<'a>) -> Walk<'a> {
+fn asked<'a>(tree: &'a BulkReader, stop: &'a Deadline<'a>) -> Walk<'a> {
     Walk { tree, start: Path::new(""), ignored: false, named: &[], own: &[], stop }
 }
 
@@ -143,7 +143,7 @@ fn make() -> Indexed {
     // Wait until the files are no longer racy.
     std::thread::sleep(Duration::from_millis(100));
     let root = Root::open(&workspace, RootMode::ReadOnly).expect("a root");
-    let tree = TreeReader::around(&Workspace::new(vec![root]).expect("a workspace").top());
+    let tree = BulkReader::around(&Workspace::new(vec![root]).expect("a workspace").top());
     let tables = ListingCaches::new(SETTINGS, Some(shelves.clone()));
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);

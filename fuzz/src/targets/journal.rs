@@ -11,8 +11,8 @@ use toolcrib_fs::{
     Workspace,
 };
 
-use super::damage::damaged;
-use super::test_workspace::scratch;
+use crate::damage_bytes::damaged;
+use crate::test_workspace::scratch;
 
 /// A journal with some changes, as on disk.
 struct IntactJournal {

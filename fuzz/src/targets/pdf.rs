@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 use toolcrib::ErrorKind;
 
-use super::test_workspace::TestWorkspace;
+use crate::test_workspace::TestWorkspace;
 
 const FILE: &str = "file.pdf";
 

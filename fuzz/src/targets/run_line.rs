@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use toolcrib::{Caps, Error, Options, Profile, Reply, Runtime, Session, to_json};
 
 use self::request::{Message, Request};
-use super::test_workspace::scratch;
+use crate::test_workspace::scratch;
 
 /// The program has no library, so its decoder is included here.
 #[path = "../../../crates/cli/src/commands/run/request.rs"]

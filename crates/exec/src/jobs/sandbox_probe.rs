@@ -10,8 +10,8 @@ use crate::find_bash::find_bash;
 use crate::guard::AllowAll;
 use crate::sandbox::level::{Level, SandboxSupport};
 use crate::sandbox::{Network, Sandbox};
+use crate::shim_messages::Ending;
 use crate::start_options::StartOptions;
-use crate::wire::Ending;
 use crate::{Exit, Status};
 
 /// The largest number of commands that a probe starts.

@@ -25,7 +25,7 @@ use crate::sandbox::level::Level;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::{Confined, Confinement, Forked, Prepared, fork};
 use crate::setup_error::{SetupError, context};
-use crate::wire::{self, ShimMessage};
+use crate::shim_messages::{self, ShimMessage};
 
 /// Runs a command in a sandbox. Returns twice: in the shim, and in the first process inside.
 pub(super) fn run_sandboxed(
@@ -87,7 +87,7 @@ fn run_first_process(
     enter: impl FnOnce() -> Result<Confined, SetupError>,
     inner_end: &UnixStream,
 ) -> ExitCode {
-    let send = |message: &ShimMessage| wire::send(inner_end, message, &[]);
+    let send = |message: &ShimMessage| shim_messages::send(inner_end, message, &[]);
     let begin = move || -> Result<_, SetupError> {
         // The shim has a single thread, which lives as long as the shim.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
@@ -101,7 +101,7 @@ fn run_first_process(
         }
         let all = [Some(&listener), sockets.as_ref()].into_iter().flatten().chain(&network);
         let descriptors: Vec<BorrowedFd<'_>> = all.map(OwnedFd::as_fd).collect();
-        let sent = wire::send(inner_end, &ShimMessage::SupervisionReady, &descriptors);
+        let sent = shim_messages::send(inner_end, &ShimMessage::SupervisionReady, &descriptors);
         context("send the descriptors to the supervisor", sent)?;
         Shell::start(command, script)
     };

@@ -18,7 +18,7 @@ use crate::command::Exit;
 use crate::fd_passing;
 use crate::process_tree::children;
 use crate::setup_error::SetupError;
-use crate::wire::{self, Ending, ShimMessage};
+use crate::shim_messages::{self, Ending, ShimMessage};
 
 /// How often to check whether all processes have exited that the first process left behind, after it was
 /// killed without a PID namespace.
@@ -192,14 +192,14 @@ impl InnerChannel {
         &mut self,
         control: &UnixStream,
         intermediate: &[Pid],
-    ) -> Result<(), wire::MalformedMessage> {
-        while let Some(message) = wire::take_message(&mut self.received)? {
+    ) -> Result<(), shim_messages::MalformedMessage> {
+        while let Some(message) = shim_messages::take_message(&mut self.received)? {
             match message {
                 ShimMessage::SupervisionReady if !self.started => {
                     let descriptors = std::mem::take(&mut self.descriptors);
                     let descriptors: Vec<_> = descriptors.iter().map(OwnedFd::as_fd).collect();
                     // If the runtime is gone, that is noticed elsewhere.
-                    let _ = wire::send(control, &message, &descriptors);
+                    let _ = shim_messages::send(control, &message, &descriptors);
                 }
                 ShimMessage::Started { .. } if !self.started => {
                     self.started = true;

@@ -17,7 +17,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use super::bash_prologue;
 use crate::command::{Command, Exit};
 use crate::setup_error::{SetupError, context, path_context};
-use crate::wire::ShimMessage;
+use crate::shim_messages::ShimMessage;
 
 /// The largest state that a shell may report. The kernel accepts no larger environment anyway.
 const MAX_STATE_BYTES: u64 = 4 << 20;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::bulk_reader::{Stamp, read_whole};
 use crate::content::Content;
 use crate::file::is_virtual;
 use crate::listing::{Directory, EntryKind};
 use crate::open_beneath;
 use crate::root::{Root, RootMode};
-use crate::tree_reader::{Stamp, read_whole};
 use crate::workspace::Workspace;
 
 use super::limits::NotKept;

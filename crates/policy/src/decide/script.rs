@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{DANGER, Decision, Part, Policy};
 use crate::access::Effect;
-use crate::approval_scope::ApprovalScope;
+use crate::approval_subject::ApprovalScope;
 use crate::command::{
     Assignment, Command, PIPE_PREFIX, RedirectedFile, Role, ShellContext, Unparsed, UnparsedKind,
     Word, analyze_command, normalize_lexically,

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolcrib_fs::{Directory, Stamp};
 
 use super::Grep;
-use crate::cached_index_position::CachedIndexPosition;
+use crate::cached_doc_id::CachedDocId;
+use crate::doc_id::DocId;
 use crate::index::{BuildInput, FileVerdict, Index, IndexQuery, NoMatchLookup};
-use crate::index_position::IndexPosition;
 use crate::listing::{FileId, Listing};
 
 /// The index of a root, queried for one search.
@@ -46,11 +46,11 @@ impl IndexFilter {
         let mut to_read = Vec::new();
         let mut skipped_before = 0;
         for files in files.chunk_by(|one, next| one.directory == next.directory) {
-            let slots = &grep.listing.directories[files[0].directory as usize].cache.positions;
+            let slots = &grep.listing.directories[files[0].directory as usize].cache.doc_ids;
             for file in files {
-                let position = slots.get(file.entry as usize).and_then(CachedIndexPosition::get);
+                let id = slots.get(file.entry as usize).and_then(CachedDocId::get);
                 let has_no_match = |no_match_lookup: &mut NoMatchLookup<'_>| {
-                    position.is_some_and(|position| no_match_lookup.has_no_match(position))
+                    id.is_some_and(|id| no_match_lookup.has_no_match(id))
                 };
                 if no_match_lookup.as_mut().is_some_and(has_no_match) {
                     skipped_before += 1;
@@ -65,36 +65,36 @@ impl IndexFilter {
         (to_read, skipped_before)
     }
 
-    /// The index position and stat fingerprint of a file, if it is unchanged since it was indexed. In a
-    /// watched directory the position is cached, so that the next search needs no stat.
+    /// The id and stat fingerprint of a file, if it is unchanged since it was indexed. In a
+    /// watched directory the id is cached, so that the next search needs no stat.
     pub(crate) fn find<'d>(
         &self,
         listing: &Listing,
         file: FileId,
         directory: impl FnOnce() -> Option<&'d Directory>,
-    ) -> Option<(IndexPosition, Stamp)> {
+    ) -> Option<(DocId, Stamp)> {
         let snapshot = self.query.as_ref()?.snapshot();
         let listed = &listing.directories[file.directory as usize];
-        let slot = listed.cache.positions.get(file.entry as usize);
-        if let Some(position) = slot.and_then(CachedIndexPosition::get)
-            && let Some(stamp) = snapshot.stamp(position)
+        let slot = listed.cache.doc_ids.get(file.entry as usize);
+        if let Some(id) = slot.and_then(CachedDocId::get)
+            && let Some(stamp) = snapshot.stamp(id)
         {
-            return Some((position, stamp));
+            return Some((id, stamp));
         }
         let (stamp, version) = listed.stat_entry(directory()?, file.entry as usize)?;
-        let Some(position) = snapshot.find(&stamp) else {
+        let Some(id) = snapshot.find(&stamp) else {
             self.unindexed.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         if let Some((slot, version)) = slot.zip(version) {
-            slot.put(version, position);
+            slot.put(version, id);
         }
-        Some((position, stamp))
+        Some((id, stamp))
     }
 
     /// The verdict of the index on a file.
-    pub(crate) fn verdict(&self, position: IndexPosition) -> FileVerdict {
-        self.query.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(position))
+    pub(crate) fn verdict(&self, id: DocId) -> FileVerdict {
+        self.query.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(id))
     }
 
     /// Starts a build or a self-check in the background, after the search.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use toolcrib_fs::{ContentAddressedCache, TreeReader, WholeRead};
+use toolcrib_fs::{BulkReader, ContentAddressedCache, WholeRead};
 
 use super::segment::{MAX_FILE_BYTES, Segment, SegmentBuilder};
 use super::segment_file;
@@ -34,7 +34,7 @@ const MIN_SMALL_SEGMENTS: usize = 8;
 const SMALL_SEGMENT_CHUNKS: usize = 1_024;
 
 /// Updates the index to the current files.
-pub(super) fn run(index: &Index, tree: &TreeReader, work: &BuildInput) {
+pub(super) fn run(index: &Index, tree: &BulkReader, work: &BuildInput) {
     // A process that keeps segments holds the lock. Other processes keep theirs in memory.
     let cache = index.cache.as_ref().filter(|_| work.is_persistent);
     let lock = cache.and_then(|cache| Some((cache, cache.lock()?)));
@@ -66,7 +66,7 @@ struct BuildContext<'a> {
     index: &'a Index,
     /// Where segments are kept for later processes.
     cache: Option<&'a ContentAddressedCache>,
-    tree: &'a TreeReader,
+    tree: &'a BulkReader,
     work: &'a BuildInput,
 }
 
@@ -79,7 +79,7 @@ struct BuildPlan {
 }
 
 impl BuildPlan {
-    fn new(index: &Index, tree: &TreeReader, work: &BuildInput) -> BuildPlan {
+    fn new(index: &Index, tree: &BulkReader, work: &BuildInput) -> BuildPlan {
         let snapshot = index.snapshot();
         let (mut unindexed, mut known) = (Vec::new(), Vec::new());
         for (at, listed) in work.directories.iter().enumerate() {

@@ -8,7 +8,7 @@ use super::bit_set::BitSet;
 use super::segment::Segment;
 use super::snapshot::Snapshot;
 use crate::content_class::ContentClass;
-use crate::index_position::IndexPosition;
+use crate::doc_id::DocId;
 use crate::pattern::Pattern;
 use crate::trigram::Trigram;
 use crate::trigram_query::TrigramQuery;
@@ -47,7 +47,7 @@ pub(crate) struct NoMatchLookup<'a> {
 
 impl NoMatchLookup<'_> {
     /// Whether a file certainly has no match.
-    pub(crate) fn has_no_match(&mut self, position: IndexPosition) -> bool {
+    pub(crate) fn has_no_match(&mut self, position: DocId) -> bool {
         let no_match = match self.last {
             Some((serial, no_match)) if serial == position.serial => no_match,
             _ => self.query.files_without_match(position.serial),
@@ -100,7 +100,7 @@ impl IndexQuery {
     }
 
     /// The verdict on a file.
-    pub(crate) fn verdict(&self, position: IndexPosition) -> FileVerdict {
+    pub(crate) fn verdict(&self, position: DocId) -> FileVerdict {
         let Some(at) = self.snapshot.segment_index(position.serial) else {
             return FileVerdict::Unknown;
         };

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use toolcrib_fs::{Directory, Stamp, TreeReader, WholeRead};
+use toolcrib_fs::{BulkReader, Directory, Stamp, WholeRead};
 
 use super::{BuildInput, FileVerdict, Index, IndexQuery};
 use crate::content_class::needs_inspection;
@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Compares the index with full searches of some files. Returns a description of the first error.
 pub(crate) fn find_missed_match(
     index: &Index,
-    tree: &TreeReader,
+    tree: &BulkReader,
     work: &BuildInput,
     pattern: &Pattern,
 ) -> Option<String> {

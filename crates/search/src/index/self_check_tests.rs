@@ -34,7 +34,7 @@ fn an_index_that_misses_a_match_is_turned_off() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("f"), "a word\n").unwrap();
     let root = Root::open(directory.path(), RootMode::ReadOnly).unwrap();
-    let tree = TreeReader::around(&Workspace::new(vec![root]).unwrap().top());
+    let tree = BulkReader::around(&Workspace::new(vec![root]).unwrap().top());
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
     let start = Path::new("");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, Root, RootMode, Workspace};
 use toolcrib_search::{Deadline, Listing, ListingCaches, Walk, walk};
 
 const NAMES: [&str; 7] = ["a", "b", "src", "x.rs", "y.log", ".dot", "z"];
@@ -13,14 +13,14 @@ const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.lo
 /// A temporary directory with its tree reader.
 pub(crate) struct TestTree {
     directory: tempfile::TempDir,
-    pub(crate) tree: TreeReader,
+    pub(crate) tree: BulkReader,
 }
 
 impl TestTree {
     pub(crate) fn new() -> TestTree {
         let directory = tempfile::tempdir().unwrap();
         let root = Root::open(directory.path(), RootMode::ReadOnly).unwrap();
-        let tree = TreeReader::around(&Workspace::new(vec![root]).unwrap().top());
+        let tree = BulkReader::around(&Workspace::new(vec![root]).unwrap().top());
         fs::write(directory.path().join(".gitignore"), "").unwrap();
         TestTree { directory, tree }
     }

@@ -1,7 +1,7 @@
 //! The `*** Begin Patch` format: files by name, hunks by context.
 
 use super::hunk::{self, Header, HunkLine, Sign};
-use super::unwrapped_lines::{PatchLine, UnwrappedLines};
+use super::unfenced_lines::{PatchLine, UnfencedLines};
 use super::{FileAction, FilePatch, Hunk, PatchError};
 
 /// The first line of the format.
@@ -24,7 +24,7 @@ pub(super) fn file_header(line: &str) -> Option<(FileAction, &str)> {
 
 /// Whether the next line ends the patch, ignoring whitespace around it. With a leading space it might be a
 /// context line, unless nothing follows it.
-pub(super) fn is_end(mut source: UnwrappedLines<'_>) -> bool {
+pub(super) fn is_end(mut source: UnfencedLines<'_>) -> bool {
     let is_end = source.next_line().is_some_and(|line| line.text.trim() == END);
     is_end
         && std::iter::from_fn(|| source.next_line())
@@ -32,7 +32,7 @@ pub(super) fn is_end(mut source: UnwrappedLines<'_>) -> bool {
 }
 
 /// Parses all files of the patch, in order. Text before the first line and after the last is ignored.
-pub(super) fn parse(mut source: UnwrappedLines<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
+pub(super) fn parse(mut source: UnfencedLines<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
     while let Some(line) = source.next_line() {
         let text = line.text.trim();
@@ -55,7 +55,7 @@ pub(super) fn parse(mut source: UnwrappedLines<'_>) -> Result<Vec<FilePatch<'_>>
 }
 
 fn parse_file<'a>(
-    source: &mut UnwrappedLines<'a>,
+    source: &mut UnfencedLines<'a>,
     line: PatchLine<'a>,
     action: FileAction,
     name: &str,
@@ -81,7 +81,7 @@ fn parse_file<'a>(
 
 /// Parses the lines of a new file. An empty line may lack its sign.
 fn parse_added<'a>(
-    source: &mut UnwrappedLines<'a>,
+    source: &mut UnfencedLines<'a>,
     line: usize,
 ) -> Result<Option<Hunk<'a>>, PatchError> {
     let mut lines: Vec<HunkLine<'a>> = Vec::new();
@@ -126,7 +126,7 @@ fn parse_added<'a>(
 
 /// Parses the target of a move, and the hunks.
 fn parse_update<'a>(
-    source: &mut UnwrappedLines<'a>,
+    source: &mut UnfencedLines<'a>,
     file: &mut FilePatch<'a>,
 ) -> Result<(), PatchError> {
     if let Some(to) = source.peek().and_then(|line| line.text.trim_start().strip_prefix(MOVE)) {
@@ -161,7 +161,7 @@ fn parse_update<'a>(
 }
 
 /// Skips empty lines between two elements that belong to neither.
-fn skip_empty_lines(source: UnwrappedLines<'_>) -> Option<UnwrappedLines<'_>> {
+fn skip_empty_lines(source: UnfencedLines<'_>) -> Option<UnfencedLines<'_>> {
     let mut behind = source;
     while behind.peek().is_some_and(|line| line.text.trim_end().is_empty()) {
         behind.next_line();
@@ -173,7 +173,7 @@ fn skip_empty_lines(source: UnwrappedLines<'_>) -> Option<UnwrappedLines<'_>> {
 }
 
 /// Parses a hunk with the `@@` lines before it. Each of these is a line of the file after the previous one.
-fn parse_hunk<'a>(source: &mut UnwrappedLines<'a>) -> Result<Hunk<'a>, PatchError> {
+fn parse_hunk<'a>(source: &mut UnfencedLines<'a>) -> Result<Hunk<'a>, PatchError> {
     let first = source.number();
     let (mut header, mut anchors) = (Header::default(), Vec::new());
     while let Some(line) = source.peek().filter(|line| line.text.starts_with("@@")) {

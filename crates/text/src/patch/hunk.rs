@@ -1,6 +1,6 @@
 //! A hunk: its header and its lines.
 
-use super::unwrapped_lines::{PatchLine, UnwrappedLines};
+use super::unfenced_lines::{PatchLine, UnfencedLines};
 use super::{PatchError, envelope};
 
 /// Consecutive lines of a file, and their change.
@@ -219,9 +219,9 @@ impl<'a> Body<'a> {
 
 /// Parses the hunk of a unified diff after its header `line`.
 pub(super) fn parse_unified<'a>(
-    source: &mut UnwrappedLines<'a>,
+    source: &mut UnfencedLines<'a>,
     line: PatchLine<'a>,
-    is_header: fn(UnwrappedLines<'a>) -> bool,
+    is_header: fn(UnfencedLines<'a>) -> bool,
 ) -> Result<Hunk<'a>, PatchError> {
     let header = Header::parse(line)?;
     let counted = header.ranges.and_then(|ranges| parse_counted(*source, ranges, is_header));
@@ -238,10 +238,10 @@ pub(super) fn parse_unified<'a>(
 /// Reads the lines by the counts, if these are right. A line that looks like a header is then an ordinary
 /// line.
 fn parse_counted<'a>(
-    mut source: UnwrappedLines<'a>,
+    mut source: UnfencedLines<'a>,
     ranges: Ranges,
-    is_header: fn(UnwrappedLines<'a>) -> bool,
-) -> Option<(Body<'a>, UnwrappedLines<'a>)> {
+    is_header: fn(UnfencedLines<'a>) -> bool,
+) -> Option<(Body<'a>, UnfencedLines<'a>)> {
     let mut body = Body::default();
     let (mut old, mut new) = (ranges.old_count, ranges.new_count);
     while old > 0 || new > 0 {
@@ -265,8 +265,8 @@ fn parse_counted<'a>(
 
 /// Reads all lines up to the next header, since the counts are wrong or missing.
 fn parse_uncounted<'a>(
-    source: &mut UnwrappedLines<'a>,
-    is_header: fn(UnwrappedLines<'a>) -> bool,
+    source: &mut UnfencedLines<'a>,
+    is_header: fn(UnfencedLines<'a>) -> bool,
 ) -> Result<Body<'a>, PatchError> {
     let mut body = Body::default();
     while let Some(line) = source.peek() {
@@ -284,7 +284,7 @@ fn parse_uncounted<'a>(
 
 /// Parses a hunk of a `*** Begin Patch`. It ends at the next `@@` or `***`.
 pub(super) fn parse_envelope<'a>(
-    source: &mut UnwrappedLines<'a>,
+    source: &mut UnfencedLines<'a>,
     line: usize,
     header: Header<'a>,
 ) -> Result<Hunk<'a>, PatchError> {
@@ -311,7 +311,7 @@ fn missing_sign(line: PatchLine<'_>) -> PatchError {
 }
 
 /// `-- ` and a version, which mail programs and git append to a patch.
-fn is_signature(mut source: UnwrappedLines<'_>) -> bool {
+fn is_signature(mut source: UnfencedLines<'_>) -> bool {
     let dashes = source.next_line().is_some_and(|line| matches!(line.text, "-- " | "--"));
     let digit = |line: PatchLine<'_>| line.text.starts_with(|c: char| c.is_ascii_digit());
     dashes && source.next_line().is_none_or(digit)

@@ -2,11 +2,11 @@
 
 use super::hunk::{self, Hunk, Sign};
 use super::names::{self, Name};
-use super::unwrapped_lines::{PatchLine, UnwrappedLines};
+use super::unfenced_lines::{PatchLine, UnfencedLines};
 use super::{FileAction, FilePatch, PatchError};
 
 /// Parses all files of a diff, in order. Text between them is ignored.
-pub(super) fn parse(mut source: UnwrappedLines<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
+pub(super) fn parse(mut source: UnfencedLines<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
     let mut current: Option<FileEntry<'_>> = None;
     while let Some(line) = source.peek() {
@@ -36,21 +36,21 @@ pub(super) fn parse(mut source: UnwrappedLines<'_>) -> Result<Vec<FilePatch<'_>>
 }
 
 /// Whether a hunk ends here although its counts do not say so.
-fn is_header(source: UnwrappedLines<'_>) -> bool {
+fn is_header(source: UnfencedLines<'_>) -> bool {
     let Some(line) = source.peek() else { return true };
     let starts = ["@@", "diff -", "Index: ", "Only in "];
     starts.iter().any(|start| line.text.starts_with(start)) || is_name_pair(source)
 }
 
 /// `---` and `+++` with a hunk after them. A created or deleted file may be empty and have no hunk.
-fn is_name_pair(mut source: UnwrappedLines<'_>) -> bool {
+fn is_name_pair(mut source: UnfencedLines<'_>) -> bool {
     let Some((old, new)) = take_names(&mut source) else { return false };
     let nameless = [old, new].iter().any(|name| name.trim_end() == "/dev/null");
     nameless || source.next_line().is_some_and(|line| line.text.starts_with("@@"))
 }
 
 /// The names after `---` and `+++`, if the next two lines are these.
-fn take_names<'a>(source: &mut UnwrappedLines<'a>) -> Option<(&'a str, &'a str)> {
+fn take_names<'a>(source: &mut UnfencedLines<'a>) -> Option<(&'a str, &'a str)> {
     let mut ahead = *source;
     let old = ahead.next_line()?.text.strip_prefix("--- ")?;
     let new = ahead.next_line()?.text.strip_prefix("+++ ")?;
@@ -91,7 +91,7 @@ struct FileEntry<'a> {
 
 impl<'a> FileEntry<'a> {
     /// Parses the header of a file, git's or a plain one.
-    fn read(source: &mut UnwrappedLines<'a>) -> Result<FileEntry<'a>, PatchError> {
+    fn read(source: &mut UnfencedLines<'a>) -> Result<FileEntry<'a>, PatchError> {
         let mut entry = FileEntry { line: source.number(), ..FileEntry::default() };
         let first = source.peek();
         let git = first.and_then(|line| line.text.strip_prefix("diff --git "));

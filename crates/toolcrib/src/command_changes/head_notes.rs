@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolcrib_fs::TreeReader;
+use toolcrib_fs::BulkReader;
 use toolcrib_text::visible_name;
 
 use super::lost_refs::is_plain;
@@ -19,12 +19,12 @@ pub(super) struct HeadState {
 
 /// Finds the commits of branches after a command.
 pub(super) struct Branches<'a> {
-    pub(super) tree: &'a TreeReader,
+    pub(super) tree: &'a BulkReader,
     pub(super) directory: &'a Path,
 }
 
 impl HeadState {
-    pub(super) fn of(tree: &TreeReader, directory: &Path) -> Option<HeadState> {
+    pub(super) fn of(tree: &BulkReader, directory: &Path) -> Option<HeadState> {
         let head = refs::head(tree, directory)?;
         let operation = UnfinishedOperation::of(tree, directory, &head);
         Some(HeadState { head, operation })

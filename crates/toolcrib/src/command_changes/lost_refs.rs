@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use toolcrib_fs::TreeReader;
+use toolcrib_fs::BulkReader;
 use toolcrib_text::{truncate_line, visible_name};
 
 use crate::git::refs::{self, LogEntry, ObjectId};
@@ -71,7 +71,7 @@ const KINDS: [Kind; 2] = [
 ];
 
 impl References {
-    pub(super) fn of(tree: &TreeReader, directory: &Path) -> References {
+    pub(super) fn of(tree: &BulkReader, directory: &Path) -> References {
         let log = |name: &str| {
             let mut entries = refs::reflog(tree, &directory.join(name));
             entries.drain(..entries.len().saturating_sub(MAX_LOGGED));
@@ -89,7 +89,7 @@ impl References {
     pub(super) fn renamed_since(
         &self,
         before: &References,
-        (tree, directory): (&TreeReader, &Path),
+        (tree, directory): (&BulkReader, &Path),
         heads: (Option<&str>, Option<&str>),
     ) -> Vec<RenamedBranch> {
         let is_removed = |name: &Vec<u8>| self.is_removed(name, tree, directory);
@@ -135,7 +135,7 @@ impl References {
     pub(super) fn removed_since(
         &self,
         before: &References,
-        (tree, directory): (&TreeReader, &Path),
+        (tree, directory): (&BulkReader, &Path),
         head: Option<&str>,
         renamed: &[RenamedBranch],
         described: &[ObjectId],
@@ -215,7 +215,7 @@ impl References {
     fn rewritten_branches<'a>(
         &self,
         before: &'a References,
-        tree: &TreeReader,
+        tree: &BulkReader,
         directory: &Path,
         described: &[ObjectId],
     ) -> Vec<(&'a [u8], ObjectId)> {
@@ -235,7 +235,7 @@ impl References {
         &self,
         before: &'a References,
         prefix: &str,
-        tree: &TreeReader,
+        tree: &BulkReader,
         directory: &Path,
     ) -> Vec<(&'a [u8], ObjectId)> {
         let of_kind = before.named.iter().filter_map(|(name, commit)| {
@@ -246,7 +246,7 @@ impl References {
     }
 
     /// Whether a reference that existed does not exist any more.
-    fn is_removed(&self, name: &[u8], tree: &TreeReader, directory: &Path) -> bool {
+    fn is_removed(&self, name: &[u8], tree: &BulkReader, directory: &Path) -> bool {
         // The number of references is limited, so one that is not listed may exist.
         !self.named.contains_key(name) && refs::reference(tree, directory, name).is_none()
     }

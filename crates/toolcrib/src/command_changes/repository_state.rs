@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, Workspace};
 use toolcrib_text::visible_name;
 
-use super::git_files::GitFiles;
-use super::git_place::GitPlace;
+use super::git_directory::GitPlace;
 use super::head_notes::{Branches, HeadState, moved_head_note, operation_note};
+use super::index_and_config::GitFiles;
 use super::lost_refs::{References, RenamedBranch};
 use super::work_trees::{AddedWorkTree, WorkTrees};
 use crate::git::directory::{self, DOT_GIT};
@@ -280,7 +280,7 @@ fn state_at(workspace: &Workspace, directory: &Path) -> Option<RepositoryState> 
 }
 
 impl RepositoryState {
-    fn of(tree: &TreeReader, directory: &Path) -> Option<RepositoryState> {
+    fn of(tree: &BulkReader, directory: &Path) -> Option<RepositoryState> {
         directory::is_complete(tree, directory, None).then(|| RepositoryState {
             head: HeadState::of(tree, directory),
             references: References::of(tree, directory),

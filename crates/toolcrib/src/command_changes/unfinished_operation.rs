@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolcrib_fs::TreeReader;
+use toolcrib_fs::BulkReader;
 
 use crate::git::directory;
 use crate::git::refs::{self, Head, ObjectId};
@@ -44,7 +44,7 @@ const BRANCHES: &str = "refs/heads/";
 impl UnfinishedOperation {
     /// The operation of the work tree with this git directory and head.
     pub(super) fn of(
-        tree: &TreeReader,
+        tree: &BulkReader,
         directory: &Path,
         head: &Head,
     ) -> Option<UnfinishedOperation> {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, Workspace};
 use toolcrib_text::visible_name;
 
-use super::git_place::{GitPlace, quoted};
+use super::git_directory::{GitPlace, quoted};
 use crate::git::directory::{self, DOT_GIT};
 
 /// The directory of a git directory that has those of linked work trees.
@@ -42,7 +42,7 @@ pub(super) struct AddedWorkTree {
 
 impl WorkTrees {
     /// Called before a command changes a path.
-    pub(super) fn before_change(&mut self, tree: &TreeReader, relative: &Path) {
+    pub(super) fn before_change(&mut self, tree: &BulkReader, relative: &Path) {
         let names: Vec<&OsStr> = relative.iter().collect();
         let at = names.windows(2).position(|pair| pair[0] == DOT_GIT && pair[1] == WORK_TREES);
         let Some(directory) = at.and_then(|at| names.get(..at + 3)) else { return };

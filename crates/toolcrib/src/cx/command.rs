@@ -8,9 +8,9 @@ use toolcrib_text::{Secrets, visible_name};
 
 use super::Cx;
 use crate::command_state::SessionShell;
-use crate::dialect_names::LIST_SHELLS;
 use crate::error::{Error, ErrorKind};
 use crate::host_asker::HostAsker;
+use crate::message_names::LIST_SHELLS;
 use crate::network::notes::HostNote;
 
 impl<'a> Cx<'a> {

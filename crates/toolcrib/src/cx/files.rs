@@ -9,9 +9,9 @@ use toolcrib_text::{Encoding, visible_name};
 
 use super::Cx;
 use crate::cx::OpenFile;
-use crate::dialect_names::{LS, READ};
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
+use crate::message_names::{LS, READ};
 use crate::suggest::MAX_NAMES;
 
 /// Entries shown if a directory was given in place of a file.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{FileKind, ResolvedPath, RootKind, TreeReader};
+use toolcrib_fs::{BulkReader, FileKind, ResolvedPath, RootKind};
 use toolcrib_search::{Deadline, Listing, Walk};
 use toolcrib_text::visible_name;
 
@@ -104,7 +104,7 @@ impl Cx<'_> {
         else {
             return Vec::new();
         };
-        let tree = TreeReader::around(&top);
+        let tree = BulkReader::around(&top);
         let cancel = self.cancel();
         let cancelled = || cancel.is_cancelled();
         let stop = Deadline::new(Instant::now() + SEARCH_TIMEOUT, &cancelled);

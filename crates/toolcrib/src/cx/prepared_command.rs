@@ -14,9 +14,9 @@ use crate::command_changes::CommandChanges;
 use crate::command_guard::CommandGuard;
 use crate::command_sandbox::command_sandbox;
 use crate::command_state::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
-use crate::dialect_names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
 use crate::error::{Error, ErrorKind};
 use crate::host_asker::session_rules;
+use crate::message_names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
 use crate::phrases::one_line;
 use crate::sandbox_settings::{
     Confined, SandboxSettings, effective_network, insufficient_level_error, is_sufficient,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use toolcrib_fs::{FileKind, ResolvedPath, RootKind, TreeReader};
+use toolcrib_fs::{BulkReader, FileKind, ResolvedPath, RootKind};
 use toolcrib_policy::Effect;
 use toolcrib_search::{Listing, ListingCaches, Walk, walk};
 
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 /// The file or directory of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchScope {
-    pub(crate) tree: TreeReader,
+    pub(crate) tree: BulkReader,
     pub(crate) place: ResolvedPath,
     /// Hidden paths, which the search skips.
     pub(crate) hidden: Vec<PathBuf>,
@@ -38,7 +38,7 @@ impl<'a> Cx<'a> {
         let place = self.granted_path(Effect::Read, path.as_ref())?;
         match place.kind() {
             Some(FileKind::File | FileKind::Directory) => {
-                let tree = TreeReader::around(&place);
+                let tree = BulkReader::around(&place);
                 let hidden = match tree.kind() {
                     RootKind::Workspace => self.services.paths.hidden.beneath(tree.path()),
                     RootKind::Session => Vec::new(),
@@ -62,12 +62,12 @@ impl<'a> Cx<'a> {
     }
 
     /// A path relative to a root, as replies show it.
-    pub(crate) fn show_in(&self, tree: &TreeReader, relative: &Path) -> String {
+    pub(crate) fn show_in(&self, tree: &BulkReader, relative: &Path) -> String {
         self.services.paths.show(self.session.directory(), &tree.path().join(relative))
     }
 
     /// Whether a symlink, given by its path relative to a root, leads to a file that may be read.
-    pub(crate) fn leads_to_file(&self, tree: &TreeReader, link: &Path) -> bool {
+    pub(crate) fn leads_to_file(&self, tree: &BulkReader, link: &Path) -> bool {
         let (top, link) = (self.session.directory(), tree.path().join(link));
         let found = match tree.kind() {
             RootKind::Workspace => self.services.paths.workspace.resolve(top, &link),
@@ -82,7 +82,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Whether a rule excludes a file from searches. The path is relative to a root.
-    pub(crate) fn keeps_back(&self, tree: &TreeReader, relative: &Path) -> bool {
+    pub(crate) fn keeps_back(&self, tree: &BulkReader, relative: &Path) -> bool {
         self.keeps_any_back() && self.policy.excludes_from_results(&tree.path().join(relative))
     }
 
@@ -97,7 +97,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Listing cache of a tree. Directories outside the workspace are neither cached nor watched.
-    pub(crate) fn listing_caches(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
+    pub(crate) fn listing_caches(&self, tree: &BulkReader) -> Option<&'a ListingCaches> {
         (tree.kind() == RootKind::Workspace).then_some(&self.services.listings)
     }
 

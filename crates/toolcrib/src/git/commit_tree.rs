@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::committed_content::{entry, field};
+use super::find_in_history::{entry, field};
 use super::objects::{ObjectId, ObjectKind, ObjectStore};
 
 /// The tree of a commit, read as far as files are looked up.

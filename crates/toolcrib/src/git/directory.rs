@@ -11,7 +11,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
+use toolcrib_fs::{BulkReader, EntryKind, WholeRead};
 use toolcrib_policy::git_config;
 use toolcrib_policy::git_sequencer::{self, SequencerFile};
 
@@ -90,7 +90,7 @@ const TOP_NAMES: [&str; 20] = [
 ];
 
 /// The outermost git directory that contains a path. Paths are relative to the root.
-pub(crate) fn containing(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
+pub(crate) fn containing(tree: &BulkReader, path: &Path) -> Option<PathBuf> {
     let mut directory = PathBuf::new();
     for name in path.iter() {
         let is_part = directory.file_name().is_some_and(|name| name == DOT_GIT)
@@ -106,7 +106,7 @@ pub(crate) fn containing(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
 /// The git directory that contains a path, and the part of it that the path is.
 ///
 /// If there are several, the first in which the path is more than structure.
-pub(crate) fn part_of(tree: &TreeReader, path: &Path) -> Option<(PathBuf, Part)> {
+pub(crate) fn part_of(tree: &BulkReader, path: &Path) -> Option<(PathBuf, Part)> {
     let names: Vec<&OsStr> = path.iter().collect();
     let mut structure = None;
     let mut directory = PathBuf::new();
@@ -148,13 +148,13 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
 }
 
 /// Whether git would use a directory, or is about to: a new repository first gets the usual name.
-pub(crate) fn is_git_directory(tree: &TreeReader, directory: &Path) -> bool {
+pub(crate) fn is_git_directory(tree: &BulkReader, directory: &Path) -> bool {
     let is_usual = directory.file_name().is_some_and(|name| name.eq_ignore_ascii_case(DOT_GIT));
     is_usual || is_complete(tree, directory, None)
 }
 
 /// Whether a directory has all entries that git requires, assuming that the entry `more` exists.
-pub(crate) fn is_complete(tree: &TreeReader, directory: &Path, more: Option<&OsStr>) -> bool {
+pub(crate) fn is_complete(tree: &BulkReader, directory: &Path, more: Option<&OsStr>) -> bool {
     let has = |name: &str| {
         more.is_some_and(|more| more.eq_ignore_ascii_case(name))
             || tree.may_have(&directory.join(name))
@@ -163,7 +163,7 @@ pub(crate) fn is_complete(tree: &TreeReader, directory: &Path, more: Option<&OsS
 }
 
 /// Whether the configuration and hooks of a directory make git run no program.
-pub(crate) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
+pub(crate) fn is_clean(tree: &BulkReader, directory: &Path) -> bool {
     let harmless = |name: &&str| {
         let path = directory.join(name);
         !tree.may_have(&path)
@@ -184,7 +184,7 @@ fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequencerF
     SEQUENCE_FILES.into_iter().map(move |(above, name, kind)| (path(above, name), kind))
 }
 
-fn has_only_samples(tree: &TreeReader, hooks: &Path) -> bool {
+fn has_only_samples(tree: &BulkReader, hooks: &Path) -> bool {
     if !tree.may_have(hooks) {
         return true;
     }
@@ -233,12 +233,12 @@ pub(crate) fn configurations(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a directory may be a work tree.
-pub(crate) fn may_be_work_tree(tree: &TreeReader, work_tree: &Path) -> bool {
+pub(crate) fn may_be_work_tree(tree: &BulkReader, work_tree: &Path) -> bool {
     tree.may_have(&work_tree.join(DOT_GIT))
 }
 
 /// The git directory of a work tree, relative to the root.
-pub(crate) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBuf> {
+pub(crate) fn of_work_tree(tree: &BulkReader, work_tree: &Path) -> Option<PathBuf> {
     let path = work_tree.join(DOT_GIT);
     tree.stamp(&path)?;
     if tree.directory(&path).is_ok() {
@@ -256,14 +256,14 @@ pub(crate) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBu
 
 /// The git directory with the shared objects and references. It is the directory itself unless that belongs to a linked
 /// work tree.
-pub(crate) fn common(tree: &TreeReader, directory: &Path) -> PathBuf {
+pub(crate) fn common(tree: &BulkReader, directory: &Path) -> PathBuf {
     let text = read(tree, &directory.join(COMMON)).and_then(|text| String::from_utf8(text).ok());
     let shared = text.and_then(|text| beneath_root(tree, directory, Path::new(text.trim())));
     shared.unwrap_or_else(|| directory.to_owned())
 }
 
 /// A path relative to a directory, converted to a path relative to the root. `None` if it leads out.
-pub(crate) fn beneath_root(tree: &TreeReader, from: &Path, path: &Path) -> Option<PathBuf> {
+pub(crate) fn beneath_root(tree: &BulkReader, from: &Path, path: &Path) -> Option<PathBuf> {
     use std::path::Component;
     let mut plain = PathBuf::new();
     for component in tree.path().join(from).join(path).components() {
@@ -277,12 +277,12 @@ pub(crate) fn beneath_root(tree: &TreeReader, from: &Path, path: &Path) -> Optio
 }
 
 /// Reads a small file. Symlinks are not followed.
-pub(crate) fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn read(tree: &BulkReader, path: &Path) -> Option<Vec<u8>> {
     read_at_most(tree, path, MAX_BYTES)
 }
 
 /// Reads a file. Symlinks are not followed. `None` if it does not exist or is larger.
-pub(crate) fn read_at_most(tree: &TreeReader, path: &Path, max_bytes: u64) -> Option<Vec<u8>> {
+pub(crate) fn read_at_most(tree: &BulkReader, path: &Path, max_bytes: u64) -> Option<Vec<u8>> {
     let (parent, name) = (path.parent()?, path.file_name()?);
     let mut bytes = Vec::new();
     let taken = tree.directory(parent).ok()?.take(name, max_bytes, &mut bytes).ok()?;
@@ -290,7 +290,7 @@ pub(crate) fn read_at_most(tree: &TreeReader, path: &Path, max_bytes: u64) -> Op
 }
 
 /// Inode identities of the files that make git run programs. A hard link to one of them is equally dangerous.
-pub(crate) fn identities(tree: &TreeReader, directory: &Path) -> Vec<(u64, u64)> {
+pub(crate) fn identities(tree: &BulkReader, directory: &Path) -> Vec<(u64, u64)> {
     let mut paths = reviewed_files(directory);
     let hooks = directory.join(HOOKS);
     if let Ok(listed) = tree.directory(&hooks) {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::ZlibDecoder;
 use sha1::{Digest as _, Sha1};
-use toolcrib_fs::{TreeReader, WholeRead};
+use toolcrib_fs::{BulkReader, WholeRead};
 
 use self::pack::Pack;
 
@@ -49,7 +49,7 @@ pub(crate) struct ObjectStore {
 
 #[derive(Debug)]
 struct ObjectDirectory {
-    tree: TreeReader,
+    tree: BulkReader,
     /// Relative to the root of the tree.
     path: PathBuf,
     packs: Vec<Pack>,
@@ -122,8 +122,8 @@ impl ObjectKind {
 
 impl ObjectStore {
     /// Paths are relative to the root of their tree.
-    pub(crate) fn new(directories: Vec<(TreeReader, PathBuf)>) -> ObjectStore {
-        let open = |(tree, path): (TreeReader, PathBuf)| {
+    pub(crate) fn new(directories: Vec<(BulkReader, PathBuf)>) -> ObjectStore {
+        let open = |(tree, path): (BulkReader, PathBuf)| {
             let packs = packs(&tree, &path.join("pack"));
             ObjectDirectory { tree, path, packs }
         };
@@ -190,7 +190,7 @@ impl ObjectDirectory {
     }
 }
 
-fn packs(tree: &TreeReader, path: &Path) -> Vec<Pack> {
+fn packs(tree: &BulkReader, path: &Path) -> Vec<Pack> {
     let Ok(directory) = tree.directory(path) else { return Vec::new() };
     let mut names = Vec::new();
     // An incomplete listing yields fewer packs.

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
-use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
+use toolcrib_fs::{BulkReader, Root, RootMode, Workspace, real_path};
 use toolcrib_policy::git_config::{self, Variable};
 
 use super::directory;
@@ -108,7 +108,7 @@ fn read(path: &Path) -> Option<Option<Vec<u8>>> {
 }
 
 /// Opens a directory for reading the files in it.
-fn tree(directory: &Path) -> Option<TreeReader> {
+fn tree(directory: &Path) -> Option<BulkReader> {
     let root = Root::open(directory, RootMode::ReadOnly).ok()?;
     Workspace::new(vec![root]).ok()?.trees().next()
 }

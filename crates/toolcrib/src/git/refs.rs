@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
+use toolcrib_fs::{BulkReader, EntryKind, WholeRead};
 
 pub(crate) use super::objects::ObjectId;
 use super::objects::ObjectStore;
-use super::{committed_content, directory};
+use super::{directory, find_in_history};
 
 /// More than a repository with a hundred thousand branches has.
 const MAX_BYTES: u64 = 16 << 20;
@@ -42,7 +42,7 @@ pub(crate) struct Head {
 }
 
 /// Commits that a git directory refers to. References come before reflogs.
-pub(crate) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
+pub(crate) fn tips(tree: &BulkReader, directory: &Path) -> Vec<ObjectId> {
     let mut tips = Vec::new();
     let own = |tips: &mut Vec<ObjectId>, directory: &Path| {
         for name in ["HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"] {
@@ -75,7 +75,7 @@ pub(crate) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
 }
 
 /// Head of the work tree with this git directory.
-pub(crate) fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
+pub(crate) fn head(tree: &BulkReader, directory: &Path) -> Option<Head> {
     let text = String::from_utf8(read(tree, &directory.join("HEAD"))?).ok()?;
     let Some(name) = text.trim().strip_prefix("ref:").map(str::trim) else {
         return Some(Head { branch: None, commit: ObjectId::parse(text.trim().as_bytes()) });
@@ -86,7 +86,7 @@ pub(crate) fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
 }
 
 /// Commit of a reference in the git directory with the shared references.
-pub(crate) fn reference(tree: &TreeReader, directory: &Path, name: &[u8]) -> Option<ObjectId> {
+pub(crate) fn reference(tree: &BulkReader, directory: &Path, name: &[u8]) -> Option<ObjectId> {
     let is_plain =
         name.starts_with(b"refs/") && !name.split(|byte| *byte == b'/').any(|part| part == b"..");
     let loose = is_plain.then(|| read(tree, &directory.join(OsStr::from_bytes(name)))).flatten();
@@ -101,7 +101,7 @@ pub(crate) fn reference(tree: &TreeReader, directory: &Path, name: &[u8]) -> Opt
 
 /// Branches and tags of a git directory by full name, as many as are limited for one repository.
 pub(crate) fn branches_and_tags(
-    tree: &TreeReader,
+    tree: &BulkReader,
     directory: &Path,
 ) -> BTreeMap<Vec<u8>, ObjectId> {
     let text = read(tree, &directory.join(PACKED)).unwrap_or_default();
@@ -136,7 +136,7 @@ impl LogEntry {
 }
 
 /// The log at a path, the oldest entry first.
-pub(crate) fn reflog(tree: &TreeReader, path: &Path) -> Vec<LogEntry> {
+pub(crate) fn reflog(tree: &BulkReader, path: &Path) -> Vec<LogEntry> {
     let text = read(tree, path).unwrap_or_default();
     let entry = |line: &[u8]| {
         let commit = ObjectId::parse(line.get(41..81)?)?;
@@ -146,24 +146,24 @@ pub(crate) fn reflog(tree: &TreeReader, path: &Path) -> Vec<LogEntry> {
 }
 
 /// The log of a reference.
-pub(crate) fn reflog_of(tree: &TreeReader, directory: &Path, name: &[u8]) -> Vec<LogEntry> {
+pub(crate) fn reflog_of(tree: &BulkReader, directory: &Path, name: &[u8]) -> Vec<LogEntry> {
     reflog(tree, &directory.join("logs").join(OsStr::from_bytes(name)))
 }
 
 /// Whether a git directory itself has an object. Alternate object directories are not searched.
-pub(crate) fn has_object(tree: &TreeReader, directory: &Path, id: ObjectId) -> bool {
+pub(crate) fn has_object(tree: &BulkReader, directory: &Path, id: ObjectId) -> bool {
     ObjectStore::new(vec![(tree.clone(), directory.join("objects"))]).has(id)
 }
 
 /// Whether a commit is an ancestor of another in a git directory.
 pub(crate) fn is_ancestor(
-    tree: &TreeReader,
+    tree: &BulkReader,
     directory: &Path,
     ancestor: ObjectId,
     of: ObjectId,
 ) -> bool {
     let store = ObjectStore::new(vec![(tree.clone(), directory.join("objects"))]);
-    committed_content::is_ancestor(&store, ancestor, of)
+    find_in_history::is_ancestor(&store, ancestor, of)
 }
 
 /// Names and commits of packed references.
@@ -183,7 +183,7 @@ fn ids(text: &[u8]) -> impl Iterator<Item = ObjectId> {
 }
 
 /// The newest commits of a reflog. Each line has the old and the new one.
-fn logged(tree: &TreeReader, path: &Path) -> Vec<ObjectId> {
+fn logged(tree: &BulkReader, path: &Path) -> Vec<ObjectId> {
     let text = read(tree, path).unwrap_or_default();
     let lines = text.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let pair =
@@ -192,7 +192,7 @@ fn logged(tree: &TreeReader, path: &Path) -> Vec<ObjectId> {
 }
 
 /// Files below a directory.
-fn files(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
+fn files(tree: &BulkReader, directory: &Path) -> Vec<PathBuf> {
     let (mut pending, mut found) = (vec![directory.to_owned()], Vec::new());
     while let Some(directory) = pending.pop() {
         let Ok(listed) = tree.directory(&directory) else { continue };
@@ -210,7 +210,7 @@ fn files(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
+fn read(tree: &BulkReader, path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let taken = tree.directory(path.parent()?).ok()?.take(path.file_name()?, MAX_BYTES, &mut bytes);
     matches!(taken, Ok(WholeRead::Whole(_))).then_some(bytes)

@@ -3,7 +3,7 @@
 use toolcrib_fs::{ConnectionRecord, Journal, Workspace};
 
 use crate::error::Error;
-use crate::journal_access::journal_error;
+use crate::journal_errors::journal_error;
 use crate::phrases::age;
 
 /// A logged connection of a command in this workspace.

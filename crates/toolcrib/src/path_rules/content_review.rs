@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::TreeReader;
+use toolcrib_fs::BulkReader;
 use toolcrib_policy::git_sequencer::{self, SequencerFile};
 
 use super::{PathRules, VERSION_CONTROL};
@@ -97,7 +97,7 @@ impl PathRules {
     /// Like [`PathRules::danger`] for a configuration, by its path relative to the root of a tree.
     pub(crate) fn danger_in(
         &self,
-        tree: &TreeReader,
+        tree: &BulkReader,
         relative: &Path,
         new: &[u8],
         is_new: bool,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
-use toolcrib_fs::TreeReader;
+use toolcrib_fs::BulkReader;
 
 use super::{PathRules, Rule, VERSION_CONTROL};
 use crate::git::directory::{self, Part};
@@ -13,7 +13,7 @@ impl PathRules {
     /// The rule for a part of a git directory.
     pub(crate) fn in_git_directory(
         &self,
-        tree: &TreeReader,
+        tree: &BulkReader,
         relative: &Path,
         access: &FileAccess,
     ) -> Rule {
@@ -66,7 +66,7 @@ impl PathRules {
     /// A directory may become a git directory if it is clean.
     pub(super) fn rule_for_new_git_directory(
         &self,
-        tree: &TreeReader,
+        tree: &BulkReader,
         directory: &Path,
         made: &Path,
     ) -> Rule {
@@ -87,7 +87,7 @@ impl PathRules {
     /// does. This prevents accidents; it is not a security boundary, since a removed file runs nothing.
     pub(super) fn is_removed_by_accident(
         &self,
-        tree: &TreeReader,
+        tree: &BulkReader,
         relative: &Path,
         access: &FileAccess,
         program: &dyn Fn() -> Option<Program>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_fs::{TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, Workspace};
 
 use crate::git::directory;
 use crate::git::paths_in_config::git_config_paths;
@@ -32,7 +32,7 @@ impl ConfiguredPaths {
 
     /// Whether a configuration names the path or a directory above it. If the access `replaces` the path, paths
     /// below it count, too. An unreadable configuration counts as a match.
-    pub(super) fn contains(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
+    pub(super) fn contains(&self, tree: &BulkReader, relative: &Path, replaces: bool) -> bool {
         let path = tree.path().join(relative);
         let is_one =
             |named: &PathBuf| path.starts_with(named) || (replaces && named.starts_with(&path));

@@ -15,11 +15,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
+use toolcrib_fs::{BulkReader, Root, RootMode, Workspace, real_path};
 use toolcrib_policy::git_config;
 
-use crate::git::committed_content;
 use crate::git::directory;
+use crate::git::find_in_history;
 use crate::git::objects::{ObjectId, ObjectStore};
 use crate::git::refs;
 use crate::hidden_paths::Hidden;
@@ -79,7 +79,7 @@ pub(super) struct RepositoryLocations<'a> {
 impl KnownContent {
     /// Called before a command changes a path. Records the commits of a repository first, if the path refers to
     /// them.
-    pub(super) fn before_change(&self, tree: &TreeReader, relative: &Path) {
+    pub(super) fn before_change(&self, tree: &BulkReader, relative: &Path) {
         if relative.file_name().is_some_and(|name| name == ".git")
             && let Some(work_tree) = relative.parent()
             && let Some(directory) = directory::of_work_tree(tree, work_tree)
@@ -100,7 +100,7 @@ impl KnownContent {
     }
 
     /// Records the commits of the repositories that contain a directory.
-    pub(super) fn record_around(&self, tree: &TreeReader, directory: &Path) {
+    pub(super) fn record_around(&self, tree: &BulkReader, directory: &Path) {
         for work_tree in directory.ancestors() {
             if let Some(directory) = directory::of_work_tree(tree, work_tree) {
                 self.record(tree, &directory);
@@ -109,20 +109,20 @@ impl KnownContent {
     }
 
     /// Called before a command turns a directory into a git directory: its commits are not the user's.
-    pub(super) fn mark_created(&self, tree: &TreeReader, directory: &Path) {
+    pub(super) fn mark_created(&self, tree: &BulkReader, directory: &Path) {
         if let Some(stamp) = tree.stamp(directory) {
             self.state.lock().created_by_commands.insert(stamp.identity);
         }
     }
 
     /// Whether a command has created a git directory.
-    pub(super) fn was_created_by_command(&self, tree: &TreeReader, directory: &Path) -> bool {
+    pub(super) fn was_created_by_command(&self, tree: &BulkReader, directory: &Path) -> bool {
         let stamp = tree.stamp(directory);
         stamp.is_some_and(|stamp| self.state.lock().created_by_commands.contains(&stamp.identity))
     }
 
     /// Called before a directory is removed: another one may get its inode number.
-    pub(super) fn forget(&self, tree: &TreeReader, directory: &Path) {
+    pub(super) fn forget(&self, tree: &BulkReader, directory: &Path) {
         let mut state = self.state.lock();
         if !state.created_by_commands.is_empty()
             && let Some(stamp) = tree.stamp(directory)
@@ -167,7 +167,7 @@ impl KnownContent {
     pub(super) fn allows(
         &self,
         places: RepositoryLocations<'_>,
-        tree: &TreeReader,
+        tree: &BulkReader,
         file: &Path,
         content: &[u8],
     ) -> bool {
@@ -187,11 +187,11 @@ impl KnownContent {
         let store = ObjectStore::new(object_directories(places, tree, &directory));
         let commits = self.state.lock().commits.clone();
         // The cheap check first: most unknown contents are not in the store.
-        store.has(id) && committed_content::contains(&store, &commits, inner, id)
+        store.has(id) && find_in_history::contains(&store, &commits, inner, id)
     }
 
     /// Records the commits of a git directory once, unless a command has created it.
-    fn record(&self, tree: &TreeReader, directory: &Path) {
+    fn record(&self, tree: &BulkReader, directory: &Path) {
         let Some(stamp) = tree.stamp(directory) else { return };
         let mut state = self.state.lock();
         if state.created_by_commands.contains(&stamp.identity)
@@ -215,7 +215,7 @@ impl KnownContent {
     fn record_sources(
         &self,
         places: RepositoryLocations<'_>,
-        tree: &TreeReader,
+        tree: &BulkReader,
         work_tree: &Path,
         directory: &Path,
     ) {
@@ -239,7 +239,7 @@ impl KnownContent {
 impl RepositoryLocations<'_> {
     /// Finds a directory by absolute path, with the tree that contains it. `None` if commands have other files
     /// there than this process.
-    fn find(&self, path: &Path) -> Option<(TreeReader, PathBuf)> {
+    fn find(&self, path: &Path) -> Option<(BulkReader, PathBuf)> {
         let path = real_path(path);
         let inside = self.workspace.tree_of(&path).or_else(|| self.caches?.tree_of(&path));
         if inside.is_some() {
@@ -256,7 +256,7 @@ impl RepositoryLocations<'_> {
 }
 
 /// Local paths among the remote URLs of a repository.
-fn local_remotes(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
+fn local_remotes(tree: &BulkReader, directory: &Path) -> Vec<PathBuf> {
     let text = directory::read(tree, &directory.join("config")).unwrap_or_default();
     let variables = git_config::parse(&text).unwrap_or_default();
     let address = |variable: git_config::Variable| {
@@ -275,9 +275,9 @@ fn local_remotes(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
 /// The object directory of a repository, and its alternates.
 fn object_directories(
     places: RepositoryLocations<'_>,
-    tree: &TreeReader,
+    tree: &BulkReader,
     directory: &Path,
-) -> Vec<(TreeReader, PathBuf)> {
+) -> Vec<(BulkReader, PathBuf)> {
     let mut found = vec![(tree.clone(), directory.join("objects"))];
     let mut next = 0;
     while let Some((tree, objects)) = found.get(next).cloned() {

@@ -16,13 +16,12 @@ use crate::call_policy::CallPolicy;
 use crate::call_recorder::Recorder;
 use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::decision_log::DecisionLog;
-use crate::dialect_names::SHELL_TOOL;
 use crate::error::Error;
 use crate::hidden_paths::Hidden;
 use crate::history::History;
-use crate::host_values::HostValues;
-use crate::journal_access::journal_error;
+use crate::journal_errors::journal_error;
 use crate::limits::Limits;
+use crate::message_names::SHELL_TOOL;
 use crate::path_rules::PathRules;
 use crate::reachable_paths::Paths;
 use crate::sandbox_settings::SandboxSettings;
@@ -30,6 +29,7 @@ use crate::services::Services;
 use crate::session::NoticeSink;
 use crate::tool::{Entry, Tool};
 use crate::tool_selection::ToolSelection;
+use crate::type_map::TypeMap;
 
 /// Settings of a [`Runtime`].
 ///
@@ -66,7 +66,7 @@ pub struct RuntimeBuilder {
     own: Vec<PathBuf>,
     registry: Option<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
-    states: HostValues,
+    states: TypeMap,
     helper: Option<PathBuf>,
     environment: Option<EnvironmentSource>,
     login_shell: Option<PathBuf>,

@@ -22,13 +22,13 @@ use self::report::{KEEP_RUNNING_HINT, Report};
 use self::wait::{WaitResult, wait};
 use super::changed_files::CHANGED_FILES;
 use crate::cx::{CommandRequest, Cx};
-use crate::dialect_names::RUN_IN_BACKGROUND;
 use crate::error::Error;
+use crate::message_names::RUN_IN_BACKGROUND;
 use crate::metadata_fields::MetadataField;
 use crate::network::notes::HOSTS;
 use crate::reply::Reply;
+use crate::sandbox_refusal_notes::REFUSED;
 use crate::sandbox_settings::SANDBOX;
-use crate::sandbox_settings::refusals::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
 /// Runs a bash command. Working directory and exports carry over. No terminal. A command that exceeds

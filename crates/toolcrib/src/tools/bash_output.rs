@@ -16,23 +16,23 @@ use self::line_filter::{LineFilter, UndecidedLines};
 use self::line_range::LineRange;
 use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
-use super::command_messages::{ports_note, state};
+use super::job_status_text::{ports_note, state};
 use super::shell_output::{
     OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
 use crate::cancel_and_progress::Progress;
 use crate::command_state::ReadPositions;
 use crate::cx::Cx;
-use crate::dialect_names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
 use crate::error::Error;
 use crate::helper::MatchingProcesses;
+use crate::message_names::{BASH, Name, SEPARATE_STREAMS, WAIT_FOR};
 use crate::metadata_fields::MetadataField;
 use crate::network::notes::{self, HOSTS};
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, it_or_them};
 use crate::reply::Reply;
-use crate::sandbox_settings::refusals;
-use crate::sandbox_settings::refusals::REFUSED;
+use crate::sandbox_refusal_notes;
+use crate::sandbox_refusal_notes::REFUSED;
 use crate::tool::{Category, Hints, Tool};
 
 /// Reads a job's new output and its state. `wait_for` waits first: for exit, more output, a line that `filter` (a
@@ -436,7 +436,12 @@ fn build_reply(
     }
     let escaped = escape_note([text.as_str()]);
     let refused = job.refusals();
-    let refusals = refusals::notes(&refused, &text, job.directory(), refusals::MAX_LINES);
+    let refusals = sandbox_refusal_notes::notes(
+        &refused,
+        &text,
+        job.directory(),
+        sandbox_refusal_notes::MAX_LINES,
+    );
     text.extend(undecided.notes().map(bracketed));
     text.extend(notes.iter().map(bracketed));
     text.extend(dropped_note(job, now).map(bracketed));
@@ -475,7 +480,7 @@ fn build_reply(
         Some(toolcrib_exec::Exit::Signal(signal)) => reply.with("signal", signal),
         None => reply,
     };
-    let reply = match refusals::facts(&refused) {
+    let reply = match sandbox_refusal_notes::facts(&refused) {
         Some(refused) => reply.with("refused", refused),
         None => reply,
     };

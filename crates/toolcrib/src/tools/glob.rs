@@ -13,8 +13,8 @@ use toolcrib_search::SplitGlob;
 
 use self::matches::{GlobQuery, find, start};
 use crate::cx::Cx;
-use crate::dialect_names::READ;
 use crate::error::{Error, ErrorKind};
+use crate::message_names::READ;
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};

@@ -8,9 +8,9 @@ use toolcrib_policy::Access;
 
 use super::unrecorded_changes::unrecorded_changes_note;
 use crate::cx::Cx;
-use crate::dialect_names::{HISTORY, Name};
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
+use crate::message_names::{HISTORY, Name};
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};

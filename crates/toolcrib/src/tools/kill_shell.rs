@@ -10,11 +10,11 @@ use toolcrib_text::ExcerptOptions;
 
 use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
-use super::command_messages::status_words;
+use super::job_status_text::status_words;
 use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
-use crate::dialect_names::LIST_SHELLS;
 use crate::error::{Error, ErrorKind};
+use crate::message_names::LIST_SHELLS;
 use crate::metadata_fields::MetadataField;
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::counted;

@@ -6,7 +6,7 @@ use serde_json::json;
 use toolcrib_policy::Access;
 use toolcrib_text::visible;
 
-use super::command_messages::{state_and_duration, unix_seconds};
+use super::job_status_text::{state_and_duration, unix_seconds};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::metadata_fields::MetadataField;

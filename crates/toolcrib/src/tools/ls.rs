@@ -10,10 +10,10 @@ use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-mod omitted_names;
+mod ignore_patterns;
 mod tree;
 
-use self::omitted_names::Patterns;
+use self::ignore_patterns::Patterns;
 use self::tree::{Options, Tree};
 
 /// Lists a directory with sizes and link targets. In a tree, dependencies, build output and caches are one

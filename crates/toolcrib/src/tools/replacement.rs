@@ -13,8 +13,8 @@ use toolcrib_text::{
 pub(super) use self::equivalent::Matched;
 
 use crate::cx::Cx;
-use crate::dialect_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL, WRITE};
 use crate::error::{Error, ErrorKind};
+use crate::message_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL, WRITE};
 use crate::metadata_fields::MetadataField;
 
 /// Number of match lines to list.

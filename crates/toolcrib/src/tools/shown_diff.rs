@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_text::shortened_diff;
 
 use crate::cx::Cx;
-use crate::dialect_names::HISTORY;
+use crate::message_names::HISTORY;
 use crate::phrases::counted;
 use crate::reply::Reply;
 

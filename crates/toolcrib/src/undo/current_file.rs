@@ -7,9 +7,9 @@ use toolcrib_text::merge;
 
 use super::later_changes::LaterChanges;
 use crate::cx::Cx;
-use crate::dialect_names::{EDIT, HISTORY, KILL_SHELL};
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
+use crate::message_names::{EDIT, HISTORY, KILL_SHELL};
 use crate::path_access::require_restorable;
 
 pub(super) const CHANGED_SINCE: &str = "it was changed since";

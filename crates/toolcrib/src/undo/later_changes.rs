@@ -5,8 +5,8 @@ use std::path::Path;
 use toolcrib_fs::{Content, FileChange, Version};
 
 use super::selection::Selection;
-use crate::dialect_names::UNDO;
 use crate::history::{ChangeLog, HistoryEntry};
+use crate::message_names::UNDO;
 use crate::phrases::first_of;
 
 /// Changes that are named.

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::request::UndoRequest;
-use crate::dialect_names::{HISTORY, UNDO};
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry, undone_parts};
+use crate::message_names::{HISTORY, UNDO};
 use crate::phrases::first_of;
 
 /// Changes of ignored files that are named.

@@ -24,7 +24,7 @@ use crate::fd_passing;
 use crate::sandbox::Confinement;
 use crate::sandbox::bubblewrap::{BwrapChecks, BwrapCommand};
 use crate::setup_error::{SetupError, context};
-use crate::wire::{self, Request};
+use crate::shim_messages::{self, Request};
 
 /// The shim's part.
 pub(super) fn run_sandboxed(
@@ -103,7 +103,7 @@ fn start_bubblewrap(
     drop((bubblewrap, inherited));
     let request =
         Request::RunInBubblewrap(Cow::Borrowed(command), Cow::Borrowed(confinement), inside);
-    let request = context("encode the request", wire::encode(&request))?;
+    let request = context("encode the request", shim_messages::encode(&request))?;
     // If it has already exited, its stderr says more than this error.
     let _ = fd_passing::send(&outer_end, &request, &[io::stdout().as_fd(), io::stderr().as_fd()]);
     Ok((Pid::from_child(&first), outer_end, stderr))

@@ -10,8 +10,8 @@ use toolcrib_text::{
 
 use super::patched_files::File;
 use crate::cx::Cx;
-use crate::dialect_names::{EDIT, READ};
 use crate::error::{Error, ErrorKind};
+use crate::message_names::{EDIT, READ};
 use crate::phrases::counted;
 
 /// Characters shown of a line.

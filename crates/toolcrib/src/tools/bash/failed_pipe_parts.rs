@@ -3,7 +3,7 @@
 use toolcrib_exec::ShellState;
 
 use super::exit_code_one::command_exit_one_is_result;
-use crate::tools::command_messages::exit_code_text;
+use crate::tools::job_status_text::exit_code_text;
 
 /// Exit code of a part that a later part did not read to its end. Not a failure: `yes | head`.
 const SIGPIPE: i32 = 141;

@@ -4,7 +4,7 @@
 use toolcrib_exec::Jobs;
 use toolcrib_text::visible_name;
 
-use crate::dialect_names::KILL_SHELL;
+use crate::message_names::KILL_SHELL;
 use crate::phrases::{first_of, it_or_them};
 
 /// A running job.

@@ -7,7 +7,7 @@ use toolcrib_text::visible_name;
 
 use crate::path_rules::Danger;
 use crate::phrases::{counted_with_verb, first_of};
-use crate::sandbox_settings::refusals::MAX_LINES;
+use crate::sandbox_refusal_notes::MAX_LINES;
 
 /// Settings, or files, that one line names.
 const NAMED: usize = 5;

@@ -15,14 +15,15 @@ use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
 use crate::command_state::ReadPositions;
 use crate::cx::{Cx, PreparedCommand, RunningCommand};
-use crate::dialect_names::{BASH_ID, BASH_OUTPUT, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::error::{Error, ErrorKind};
+use crate::message_names::{BASH_ID, BASH_OUTPUT, HEAD_LINES, KILL_SHELL, TAIL_LINES};
 use crate::network::notes;
 use crate::output_notes::{bracketed, escape_note};
 use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
-use crate::sandbox_settings::{Confined, refusals};
-use crate::tools::command_messages::{exit_text, unix_seconds};
+use crate::sandbox_refusal_notes;
+use crate::sandbox_settings::Confined;
+use crate::tools::job_status_text::{exit_text, unix_seconds};
 use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, masked_note, shows_binary_beginning, whole_characters,
 };
@@ -216,8 +217,8 @@ impl<'a> Report<'a> {
         let is_other =
             |refusal: &Refusal| !matches!(refusal, Refusal::Write(path, _) if is_content(path));
         let others: Vec<Refusal> = job.refusals().into_iter().filter(is_other).collect();
-        let lines = refusals::MAX_LINES.saturating_sub(content_notes.len()).max(1);
-        let notes = refusals::notes(&others, &self.shown.text, job.directory(), lines);
+        let lines = sandbox_refusal_notes::MAX_LINES.saturating_sub(content_notes.len()).max(1);
+        let notes = sandbox_refusal_notes::notes(&others, &self.shown.text, job.directory(), lines);
         self.notes.extend(content_notes);
         self.notes.extend(notes);
     }
@@ -303,7 +304,7 @@ impl<'a> Report<'a> {
         if self.escaped_lines > 0 {
             facts.push(("escaped_lines", self.escaped_lines.into()));
         }
-        if let Some(refused) = refusals::facts(&command.job.refusals()) {
+        if let Some(refused) = sandbox_refusal_notes::facts(&command.job.refusals()) {
             facts.push(("refused", refused));
         }
         if let Some(hosts) = notes::facts(hosts) {

@@ -7,8 +7,8 @@ use toolcrib_text::visible_name;
 
 use crate::cancel_and_progress::Progress;
 use crate::cx::Cx;
-use crate::dialect_names::{EDIT, WRITE};
 use crate::error::Error;
+use crate::message_names::{EDIT, WRITE};
 use crate::tools::shell_output::last_line;
 
 /// Interval between checks for cancellation.

@@ -4,7 +4,7 @@ use toolcrib_text::visible_name;
 
 use super::matches::{GlobQuery, IgnoredMatches, Matches};
 use crate::cx::Cx;
-use crate::dialect_names::LS;
+use crate::message_names::LS;
 use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::skipped_files::SkippedFiles;

@@ -8,7 +8,7 @@ use toolcrib_search::{
 use toolcrib_text::{truncate_line, visible_name};
 
 use super::search::{Search, Unsearched, choose};
-use crate::dialect_names::GLOB;
+use crate::message_names::GLOB;
 use crate::phrases::counted;
 use crate::reply::Reply;
 

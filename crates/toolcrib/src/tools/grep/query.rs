@@ -9,9 +9,9 @@ use toolcrib_text::visible_name;
 
 use super::{Grep, OutputMode, Sort};
 use crate::cx::{Cx, SearchScope};
-use crate::dialect_names::{GLOB, READ};
 use crate::error::{Error, ErrorKind};
 use crate::helper::MatchingProcesses;
+use crate::message_names::{GLOB, READ};
 use crate::suggest::similar_names;
 
 /// The arguments, parsed.

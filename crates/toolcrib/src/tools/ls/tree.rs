@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_fs::{Directory, EntryKind};
 use toolcrib_text::visible_name;
 
-use super::omitted_names::Patterns;
+use super::ignore_patterns::Patterns;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::hidden_paths::Reason;

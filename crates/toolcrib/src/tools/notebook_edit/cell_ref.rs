@@ -3,8 +3,8 @@
 use toolcrib_media::Notebook;
 use toolcrib_text::{truncate_line, visible_name};
 
-use crate::dialect_names::{CELL_ID, CELL_NUMBER, READ};
 use crate::error::{Error, ErrorKind};
+use crate::message_names::{CELL_ID, CELL_NUMBER, READ};
 use crate::phrases::counted;
 
 /// Number of cells to list if none matches.

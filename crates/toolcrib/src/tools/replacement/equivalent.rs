@@ -6,8 +6,8 @@ use toolcrib_text::{
 };
 
 use super::{Match, Replacement, several};
-use crate::dialect_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 use crate::error::Error;
+use crate::message_names::{NEAR_LINE, NEW_STRING, OLD_STRING, REPLACE_ALL};
 
 /// How a text was matched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use toolcrib_text::{
 };
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::dialect_names::{NEW_STRING, OLD_STRING, READ};
 use crate::error::{Error, ErrorKind};
+use crate::message_names::{NEW_STRING, OLD_STRING, READ};
 
 /// Lines shown of the most similar block. The whole error stays under 40 lines.
 const MAX_BLOCK_LINES: usize = 20;

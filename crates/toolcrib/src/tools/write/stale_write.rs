@@ -2,8 +2,8 @@
 
 use toolcrib_text::{LineWindow, TextProperties, Window};
 
-use crate::dialect_names::{EDIT, EXPECTED_HASH, READ};
 use crate::error::{Error, ErrorKind};
+use crate::message_names::{EDIT, EXPECTED_HASH, READ};
 use crate::seen_files::Seen;
 
 /// Limits of a file that the error shows.

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_fs::{Directory, TreeReader};
+use toolcrib_fs::{BulkReader, Directory};
 
 use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
 
 /// The ignore rules of a tree. Each ignore file is read once, at the first lookup of a path beneath it.
 #[derive(Debug)]
 pub struct IgnoreLookup {
-    tree: TreeReader,
+    tree: BulkReader,
     known: Mutex<HashMap<PathBuf, DirectoryRules>>,
 }
 
@@ -28,7 +28,7 @@ enum DirectoryRules {
 
 impl IgnoreLookup {
     /// A lookup in `tree`.
-    pub fn new(tree: TreeReader) -> IgnoreLookup {
+    pub fn new(tree: BulkReader) -> IgnoreLookup {
         IgnoreLookup { tree, known: Mutex::default() }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::TreeReader;
+use toolcrib_fs::BulkReader;
 use toolcrib_text::visible_name;
 
 use crate::git::directory;
@@ -11,7 +11,7 @@ use crate::git::directory;
 /// A git directory below a root.
 #[derive(Debug)]
 pub(super) struct GitPlace {
-    pub(super) tree: TreeReader,
+    pub(super) tree: BulkReader,
     pub(super) directory: PathBuf,
 }
 

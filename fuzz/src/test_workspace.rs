@@ -20,7 +20,7 @@ const SEARCH_TIME: Duration = Duration::from_secs(1);
 /// This program, which acts as a helper if it is started as one.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-pub(super) struct TestWorkspace {
+pub(crate) struct TestWorkspace {
     // Before the directory, so that it is dropped first.
     session: Session,
     runtime: Runtime,
@@ -30,7 +30,7 @@ pub(super) struct TestWorkspace {
 
 impl TestWorkspace {
     /// Runs a function with the workspace of this thread.
-    pub(super) fn with<T>(work: impl FnOnce(&mut TestWorkspace) -> T) -> T {
+    pub(crate) fn with<T>(work: impl FnOnce(&mut TestWorkspace) -> T) -> T {
         thread_local!(static WORKSPACE: RefCell<Option<TestWorkspace>> = const { RefCell::new(None) });
         WORKSPACE.with_borrow_mut(|slot| {
             // Taken out, so that a panic discards the workspace.
@@ -42,18 +42,18 @@ impl TestWorkspace {
     }
 
     /// A file of the workspace.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join("ws").join(name)
     }
 
-    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Result<Reply, Error> {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Result<Reply, Error> {
         self.calls += 1;
         self.runtime.call(&self.session, Call::new(tool, arguments), Options::default())
     }
 }
 
 /// A temporary directory, in memory if possible.
-pub(super) fn scratch() -> TempDir {
+pub(crate) fn scratch() -> TempDir {
     let directory = tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir());
     directory.expect("a temporary directory")
 }

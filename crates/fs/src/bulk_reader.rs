@@ -24,7 +24,7 @@ use crate::root::{Root, RootKind};
 
 /// All files beneath a root.
 #[derive(Debug, Clone)]
-pub struct TreeReader {
+pub struct BulkReader {
     root: Arc<Root>,
 }
 
@@ -54,14 +54,14 @@ pub enum WholeRead {
     NotRegular,
 }
 
-impl TreeReader {
+impl BulkReader {
     /// The tree of the root that a path is in.
-    pub fn around(place: &ResolvedPath) -> TreeReader {
-        TreeReader { root: place.root.clone() }
+    pub fn around(place: &ResolvedPath) -> BulkReader {
+        BulkReader { root: place.root.clone() }
     }
 
-    pub(crate) fn of(root: Arc<Root>) -> TreeReader {
-        TreeReader { root }
+    pub(crate) fn of(root: Arc<Root>) -> BulkReader {
+        BulkReader { root }
     }
 
     /// The real path of the root.

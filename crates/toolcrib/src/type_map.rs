@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 /// Values by type, one of each.
 #[derive(Default)]
-pub(crate) struct HostValues {
+pub(crate) struct TypeMap {
     by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
-impl HostValues {
+impl TypeMap {
     pub(crate) fn put<T: Send + Sync + 'static>(&mut self, value: T) {
         self.by_type.insert(TypeId::of::<T>(), Box::new(value));
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{TreeReader, Workspace};
+use toolcrib_fs::{BulkReader, Workspace};
 use toolcrib_text::visible_name;
 
-use super::git_place::{GitPlace, quoted};
+use super::git_directory::{GitPlace, quoted};
 use super::repository_state::RepositoryNotes;
 use crate::git::commit_tree::CommitTree;
 use crate::git::objects::ObjectStore;
@@ -34,7 +34,7 @@ pub(super) struct GitFiles {
 
 impl GitFiles {
     /// Called before a command changes an entry of a git directory.
-    pub(super) fn before_change(&mut self, tree: &TreeReader, directory: &Path, name: &OsStr) {
+    pub(super) fn before_change(&mut self, tree: &BulkReader, directory: &Path, name: &OsStr) {
         if (name == INDEX || name == CONFIGURATION) && self.before.len() < MAX_FILES {
             let path = directory.join(name);
             let content = self.before.entry(tree.path().join(&path));
@@ -79,7 +79,7 @@ impl GitFiles {
 }
 
 /// Reads an index or a configuration. `None` if it does not exist or is too large.
-fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
+fn read(tree: &BulkReader, path: &Path) -> Option<Vec<u8>> {
     directory::read_at_most(tree, path, index::MAX_BYTES)
 }
 

@@ -4,7 +4,7 @@ use super::names;
 
 /// A position in the text of a patch. Copies are used to look ahead.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct UnwrappedLines<'a> {
+pub(super) struct UnfencedLines<'a> {
     rest: &'a str,
     number: usize,
     /// The patch uses CRLF, so a `\r` at a line end is not part of the line.
@@ -22,11 +22,11 @@ pub(super) struct PatchLine<'a> {
     pub(super) text: &'a str,
 }
 
-impl<'a> UnwrappedLines<'a> {
-    pub(super) fn new(text: &'a str) -> UnwrappedLines<'a> {
+impl<'a> UnfencedLines<'a> {
+    pub(super) fn new(text: &'a str) -> UnfencedLines<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source =
-            UnwrappedLines { rest: text, number: 1, crlf: false, indent: common_indent(text) };
+            UnfencedLines { rest: text, number: 1, crlf: false, indent: common_indent(text) };
         let mut lines = source;
         let (mut crlf, mut heredoc) = (false, None);
         while let Some(line) = lines.next_line() {
@@ -36,7 +36,7 @@ impl<'a> UnwrappedLines<'a> {
             }
             heredoc = heredoc_word(line.text).or(heredoc);
         }
-        let source = UnwrappedLines { crlf, ..source };
+        let source = UnfencedLines { crlf, ..source };
         match heredoc {
             Some(word) => source.up_to_line(word, lines),
             None => source,
@@ -79,11 +79,11 @@ impl<'a> UnwrappedLines<'a> {
     }
 
     /// Ends the source before the first line that is `word`. `lines` is the position after the first header.
-    fn up_to_line(self, word: &str, mut lines: UnwrappedLines<'a>) -> UnwrappedLines<'a> {
+    fn up_to_line(self, word: &str, mut lines: UnfencedLines<'a>) -> UnfencedLines<'a> {
         let mut before = lines.rest.len();
         while let Some(line) = lines.next_line() {
             if line.text.trim() == word {
-                return UnwrappedLines { rest: &self.rest[..self.rest.len() - before], ..self };
+                return UnfencedLines { rest: &self.rest[..self.rest.len() - before], ..self };
             }
             before = lines.rest.len();
         }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_carriage_return_is_stripped_only_if_the_headers_have_one() {
         let lines = |text| {
-            let mut source = UnwrappedLines::new(text);
+            let mut source = UnfencedLines::new(text);
             std::iter::from_fn(move || source.next_line().map(|line| line.text)).last()
         };
         assert_eq!(lines("--- a\r\n+++ b\r\n@@ -1 +1 @@\r\n-x\r\n"), Some("-x"));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use crate::error_lines::reports_error;
-use crate::fold::{Folded, Folder, Similarity};
+use crate::repeated_lines::{Folded, Folder, Similarity};
 use crate::truncate::truncate_middle;
 
 /// Number of lines shown before an error.

@@ -4,7 +4,7 @@
 const MAX_DAMAGES: usize = 200;
 
 /// Applies all damages. Four bytes of the input describe one: its kind, its offset and a value.
-pub(super) fn damaged(bytes: &[u8], input: &[u8]) -> Vec<u8> {
+pub(crate) fn damaged(bytes: &[u8], input: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for damage in input.chunks_exact(4).take(MAX_DAMAGES) {
         let [kind, low, high, value] = *damage else { continue };
@@ -26,7 +26,7 @@ pub(super) fn damaged(bytes: &[u8], input: &[u8]) -> Vec<u8> {
 }
 
 /// Applies only damages that preserve the length.
-pub(super) fn damaged_in_place(bytes: &[u8], input: &[u8]) -> Vec<u8> {
+pub(crate) fn damaged_in_place(bytes: &[u8], input: &[u8]) -> Vec<u8> {
     let flips: Vec<u8> = input
         .chunks_exact(4)
         .flat_map(|damage| [damage[0] % 2, damage[1], damage[2], damage[3]])
