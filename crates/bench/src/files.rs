@@ -5,8 +5,10 @@ mod listing;
 mod one_shot_edit;
 mod replace;
 
+use std::process::Command;
+
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{cache, process, workspace};
+use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
 
@@ -17,28 +19,16 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     replace::run(&binary, &directory, rounds)?;
     listing::run(&binary, &directory, rounds)?;
     one_shot_edit::run(&binary, &directory, rounds)?;
-    run_examples()
+    run_examples(rounds)
 }
 
 /// In-process measurements: the examples of the fs crate, each compared with its peer.
-fn run_examples() -> Result<()> {
-    for example in ["measure_replace", "measure_open"] {
+fn run_examples(rounds: Rounds) -> Result<()> {
+    for name in ["measure_replace", "measure_open"] {
         println!();
-        let words = [
-            "run",
-            "--quiet",
-            "--profile",
-            "dist",
-            "--locked",
-            "-p",
-            "toolcrib-fs",
-            "--example",
-            example,
-        ];
-        let mut command = process::cargo(&words);
-        // They write to their working directory, which need not be in this repository.
-        command.arg("--manifest-path").arg(workspace::root().join("Cargo.toml"));
-        process::run(command.current_dir(cache::directory()?))?;
+        let example = rounds.build_example("toolcrib-fs", name)?;
+        // They write to their working directory.
+        process::run(Command::new(example).current_dir(cache::directory()?))?;
     }
     Ok(())
 }

@@ -88,6 +88,15 @@ impl Rounds {
     fn build(self) -> Result<PathBuf> {
         if self.is_smoke { product::build_debug() } else { product::build_dist() }
     }
+
+    /// Builds an example that measures within its own process.
+    fn build_example(self, package: &str, name: &str) -> Result<PathBuf> {
+        if self.is_smoke {
+            product::build_debug_example(name)
+        } else {
+            product::build_dist_example(package, name)
+        }
+    }
 }
 
 fn at_least_one(word: &str) -> std::result::Result<usize, String> {

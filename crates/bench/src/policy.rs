@@ -4,16 +4,12 @@ use std::process::Command;
 
 use serde_json::Value;
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{process, product};
+use toolcrib_devtools::process;
 
 use super::Rounds;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let example = if rounds.is_smoke {
-        product::build_debug_example("measure_decide")?
-    } else {
-        product::build_dist_example("toolcrib-policy", "measure_decide")?
-    };
+    let example = rounds.build_example("toolcrib-policy", "measure_decide")?;
     let lines = process::capture(Command::new(example).arg(rounds.measured.to_string()))?;
     println!("\n| decided on | p50 µs | p99 µs |\n| --- | ---: | ---: |");
     for line in lines.lines() {

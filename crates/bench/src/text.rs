@@ -7,6 +7,8 @@ mod large_read;
 mod sample_text;
 mod small_reads;
 
+use std::process::Command;
+
 use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{cache, process};
 
@@ -19,21 +21,12 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     large_read::run(&binary, &directory, rounds)?;
     large_edit::run(&binary, &directory, rounds)?;
     small_reads::run(&binary, &directory, rounds)?;
-    run_examples()
+    run_examples(rounds)
 }
 
 /// In-process measurements: the examples of the text crate.
-fn run_examples() -> Result<()> {
-    let words = [
-        "run",
-        "--quiet",
-        "--profile",
-        "dist",
-        "--locked",
-        "-p",
-        "toolcrib-text",
-        "--example",
-        "measure_text_properties",
-    ];
-    process::run(&mut process::cargo(&words))
+fn run_examples(rounds: Rounds) -> Result<()> {
+    let example = rounds.build_example("toolcrib-text", "measure_text_properties")?;
+    let megabytes = if rounds.is_smoke { "1" } else { "100" };
+    process::run(Command::new(example).arg(megabytes))
 }

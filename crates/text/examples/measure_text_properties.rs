@@ -1,16 +1,19 @@
-//! Measures [`TextProperties`] and the [`Encoding`] detection on 100 MB, compared with copying and with UTF-8
-//! validation, in one run.
+//! Measures [`TextProperties`] and the [`Encoding`] detection on mixed text, compared with copying and with UTF-8
+//! validation, in one run. The argument is the size in MB.
 //!
-//! `cargo run --release -p toolcrib-text --example text_properties`
+//! `cargo run --release -p toolcrib-text --example measure_text_properties -- 100`
 
-#![allow(clippy::print_stdout, reason = "a measurement for people")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a measurement for people: it reads its argument and prints"
+)]
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use toolcrib_text::{Encoding, TextProperties};
 
-const BYTES: usize = 100_000_000;
 const ROUNDS: usize = 9;
 
 /// Source code, prose with accents, and characters of three and four bytes.
@@ -23,9 +26,11 @@ const MIXED: &[&str] = &[
 ];
 
 fn main() {
+    let megabytes: Option<usize> = std::env::args().nth(1).and_then(|word| word.parse().ok());
+    let bytes = megabytes.unwrap_or(100) * 1_000_000;
     let text: Vec<u8> =
         MIXED.iter().flat_map(|part| part.bytes()).collect::<Vec<_>>().repeat(1_000);
-    let text = text.repeat(BYTES.div_ceil(text.len()));
+    let text = text.repeat(bytes.div_ceil(text.len()));
     let mut copy = vec![0; text.len()];
     // Interleaved, so that a slow moment of the machine affects all of them.
     let mut times = [const { Vec::new() }; 5];
