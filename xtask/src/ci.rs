@@ -147,7 +147,10 @@ fn test() -> Result<()> {
         }
     }
     if process::probe(&mut process::cargo(&["nextest", "--version"])).is_some() {
-        cargo(&["nextest", "run", "--workspace", "--locked"])
+        // Many tests wait for processes and timers.
+        let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.to_string();
+        cargo(&["nextest", "run", "--workspace", "--locked", "--test-threads", &threads])
     } else {
         cargo(&["test", "--workspace", "--locked", "--all-targets"])
     }
