@@ -125,7 +125,7 @@ pub(crate) struct Common {
     #[arg(long, global = true, conflicts_with = "text")]
     pub(crate) json: bool,
 
-    /// Print text, also where `call` would print JSON because stdout is not a terminal
+    /// Print text even if stdout is not a terminal
     #[arg(long, global = true)]
     pub(crate) text: bool,
 }
@@ -416,8 +416,8 @@ With --approvals, a call that needs approval writes a question and waits, while 
 Question:  {\"approval\": {\"id\": \"a1\", \"call_id\": 1, \"tool\": \"Edit\", \"answers\": [\"yes\", …], …}}
 Answer:    {\"approve\": \"a1\", \"answer\": \"yes\"}
 
-A question without an answer is denied after `approval_seconds`, and when stdin ends. Without --approvals, a call \
-that needs approval is denied at once.";
+If a question is not answered within `approval_seconds`, or stdin ends, the call is denied. Without --approvals, a \
+call that needs approval is denied at once.";
 
 /// `DIR` or `DIR:ro`.
 #[derive(Debug, Clone)]

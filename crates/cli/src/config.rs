@@ -23,7 +23,8 @@ pub(crate) struct Config {
     /// The [profile](profiles.md): `read-only`, `cautious`, `workspace` or `open`. `--profile` overrides it.
     profile: Option<String>,
     /// What file tools may do outside the roots: `read`, `ask` or `deny`. The default depends on the
-    /// [profile](profiles.md). Writing there [asks](design/paths-outside-the-workspace.md). `--outside` overrides it.
+    /// [profile](profiles.md). Writing there [needs approval](design/paths-outside-the-workspace.md) in
+    /// `cautious` and `workspace`. `--outside` overrides it.
     outside: Option<String>,
     /// The available [tools](profiles.md#choosing-tools); others are neither listed nor callable. `--tools` overrides it.
     pub(crate) tools: Option<Vec<String>>,
@@ -54,7 +55,7 @@ pub(crate) struct Config {
     /// Package managers whose hosts commands reach with `network = "list"`: `npm`, `pip`, `uv`, `cargo`, `go`, `maven`, `apt`.
     #[serde(default)]
     pub(crate) network_presets: Vec<String>,
-    /// Ports on which a server of a command is reachable at this machine's loopback, with `network = "list"`.
+    /// Ports of servers started by commands that you can reach at 127.0.0.1, with `network = "list"`.
     #[serde(default)]
     expose: Vec<u16>,
     /// Build tools whose caches commands may write: `cargo`, `rustup`, `npm`, `pnpm`, `yarn`, `pip`, `uv`, `go`, `maven`, `gradle`.

@@ -46,7 +46,7 @@ pub const COMMON: &[MetadataField] = &[
     MetadataField::new(
         "clipped_chars",
         "integer",
-        "the text exceeds the reply budget",
+        "the text exceeds `reply_chars`",
         "Number of characters omitted from the text.",
     ),
     MetadataField::new(

@@ -21,6 +21,9 @@ const INTRODUCTION: &str = "\
 
 Over MCP the text is the first content block; `metadata` and `error` are `_meta[\"toolcrib/metadata\"]` and
 `_meta[\"toolcrib/error\"]` of the result. New fields may be added; existing ones keep their meaning.
+
+A dot in a field name stands for a nested object: `refused[].path` is the field `path` of each object in the array
+`refused`. \"With its object\" means that the field is present whenever that object is.
 ";
 
 impl Runtime {

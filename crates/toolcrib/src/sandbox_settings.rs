@@ -108,7 +108,7 @@ impl Confined {
 
 /// Metadata of a reply about a command.
 pub(crate) const SANDBOX: &[MetadataField] = &[
-    MetadataField::new("sandbox", "string", "always", "`level 1` to `level 4`, or `none`."),
+    MetadataField::new("sandbox", "string", "always", "`level 2` to `level 4`, or `none`."),
     MetadataField::new(
         "network",
         "string",

@@ -492,7 +492,7 @@ pub(super) const IN_HOME: &[(&str, &[&str])] = &[
             ".near-credentials",
         ],
     ),
-    ("our own", &[".local/state/toolcrib", ".config/toolcrib"]),
+    ("Toolcrib's own files", &[".local/state/toolcrib", ".config/toolcrib"]),
 ];
 
 /// Variables that name another path, and the secret part beneath that path. An empty part means all of it.

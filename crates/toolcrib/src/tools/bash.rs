@@ -34,11 +34,11 @@ use crate::tool::{Category, Hints, Tool};
 /// Runs a bash command. Working directory and exports carry over. No terminal. A command that exceeds
 /// `timeout` or leaves processes continues in the background: use its `bash_id` with `BashOutput` and `KillShell`.
 /// `BashOutput` also shows omitted lines. A command sees only its own processes. /tmp is private to the session,
-/// also for file tools. Notes are in brackets; similar output gets a `\` in front.
+/// also for file tools. Notes are in brackets; output like a note gets a leading `\`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// A script for bash.
+    /// Bash script.
     command: String,
     /// For the user.
     description: Option<String>,

@@ -35,7 +35,7 @@ pub(crate) struct Edit {
     /// Replace every match.
     #[serde(default)]
     replace_all: bool,
-    /// Nearest match.
+    /// Nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
     /// The diff shown.

@@ -19,8 +19,8 @@ use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds files by glob, newest first, such as "src/**/*.{ts,tsx}". Hidden and ignored files (.gitignore,
-/// node_modules, …) only if `pattern` or `path` names them.
+/// Finds files by glob, newest first, such as "src/**/*.{ts,tsx}". Lists dotfiles and ignored files only if
+/// `pattern` or `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
@@ -32,7 +32,7 @@ pub(crate) struct Glob {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
     limit: u64,
-    /// Hidden files too.
+    /// Include dotfiles.
     #[serde(default)]
     hidden: bool,
     /// Ignored files too.
@@ -58,7 +58,12 @@ const METADATA: &[MetadataField] = &[
         "Matching files so far.",
     ),
     MetadataField::new("complete", "boolean", "always", "Whether every matching file is listed."),
-    MetadataField::new("truncated", "boolean", "always", "Whether matching files are not listed."),
+    MetadataField::new(
+        "truncated",
+        "boolean",
+        "always",
+        "Whether some matching files are not listed.",
+    ),
     MetadataField::new("files_looked_at", "integer", "always", "Files compared with the pattern."),
     MetadataField::new(
         "hidden_matches",

@@ -72,7 +72,7 @@ pub(crate) struct Grep {
     offset: u64,
     /// Default relevance for files, else path.
     sort: Option<Sort>,
-    /// Hidden files too.
+    /// Include dotfiles.
     #[serde(default = "yes")]
     hidden: bool,
     /// Ignored files too.

@@ -51,7 +51,7 @@ struct OneEdit {
     /// Replace every match.
     #[serde(default)]
     replace_all: bool,
-    /// Nearest match.
+    /// Nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }

@@ -39,7 +39,7 @@ pub(crate) struct Read {
     limit: u64,
     /// PDF pages: "3" or "3-7".
     pages: Option<String>,
-    /// A hash, or "seen".
+    /// Omit content with this hash, or "seen".
     if_changed_since: Option<String>,
 }
 

@@ -19,7 +19,7 @@ use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Plan, Selection, UndoRequest, real_paths};
 
 /// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
-/// written. Git state, and changes of commands in /tmp, stay. Changes to ignored files alone need `id`.
+/// written. Git state, and changes of commands in /tmp, stay. Changes only to ignored files need `id`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
