@@ -77,7 +77,7 @@ pub(crate) fn run() -> Result<()> {
     }
     println!(
         "Every byte is as it was before. Install it, and connect an agent:\n\n  \
-         cargo install --locked --path crates/cli && toolcrib install claude    # or codex, gemini, opencode, cursor, …"
+         cargo install --locked --path crates/cli && toolcrib install claude --exclusive    # or codex, gemini, opencode, …"
     );
     Ok(())
 }

@@ -300,7 +300,7 @@ impl Command {
 pub(crate) struct InstallArgs {
     /// The client
     pub(crate) client: Client,
-    /// Also switch off the client's own file and shell tools, where it has a setting for that
+    /// Also disable the client's own file and shell tools, where it has a setting for that
     #[arg(long)]
     pub(crate) exclusive: bool,
     /// Let the client ask before each of Toolcrib's tools, where `install` would tell it not to

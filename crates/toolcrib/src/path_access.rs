@@ -323,7 +323,7 @@ fn hidden_error(shown: &str, reason: &Reason) -> Error {
                 format!("{shown} is hidden: it may contain passwords, keys, tokens or history");
             Error::new(ErrorKind::Protected, message)
                 .hint(format!(
-                    "No tool reads or writes it, and no command sees it. The operator can allow it with allow_hidden = [{place:?}] in the configuration."
+                    "File tools and sandboxed commands cannot read or write it. The operator can allow it with allow_hidden = [{place:?}] in the configuration."
                 ))
                 .with("hidden_by", place)
         }

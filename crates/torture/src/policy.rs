@@ -23,7 +23,7 @@ const CORPORA: [(&str, bool); 4] =
     [("reads", true), ("ordinary", true), ("hostile", false), ("dangerous", false)];
 
 /// A smoke run takes one of this many scripts.
-const SMOKE_STRIDE: usize = 8;
+const SMOKE_STRIDE: usize = 16;
 
 /// The time limit of a script.
 const TIMEOUT_MS: u64 = 5_000;

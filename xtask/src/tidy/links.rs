@@ -24,7 +24,7 @@ pub(super) fn broken(files: &[File]) -> Vec<String> {
             let named = headings.get(leads_to.as_path());
             let has_heading = heading.is_empty() || named.is_some_and(|all| all.contains(heading));
             if !exists || !has_heading {
-                problems.push(format!("{}:{line}: {target} leads nowhere", page.path));
+                problems.push(format!("{}:{line}: {target} does not exist", page.path));
             }
         }
     }
@@ -115,6 +115,6 @@ mod tests {
         let files =
             [file("docs/a.md", "one\n[b](b.md)\n```\n[c](c.md)\n```\n[d](#none)\n[e]: e.md\n")];
         let expected = ["docs/a.md:2: b.md", "docs/a.md:6: #none", "docs/a.md:7: e.md"];
-        assert_eq!(broken(&files), expected.map(|start| format!("{start} leads nowhere")));
+        assert_eq!(broken(&files), expected.map(|start| format!("{start} does not exist")));
     }
 }

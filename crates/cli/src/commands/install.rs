@@ -116,7 +116,7 @@ fn plan(
         let Some(Exclusive { file, format, settings, .. }) = client.exclusive(directories, &text)
         else {
             return Err(format!(
-                "{} has no setting that switches off its own tools. Run the command without --exclusive.\n{}",
+                "{} has no setting that disables its own tools. Run the command without --exclusive.\n{}",
                 client.title(),
                 client.by_hand()
             ));
@@ -235,7 +235,7 @@ fn own_tools(client: Client, directories: &UserDirectories) -> Result<String, St
     };
     let file = exclusive.file.display();
     if exclusive.is_set()? {
-        let off = format!("{title}'s own file and shell tools are switched off in {file}.");
+        let off = format!("{title}'s own file and shell tools are disabled in {file}.");
         return Ok(exclusive.remains.into_iter().fold(off, |text, rest| format!("{text} {rest}")));
     }
     let snippet = client.exclusive(directories, "").map(|exclusive| exclusive.snippet());

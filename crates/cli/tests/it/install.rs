@@ -25,7 +25,7 @@ const CLIENTS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// The clients with settings that switch off their own tools, and the path of these settings if it differs.
+/// The clients with settings that disable their own tools, and the path of these settings if it differs.
 const EXCLUSIVE: [(&str, &str, &str); 6] = [
     ("claude", ".claude/settings.json", "claude-code.md"),
     ("codex", ".codex/config.toml", "codex.md"),
@@ -322,7 +322,7 @@ fn exclusive_switches_off_own_tools_and_uninstall_reverts_it() {
             put(&home.path().join(settings), mine);
         }
         let said = answer(home.path(), &["install", client, "--exclusive"]);
-        assert!(said.contains("are switched off in"), "{client}: {said}");
+        assert!(said.contains("are disabled in"), "{client}: {said}");
         let path = home.path().join(settings);
         let after = std::fs::read_to_string(&path).unwrap();
         let off = match client {
@@ -337,7 +337,7 @@ fn exclusive_switches_off_own_tools_and_uninstall_reverts_it() {
         for words in [&["install", client, "--exclusive"][..], &["install", client]] {
             let again = answer(home.path(), words);
             assert!(again.starts_with("Already installed"), "{client}: {again}");
-            assert!(again.contains("are switched off in"), "{client}: {again}");
+            assert!(again.contains("are disabled in"), "{client}: {again}");
         }
         // The user's own items stay in the list.
         answer(home.path(), &["uninstall", client]);

@@ -38,7 +38,7 @@ use crate::tool::{Category, Hints, Tool};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// Bash script.
+    /// Shell script.
     command: String,
     /// For the user.
     description: Option<String>,

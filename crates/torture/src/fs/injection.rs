@@ -26,7 +26,7 @@ use super::super::report::{Report, Row};
 
 const PART: &str = "injection";
 /// The number of runs of one scenario in a smoke run.
-const SMOKE: usize = 60;
+const SMOKE: usize = 40;
 const SEED: u64 = 31;
 
 /// One fault at one system call.

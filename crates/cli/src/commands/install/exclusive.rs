@@ -9,7 +9,7 @@ use super::settings::{FileFormat, InstallRecord, Setting, keys};
 use super::writer;
 use crate::args::Client;
 
-/// Settings that switch off a client's own tools.
+/// Settings that disable a client's own tools.
 pub(super) struct Exclusive {
     pub(super) file: PathBuf,
     pub(super) format: FileFormat,
@@ -129,7 +129,7 @@ impl Client {
         Some(Exclusive { file, format, settings, remains })
     }
 
-    /// What the user can do where no setting switches off the client's own tools.
+    /// What the user can do where no setting disables the client's own tools.
     pub(super) fn by_hand(self) -> String {
         let page = self.page();
         let step = match self {

@@ -1,5 +1,5 @@
 //! Changes a client's file with Toolcrib's own tools: atomically, with its mode preserved, and undoable with
-//! `toolcrib undo`.
+//! `toolcrib --root DIR undo`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
