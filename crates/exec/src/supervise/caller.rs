@@ -139,11 +139,18 @@ impl Caller {
 
     /// The value of a field of `/proc/PID/status`.
     fn status_field(self, name: &str) -> Option<String> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
+        let file = fs::File::open(format!("/proc/{}/status", self.thread)).ok()?;
+        // The kernel makes the text in one piece, so one read is enough.
+        let mut bytes = [0; MAX_STATUS_BYTES];
+        let length = rustix::io::read(file, &mut bytes).ok()?;
+        let status = String::from_utf8_lossy(&bytes[..length]);
         let field = status.lines().find_map(|line| line.strip_prefix(name))?;
         Some(field.trim().to_owned())
     }
 }
+
+/// More than `/proc/PID/status` has before its fields on CPUs and memory nodes, which are not used.
+const MAX_STATUS_BYTES: usize = 4096;
 
 /// Subcommands are among the first arguments.
 const MAX_ARGUMENT_BYTES: u64 = 4096;

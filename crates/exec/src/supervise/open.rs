@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, fchmod, fcntl_getfl, fcntl_setfl, fstat, openat, unlinkat,
@@ -79,7 +80,7 @@ impl Call<'_> {
         found.check_slash()?;
         match kind {
             FileType::Directory if is_temporary => {
-                self.open_at(target, OsStr::new("."), flags, mode, &found)
+                self.open_at(target, OsStr::new("."), flags, mode, &found.path()?)
             }
             FileType::Directory if has_bits(flags, libc::O_CREAT) => Err(Errno::ISDIR),
             FileType::RegularFile => self.open_regular(&found, flags, mode),
@@ -108,7 +109,8 @@ impl Call<'_> {
             let mode = mode & !self.caller.umask().as_raw_mode();
             return self.stage(found, flags, mode);
         }
-        let answer = self.open_at(parent, &name, flags | libc::O_NOFOLLOW as u32, mode, found)?;
+        let flags = flags | libc::O_NOFOLLOW as u32;
+        let answer = self.open_at(parent, &name, flags, mode, &path)?;
         self.recheck_after_parent_moved(parent, &path, &made, || {
             self.credentials.run_as(|| unlinkat(parent, &name, AtFlags::empty()))
         })?;
@@ -121,10 +123,9 @@ impl Call<'_> {
         name: &OsStr,
         flags: u32,
         mode: u32,
-        found: &Resolved,
+        path: &Path,
     ) -> rustix::io::Result<Response> {
-        let path = found.path()?;
-        self.check_writable(None, &path)?;
+        self.check_writable(None, path)?;
         let own = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let mode_to_set = apply_umask(mode, self.caller.umask());
@@ -133,7 +134,8 @@ impl Call<'_> {
             mode_to_set.map_or(Ok(()), |mode| fchmod(&file, mode))?;
             Ok(file)
         });
-        Ok(descriptor_response(self.report_if_denied(None, Some(path), opened)?, flags))
+        let opened = self.report_if_denied(None, Some(path.to_owned()), opened)?;
+        Ok(descriptor_response(opened, flags))
     }
 
     fn open_regular(
@@ -161,7 +163,7 @@ impl Call<'_> {
     }
 
     /// Fails if a file that is also opened for reading must not be read.
-    fn check_readable(&self, path: &std::path::Path, flags: u32) -> rustix::io::Result<()> {
+    fn check_readable(&self, path: &Path, flags: u32) -> rustix::io::Result<()> {
         let only_writes = flags & libc::O_ACCMODE as u32 == libc::O_WRONLY as u32;
         let asks = self.supervised.sandbox.supervise_reads && !only_writes;
         if asks && !self.supervised.guard.may_read(path) { Err(Errno::ACCESS) } else { Ok(()) }

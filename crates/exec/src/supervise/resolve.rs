@@ -61,11 +61,22 @@ pub(super) struct Resolved {
     entry: Option<(OwnedFd, OsString)>,
     /// The existing file, opened with `O_PATH`.
     pub(super) target: Option<OwnedFd>,
+    /// The kind of that file, which never changes.
+    kind: Option<FileType>,
     /// Whether the path ends with a slash, so that it names a directory.
     pub(super) trailing_slash: bool,
 }
 
 impl Resolved {
+    fn new(
+        entry: Option<(OwnedFd, OsString)>,
+        target: Option<OwnedFd>,
+        trailing_slash: bool,
+    ) -> Resolved {
+        let kind = target.as_ref().and_then(kind);
+        Resolved { entry, target, kind, trailing_slash }
+    }
+
     /// The directory and the name in it, for the call that is performed. Fails if the path leads directly to
     /// an open file: nothing can be created, removed or renamed there.
     pub(super) fn parent_and_name(&self) -> rustix::io::Result<(&OwnedFd, OsString)> {
@@ -107,7 +118,7 @@ impl Resolved {
 
     /// The kind of the existing file.
     pub(super) fn kind(&self) -> Option<FileType> {
-        self.target.as_ref().and_then(kind)
+        self.kind
     }
 }
 
@@ -138,28 +149,30 @@ impl Resolver<'_> {
         };
         let trailing_slash = given.has_trailing_slash();
         let (directory, name) = split_last_component(bytes);
+        if directory.is_empty() || name.is_empty() {
+            return self.walk(start, None, bytes, last, trailing_slash);
+        }
         // Without symlinks on the way, the kernel resolves it in one step. Symlinks are followed here, since
-        // their text refers to the command's own root and processes.
-        let parent = if directory.is_empty() {
-            start
-        } else {
+        // their text refers to the command's own root and processes. A directory that the command may not
+        // search must not be searched here either.
+        let opened = self.credentials.run_as(|| {
             let flags = OPEN | OFlags::DIRECTORY;
-            let directory_path = OsStr::from_bytes(directory);
-            let resolve = ResolveFlags::NO_SYMLINKS;
-            let open = || openat2(&start, directory_path, flags, Mode::empty(), resolve);
-            // A directory that the command may not search must not be searched here either.
-            match self.credentials.run_as(open) {
-                Err(Errno::LOOP) => return self.walk(start, bytes, last, trailing_slash),
-                opened => opened?,
-            }
-        };
-        self.walk(parent, name, last, trailing_slash)
+            let (path, resolve) = (OsStr::from_bytes(directory), ResolveFlags::NO_SYMLINKS);
+            let parent = openat2(&start, path, flags, Mode::empty(), resolve)?;
+            let file = open_entry(&parent, OsStr::from_bytes(name));
+            Ok((parent, file))
+        });
+        match opened {
+            Err(Errno::LOOP) => self.walk(start, None, bytes, last, trailing_slash),
+            Err(errno) => Err(errno),
+            Ok((parent, file)) => self.walk(parent, Some(file), name, last, trailing_slash),
+        }
     }
 
     /// The file of one of the caller's descriptors.
     pub(super) fn descriptor(&self, number: i32) -> rustix::io::Result<Resolved> {
         let target = self.caller.open_base(Base::Descriptor(number))?;
-        Ok(Resolved { entry: None, target: Some(target), trailing_slash: false })
+        Ok(Resolved::new(None, Some(target), false))
     }
 
     /// The device and inode of the file at a real path.
@@ -172,10 +185,11 @@ impl Resolver<'_> {
         Some((status.st_dev, status.st_ino))
     }
 
-    /// Resolves a path component by component.
+    /// Resolves a path component by component. `first` is its first component, if that was opened already.
     fn walk(
         &self,
         start: OwnedFd,
+        mut first: Option<rustix::io::Result<OwnedFd>>,
         path: &[u8],
         last: FinalSymlink,
         mut trailing_slash: bool,
@@ -185,21 +199,21 @@ impl Resolver<'_> {
             let Some(name) = pending.pop() else {
                 // The path is a root.
                 let target = Some(here.try_clone().map_err(|_| Errno::MFILE)?);
-                return Ok(Resolved { entry: Some((here, ".".into())), target, trailing_slash });
+                return Ok(Resolved::new(Some((here, ".".into())), target, trailing_slash));
             };
             let is_last = pending.is_empty();
-            let open = || openat(&here, &name, OPEN | OFlags::NOFOLLOW, Mode::empty());
-            let next = match self.credentials.run_as(open) {
+            let opened = match first.take() {
+                Some(opened) => opened,
+                None => self.credentials.run_as(|| open_entry(&here, &name)),
+            };
+            let next = match opened {
                 Err(Errno::NOENT) if is_last => {
-                    return Ok(Resolved {
-                        entry: Some((here, name)),
-                        target: None,
-                        trailing_slash,
-                    });
+                    return Ok(Resolved::new(Some((here, name)), None, trailing_slash));
                 }
                 next => next?,
             };
-            let is_link = kind(&next) == Some(FileType::Symlink);
+            let next_kind = kind(&next);
+            let is_link = next_kind == Some(FileType::Symlink);
             if !is_link && !is_last {
                 here = next;
                 continue;
@@ -213,6 +227,7 @@ impl Resolver<'_> {
                 return Ok(Resolved {
                     entry: Some((here, name)),
                     target: Some(next),
+                    kind: next_kind,
                     trailing_slash,
                 });
             }
@@ -227,7 +242,7 @@ impl Resolver<'_> {
                     self.check_own_process(&here)?;
                     let target = openat(&here, &name, OPEN, Mode::empty())?;
                     if is_last {
-                        return Ok(Resolved { entry: None, target: Some(target), trailing_slash });
+                        return Ok(Resolved::new(None, Some(target), trailing_slash));
                     }
                     here = target;
                     continue;
@@ -269,6 +284,11 @@ impl Resolver<'_> {
         };
         own.map(|own| Some(own.into_bytes())).ok_or(Errno::SRCH)
     }
+}
+
+/// Opens an entry of a directory with `O_PATH`. A symlink is not followed.
+fn open_entry(directory: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    openat(directory, name, OPEN | OFlags::NOFOLLOW, Mode::empty())
 }
 
 /// Splits off the last component of a path.
