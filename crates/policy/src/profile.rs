@@ -11,7 +11,7 @@ use crate::decision::Decision;
 pub enum Profile {
     /// Allows no changes and no access outside the workspace.
     ReadOnly,
-    /// Asks about everything once and remembers the approval for the session.
+    /// Asks about everything except commands that only read files in the workspace.
     Cautious,
     /// Allows work inside the workspace and asks before acting outside.
     #[default]
