@@ -80,7 +80,7 @@ enum Before {
 
 /// What a capture asks its owner at [`ChangeCapture::settle`].
 pub struct Settling<'a> {
-    /// Asked about directories.
+    /// Asked about directories, and about the contents of renamed ones.
     pub class: Classify<'a>,
     /// Whether no descriptor and no mapping can write a file that is open for reading here. Then the command does
     /// not change it any more without another call of [`ChangeCapture::touch`].
@@ -223,7 +223,7 @@ impl ChangeCapture {
         let mut state = std::mem::take(&mut *self.state.lock());
         let mut settled = CapturedChanges::default();
         let (mut effects, mut open) = (Effects::default(), Vec::new());
-        self.add_renamed_contents(&mut state);
+        self.add_renamed_contents(&mut state, settling.class);
         settled.incomplete = std::mem::take(&mut state.incomplete);
         let root_modes = std::mem::take(&mut state.root_modes);
         let State { touched, usage, note, .. } = &mut state;
@@ -439,8 +439,9 @@ impl ChangeCapture {
     }
 
     /// Adds the contents of directories that were renamed to their path: these paths were not reported.
-    fn add_renamed_contents(&self, state: &mut State) {
-        let directories: Vec<(PathBuf, CaptureClass, WritablePath)> = state
+    /// Their class is that of their new paths.
+    fn add_renamed_contents(&self, state: &mut State, class: Classify<'_>) {
+        let directories: Vec<(PathBuf, WritablePath)> = state
             .touched
             .iter()
             .filter(|(_, touched)| touched.whole)
@@ -449,15 +450,17 @@ impl ChangeCapture {
                 let now = target.state();
                 let is_new =
                     matches!(now, PathState::Directory(_)) && touched.is_new_directory(&now);
-                is_new.then(|| (path.clone(), touched.class, target))
+                is_new.then(|| (path.clone(), target))
             })
             .collect();
-        for (path, class, target) in directories {
+        for (path, target) in directories {
             let (descendants, complete) = target.descendants(MAX_DESCENDANTS);
             if !complete {
                 state.incomplete.push(path);
             }
             for file in descendants {
+                let now = WritablePath::of(&self.workspace, &file).map(|target| target.state());
+                let class = class(&file, matches!(now, Some(PathState::Directory(_))));
                 let new = CapturedPath::new(Before::Nothing, class, false);
                 state.touched.entry(file).or_insert(new);
             }

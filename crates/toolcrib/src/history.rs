@@ -397,8 +397,13 @@ impl HistoryEntry {
         const NAMED: usize = 3;
         let maker = self.maker();
         if self.only_ignored {
-            let ignored = self.files.len() + self.directories.len();
-            return format!("{maker}: {}", counted(ignored as u64, "ignored or generated file"));
+            let files = counted(self.files.len() as u64, "ignored or generated file");
+            let directories = counted(self.directories.len() as u64, "directory");
+            return match (self.files.len(), self.directories.len()) {
+                (_, 0) => format!("{maker}: {files}"),
+                (0, _) => format!("{maker}: {directories}, ignored or generated"),
+                _ => format!("{maker}: {files} and {directories}"),
+            };
         }
         let files = self.files.iter().map(|file| match file.action {
             "changed" => file.path.clone(),

@@ -41,6 +41,7 @@ const OPENINGS: &[&str] = &[
     "network is off",
     "network: ",
     "no new output]",
+    "no line matches filter]",
     "no output]",
     "no sandbox",
     "not kept, ",

@@ -14,13 +14,12 @@ pub struct Adaptation {
 }
 
 impl Adaptation {
-    /// Compares both texts line by line. A given `\n` that was written as the line ending of the file is no
-    /// difference.
+    /// Compares both texts line by line.
     pub fn between(given: &str, written: &[u8]) -> Adaptation {
         let written = String::from_utf8_lossy(written);
         let returns = |text: &str| text.matches('\r').count();
         let mut adaptation = Adaptation {
-            line_endings: given.contains('\r') && returns(given) != returns(&written),
+            line_endings: returns(given) != returns(&written),
             ..Adaptation::default()
         };
         let (given, written) = (SoughtText::new(given), SoughtText::new(&written));
@@ -78,7 +77,7 @@ mod tests {
     fn the_parts_of_the_file_are_named() {
         for (given, written, expected) in [
             ("a\nb", "a\nb", None),
-            ("a\nb", "a\r\nb", None),
+            ("a\nb", "a\r\nb", Some("line endings")),
             ("a\r\nb", "a\nb", Some("line endings")),
             ("\ta\n\tb", "    a\n    b", Some("indentation")),
             ("a\nb", "a  \nb", Some("trailing whitespace")),

@@ -67,8 +67,11 @@ pub(super) fn moved_head_note(
     ))
 }
 
-/// The note about an operation that a command began and did not finish.
+/// The note about an operation that a command began and did not finish, or ended without moving the head.
 pub(super) fn operation_note(before: &HeadState, after: &HeadState) -> Option<String> {
+    if let (Some(ended), None) = (&before.operation, &after.operation) {
+        return Some(format!("{} was ended; an undo does not resume it", ended.shown));
+    }
     let abort = |state: &HeadState| state.operation.as_ref().map(|operation| operation.abort);
     let operation = after.operation.as_ref().filter(|_| abort(before) != abort(after))?;
     Some(format!(

@@ -1,6 +1,7 @@
 //! Suggests existing paths for a path that does not exist.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -99,6 +100,10 @@ impl Cx<'_> {
     /// comes first, then files that share more directories with the given path.
     fn same_name_in_tree(&self, place: &ResolvedPath) -> Vec<String> {
         let Some(name) = place.relative().file_name() else { return Vec::new() };
+        // Backslashes separate the names of a path from Windows.
+        let bytes = name.as_encoded_bytes();
+        let after = bytes.iter().rposition(|byte| *byte == b'\\').map_or(0, |at| at + 1);
+        let name = OsStr::from_bytes(&bytes[after..]);
         let Ok(top) =
             self.services.paths.workspace.resolve(self.session.directory(), Path::new("."))
         else {

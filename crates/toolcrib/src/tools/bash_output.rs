@@ -376,6 +376,7 @@ impl OutputView<'_> {
                 shown,
                 notes: masked_note(masked).into_iter().collect(),
                 undecided: UndecidedLines::default(),
+                is_filtered: false,
             };
         }
         let mut excerpt = Excerpt::new(options);
@@ -400,7 +401,8 @@ impl OutputView<'_> {
         let none = shown.lines == 0 && self.filter.is_none();
         let which = self.lines.filter(|_| none).map(|lines| lines.missing_note(number));
         let notes = which.into_iter().chain(masked_note(masked)).collect();
-        Output { shown, notes, undecided: undecided.unwrap_or_default() }
+        let is_filtered = undecided.is_some();
+        Output { shown, notes, undecided: undecided.unwrap_or_default(), is_filtered }
     }
 }
 
@@ -409,6 +411,8 @@ struct Output {
     shown: ExcerptShown,
     notes: Vec<String>,
     undecided: UndecidedLines,
+    /// Whether only the lines that match a pattern are shown.
+    is_filtered: bool,
 }
 
 /// The last lines of a reply.
@@ -426,13 +430,13 @@ struct Ending {
 fn build_reply(
     job: &Job,
     now: &Snapshot,
-    Output { shown, notes, undecided }: Output,
+    Output { shown, notes, undecided, is_filtered }: Output,
     cursor: u64,
     Ending { waited, wait_for, port, network, exposed, changes }: Ending,
 ) -> Reply {
     let mut text = shown.text;
     if text.is_empty() && notes.is_empty() {
-        text.push_str("[no new output]\n");
+        text.push_str(if is_filtered { "[no line matches filter]\n" } else { "[no new output]\n" });
     }
     let escaped = escape_note([text.as_str()]);
     let refused = job.refusals();

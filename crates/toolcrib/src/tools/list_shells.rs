@@ -93,7 +93,7 @@ impl Tool for ListShells {
             }));
         }
         if listed.is_empty() {
-            text.push_str("No jobs.\n");
+            text.push_str(if self.running { "No running jobs.\n" } else { "No jobs.\n" });
         } else {
             text.push_str(&format!("[{}]\n", counted(listed.len() as u64, "command")));
         }

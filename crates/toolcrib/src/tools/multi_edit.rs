@@ -136,8 +136,14 @@ impl Tool for MultiEdit {
             _ => String::new(),
         };
         let did = if cx.dry_run() { "Dry run, nothing written. Would edit" } else { "Edited" };
-        let mut text =
-            format!("{did} {}: {}{at}.", shown.join(", "), counted(total as u64, "replacement"));
+        let names = shown.join(", ");
+        let replacements = counted(total as u64, "replacement");
+        let is_unchanged = changed_files.iter().all(|(was, now)| was.as_deref() == Some(now));
+        let mut text = if is_unchanged && total > 0 {
+            format!("{names} stays as it was: {replacements} cancel each other out.")
+        } else {
+            format!("{did} {names}: {replacements}{at}.")
+        };
         let matched = shown.iter().zip(&made).flat_map(|(shown, made)| notes(shown, made));
         matched.chain(changed.notes.clone()).for_each(|note| text += &format!(" {note}"));
         let is_escaped = |(file, (was, _)): (&OneFile, &Versions)| {

@@ -192,13 +192,22 @@ fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
 
 /// The error for changes that are already undone. `id` is the change, if there is only one.
 fn already_undone(log: &ChangeLog, id: Option<u64>, message: String) -> Error {
-    let undid = id.and_then(|id| {
-        let mut newest_first = log.changes.iter().rev();
-        newest_first.find(|change| !change.undone && change.undoes.contains(&id))
-    });
-    let hint = match undid {
-        Some(undo) => format!("{UNDO} with id {} redoes it.", undo.id),
-        None => format!("{HISTORY} lists the undos; {UNDO} with the id of one redoes its changes."),
+    let undid = |id| {
+        let undos =
+            log.changes.iter().filter(move |change| !change.undone && change.undoes.contains(&id));
+        undos.map(|undo| undo.id)
+    };
+    let undos: Vec<u64> = id.into_iter().flat_map(undid).collect();
+    let hint = match undos.as_slice() {
+        [] => format!("{HISTORY} lists the undos; {UNDO} with the id of one redoes its changes."),
+        [only] => format!("{UNDO} with id {only} redoes it."),
+        several => {
+            let ids: Vec<String> = several.iter().map(u64::to_string).collect();
+            format!(
+                "Several undos reverted parts of it: {UNDO} with id {} redoes a part.",
+                ids.join(" or ")
+            )
+        }
     };
     Error::new(ErrorKind::AlreadyApplied, message).hint(format!("Nothing was done. {hint}"))
 }

@@ -176,6 +176,19 @@ fn a_step_of_an_unfinished_operation_names_where_its_abort_leads() {
     assert!(!text.contains("git reset"), "{text}");
 }
 
+/// The head does not move, and the files are not all that was lost.
+#[test]
+fn an_aborted_operation_is_not_restored_by_an_undo() {
+    let commands = Commands::after(&format!(
+        "{SETUP}git checkout -q -b side; echo side > x.txt; git commit -qam side; git checkout -q -; \
+         echo ours > x.txt; git commit -qam ours; git merge side || true"
+    ));
+    commands.output("cd ../base");
+    let text = commands.output("git merge --abort");
+    assert!(text.contains("a merge was ended; an undo does not resume it"), "{text}");
+    assert!(!text.contains("reverts this]"), "{text}");
+}
+
 #[test]
 fn an_index_that_equals_the_commit_needs_no_unstaging() {
     let commands = Commands::after(SETUP);

@@ -277,6 +277,18 @@ s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); time.sleep(600)\"";
 }
 
 #[test]
+fn a_filter_without_a_match_does_not_deny_the_output() {
+    let shells = shells();
+    let id = shells.background("echo first; sleep 600");
+    shells.output(json!({"bash_id": id, "wait_for": "regex", "filter": "first"}));
+    let reply = shells.output(json!({"bash_id": id, "filter": "nomatch"}));
+    assert_eq!(reply.output(), "[no line matches filter]\n[running]\n");
+    shells.call("KillShell", json!({"shell_id": id})).unwrap();
+    let listed = shells.call("ListShells", json!({"running": true})).unwrap();
+    assert_eq!(listed.output(), "No running jobs.\n");
+}
+
+#[test]
 fn long_output_shows_the_error_and_keeps_the_rest() {
     let shells = shells();
     let script = "seq 1 100000; echo 'test x ... FAILED'; seq 1 100000; echo summary; exit 1";

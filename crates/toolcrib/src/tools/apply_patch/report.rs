@@ -184,19 +184,27 @@ impl Diff {
                 // A renamed file is not shown line by line.
                 diff.text += &format!("rename from {}\nrename to {}\n", from.shown, file.shown);
             }
-            diff.push(cx, file, from.unwrap_or(file).was.as_deref(), detail);
+            let was = from.unwrap_or(file);
+            diff.push(cx, file, (&was.shown, was.was.as_deref()), detail);
         }
         diff
     }
 
-    fn push(&mut self, cx: &Cx<'_>, file: &File, was: Option<&[u8]>, detail: DiffDetail) {
+    fn push(
+        &mut self,
+        cx: &Cx<'_>,
+        file: &File,
+        (was_shown, was): (&str, Option<&[u8]>),
+        detail: DiffDetail,
+    ) {
         let line_chars = cx.limits().line_chars;
         let real = cx.real_path(&file.path).ok();
         let encoding = real.and_then(|real| cx.session().encoding(&real));
         let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars, encoding);
         // The caller knows the content of a new file.
         if was.is_some() || detail == DiffDetail::Full {
-            self.text += &diff.text;
+            let (old, new) = (format!("--- a/{was_shown}\n"), format!("--- a/{}\n", file.shown));
+            self.text += &diff.text.replacen(&new, &old, 1);
         }
         self.added += diff.added;
         self.removed += diff.removed;

@@ -3,6 +3,7 @@
 use toolcrib_exec::ShellState;
 
 use super::exit_code_one::command_exit_one_is_result;
+use crate::phrases::one_line;
 use crate::tools::job_status_text::exit_code_text;
 
 /// Exit code of a part that a later part did not read to its end. Not a failure: `yes | head`.
@@ -146,7 +147,7 @@ fn is_assignment(word: &str) -> bool {
 /// The first words of a part.
 fn shown(part: &str) -> String {
     if part.starts_with(['(', '{']) {
-        return toolcrib_text::truncate_line(part, MAX_CHARS);
+        return one_line(part, MAX_CHARS);
     }
     let mut words = part.split_whitespace().skip_while(|word| is_assignment(word));
     let mut first: Vec<&str> = words.by_ref().take(MAX_WORDS).collect();
@@ -154,7 +155,7 @@ fn shown(part: &str) -> String {
     if words.any(|word| !word.contains(['<', '>'])) {
         first.push("…");
     }
-    toolcrib_text::truncate_line(&first.join(" "), MAX_CHARS)
+    one_line(&first.join(" "), MAX_CHARS)
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ pub(super) fn changed(
 ) -> Error {
     let where_it_changed = seen.changed_lines(now).map_or(String::new(), |at| format!(" at {at}"));
     let by = by.map_or(String::new(), |by| format!(", by {by}"));
-    let message = format!("{shown} changed since it was last read{where_it_changed}{by}");
+    let message =
+        format!("{shown} changed since this session last read or wrote it{where_it_changed}{by}");
     refuse(ErrorKind::Stale, message, was, now)
 }
 
