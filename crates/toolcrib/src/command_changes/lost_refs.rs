@@ -8,6 +8,7 @@ use std::path::Path;
 use toolcrib_fs::BulkReader;
 use toolcrib_text::{truncate_line, visible_name};
 
+use crate::git::directory as git_directory;
 use crate::git::refs::{self, LogEntry, ObjectId};
 use crate::phrases::{counted, first_of, it_or_them};
 
@@ -196,7 +197,14 @@ impl References {
         }
         if !missing(&before.head_log, &self.head_log).is_empty() {
             let log = whole_log(HEAD_LOG);
-            sentences.extend(reflog_sentence(&missing(&before.head_log, &log), is_stored));
+            // A work tree has a head of its own.
+            let is_main = git_directory::common(tree, directory) == directory;
+            let name = directory.file_name().filter(|_| !is_main);
+            let of = name.map_or(String::new(), |name| {
+                format!(" of work tree {}", visible_name(name.as_encoded_bytes()))
+            });
+            let removed = missing(&before.head_log, &log);
+            sentences.extend(reflog_sentence(&removed, &of, is_stored));
         }
         sentences
     }
@@ -288,7 +296,12 @@ fn old_name(message: &[u8]) -> Option<&[u8]> {
     message.strip_prefix(RENAMED)?.split(|byte| *byte == b' ').next()
 }
 
-fn reflog_sentence(removed: &[&LogEntry], is_stored: impl Fn(ObjectId) -> bool) -> Option<String> {
+/// The sentence about lost entries of the log of a head. `of` names its work tree.
+fn reflog_sentence(
+    removed: &[&LogEntry],
+    of: &str,
+    is_stored: impl Fn(ObjectId) -> bool,
+) -> Option<String> {
     let mut known = HashSet::new();
     let commits = removed.iter().rev().map(|entry| entry.commit);
     let commits: Vec<ObjectId> = commits.filter(|commit| known.insert(*commit)).collect();
@@ -308,7 +321,9 @@ fn reflog_sentence(removed: &[&LogEntry], is_stored: impl Fn(ObjectId) -> bool) 
     };
     let lost = removed.len() as u64;
     let (entries, them) = (counted(lost, "entry"), it_or_them(lost));
-    Some(format!("the reflog of HEAD lost {entries}; an undo does not restore {them}; {commits}"))
+    Some(format!(
+        "the reflog of HEAD{of} lost {entries}; an undo does not restore {them}; {commits}"
+    ))
 }
 
 /// How to restore a reference to a commit.

@@ -152,7 +152,7 @@ pub(crate) fn reflog_of(tree: &BulkReader, directory: &Path, name: &[u8]) -> Vec
 
 /// Whether a git directory itself has an object. Alternate object directories are not searched.
 pub(crate) fn has_object(tree: &BulkReader, directory: &Path, id: ObjectId) -> bool {
-    ObjectStore::new(vec![(tree.clone(), directory.join("objects"))]).has(id)
+    store(tree, directory).has(id)
 }
 
 /// Whether a commit is an ancestor of another in a git directory.
@@ -162,8 +162,13 @@ pub(crate) fn is_ancestor(
     ancestor: ObjectId,
     of: ObjectId,
 ) -> bool {
-    let store = ObjectStore::new(vec![(tree.clone(), directory.join("objects"))]);
-    find_in_history::is_ancestor(&store, ancestor, of)
+    find_in_history::is_ancestor(&store(tree, directory), ancestor, of)
+}
+
+/// The objects of a git directory. A work tree shares those of its repository.
+fn store(tree: &BulkReader, directory: &Path) -> ObjectStore {
+    let common = directory::common(tree, directory);
+    ObjectStore::new(vec![(tree.clone(), common.join("objects"))])
 }
 
 /// Names and commits of packed references.

@@ -253,6 +253,16 @@ fn pruned_commits_of_a_reflog_are_not_named() {
 }
 
 #[test]
+fn the_reflog_of_a_work_tree_is_named_with_its_commits() {
+    let commands = Commands::after(&format!("{SETUP}git worktree add -q ../tree -b tree"));
+    commands.output("cd ../base; git -C ../tree status");
+    let text = commands.output("git -C ../tree reflog expire --expire=now --all");
+    let tree = "the reflog of HEAD of work tree tree lost ";
+    let note = text.lines().find(|line| line.contains(tree)).unwrap_or(&text);
+    assert!(note.contains(tree) && note.contains("their commits: "), "{text}");
+}
+
+#[test]
 fn a_stash_entry_is_reported_without_changed_files() {
     let commands = Commands::after(SETUP);
     commands.output("cd ../base; true");
