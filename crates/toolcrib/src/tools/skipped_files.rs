@@ -41,7 +41,21 @@ impl SkippedFiles<'_> {
         if *too_deep > 0 {
             unsearched_notes.push(format!("{} too deep to be opened", directories(*too_deep)));
         }
+        let hidden = self.hidden();
+        if !hidden.is_empty() {
+            let names = self.names(&hidden, hidden.len() as u64);
+            let paths = counted(hidden.len() as u64, "hidden path");
+            unsearched_notes.push(format!("{paths} skipped: {names}"));
+        }
         unsearched_notes
+    }
+
+    /// Existing hidden paths in the searched directory, relative to the root.
+    fn hidden(&self) -> Vec<PathBuf> {
+        let SearchScope { tree, hidden, .. } = self.scope;
+        let relative = hidden.iter().filter_map(|path| path.strip_prefix(tree.path()).ok());
+        let beneath = relative.filter(|path| path.starts_with(self.scope.start()));
+        beneath.filter(|path| tree.may_have(path)).map(Path::to_owned).collect()
     }
 
     /// The same numbers as metadata.
