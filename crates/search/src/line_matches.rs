@@ -84,6 +84,8 @@ pub struct ShownLine {
     pub before: u64,
     /// Number of characters after the shown part.
     pub after: u64,
+    /// Number of further lines of its match, which are not shown.
+    pub lines_left_out: u64,
 }
 
 /// A line of at most this length is shown whole.
@@ -373,6 +375,14 @@ impl WindowCollector<'_> {
             let range = range.clamp(line.start, line.end) - line.start;
             self.push(line, Some(range));
         }
+        let end = lines.end.min(self.text.len());
+        if shown == MAX_MATCH_LINES
+            && start <= end
+            && let Some(last) = self.state.hits.lines.last_mut()
+        {
+            let newlines = memchr::memchr_iter(b'\n', &self.text[start..end]).count();
+            last.lines_left_out = newlines as u64 + u64::from(start < self.text.len());
+        }
     }
 
     fn push(&mut self, line: Range<usize>, range: Option<usize>) {
@@ -402,6 +412,7 @@ fn shown_line(number: u64, line: &[u8], range: Option<usize>, hit: Option<u64>) 
         column: count_chars(&line[..at]) + 1,
         before: count_chars(&line[..part.start]),
         after: count_chars(&line[part.end..]),
+        lines_left_out: 0,
     }
 }
 

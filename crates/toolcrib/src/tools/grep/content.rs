@@ -6,7 +6,7 @@ use toolcrib_text::visible;
 use super::Sort;
 use super::no_matches;
 use super::search::{Found, Search};
-use crate::phrases::{more_note, range_text};
+use crate::phrases::{counted, more_note, range_text};
 use crate::reply::Reply;
 use crate::tools::invisible_notes::InvisibleCharacters;
 
@@ -145,8 +145,12 @@ impl Page<'_> {
             String::new()
         };
         let text = visible(&line.text);
+        let more = match line.lines_left_out {
+            0 => String::new(),
+            lines => format!("[{} of this match]\n", counted(lines, "more line")),
+        };
         if line.before + line.after == 0 {
-            return format!("{number}{text}\n");
+            return format!("{number}{text}\n{more}");
         }
         let all = line.before + line.after + text.chars().count() as u64;
         let place = match line.hit {
@@ -155,7 +159,7 @@ impl Page<'_> {
         };
         let (from, to) =
             (if line.before > 0 { "…" } else { "" }, if line.after > 0 { "…" } else { "" });
-        format!("{number}{place}{from}{text}{to}\n")
+        format!("{number}{place}{from}{text}{to}\n{more}")
     }
 
     fn reply(mut self, searched: &Searched, total: u64, is_total: bool) -> Reply {
