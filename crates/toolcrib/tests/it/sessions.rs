@@ -69,7 +69,10 @@ fn externally_changed_file_is_not_overwritten() {
     workspace.write_externally("1\n2\n3\nfour\n5\n");
     let error = workspace.write("all mine\n").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Stale);
-    assert!(error.message().contains("changed since it was last read at line 4"), "{error}");
+    assert!(
+        error.message().contains("changed at line 4 since this session last read or wrote it"),
+        "{error}"
+    );
     assert!(error.text().contains("     4\tfour\n"), "{error}");
     assert_eq!(workspace.content(), "1\n2\n3\nfour\n5\n");
 }

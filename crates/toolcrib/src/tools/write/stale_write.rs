@@ -36,7 +36,7 @@ pub(super) fn changed(
     let where_it_changed = seen.changed_lines(now).map_or(String::new(), |at| format!(" at {at}"));
     let by = by.map_or(String::new(), |by| format!(", by {by}"));
     let message =
-        format!("{shown} changed since this session last read or wrote it{where_it_changed}{by}");
+        format!("{shown} changed{where_it_changed} since this session last read or wrote it{by}");
     refuse(ErrorKind::Stale, message, was, now)
 }
 
