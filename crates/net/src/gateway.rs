@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
@@ -275,7 +275,7 @@ impl NamespaceGateway {
         set_socket_reuseaddr(&socket, true)?;
         // A socket whose `bind` failed can be bound again.
         if let Err(error) = bind(&socket, &address) {
-            self.shared.lock_sockets().unbound.push(socket);
+            self.shared.sockets.lock().unbound.push(socket);
             return Err(error.into());
         }
         listen(&socket, BACKLOG)?;
@@ -302,13 +302,9 @@ fn max_connections() -> usize {
 }
 
 impl Shared {
-    fn lock_sockets(&self) -> MutexGuard<'_, UnboundSockets> {
-        self.sockets.lock()
-    }
-
     /// A socket of the namespace that is not bound.
     fn take_socket(&self) -> io::Result<OwnedFd> {
-        let mut sockets = self.lock_sockets();
+        let mut sockets = self.sockets.lock();
         if sockets.unbound.is_empty()
             && let Some(more) = &sockets.more
         {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use toolcrib_fs::{BulkReader, ContentAddressedCache, FsError};
 
 pub(crate) use self::build::BuildInput;
@@ -157,11 +157,11 @@ impl Index {
             let version = cache.open(&cached.hash).map(|file| SegmentVersion::of(&file));
             match version {
                 Some(SegmentVersion::Newer) => {
-                    self.building().has_newer = true;
+                    self.building.lock().has_newer = true;
                     continue;
                 }
                 Some(SegmentVersion::Older) => {
-                    self.building().dropped_older = true;
+                    self.building.lock().dropped_older = true;
                     cache.remove(&cached.hash);
                     continue;
                 }
@@ -209,7 +209,7 @@ impl Index {
 
     /// Indexes new files in the background, unless a build just ran.
     pub(crate) fn build_later(self: &Arc<Self>, tree: &BulkReader, work: BuildInput) {
-        let mut building = self.building();
+        let mut building = self.building.lock();
         let is_due = building.not_before.is_none_or(|time| Instant::now() >= time);
         if building.running || !is_due || self.is_stopped() {
             return;
@@ -227,7 +227,7 @@ impl Index {
         work: BuildInput,
         pattern: &Pattern,
     ) {
-        let mut building = self.building();
+        let mut building = self.building.lock();
         let is_due =
             building.last_check.is_none_or(|last| last.elapsed() >= self.settings.trial_pause);
         if building.running || !is_due || self.is_stopped() {
@@ -249,14 +249,14 @@ impl Index {
 
     /// Why the index was disabled. Returned only once.
     pub(crate) fn take_alarm(&self) -> Option<String> {
-        let mut building = self.building();
+        let mut building = self.building.lock();
         let why = building.off.clone()?;
         (!std::mem::replace(&mut building.is_reported, true)).then_some(why)
     }
 
     /// Disables the index and deletes its kept segments.
     fn disable(&self, why: String) {
-        self.building().off = Some(why);
+        self.building.lock().off = Some(why);
         self.stop();
         let _ = self.clear();
     }
@@ -270,7 +270,7 @@ impl Index {
         let began = Instant::now();
         build::run(self, tree, work);
         let duration = began.elapsed();
-        let mut building = self.building();
+        let mut building = self.building.lock();
         building.running = false;
         building.last_duration = Some(duration);
         let interval = if building.full {
@@ -282,7 +282,7 @@ impl Index {
     }
 
     pub(crate) fn status(&self) -> IndexStatus {
-        let (snapshot, building) = (self.snapshot(), self.building());
+        let (snapshot, building) = (self.snapshot(), self.building.lock());
         IndexStatus {
             files: snapshot.file_count() as u64,
             bytes: snapshot.bytes() as u64,
@@ -315,7 +315,7 @@ impl Index {
         struct ResetRunning<'a>(&'a Index);
         impl Drop for ResetRunning<'_> {
             fn drop(&mut self) {
-                self.0.building().running = false;
+                self.0.building.lock().running = false;
             }
         }
         let _reset = ResetRunning(self);
@@ -334,12 +334,8 @@ impl Index {
         *snapshot = if self.is_stopped() { Arc::default() } else { Arc::new(change(&snapshot)) };
     }
 
-    fn building(&self) -> MutexGuard<'_, BuildState> {
-        self.building.lock()
-    }
-
     fn next_serial(&self) -> u32 {
-        let mut building = self.building();
+        let mut building = self.building.lock();
         building.serial += 1;
         building.serial
     }

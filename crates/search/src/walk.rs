@@ -149,8 +149,6 @@ pub(crate) struct Task {
     pub(crate) rules: RuleScope,
 }
 
-impl Shared {}
-
 /// Lists pending directories, at most `most`, until there are none.
 fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
     let mut worker = Worker::new(walk);

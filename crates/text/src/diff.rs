@@ -53,10 +53,20 @@ pub fn unified_diff(
     line_chars: usize,
     known: Option<Encoding>,
 ) -> Diff {
+    renamed_diff((name, old), (name, new), line_chars, known)
+}
+
+/// Like [`unified_diff`], for a file whose name changed as well.
+pub fn renamed_diff(
+    (old_name, old): (&str, Option<&[u8]>),
+    (new_name, new): (&str, Option<&[u8]>),
+    line_chars: usize,
+    known: Option<Encoding>,
+) -> Diff {
     // As git does it: `patch -p1` then finds an absolute path from the root.
-    let name = name.trim_start_matches('/');
-    let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
-    let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
+    let side = |letter: &str, name: &str| format!("{letter}/{}", name.trim_start_matches('/'));
+    let from = old.map_or("/dev/null".into(), |_| side("a", old_name));
+    let to = new.map_or("/dev/null".into(), |_| side("b", new_name));
     let encoding = old.or(new).map_or(Encoding::UTF_8, |bytes| Encoding::of_known(bytes, known));
     let new = decoded(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
     let old = decoded(old.unwrap_or_default(), encoding);
@@ -319,6 +329,8 @@ mod tests {
     fn an_absolute_path_has_one_slash_in_the_header() {
         let diff = unified_diff("/tmp/w.txt", Some(b"1\n"), Some(b"2\n"), 100, None);
         assert!(diff.text.starts_with("--- a/tmp/w.txt\n+++ b/tmp/w.txt\n"), "{}", diff.text);
+        let diff = renamed_diff(("/tmp/v", Some(b"1\n")), ("w", Some(b"2\n")), 80, None);
+        assert!(diff.text.starts_with("--- a/tmp/v\n+++ b/w\n"), "{}", diff.text);
     }
 
     /// Applies a diff to the old side. Each line is one letter.

@@ -26,7 +26,7 @@ mod text_properties;
 mod truncate;
 mod visible;
 
-pub use diff::{Diff, ShortenedDiff, changed_lines, shortened_diff, unified_diff};
+pub use diff::{Diff, ShortenedDiff, changed_lines, renamed_diff, shortened_diff, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
 pub use equivalent::{

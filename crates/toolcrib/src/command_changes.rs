@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
     About, BulkReader, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile,
@@ -95,8 +95,8 @@ impl CommandChanges {
         let mut uncollected = self.uncollected.lock();
         uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
         let mut new = std::mem::take(&mut *uncollected);
-        new.repositories = self.heads().take_notes(&self.workspace, next_directory);
-        new.renames = std::mem::take(&mut *self.renames());
+        new.repositories = self.heads.lock().take_notes(&self.workspace, next_directory);
+        new.renames = std::mem::take(&mut *self.renames.lock());
         new
     }
 
@@ -105,7 +105,7 @@ impl CommandChanges {
         self.remember_rename(accesses);
         for FileAccess { path, action, .. } in accesses {
             let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
-            self.heads().before_change(&self.workspace, path);
+            self.heads.lock().before_change(&self.workspace, path);
             self.capture
                 .touch(path, whole, &|path, is_directory| self.capture_class(path, is_directory));
         }
@@ -122,7 +122,7 @@ impl CommandChanges {
         if self.capture_class(&from, false) == CaptureClass::Excluded {
             return;
         }
-        let mut renames = self.renames();
+        let mut renames = self.renames.lock();
         let earlier = renames.iter().position(|(_, last)| *last == from);
         let pair = match earlier {
             Some(at) => (renames.remove(at).0, to),
@@ -169,7 +169,7 @@ impl CommandChanges {
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
-        let parts = self.heads().changed_parts(&self.workspace);
+        let parts = self.heads.lock().changed_parts(&self.workspace);
         self.capture.set_repository_parts(parts);
         let class = |path: &Path, is_directory: bool| self.capture_class(path, is_directory);
         let settling = Settling { class: &class, has_no_writer: &|file| has_no_writer(file) };
@@ -190,14 +190,6 @@ impl CommandChanges {
             })
         });
         if is_ignored { CaptureClass::Ignored } else { CaptureClass::Tracked }
-    }
-
-    fn heads(&self) -> MutexGuard<'_, RepositoryStates> {
-        self.heads.lock()
-    }
-
-    fn renames(&self) -> MutexGuard<'_, Vec<(PathBuf, PathBuf)>> {
-        self.renames.lock()
     }
 }
 

@@ -55,9 +55,8 @@ pub(crate) fn notes(
             [] if above.len() == 1 => "the path shown above".to_owned(),
             [] => "the paths shown above".to_owned(),
             others if is_capped && others.len() > MAX_NAMED => {
-                let first: Vec<String> =
-                    others.iter().take(MAX_NAMED).map(|refusal| description(refusal)).collect();
-                format!("{} and more", first.join(", "))
+                let first = &others[..MAX_NAMED];
+                format!("{} and more", first_of(first, MAX_NAMED, |refusal| description(refusal)))
             }
             others => first_of(others, MAX_NAMED, |refusal| description(refusal)),
         };

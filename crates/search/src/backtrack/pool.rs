@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use super::wire::{self, Response, ResponseReader};
 use super::{CompileError, Process, Processes};
@@ -48,14 +48,14 @@ impl Pool {
         let (state, released) = (Mutex::default(), Condvar::new());
         let pool = Pool { pattern, processes, state, released };
         let first = pool.start(Some(stop), stop)?;
-        pool.state().idle.extend(first);
+        pool.state.lock().idle.extend(first);
         Ok(pool)
     }
 
     /// Returns a process for this thread. `None` if the deadline passed, or if none can be started.
     pub(super) fn acquire(&self, stop: &Deadline<'_>) -> Option<PooledProcess> {
         let here = std::thread::current().id();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             if stop.is_over() {
                 return None;
@@ -70,7 +70,7 @@ impl Pool {
             state.in_use += 1;
             drop(state);
             let started = self.start(is_last.then_some(stop), stop);
-            state = self.state();
+            state = self.state.lock();
             match started {
                 Ok(Some(process)) => return Some(process),
                 Ok(None) => {}
@@ -92,7 +92,7 @@ impl Pool {
 
     /// Returns a process that can be used again.
     pub(super) fn release(&self, process: PooledProcess) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.in_use -= 1;
         state.idle.push(process);
         drop(state);
@@ -102,7 +102,7 @@ impl Pool {
     /// Kills a process that cannot be used again.
     pub(super) fn discard(&self, process: PooledProcess) {
         drop(process);
-        self.state().in_use -= 1;
+        self.state.lock().in_use -= 1;
         self.released.notify_one();
     }
 
@@ -133,9 +133,5 @@ impl Pool {
             (Ok(()), Some(Response::Invalid(reason))) => Err(CompileError::Invalid(reason)),
             _ => Err(CompileError::TooLarge),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }

@@ -178,7 +178,7 @@ fn publish_segment(build: &BuildContext<'_>, builder: &mut SegmentBuilder) -> bo
     let segment = builder.finish(index.next_serial());
     let room = index.settings.max_bytes;
     let full = (index.snapshot().bytes() + segment.bytes()) as u64 > room;
-    index.building().full = full;
+    index.building.lock().full = full;
     if !full {
         let segment = match build.cache {
             Some(cache) => persist(index, cache, segment),

@@ -8,7 +8,7 @@ use std::path::Path;
 use toolcrib_fs::BulkReader;
 use toolcrib_text::{truncate_line, visible_name};
 
-use crate::git::directory as git_directory;
+use crate::git::directory;
 use crate::git::refs::{self, LogEntry, ObjectId};
 use crate::phrases::{counted, first_of, it_or_them};
 
@@ -198,7 +198,7 @@ impl References {
         if !missing(&before.head_log, &self.head_log).is_empty() {
             let log = whole_log(HEAD_LOG);
             // A work tree has a head of its own.
-            let is_main = git_directory::common(tree, directory) == directory;
+            let is_main = directory::common(tree, directory) == directory;
             let name = directory.file_name().filter(|_| !is_main);
             let of = name.map_or(String::new(), |name| {
                 format!(" of work tree {}", visible_name(name.as_encoded_bytes()))

@@ -114,8 +114,6 @@ impl<T, F> Drop for Pool<'_, '_, T, F> {
     }
 }
 
-impl<T, F> Shared<T, F> {}
-
 impl<T, F: Fn(T)> Shared<T, F> {
     /// Runs the next item, waiting for one if `wait`. Returns whether there was one.
     fn run_next(&self, wait: bool) -> bool {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use toolcrib_fs::NewMode;
-use toolcrib_text::{FileAction, HunkFate, TextProperties, unified_diff};
+use toolcrib_text::{FileAction, HunkFate, TextProperties, renamed_diff};
 
 use super::patched_files::File;
 use super::plan::{Part, Plan};
@@ -190,21 +190,15 @@ impl Diff {
         diff
     }
 
-    fn push(
-        &mut self,
-        cx: &Cx<'_>,
-        file: &File,
-        (was_shown, was): (&str, Option<&[u8]>),
-        detail: DiffDetail,
-    ) {
+    fn push(&mut self, cx: &Cx<'_>, file: &File, was: (&str, Option<&[u8]>), detail: DiffDetail) {
         let line_chars = cx.limits().line_chars;
         let real = cx.real_path(&file.path).ok();
         let encoding = real.and_then(|real| cx.session().encoding(&real));
-        let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars, encoding);
+        let now = (file.shown.as_str(), file.now.as_deref());
+        let diff = renamed_diff(was, now, line_chars, encoding);
         // The caller knows the content of a new file.
-        if was.is_some() || detail == DiffDetail::Full {
-            let (old, new) = (format!("--- a/{was_shown}\n"), format!("--- a/{}\n", file.shown));
-            self.text += &diff.text.replacen(&new, &old, 1);
+        if was.1.is_some() || detail == DiffDetail::Full {
+            self.text += &diff.text;
         }
         self.added += diff.added;
         self.removed += diff.removed;
