@@ -20,10 +20,31 @@ pub struct Command {
     pub directory: PathBuf,
     /// The complete environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// The content of stdin. If it is empty, stdin is at end of file.
-    pub stdin: Vec<u8>,
+    /// Its stdin.
+    pub stdin: Stdin,
     /// Whether stderr is stored apart from stdout. Otherwise both are one output, in the order of the writes.
     pub separate_streams: bool,
+}
+
+/// The stdin of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stdin {
+    /// This content. If it is empty, stdin is at end of file.
+    Content(Vec<u8>),
+    /// A pipe that stays open.
+    Pipe,
+    /// A terminal, which is also stdout and stderr.
+    Terminal {
+        /// Its height.
+        rows: u16,
+        /// Its width.
+        columns: u16,
+    },
+}
+
+impl Stdin {
+    /// At end of file.
+    pub const EMPTY: Stdin = Stdin::Content(Vec::new());
 }
 
 /// A stream that a command writes to.

@@ -12,14 +12,14 @@ use std::process::Child;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Condvar, Mutex};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use crate::command::{Ended, Exit, Stream};
 use crate::error::JobError;
 use crate::output_buffer::OutputBuffer;
 use crate::parse_shell_state::parse_shell_state;
 use crate::ports::listening_ports;
-use crate::process_tree::{Process, descendants, kill_session};
+use crate::process_tree::{Process, descendants, kill_session, signal_each};
 use crate::refusal::{MAX_REFUSALS, Refusal};
 use crate::shim_messages::{Ending, ShimMessage};
 use crate::shim_pool::EndSignal;
@@ -289,6 +289,11 @@ impl Job {
             // The shim may already have exited.
             let _ = control.write_all(&[how.to_byte()]);
         }
+    }
+
+    /// Sends a signal to all its processes.
+    pub fn signal(&self, signal: Signal) {
+        signal_each(&self.processes(), signal);
     }
 
     /// Appends output. Waiting threads are not woken: a flood of output would wake them thousands of times a

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-use crate::command::Command;
+use crate::command::{Command, Stream};
 use crate::error::JobError;
 use crate::gateway::{Gateway, NetworkExit, NetworkSockets};
 use crate::job::{Job, JobIds, Status};
@@ -26,6 +26,7 @@ use crate::session_tmp::SessionTmp;
 use crate::shim_messages::Ending;
 use crate::shim_pool::ShimPool;
 use crate::start_options::{ReservedId, StartOptions};
+use crate::streams::Streams;
 use crate::supervise::caller::unshare_fs;
 
 /// The prefix of a job id. The number of the job in its session follows.
@@ -132,13 +133,34 @@ impl Jobs {
         ReservedId { number, id: format!("{ID_PREFIX}{number}") }
     }
 
-    /// Starts a command. When this returns, it runs or has already ended. Fails if the session has too many
-    /// running jobs, if the command cannot be started, or if this system cannot confine it as wanted.
+    /// Starts a command whose output the job keeps. When this returns, it runs or has already ended. Fails if the
+    /// session has too many running jobs, if the command cannot be started, or if this system cannot confine it as
+    /// wanted.
     pub fn start(
         &self,
         command: &Command,
         options: StartOptions<'_>,
     ) -> Result<Arc<Job>, JobError> {
+        Ok(self.launch(command, options, |streams| (Some(streams), None))?.0)
+    }
+
+    /// Starts a command like [`Jobs::start`], and gives its streams to the caller. The job has no output.
+    pub fn spawn(
+        &self,
+        command: &Command,
+        options: StartOptions<'_>,
+    ) -> Result<(Arc<Job>, Streams), JobError> {
+        let (job, streams) = self.launch(command, options, |streams| (None, Some(streams)))?;
+        Ok((job, streams.ok_or(JobError::ShimUnresponsive)?))
+    }
+
+    /// Starts a command. `divide` returns the streams whose output the job keeps, and those for the caller.
+    fn launch(
+        &self,
+        command: &Command,
+        options: StartOptions<'_>,
+        divide: impl FnOnce(Streams) -> (Option<Streams>, Option<Streams>),
+    ) -> Result<(Arc<Job>, Option<Streams>), JobError> {
         let StartOptions { id, sandbox, level } = options;
         let ReservedId { number, id } = id.unwrap_or_else(|| self.reserve_id());
         let within = match sandbox {
@@ -156,10 +178,12 @@ impl Jobs {
         let confined = within.as_ref().map(|(confinement, _)| {
             (confinement, namespaces.as_ref().map(|shared| &*shared.namespaces))
         });
-        let launched = self.runner.shims.launch(command, confined).map_err(failed)?;
+        let (launched, streams) = self.runner.shims.launch(command, confined).map_err(failed)?;
+        let (kept, given) = divide(streams);
         let control = launched.control.try_clone().map_err(failed)?;
         let buffer = || OutputBuffer::new(self.runner.output_space.clone());
-        let buffers = (buffer(), command.separate_streams.then(buffer));
+        let keeps_errors = kept.as_ref().is_some_and(|kept| kept.stderr.is_some());
+        let buffers = (buffer(), keeps_errors.then(buffer));
         let (script, directory) = (command.script.clone(), command.directory.clone());
         let shim = (launched.shim, launched.control);
         let end_signal = self.runner.shims.end_signal();
@@ -173,7 +197,13 @@ impl Jobs {
             gateway: self.gateway.clone(),
             exit: namespaces.and_then(|shared| shared.exit),
         });
-        let outputs = (launched.output, launched.errors);
+        if kept.is_none() {
+            job.stream_closed(Stream::Output);
+        }
+        let outputs = kept.map_or_else(Vec::new, |kept| {
+            let errors = kept.stderr.map(|errors| (errors, Stream::Errors));
+            [(kept.stdout, Stream::Output)].into_iter().chain(errors).collect()
+        });
         let watched = self.runner.poller.watch_job(&job, outputs, control, supervision);
         watched.map_err(failed)?;
         let started_job = job.wait(START_TIMEOUT, |now| now.status != Status::Pending);
@@ -185,7 +215,7 @@ impl Jobs {
             return Err(JobError::ShimUnresponsive);
         }
         self.by_number.lock().insert(number, job.clone());
-        Ok(job)
+        Ok((job, given))
     }
 
     /// The sandbox at a level, or at the highest one that this system supports.

@@ -13,18 +13,12 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
-
 use crate::error::JobError;
 use crate::fd_passing;
 use crate::nofile_limit::restore_limit_of;
 use crate::random::random_hex;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::shim_messages::{self, Request, ShimMessage};
-
-/// Larger than the default of 64 KiB: a flood of output needs fewer wake-ups. A smaller pipe works, too.
-const PIPE_BYTES: usize = 256 << 10;
 
 /// How long a shim may take to make the namespaces of a session. It takes a millisecond, but longer on a
 /// machine that swaps.
@@ -60,10 +54,6 @@ pub(crate) struct Launched {
     pub(crate) shim: Child,
     /// The socket to the shim. It is non-blocking once a request was sent.
     pub(crate) control: UnixStream,
-    /// The read end of stdout, and of stderr unless that is stored apart. It is non-blocking.
-    pub(crate) output: OwnedFd,
-    /// The read end of stderr, if that is stored apart. It is non-blocking.
-    pub(crate) errors: Option<OwnedFd>,
 }
 
 impl Launcher {
@@ -94,7 +84,7 @@ impl Launcher {
     ) -> Result<Vec<OwnedFd>, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
         let request = shim_messages::encode(request).map_err(failed)?;
-        let shim = self.start(false).map_err(failed)?;
+        let shim = self.start().map_err(failed)?;
         let launched = shim.send_request(&request, descriptors).map_err(failed)?;
         let Launched { mut shim, control, .. } = launched;
         let reply = read_reply(&control);
@@ -109,36 +99,21 @@ impl Launcher {
         }
     }
 
-    /// Starts a shim with an id for its future job.
-    pub(crate) fn start(&self, separate_streams: bool) -> io::Result<IdleShim> {
+    /// Starts a shim with an id for its future job. The streams of the command come with its request.
+    pub(crate) fn start(&self) -> io::Result<IdleShim> {
         let id = format!("{ID_PREFIX}{}", random_hex()?);
         let (ours, theirs) = UnixStream::pair()?;
-        let (output, stdout) = output_pipe()?;
-        let (errors, stderr) = if separate_streams {
-            let (errors, stderr) = output_pipe()?;
-            (Some(errors), stderr)
-        } else {
-            (None, stdout.try_clone()?)
-        };
         let mut shim = std::process::Command::new(&self.program);
         shim.args(&self.arguments).arg(&id).env_clear().current_dir("/");
         shim.envs(self.workspace.iter().map(|workspace| (WORKSPACE, workspace)));
         shim.stdin(Stdio::from(OwnedFd::from(theirs)));
-        shim.stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+        shim.stdout(Stdio::null()).stderr(Stdio::null());
         let started = shim.spawn()?;
-        // Otherwise this process would hold the other ends and never see them close.
+        // Otherwise this process would hold the other end and never see it close.
         drop(shim);
         restore_limit_of(&started);
-        Ok(IdleShim(Some(Launched { id, shim: started, control: ours, output, errors })))
+        Ok(IdleShim(Some(Launched { id, shim: started, control: ours })))
     }
-}
-
-/// A pipe for the output of a command. The read end is non-blocking.
-fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
-    let _ = fcntl_setpipe_size(&output, PIPE_BYTES);
-    fcntl_setfl(&output, OFlags::NONBLOCK)?;
-    Ok((output, written))
 }
 
 impl IdleShim {

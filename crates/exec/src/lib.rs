@@ -48,12 +48,13 @@ mod shim_messages;
 mod shim_pool;
 mod sock_diag;
 mod start_options;
+mod streams;
 mod supervise;
 mod supervised_calls;
 mod terminal_reads;
 mod worker;
 
-pub use command::{Command, Ended, Exit, ShellState};
+pub use command::{Command, Ended, Exit, ShellState, Stdin};
 pub use environment::{Environment, is_secret};
 pub use error::JobError;
 pub use escape_checks::{EscapeAttempt, reports_denials, try_to_escape};
@@ -70,11 +71,13 @@ pub use nofile_limit::raise_nofile_limit;
 pub use output_buffer::OutputLimits;
 pub use process_tree::Process;
 pub use refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
+pub use rustix::process::Signal;
 pub use sandbox::level::{Level, SandboxSupport};
 pub use sandbox::{Limits, Network, PinnedPath, SESSION_TMP, Sandbox, has_no_writer};
 pub use shim::run_shim;
 pub use shim_messages::Ending;
 pub use start_options::{ReservedId, StartOptions};
+pub use streams::{Streams, resize_terminal};
 pub use worker::{
     ConfineError, Conversation, Worker, WorkerError, WorkerLimits, WorkerSlot, WorkerSlots,
     confine, serve, serve_conversation,

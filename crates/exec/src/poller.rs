@@ -108,13 +108,12 @@ impl Poller {
     pub(crate) fn watch_job(
         &self,
         job: &Arc<Job>,
-        (output, errors): (OwnedFd, Option<OwnedFd>),
+        outputs: Vec<(OwnedFd, Stream)>,
         control: UnixStream,
         supervision: Option<Supervision>,
     ) -> io::Result<()> {
         let shared = self.ensure_started()?;
-        let errors = errors.map(|errors| (Arc::new(errors), Stream::Errors));
-        let outputs = [(Arc::new(output), Stream::Output)].into_iter().chain(errors);
+        let outputs = outputs.into_iter().map(|(output, stream)| (Arc::new(output), stream));
         let outputs: Vec<_> = outputs.collect();
         for (output, stream) in &outputs {
             shared.add(Source::Output(output.clone(), *stream, job.clone()))?;

@@ -147,10 +147,15 @@ pub(crate) fn kill_session(shim: i32) {
     }
 }
 
+/// Sends a signal to processes, if they are still those that were listed.
+pub(crate) fn signal_each(processes: &[Process], signal: Signal) {
+    send(processes, |_| std::slice::from_ref(&signal), |_| {});
+}
+
 /// Sends signals to processes, if they are still those that were listed. `before` is called before each.
-fn send(
+fn send<'a>(
     processes: &[Process],
-    mut signals: impl FnMut(&Process) -> &'static [Signal],
+    mut signals: impl FnMut(&Process) -> &'a [Signal],
     mut before: impl FnMut(&Process),
 ) {
     for process in processes {

@@ -24,9 +24,8 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, getpid};
 
-use self::shell::Shell;
+use self::shell::{Shell, ShellCommand};
 
-use crate::command::Command;
 use crate::process_tree::ProcessTree;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
@@ -58,36 +57,37 @@ pub fn run_shim() -> ExitCode {
     match request {
         Request::MakeNamespaces { with_gateway } => make_namespaces(&control, with_gateway),
         Request::MakeSockets => make_more_sockets(&control, descriptors),
-        Request::Run(command, None) => run_unsandboxed(&control, &command, script),
-        Request::Run(command, Some(confinement)) => {
-            let namespaces = SessionNamespaces::from_descriptors(descriptors);
-            first_process::run_sandboxed(
-                control,
-                &command,
-                script,
-                confinement.into_owned(),
-                namespaces,
-            )
+        Request::Run(command, confinement) => {
+            let mut descriptors = descriptors.into_iter();
+            let command = match ShellCommand::receive(&command, script, &mut descriptors) {
+                Ok(command) => command,
+                Err(failure) => return report_failure(&control, failure),
+            };
+            match confinement {
+                None => run_unsandboxed(&control, command),
+                Some(confinement) => {
+                    let namespaces = SessionNamespaces::from_descriptors(descriptors.collect());
+                    let confinement = confinement.into_owned();
+                    first_process::run_sandboxed(control, command, confinement, namespaces)
+                }
+            }
         }
         Request::RunInBubblewrap(command, confinement, inside) => {
-            first_process::run_first_process_in_bubblewrap(
-                &command,
-                script,
-                (&confinement, &inside),
-                descriptors,
-                &control,
-            )
+            match ShellCommand::receive(&command, script, &mut descriptors.into_iter()) {
+                Ok(command) => first_process::run_first_process_in_bubblewrap(
+                    command,
+                    (&confinement, &inside),
+                    &control,
+                ),
+                Err(failure) => report_failure(&control, failure),
+            }
         }
     }
 }
 
 /// Runs a command without a sandbox: the shell is a child of this process.
-fn run_unsandboxed(
-    control: &UnixStream,
-    command: &Command,
-    script: io::Result<OwnedFd>,
-) -> ExitCode {
-    let shell = match Shell::start(command, script) {
+fn run_unsandboxed(control: &UnixStream, command: ShellCommand<'_>) -> ExitCode {
+    let shell = match Shell::start(command) {
         Ok(shell) => shell,
         Err(failure) => return report_failure(control, failure),
     };

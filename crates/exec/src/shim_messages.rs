@@ -59,7 +59,8 @@ impl Ending {
 /// A request to a shim.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request<'a> {
-    /// Run a command, with or without a sandbox. The descriptors of the session's namespaces come with it.
+    /// Run a command, with or without a sandbox. The descriptors of its streams and of the session's namespaces
+    /// come with it.
     Run(Cow<'a, Command>, Option<Cow<'a, Confinement>>),
     /// Make the namespaces of a session, and reply with their descriptors, and with those of the sockets for a
     /// gateway if `with_gateway`.
@@ -147,6 +148,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::command::Stdin;
     use crate::sandbox::level::Level;
     use crate::sandbox::{Limits, Network, PinnedPath, Sandbox};
 
@@ -161,7 +163,7 @@ mod tests {
             shell: "/bin/bash".into(),
             directory: path(b"/\xff"),
             environment: vec![("A".into(), path(b"b\n\xff").into())],
-            stdin: vec![0, 1],
+            stdin: Stdin::Content(vec![0, 1]),
             separate_streams: true,
         };
         let sandbox = Sandbox {

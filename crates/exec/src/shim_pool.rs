@@ -20,6 +20,7 @@ use crate::launch::{IdleShim, Launched, Launcher};
 use crate::sandbox::Confinement;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::shim_messages::{self, Request};
+use crate::streams::Streams;
 
 /// The delay before a spare is started after a command has ended. A process that runs a single command does
 /// not need one.
@@ -82,27 +83,23 @@ impl ShimPool {
         &self,
         command: &Command,
         within: Option<(&Confinement, Option<&SessionNamespaces>)>,
-    ) -> io::Result<Launched> {
+    ) -> io::Result<(Launched, Streams)> {
         let confinement = within.map(|(confinement, _)| Cow::Borrowed(confinement));
         let request = shim_messages::encode(&Request::Run(Cow::Borrowed(command), confinement))?;
-        let descriptors =
-            within.and_then(|(_, namespaces)| namespaces).map(SessionNamespaces::descriptors);
-        let descriptors = descriptors.as_ref().map_or(&[][..], |both| both.as_slice());
-        // The spare shim has one pipe for both streams.
-        let spare = if command.separate_streams { None } else { self.shared.take() };
+        let (streams, inside) = Streams::make(command)?;
+        let namespaces = within.and_then(|(_, namespaces)| namespaces);
+        let mut descriptors = inside.descriptors();
+        descriptors.extend(namespaces.into_iter().flat_map(SessionNamespaces::descriptors));
         // A spare that was killed meanwhile accepts no request.
-        let launched = spare.and_then(|spare| spare.send_request(&request, descriptors).ok());
+        let spare = self.shared.take();
+        let launched = spare.and_then(|spare| spare.send_request(&request, &descriptors).ok());
         let launched = match launched {
             Some(launched) => launched,
-            None => self
-                .shared
-                .launcher
-                .start(command.separate_streams)?
-                .send_request(&request, descriptors)?,
+            None => self.shared.launcher.start()?.send_request(&request, &descriptors)?,
         };
         self.start_thread();
         self.shared.changed.notify_all();
-        Ok(launched)
+        Ok((launched, streams))
     }
 
     /// A handle that tells the pool when a command has ended.
@@ -184,7 +181,7 @@ impl Shared {
             drop(state);
             drop(old);
             // If this fails, the next command reports the error.
-            let started = due.and_then(|_| self.launcher.start(false).ok());
+            let started = due.and_then(|_| self.launcher.start().ok());
             state = self.state.lock();
             state.spare = started.map(|shim| Spare { shim, since: Instant::now() });
         }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use toolcrib_exec::{Command, EscapeAttempt, Level, reports_denials, try_to_escape};
+use toolcrib_exec::{Command, EscapeAttempt, Level, Stdin, reports_denials, try_to_escape};
 
 use crate::command_sandbox::command_sandbox;
 use crate::command_state::ShellHost;
@@ -58,7 +58,7 @@ impl Runtime {
                 shell: shell.to_owned(),
                 directory: self.services().paths.workspace.top().path(),
                 environment: environment(host, enforced.level, &tmp),
-                stdin: Vec::new(),
+                stdin: Stdin::EMPTY,
                 separate_streams: false,
             };
             let sandbox = command_sandbox(self.services(), &settings, &tmp);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Jobs;
-use crate::command::Command;
+use crate::command::{Command, Stdin};
 use crate::find_bash::find_bash;
 use crate::guard::AllowAll;
 use crate::sandbox::level::{Level, SandboxSupport};
@@ -42,7 +42,7 @@ fn attempt(jobs: &Jobs, level: Level) -> Result<(), String> {
         shell: find_bash().ok_or("bash was not found")?,
         directory: PathBuf::from("/"),
         environment: Vec::new(),
-        stdin: Vec::new(),
+        stdin: Stdin::EMPTY,
         separate_streams: false,
     };
     let sandbox = Sandbox::read_only(Network::None);

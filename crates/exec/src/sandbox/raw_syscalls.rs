@@ -4,8 +4,10 @@ use std::ffi::CStr;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, ioctl_tiocsctty, setsid};
 use seccompiler::sock_filter;
 
 /// The side of a fork on which a process is.
@@ -24,6 +26,18 @@ pub(crate) fn fork() -> io::Result<Forked> {
         0 => Ok(Forked::Child),
         child => Pid::from_raw(child).map(Forked::Parent).ok_or(io::ErrorKind::Other.into()),
     }
+}
+
+/// Makes a program start in a new session, with its stdin as the controlling terminal.
+#[expect(unsafe_code, reason = "std has no safe way to start a program in a new session")]
+pub(crate) fn start_in_terminal_session(program: &mut Command) {
+    let begin_session = || {
+        setsid()?;
+        ioctl_tiocsctty(rustix::stdio::stdin())?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec, the closure makes two system calls and allocates nothing.
+    unsafe { program.pre_exec(begin_session) };
 }
 
 /// The changes of `mount_setattr`: `struct mount_attr`.

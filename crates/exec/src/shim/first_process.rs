@@ -19,7 +19,7 @@ pub(super) use self::bwrap::run_first_process as run_first_process_in_bubblewrap
 
 use super::report_failure;
 use super::sandbox_monitor::SandboxMonitor;
-use super::shell::{self, Shell};
+use super::shell::{self, Shell, ShellCommand};
 use crate::command::Command;
 use crate::sandbox::level::Level;
 use crate::sandbox::namespaces::SessionNamespaces;
@@ -30,13 +30,12 @@ use crate::shim_messages::{self, ShimMessage};
 /// Runs a command in a sandbox. Returns twice: in the shim, and in the first process inside.
 pub(super) fn run_sandboxed(
     control: UnixStream,
-    command: &Command,
-    script: io::Result<OwnedFd>,
+    command: ShellCommand<'_>,
     confinement: Confinement,
     namespaces: Option<SessionNamespaces>,
 ) -> ExitCode {
     if confinement.level == Level::Bubblewrap {
-        return bwrap::run_sandboxed(control, command, script, &confinement);
+        return bwrap::run_sandboxed(control, command, &confinement);
     }
     let (prepared, (outer_end, inner_end)) = match prepare(confinement, namespaces) {
         Ok(prepared) => prepared,
@@ -45,10 +44,12 @@ pub(super) fn run_sandboxed(
     match context("fork", fork()) {
         Ok(Forked::Child) => {
             drop((control, outer_end));
-            run_first_process(command, script, || prepared.enter(), &inner_end)
+            run_first_process(command, || prepared.enter(), &inner_end)
         }
         Ok(Forked::Parent(first)) => {
-            drop(inner_end);
+            let ShellCommand { command, script, stdin } = command;
+            // The command is the only reader of its stdin.
+            drop((inner_end, stdin));
             run_monitor(SandboxMonitor::new(control, first, outer_end, script.ok()), command)
         }
         Err(failure) => report_failure(&control, failure),
@@ -82,8 +83,7 @@ fn become_subreaper() -> Result<(), SetupError> {
 
 /// The first process inside: confines itself, starts the shell, and reaps until no child is left.
 fn run_first_process(
-    command: &Command,
-    script: io::Result<OwnedFd>,
+    command: ShellCommand<'_>,
     enter: impl FnOnce() -> Result<Confined, SetupError>,
     inner_end: &UnixStream,
 ) -> ExitCode {
@@ -103,7 +103,7 @@ fn run_first_process(
         let descriptors: Vec<BorrowedFd<'_>> = all.map(OwnedFd::as_fd).collect();
         let sent = shim_messages::send(inner_end, &ShimMessage::SupervisionReady, &descriptors);
         context("send the descriptors to the supervisor", sent)?;
-        Shell::start(command, script)
+        Shell::start(command)
     };
     match begin() {
         // The shim may have died before the death signal was set. Then this send fails.

@@ -15,15 +15,43 @@ use rustix::process::{
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::bash_prologue;
-use crate::command::{Command, Exit};
+use crate::command::{Command, Exit, Stdin};
+use crate::sandbox::start_in_terminal_session;
 use crate::setup_error::{SetupError, context, path_context};
 use crate::shim_messages::ShimMessage;
+use crate::streams::ReceivedStreams;
 
 /// The largest state that a shell may report. The kernel accepts no larger environment anyway.
 const MAX_STATE_BYTES: u64 = 4 << 20;
 
 /// The usual size of that state.
 const USUAL_STATE_BYTES: usize = 16 << 10;
+
+/// A command with the files that its shell needs.
+pub(super) struct ShellCommand<'a> {
+    pub(super) command: &'a Command,
+    /// A memory file for the script, made before anything else was opened.
+    pub(super) script: io::Result<OwnedFd>,
+    /// Its stdin, unless the command has the content.
+    pub(super) stdin: Option<OwnedFd>,
+}
+
+impl<'a> ShellCommand<'a> {
+    /// Takes the streams of a command from the descriptors of its request. Stdout and stderr become those of this
+    /// process.
+    pub(super) fn receive(
+        command: &'a Command,
+        script: io::Result<OwnedFd>,
+        descriptors: &mut impl Iterator<Item = OwnedFd>,
+    ) -> Result<ShellCommand<'a>, SetupError> {
+        let missing = || io::Error::from_raw_os_error(libc::EBADF);
+        let streams = ReceivedStreams::take(command, descriptors).ok_or_else(missing);
+        let ReceivedStreams { stdin, stdout, stderr } = context("receive the streams", streams)?;
+        context("redirect the output", dup2_stdout(stdout))?;
+        context("redirect the output", dup2_stderr(stderr))?;
+        Ok(ShellCommand { command, script, stdin })
+    }
+}
 
 /// A running shell.
 pub(super) struct Shell {
@@ -37,11 +65,9 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// Starts the shell. `script` is a memory file for the script, made before anything else was opened.
-    pub(super) fn start(
-        command: &Command,
-        script: io::Result<OwnedFd>,
-    ) -> Result<Shell, SetupError> {
+    /// Starts the shell.
+    pub(super) fn start(command: ShellCommand<'_>) -> Result<Shell, SetupError> {
+        let ShellCommand { command, script, stdin } = command;
         context("start a process session", setsid())?;
         context("become the reaper of orphaned processes", set_child_subreaper(Some(getpid())))?;
         path_context("enter the directory", &command.directory, chdir(&command.directory))?;
@@ -50,15 +76,23 @@ impl Shell {
         let state_file = context("store the environment", memfd_with("left", b""))?;
         let prologue = bash_prologue::prologue_script(&script, &state_file);
         let prologue = context("store the prologue", memfd_with("prologue", &prologue))?;
-        let stdin = context("store the input", stdin(&command.stdin))?;
+        let stdin = match (&command.stdin, stdin) {
+            (Stdin::Content(content), _) => content_as_stdin(content),
+            (_, stdin) => stdin.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF)),
+        };
+        let stdin = context("prepare the input", stdin)?;
         let script_path = context("pass on the script", bash_prologue::inherit_script(&script))?;
 
         let mut shell = std::process::Command::new(&command.shell);
         shell.args(["--noprofile", "--norc"]).arg(script_path);
         shell.env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
         shell.env("BASH_ENV", bash_prologue::proc_path(&prologue)).stdin(Stdio::from(stdin));
-        // Its own process group: `kill 0` must not reach this process.
-        shell.process_group(0);
+        // Its own process group or session: `kill 0` must not reach this process.
+        if matches!(command.stdin, Stdin::Terminal { .. }) {
+            start_in_terminal_session(&mut shell);
+        } else {
+            shell.process_group(0);
+        }
         let child = path_context("start the shell", &command.shell, shell.spawn())?;
         // Now only the command holds its output open, so that its end is noticed.
         context("close the output", detach_stdio())?;
@@ -119,7 +153,7 @@ pub(super) fn write_memfd(file: OwnedFd, content: &[u8]) -> io::Result<OwnedFd> 
     Ok(file)
 }
 
-fn stdin(content: &[u8]) -> io::Result<OwnedFd> {
+fn content_as_stdin(content: &[u8]) -> io::Result<OwnedFd> {
     let read_only = OFlags::RDONLY | OFlags::CLOEXEC;
     if content.is_empty() {
         return Ok(open("/dev/null", read_only, Mode::empty())?);

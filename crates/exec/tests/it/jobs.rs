@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use toolcrib_exec::{
     Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, StartOptions,
-    Status,
+    Status, Stdin,
 };
 
 use crate::{TEST_TIMEOUT, alive, eventually, example_path};
@@ -27,7 +27,7 @@ fn command(script: &str) -> Command {
         shell: PathBuf::from("/bin/bash"),
         directory: PathBuf::from("/"),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        stdin: Vec::new(),
+        stdin: Stdin::EMPTY,
         separate_streams: false,
     }
 }
@@ -95,7 +95,10 @@ fn script_and_input_arrive_unchanged() {
     assert_eq!(output(&finished(&jobs, &long)), "end\n");
     let input: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let job = jobs
-        .start(&Command { stdin: input.clone(), ..command("cat") }, StartOptions::unconfined())
+        .start(
+            &Command { stdin: Stdin::Content(input.clone()), ..command("cat") },
+            StartOptions::unconfined(),
+        )
         .unwrap();
     job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(job.read(0, 1 << 20).1, input);

@@ -69,7 +69,7 @@ fn alive(word: &str) -> usize {
     processes.filter(has).count()
 }
 
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + TEST_TIMEOUT;
     while !holds() {
         assert!(Instant::now() < until, "{what}");

@@ -13,6 +13,7 @@ mod network_by_name;
 mod processes;
 mod projects;
 mod refusals;
+mod streams;
 mod supervised;
 mod waiting;
 mod work;
@@ -29,7 +30,7 @@ use tempfile::TempDir;
 use toolcrib_exec::{
     AllowAll, Command, Exit, FileAccess, FileAction, Guard, GuardVerdict, Job, JobError, JobRunner,
     Jobs, Launcher, Level, Limits, Network, OutputLimits, PinnedPath, Program, RefusedContent,
-    Sandbox, StartOptions, Unwritable,
+    Sandbox, StartOptions, Stdin, Unwritable,
 };
 
 use crate::sandbox_visible_directory::sandbox_visible_directory;
@@ -164,7 +165,7 @@ impl Fixture {
             shell: PathBuf::from("/bin/bash"),
             directory: self.path("ws"),
             environment,
-            stdin: Vec::new(),
+            stdin: Stdin::EMPTY,
             separate_streams: false,
         }
     }

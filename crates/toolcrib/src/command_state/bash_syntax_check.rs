@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use toolcrib_exec::{Command, Ending, Exit, Job, Status};
+use toolcrib_exec::{Command, Ending, Exit, Job, Status, Stdin};
 use toolcrib_text::{truncate_line, visible_name};
 
 /// bash needs a fraction of this for a long script. If a loaded machine takes longer, the script counts as
@@ -34,7 +34,7 @@ pub(super) fn syntax_check(bash: &Path, script: &str) -> Command {
         directory: "/".into(),
         // With an empty environment, bash prints English messages.
         environment: Vec::new(),
-        stdin: script.as_bytes().to_vec(),
+        stdin: Stdin::Content(script.as_bytes().to_vec()),
         separate_streams: false,
     }
 }

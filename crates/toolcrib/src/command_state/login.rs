@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use toolcrib_exec::Command;
+use toolcrib_exec::{Command, Stdin};
 
 use super::Variables;
 
@@ -53,7 +53,7 @@ fn login_command(bash: &Path, shell: &Path, mut environment: Variables) -> Comma
         shell: bash.to_owned(),
         directory,
         environment,
-        stdin: Vec::new(),
+        stdin: Stdin::EMPTY,
         separate_streams: false,
     }
 }

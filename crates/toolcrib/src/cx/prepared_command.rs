@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_exec::{Command, Job, JobError, Network, StartOptions};
+use toolcrib_exec::{Command, Job, JobError, Network, StartOptions, Stdin};
 use toolcrib_fs::{About, FileKind, ResolvedPath};
 use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
@@ -31,7 +31,7 @@ pub(crate) struct CommandRequest {
     pub(crate) script: String,
     /// `None` for the directory in which the last command ended.
     pub(crate) directory: Option<String>,
-    pub(crate) stdin: String,
+    pub(crate) stdin: Stdin,
     pub(crate) separate_streams: bool,
     /// The variables that the script sets for this command only.
     pub(crate) variables: Vec<(String, String)>,
@@ -179,7 +179,7 @@ impl PreparedCommand<'_> {
             shell: self.bash.to_owned(),
             directory: self.place.path(),
             environment,
-            stdin: self.request.stdin.as_bytes().to_vec(),
+            stdin: self.request.stdin.clone(),
             separate_streams: self.request.separate_streams,
         };
         self.shell.jobs().clean_up(MAX_AGE);

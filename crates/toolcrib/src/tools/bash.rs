@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toolcrib_exec::Stdin;
 use toolcrib_policy::Access;
 use toolcrib_text::{ExcerptOptions, visible_name};
 
@@ -237,7 +238,7 @@ impl Bash {
         CommandRequest {
             script: self.script(),
             directory: self.cwd.clone(),
-            stdin: self.stdin.clone().unwrap_or_default(),
+            stdin: Stdin::Content(self.stdin.clone().unwrap_or_default().into_bytes()),
             separate_streams: self.separate_streams,
             variables: self.env.clone().unwrap_or_default().into_iter().collect(),
         }

@@ -14,10 +14,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, WaitOptions, waitpid};
-use rustix::stdio::{dup2_stderr, dup2_stdout};
 
+use super::super::report_failure;
 use super::super::sandbox_monitor::SandboxMonitor;
-use super::super::{report_failure, shell};
+use super::super::shell::{self, ShellCommand};
 use super::{become_subreaper, run_monitor};
 use crate::command::Command;
 use crate::fd_passing;
@@ -29,13 +29,13 @@ use crate::shim_messages::{self, Request};
 /// The shim's part.
 pub(super) fn run_sandboxed(
     control: UnixStream,
-    command: &Command,
-    script: io::Result<OwnedFd>,
+    command: ShellCommand<'_>,
     confinement: &Confinement,
 ) -> ExitCode {
+    let ShellCommand { command, script, stdin } = command;
     // Only for listings of commands.
     let script = script.and_then(|script| shell::write_memfd(script, &command.script));
-    match start_with_retries(&control, command, confinement) {
+    match start_with_retries(&control, (command, stdin), confinement) {
         Ok((first, socket, stderr)) => {
             let monitor = SandboxMonitor::new(control, first, socket, script.ok());
             run_monitor(monitor.with_stderr(stderr), command)
@@ -50,12 +50,13 @@ const MAX_ATTEMPTS: usize = 8;
 /// Starts bubblewrap until our program runs inside it, or fails for good.
 fn start_with_retries(
     control: &UnixStream,
-    command: &Command,
+    (command, stdin): (&Command, Option<OwnedFd>),
     confinement: &Confinement,
 ) -> Result<StartedBubblewrap, SetupError> {
     become_subreaper()?;
+    let stdin = stdin.as_ref();
     for _ in 1..MAX_ATTEMPTS {
-        match start_bubblewrap(command, confinement) {
+        match start_bubblewrap(command, stdin, confinement) {
             Ok(started) if wait_for_first_message(control, &started.1) => return Ok(started),
             // It has closed the socket: it has exited, or is about to.
             Ok((pid, ..)) => drop(waitpid(Some(pid), WaitOptions::empty())),
@@ -63,7 +64,7 @@ fn start_with_retries(
             Err(failure) => return Err(failure),
         }
     }
-    start_bubblewrap(command, confinement)
+    start_bubblewrap(command, stdin, confinement)
 }
 
 /// The pid of bubblewrap, the socket to the program inside it, and the stderr of bubblewrap.
@@ -83,6 +84,7 @@ fn wait_for_first_message(control: &UnixStream, socket: &UnixStream) -> bool {
 /// Starts bubblewrap, which starts our own program.
 fn start_bubblewrap(
     command: &Command,
+    stdin: Option<&OwnedFd>,
     confinement: &Confinement,
 ) -> Result<StartedBubblewrap, SetupError> {
     // The arguments of this process select the shim in our program.
@@ -105,26 +107,18 @@ fn start_bubblewrap(
         Request::RunInBubblewrap(Cow::Borrowed(command), Cow::Borrowed(confinement), inside);
     let request = context("encode the request", shim_messages::encode(&request))?;
     // If it has already exited, its stderr says more than this error.
-    let _ = fd_passing::send(&outer_end, &request, &[io::stdout().as_fd(), io::stderr().as_fd()]);
+    let (output, errors) = (io::stdout(), io::stderr());
+    let mut streams = vec![output.as_fd(), errors.as_fd()];
+    streams.extend(stdin.map(OwnedFd::as_fd));
+    let _ = fd_passing::send(&outer_end, &request, &streams);
     Ok((Pid::from_child(&first), outer_end, stderr))
 }
 
 /// The part of the first process inside.
 pub(in super::super) fn run_first_process(
-    command: &Command,
-    script: io::Result<OwnedFd>,
+    command: ShellCommand<'_>,
     (confinement, inside): (&Confinement, &BwrapChecks),
-    streams: Vec<OwnedFd>,
     inner_end: &UnixStream,
 ) -> ExitCode {
-    let enter = || {
-        let [stdout, stderr] = streams.as_slice() else {
-            let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
-            return context("receive the output streams", missing);
-        };
-        context("redirect the output", dup2_stdout(stdout))?;
-        context("redirect the output", dup2_stderr(stderr))?;
-        confinement.enter_in_bubblewrap(inside)
-    };
-    super::run_first_process(command, script, enter, inner_end)
+    super::run_first_process(command, || confinement.enter_in_bubblewrap(inside), inner_end)
 }
