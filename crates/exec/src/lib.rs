@@ -48,6 +48,7 @@ mod shim_messages;
 mod shim_pool;
 mod sock_diag;
 mod start_options;
+mod stream_io;
 mod streams;
 mod supervise;
 mod supervised_calls;
@@ -77,7 +78,8 @@ pub use sandbox::{Limits, Network, PinnedPath, SESSION_TMP, Sandbox, has_no_writ
 pub use shim::run_shim;
 pub use shim_messages::Ending;
 pub use start_options::{ReservedId, StartOptions};
-pub use streams::{Streams, resize_terminal};
+pub use stream_io::{CommandInput, CommandOutput, OutputStream, has_reader};
+pub use streams::Streams;
 pub use worker::{
     ConfineError, Conversation, Worker, WorkerError, WorkerLimits, WorkerSlot, WorkerSlots,
     confine, serve, serve_conversation,

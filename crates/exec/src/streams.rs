@@ -60,7 +60,7 @@ impl Streams {
 }
 
 /// Sets the size of the terminal with this stream.
-pub fn resize_terminal(stream: impl AsFd, rows: u16, columns: u16) -> io::Result<()> {
+pub(crate) fn resize_terminal(stream: impl AsFd, rows: u16, columns: u16) -> io::Result<()> {
     let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(tcsetwinsize(stream, size)?)
 }

@@ -77,7 +77,7 @@ pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use recovery::{Outcome as RecoveryOutcome, Recovered};
 pub use reserved_paths::ReservedPaths;
-pub use resolved_path::ResolvedPath;
+pub use resolved_path::{FileMetadata, ResolvedPath};
 pub use root::{Root, RootKind, RootMode, real_path, symlinks_on_the_way};
 pub use state_version::check_state_version;
 pub use watch::{IsDirectory, Unwatched, Watch, WatchEvent, Watcher};

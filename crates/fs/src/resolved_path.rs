@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 
 use crate::error::FsError;
 use crate::file_kind::FileKind;
-use crate::open_beneath::permissions;
+use crate::open_beneath::{permissions, stat_beneath};
 use crate::root::{Root, RootKind, join};
 
 /// A resolved path: real names beneath a root, without symlinks, found by walking there. Later operations
@@ -23,6 +23,19 @@ pub struct ResolvedPath {
     pub(crate) links: Vec<(Arc<Root>, PathBuf)>,
 }
 
+/// The properties of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMetadata {
+    /// Its kind.
+    pub kind: FileKind,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its permission bits.
+    pub mode: u32,
+    /// Its modification time, in nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
 impl ResolvedPath {
     /// The absolute path, for people and for policies.
     pub fn path(&self) -> PathBuf {
@@ -33,6 +46,25 @@ impl ResolvedPath {
     /// a session, since each session has its own.
     pub fn location(&self) -> PathBuf {
         join(self.root.location(), &self.relative)
+    }
+
+    /// The size, mode and modification time of the file now. A symlink at the path is not followed.
+    pub fn metadata(&self) -> Result<FileMetadata, FsError> {
+        let stat = if self.relative.as_os_str().is_empty() {
+            rustix::fs::fstat(self.root.handle())
+        } else {
+            stat_beneath(self.root.handle(), &self.relative)
+        };
+        let stat =
+            stat.map_err(|errno| FsError::from_errno(self.path(), "cannot be inspected", errno))?;
+        let nanoseconds =
+            i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
+        Ok(FileMetadata {
+            kind: FileKind::of(&stat),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: permissions(&stat).as_raw_mode(),
+            modified_ns: i64::try_from(nanoseconds).unwrap_or(i64::MAX),
+        })
     }
 
     /// Whether it is outside the workspace and the session's own directories.

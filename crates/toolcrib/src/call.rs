@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use serde_json::Value;
 use toolcrib_fs::About;
 use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
@@ -25,6 +24,9 @@ use crate::session::Session;
 use crate::tool::Category;
 use crate::tool_table::Row;
 
+/// Makes the decoded call of a tool. Called once more for the preview.
+pub(crate) type Decode<'a> = dyn Fn(&Row) -> Result<Decoded<'a>, Error> + 'a;
+
 impl Runtime {
     /// Runs a call, records it, and returns the reply. Blocks until the call has ended.
     ///
@@ -39,11 +41,23 @@ impl Runtime {
         call: Call,
         options: Options<'_>,
     ) -> Result<Reply, Error> {
+        let decode = |row: &Row| decode(&row.entry, row.schema(), call.args.clone());
+        self.call_decoded(session, &call, options, &decode)
+    }
+
+    /// Like [`Runtime::call`], with another way to the decoded call. `call` is what is recorded.
+    pub(crate) fn call_decoded(
+        &self,
+        session: &Session,
+        call: &Call,
+        options: Options<'_>,
+        decode: &Decode<'_>,
+    ) -> Result<Reply, Error> {
         let _names = Spelling::of(options.dialect);
         let secrets = self.services().secrets(session);
-        let (mut record, began) = Record::begin(session, &call, &secrets, options.dry_run);
+        let (mut record, began) = Record::begin(session, call, &secrets, options.dry_run);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.carry_out(session, call, options, &secrets, &mut record)
+            self.carry_out(session, (&call.tool, decode), options, &secrets, &mut record)
         }));
         let budget = self.services().limits.reply_chars;
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
@@ -63,20 +77,20 @@ impl Runtime {
     fn carry_out(
         &self,
         session: &Session,
-        call: Call,
+        (tool, decode): (&str, &Decode<'_>),
         options: Options<'_>,
         secrets: &Secrets,
         record: &mut Record,
     ) -> Result<Reply, Error> {
-        let row = self.table().find(&call.tool)?;
+        let row = self.table().find(tool)?;
         record.tool = row.entry.name.to_owned();
-        let Decoded { tool, notes } = decode(&row.entry, row.schema(), call.args.clone())?;
+        let Decoded { tool, notes } = decode(row)?;
         let description = tool.description();
         let grant = Grant::resolve(&self.services().paths, session, tool.access())?;
         record.accesses = grant.accesses();
         let mut agreed = None;
         let preview = || {
-            let previewed = self.preview(row, call.args, session, &grant, options)?;
+            let previewed = self.preview(row, decode, session, &grant, options)?;
             Ok(previewed.map(|(reply, basis)| {
                 agreed = Some(basis);
                 reply
@@ -149,7 +163,7 @@ impl Runtime {
     fn preview(
         &self,
         row: &Row,
-        args: Value,
+        decode: &Decode<'_>,
         session: &Session,
         grant: &Grant,
         options: Options<'_>,
@@ -162,7 +176,7 @@ impl Runtime {
         if reaches || row.entry.hints.read_only || options.dry_run || grant.check().is_err() {
             return Ok(None);
         }
-        let tool = decode(&row.entry, row.schema(), args)?.tool;
+        let tool = decode(row)?.tool;
         let options = Options { dry_run: true, ..options };
         let about = About { tool: row.entry.name.to_owned(), ..About::default() };
         let mut cx = Cx::begin(self.services(), session, grant, options, about);

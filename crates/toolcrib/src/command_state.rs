@@ -21,7 +21,7 @@ use self::bash_syntax_check::{read_syntax_check, syntax_check};
 pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::add_offline_variables;
-pub(crate) use self::session_shell::{ReadPositions, SessionShell};
+pub(crate) use self::session_shell::{Carried, ReadPositions, SessionShell};
 use crate::network::SessionConnections;
 use crate::sandbox_settings::{SandboxSettings, is_sufficient};
 

@@ -22,13 +22,17 @@ use crate::tool::{AnyTool, Entry};
 const MAX_PROBLEMS: usize = 5;
 
 /// A decoded call, and notes about numbers that were changed to their bounds.
-pub(crate) struct Decoded {
-    pub(crate) tool: Box<dyn AnyTool>,
+pub(crate) struct Decoded<'a> {
+    pub(crate) tool: Box<dyn AnyTool + 'a>,
     pub(crate) notes: Vec<String>,
 }
 
 /// Decodes a call of the tool.
-pub(crate) fn decode(entry: &Entry, schema: &Schema, arguments: Value) -> Result<Decoded, Error> {
+pub(crate) fn decode(
+    entry: &Entry,
+    schema: &Schema,
+    arguments: Value,
+) -> Result<Decoded<'static>, Error> {
     let mut fitting = Fitting { entry, problems: Vec::new(), notes: Vec::new() };
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),

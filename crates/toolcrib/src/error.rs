@@ -48,6 +48,9 @@ error_kinds! {
     Denied, "denied", "The policy or the user did not allow the call.";
     NotFound, "not_found", "The file, directory, job or change does not exist.";
     IsDirectory, "is_directory", "The path names a directory; a file was expected.";
+    NotADirectory, "not_a_directory", "The path names a file; a directory was expected.";
+    Exists, "already_exists", "A file or directory with this path exists.";
+    NotEmpty, "not_empty", "The directory is not empty.";
     NotRegular, "not_regular", "The path names a device, socket, FIFO or other special file.";
     Binary, "binary", "The file is not text.";
     TooLarge, "too_large", "A file or an argument exceeds a size limit.";

@@ -61,6 +61,7 @@ mod no_print;
 mod all_running_commands;
 mod approve;
 mod authorize;
+pub mod backend;
 mod call;
 mod call_policy;
 mod call_recorder;

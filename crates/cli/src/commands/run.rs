@@ -1,27 +1,40 @@
 //! `toolcrib run`: serves calls as JSON lines, in one session.
 
 mod approvals;
+mod frame;
+mod operation;
+mod operation_args;
 mod pool;
 mod request;
 mod running_calls;
+mod running_commands;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::thread::Scope;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use toolcrib::backend::{Exec, ExecEvent, OutputStream, ProcessControl, ProcessStdin, has_reader};
 use toolcrib::{
-    Approver, Dialect, Error, ErrorKind, NoApprover, Options, Runtime, Session, to_json,
+    Approver, Cancel, Dialect, Error, ErrorKind, NoApprover, Options, Runtime, Session, to_json,
 };
 
 use self::approvals::{Approvals, LineApprover};
+use self::frame::Frame;
+use self::operation::{Control, Operation, OperationResult, Other, executed_json};
 use self::pool::{MAX_PENDING, MAX_PENDING_BYTES, Pool, WhenFull};
-use self::request::{Message, Request, RequestError};
+use self::request::{Message, OperationRequest, Request};
 use self::running_calls::RunningCalls;
+use self::running_commands::{Input, RunningCommands};
 use crate::args::Common;
-use crate::bounded_input::{self, Line};
 use crate::rules;
+
+/// How often to check whether the output still has a reader, after the end of the input.
+const READER_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Serves lines. Replies use the names of a dialect. With a time limit for answers, approval questions are lines
 /// too.
@@ -40,20 +53,29 @@ pub(crate) fn run(
         dialect,
         approvals,
         running: RunningCalls::default(),
+        commands: RunningCommands::default(),
         output: Mutex::new(true),
     };
     let mut stdin = io::stdin().lock();
     std::thread::scope(|scope| {
-        let mut pool = Pool::new(scope, |request: Request| server.answer(request));
-        let read = server.serve(&mut stdin, &mut pool);
+        let mut pool = Pool::new(scope, |work: Work| server.perform(work));
+        let read = server.serve(&mut stdin, scope, &mut pool);
         if let Some(approvals) = &server.approvals {
             approvals.close();
         }
+        server.commands.close_all();
+        server.end_commands_without_reader();
         read
     })
     .map_err(|error: io::Error| format!("cannot read the calls from standard input: {error}"))?;
     let all_written = *server.output.lock();
     Ok(if all_written { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Work for the pool.
+enum Work {
+    Call(Request),
+    Operation { id: Value, operation: Other, cancel: Arc<Cancel> },
 }
 
 struct LineServer<'a> {
@@ -64,28 +86,29 @@ struct LineServer<'a> {
     /// The open questions, if approvals are enabled.
     approvals: Option<Approvals>,
     running: RunningCalls,
+    commands: RunningCommands,
     /// Whether every line could be written.
     output: Mutex<bool>,
 }
 
 impl LineServer<'_> {
-    /// Reads lines until the input ends.
-    fn serve<'scope, F>(
-        &self,
+    /// Reads messages until the input ends.
+    fn serve<'scope, 'env, F>(
+        &'env self,
         stdin: &mut impl io::BufRead,
-        pool: &mut Pool<'scope, '_, Request, F>,
+        scope: &'scope Scope<'scope, 'env>,
+        pool: &mut Pool<'scope, 'env, Work, F>,
     ) -> io::Result<()>
     where
-        F: Fn(Request) + Send + Sync + 'scope,
+        F: Fn(Work) + Send + Sync + 'scope,
     {
-        while let Some(line) = bounded_input::read_line(stdin)? {
-            let bytes = line.bytes();
-            match parse_line(line) {
-                None => {}
-                Some(Err((field, value, error))) => {
+        while let Some((line_bytes, frame)) = Frame::read(stdin)? {
+            let bytes = line_bytes + frame.as_ref().map_or(0, Frame::payload_bytes);
+            match frame.and_then(Message::decode) {
+                Err((field, value, error)) => {
                     self.write_reply(field, value, to_json(&Err(error)));
                 }
-                Some(Ok(Message::Approve(approve))) => {
+                Ok(Message::Approve(approve)) => {
                     let answered = match &self.approvals {
                         Some(approvals) => approvals.answer(&approve),
                         None => Err(Error::invalid("approvals are not enabled")
@@ -95,12 +118,17 @@ impl LineServer<'_> {
                         self.write_reply("approve", approve.id.into(), to_json(&Err(error)));
                     }
                 }
-                Some(Ok(Message::Cancel(id))) if self.running.cancel(&id) => {}
-                Some(Ok(Message::Cancel(id))) => {
+                Ok(Message::Cancel(id)) if self.running.cancel(&id) => {}
+                Ok(Message::Cancel(id)) => {
                     let error = Error::new(ErrorKind::NotFound, "no call with this id is running");
                     self.write_reply("cancel", id, to_json(&Err(error)));
                 }
-                Some(Ok(Message::Call(request))) => self.submit(request, bytes, pool),
+                Ok(Message::Call(request)) => {
+                    let wait = request.wait;
+                    self.running.add(&request.id, &request.cancel);
+                    self.submit(Work::Call(request), bytes, wait, pool);
+                }
+                Ok(Message::Operation(request)) => self.begin(request, bytes, scope, pool),
             }
         }
         Ok(())
@@ -108,35 +136,159 @@ impl LineServer<'_> {
 
     fn submit<'scope, F>(
         &self,
-        request: Request,
+        work: Work,
         bytes: usize,
-        pool: &mut Pool<'scope, '_, Request, F>,
+        wait: bool,
+        pool: &mut Pool<'scope, '_, Work, F>,
     ) where
-        F: Fn(Request) + Send + Sync + 'scope,
+        F: Fn(Work) + Send + Sync + 'scope,
     {
-        self.running.add(&request);
         // With approvals, reading continues, because lines may be answers.
         let is_asking = self.approvals.is_some();
-        if request.wait && !is_asking {
-            return self.answer(request);
+        if wait && !is_asking {
+            return self.perform(work);
         }
         let when_full = if is_asking { WhenFull::Refuse } else { WhenFull::Wait };
-        let wait = request.wait;
-        if let Err(request) = pool.submit(request, bytes, wait, when_full) {
-            self.running.remove(&request);
+        if let Err(work) = pool.submit(work, bytes, wait, when_full) {
+            let (Work::Call(Request { id, cancel, .. }) | Work::Operation { id, cancel, .. }) =
+                work;
+            self.running.remove(&cancel);
             let megabytes = MAX_PENDING_BYTES >> 20;
             let message = format!(
                 "too many calls are pending; the limit is {MAX_PENDING} calls and {megabytes} MiB"
             );
             let error = Error::new(ErrorKind::Limit, message)
                 .hint("Nothing was done. Wait for replies, and answer the open questions.");
-            self.write_reply("id", request.id, to_json(&Err(error)));
+            self.write_reply("id", id, to_json(&Err(error)));
+        }
+    }
+
+    /// Begins an operation. A command has its own thread, since it may run for a long time.
+    fn begin<'scope, 'env, F>(
+        &'env self,
+        request: OperationRequest,
+        bytes: usize,
+        scope: &'scope Scope<'scope, 'env>,
+        pool: &mut Pool<'scope, 'env, Work, F>,
+    ) where
+        F: Fn(Work) + Send + Sync + 'scope,
+    {
+        let OperationRequest { id, operation, cancel } = request;
+        match operation {
+            Operation::Other(operation) => {
+                self.running.add(&id, &cancel);
+                self.submit(Work::Operation { id, operation, cancel }, bytes, false, pool);
+            }
+            Operation::Control { to, control } => {
+                let done = match control {
+                    // In order, and answered when the command has read it.
+                    Control::WriteStdin(bytes) => {
+                        match self.commands.send(&to, id.clone(), Some(bytes)) {
+                            Ok(()) => return,
+                            refused => refused,
+                        }
+                    }
+                    Control::CloseStdin => match self.commands.send(&to, id.clone(), None) {
+                        Ok(()) => return,
+                        refused => refused,
+                    },
+                    Control::Signal(signal) => {
+                        self.commands.control(&to).and_then(|command| command.signal(signal))
+                    }
+                    Control::Resize(size) => {
+                        self.commands.control(&to).and_then(|command| command.resize(size))
+                    }
+                };
+                self.write_result(id, done.map(|()| (json!({}), None)));
+            }
+            Operation::Exec(exec) => {
+                let inputs = match self.commands.add(&id, &exec.control) {
+                    Ok(inputs) => inputs,
+                    Err(error) => return self.write_result(id, Err(error)),
+                };
+                self.running.add(&id, &cancel);
+                let has_input = !matches!(exec.stdin, ProcessStdin::Content(_));
+                let control = exec.control.clone();
+                if has_input {
+                    scope.spawn(move || self.forward_input(&inputs, &control));
+                }
+                scope.spawn(move || self.execute(id, *exec, &cancel));
+            }
+        }
+    }
+
+    /// Passes input on to a command until the command ends.
+    fn forward_input(&self, inputs: &Receiver<Input>, control: &ProcessControl) {
+        for input in inputs {
+            let done = self.commands.perform(&input, control);
+            if !input.request.is_null() {
+                self.write_result(input.request, done.map(|()| (json!({}), None)));
+            }
+        }
+    }
+
+    /// Runs a command, and writes its events and its reply.
+    fn execute(&self, id: Value, exec: Exec, cancel: &Arc<Cancel>) {
+        let outcome = self.with_options(&id, cancel, self.dry_run, |options| {
+            let backend = self.runtime.backend(&self.session, options);
+            backend.exec(exec, &|event| {
+                let (event, stream) = match event {
+                    ExecEvent::Started => (json!({"event": "started"}), None),
+                    ExecEvent::Output(stream, bytes) => {
+                        let name = match stream {
+                            OutputStream::Stdout => "stdout",
+                            OutputStream::Stderr => "stderr",
+                        };
+                        (json!({"event": "output", "stream": name}), Some(bytes))
+                    }
+                };
+                // Without a reader, nothing would end it.
+                if !self.write(&id, event, stream) {
+                    cancel.cancel();
+                }
+            })
+        });
+        self.commands.remove(&id);
+        self.running.remove(cancel);
+        self.write_result(id, outcome.map(|executed| (executed_json(&executed), None)));
+    }
+
+    fn perform(&self, work: Work) {
+        match work {
+            Work::Call(request) => self.answer(request),
+            Work::Operation { id, operation, cancel } => {
+                let result = self.with_options(&id, &cancel, self.dry_run, |options| {
+                    let backend = self.runtime.backend(&self.session, options);
+                    operation.perform(backend, self.runtime, self.dialect)
+                });
+                self.running.remove(&cancel);
+                self.write_result(id, result);
+            }
         }
     }
 
     fn answer(&self, request: Request) {
-        let write = |line: &Value| self.write(line);
-        let (call_id, cancel) = (&request.id, &*request.cancel);
+        let dry_run = self.dry_run || request.dry_run;
+        let tool = self.runtime.tool_named(&request.call.tool).map_or("", |tool| tool.name);
+        let outcome = self.with_options(&request.id, &request.cancel, dry_run, |options| {
+            self.runtime.call(&self.session, request.call.clone(), options)
+        });
+        self.running.remove(&request.cancel);
+        self.write_reply("id", request.id, self.dialect.reply_json(tool, &outcome));
+    }
+
+    /// Calls a function with the options of a call.
+    fn with_options<T>(
+        &self,
+        call_id: &Value,
+        cancel: &Cancel,
+        dry_run: bool,
+        call: impl FnOnce(Options<'_>) -> T,
+    ) -> T {
+        let write = |line: &Value| match line {
+            Value::Object(fields) => self.write_fields(fields.clone(), None),
+            _ => false,
+        };
         let approver = self.approvals.as_ref().map(|approvals| LineApprover {
             approvals,
             call_id,
@@ -147,44 +299,50 @@ impl LineServer<'_> {
             Some(approver) => approver,
             None => &NoApprover,
         };
-        let options = Options {
-            dry_run: self.dry_run || request.dry_run,
-            dialect: self.dialect,
-            cancel,
-            approver,
-            ..Options::default()
-        };
-        let tool = self.runtime.tool_named(&request.call.tool).map_or("", |tool| tool.name);
-        let outcome = self.runtime.call(&self.session, request.call.clone(), options);
-        self.running.remove(&request);
-        self.write_reply("id", request.id, self.dialect.reply_json(tool, &outcome));
+        call(Options { dry_run, dialect: self.dialect, cancel, approver, ..Options::default() })
+    }
+
+    /// After the end of the input: cancels the commands if nobody reads their output any more.
+    fn end_commands_without_reader(&self) {
+        while !self.commands.is_empty() {
+            if !has_reader(io::stdout()) {
+                self.running.cancel_all();
+            }
+            std::thread::sleep(READER_CHECK_INTERVAL);
+        }
+    }
+
+    /// Writes the result of an operation.
+    fn write_result(&self, id: Value, result: OperationResult) {
+        match result {
+            Ok((result, payload)) => {
+                let fields = json!({"success": true, "result": result});
+                self.write(&id, fields, payload.as_deref());
+            }
+            Err(error) => self.write_reply("id", id, to_json(&Err(error))),
+        }
     }
 
     /// Writes a reply as a line. A closed output does not stop the server: calls that were read are still made.
     fn write_reply(&self, field: &str, value: Value, outcome: Map<String, Value>) {
         let mut reply = Map::from_iter([(field.to_owned(), value)]);
         reply.extend(outcome);
-        self.write(&Value::Object(reply));
+        self.write_fields(reply, None);
     }
 
-    /// Writes a line. Returns whether that succeeded.
-    fn write(&self, line: &Value) -> bool {
-        let line = format!("{line}\n");
+    /// Writes a message about a request. Returns whether that succeeded.
+    fn write(&self, id: &Value, fields: Value, payload: Option<&[u8]>) -> bool {
+        let mut message = Map::from_iter([("id".to_owned(), id.clone())]);
+        if let Value::Object(fields) = fields {
+            message.extend(fields);
+        }
+        self.write_fields(message, payload)
+    }
+
+    fn write_fields(&self, fields: Map<String, Value>, payload: Option<&[u8]>) -> bool {
         let mut all_written = self.output.lock();
-        let mut stdout = io::stdout();
-        let is_written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_ok();
+        let is_written = frame::write(&mut io::stdout(), fields, payload).is_ok();
         *all_written &= is_written;
         is_written
-    }
-}
-
-/// Parses a line. `None` if it is blank.
-fn parse_line(line: Line) -> Option<Result<Message, RequestError>> {
-    match line {
-        Line::TooLong(bytes) => {
-            Some(Err(("id", Value::Null, bounded_input::too_long(Some(bytes)))))
-        }
-        Line::Whole(bytes) if bytes.trim_ascii().is_empty() => None,
-        Line::Whole(bytes) => Some(Message::parse(&bytes)),
     }
 }

@@ -40,6 +40,17 @@ impl Level {
         }
     }
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Nothing => "nothing",
+            Level::Seccomp => "seccomp",
+            Level::Landlock => "landlock",
+            Level::Bubblewrap => "bubblewrap",
+            Level::Namespaces => "namespaces",
+        }
+    }
+
     /// Whether a command has its own namespaces for files, processes and the network.
     pub fn has_namespaces(self) -> bool {
         self >= Level::Bubblewrap

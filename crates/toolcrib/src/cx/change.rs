@@ -65,9 +65,9 @@ pub(crate) struct Revert {
 
 /// Directories that a change creates and removes.
 #[derive(Default)]
-struct Directories {
-    needed: Vec<(ResolvedPath, u32)>,
-    unneeded: Vec<ResolvedPath>,
+pub(super) struct Directories {
+    pub(super) needed: Vec<(ResolvedPath, u32)>,
+    pub(super) unneeded: Vec<ResolvedPath>,
 }
 
 /// Previous content (`None` if the file did not exist) and new content.
@@ -338,14 +338,14 @@ impl Cx<'_> {
         Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written. Try again."))
     }
 
-    fn lock(&self, places: &[ResolvedPath]) -> Result<Option<Locks>, Error> {
+    pub(super) fn lock(&self, places: &[ResolvedPath]) -> Result<Option<Locks>, Error> {
         if self.dry_run() {
             return Ok(None);
         }
         Locks::acquire(places.iter()).map(Some).map_err(|error| self.fs_error(&error))
     }
 
-    fn commit(
+    pub(super) fn commit(
         &self,
         edits: Vec<(FileEdit, ResolvedPath)>,
         locks: Option<&Locks>,
@@ -387,7 +387,10 @@ impl Cx<'_> {
 
     /// The seen state of each file after these edits: the whole file if it is new, or if the session
     /// had seen all of it before.
-    fn seen_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
+    pub(super) fn seen_after(
+        &self,
+        edits: &[(FileEdit, ResolvedPath)],
+    ) -> Vec<(PathBuf, Option<Seen>)> {
         let known = |(edit, place): &(FileEdit, ResolvedPath)| {
             let path = place.path();
             let now = edit.now.as_ref().map(|now| {
@@ -416,7 +419,7 @@ impl Cx<'_> {
         (before.hash != now.hash()).then(|| (path, Some(Seen::of(now))))
     }
 
-    fn remember_seen(&self, known: Vec<(PathBuf, Option<Seen>)>) {
+    pub(super) fn remember_seen(&self, known: Vec<(PathBuf, Option<Seen>)>) {
         if self.dry_run() {
             return;
         }

@@ -63,7 +63,9 @@ impl Cx<'_> {
         }
         if place.kind() != Some(FileKind::Directory) {
             let message = format!("{} is a file, not a directory", self.show_place(&place));
-            return Err(Error::invalid(message).hint(format!("{READ} reads a file.")));
+            return Err(
+                Error::new(ErrorKind::NotADirectory, message).hint(format!("{READ} reads a file."))
+            );
         }
         Directory::open(&place).map_err(|error| self.error(&place, &error))
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_exec::{Command, Job, JobError, Network, StartOptions, Stdin};
+use toolcrib_exec::{Command, Job, JobError, Jobs, Network, StartOptions, Stdin, Streams};
 use toolcrib_fs::{About, FileKind, ResolvedPath};
 use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
@@ -13,7 +13,9 @@ use super::command::no_helper;
 use crate::command_changes::CommandChanges;
 use crate::command_guard::CommandGuard;
 use crate::command_sandbox::command_sandbox;
-use crate::command_state::{MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables};
+use crate::command_state::{
+    Carried, MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables,
+};
 use crate::error::{Error, ErrorKind};
 use crate::host_asker::session_rules;
 use crate::message_names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
@@ -35,6 +37,8 @@ pub(crate) struct CommandRequest {
     pub(crate) separate_streams: bool,
     /// The variables that the script sets for this command only.
     pub(crate) variables: Vec<(String, String)>,
+    /// Whether it gets the exported variables of the last command.
+    pub(crate) carries_state: bool,
 }
 
 /// A command that passed all checks and has not been started.
@@ -163,13 +167,24 @@ impl PreparedCommand<'_> {
     }
 
     /// Starts the command, in the sandbox if the profile has one.
-    pub(crate) fn start(mut self) -> Result<RunningCommand, Error> {
+    pub(crate) fn start(self) -> Result<RunningCommand, Error> {
+        Ok(self.start_with(|jobs, command, options| Ok((jobs.start(command, options)?, ())))?.0)
+    }
+
+    /// Starts the command like [`PreparedCommand::start`], and returns its streams.
+    pub(crate) fn spawn(self) -> Result<(RunningCommand, Streams), Error> {
+        self.start_with(Jobs::spawn)
+    }
+
+    fn start_with<S>(mut self, start: impl StartJob<S>) -> Result<(RunningCommand, S), Error> {
         let (base, with_login) = self.host.environment();
         if !with_login {
             let note = "login environment not loaded yet; later commands have it";
             self.notes.push(note.to_owned());
         }
-        let mut environment = self.shell.carried().environment_with(&base, with_login);
+        let carried =
+            if self.request.carries_state { self.shell.carried() } else { Carried::default() };
+        let mut environment = carried.environment_with(&base, with_login);
         environment.retain(|(name, _)| name != "PWD");
         // Without a trailing slash.
         let pwd: PathBuf = self.place.path().components().collect();
@@ -184,14 +199,15 @@ impl PreparedCommand<'_> {
         };
         self.shell.jobs().clean_up(MAX_AGE);
         let secrets = self.cx.secrets();
-        let (job, guarded) = match self.host.sandbox() {
+        let ((job, streams), guarded) = match self.host.sandbox() {
             Some(settings) => {
-                let (job, guarded) = self.start_sandboxed(settings, &mut command, &secrets)?;
-                (job, Some(guarded))
+                let (started, guarded) =
+                    self.start_sandboxed(settings, &mut command, &secrets, start)?;
+                (started, Some(guarded))
             }
             None => {
-                let job = self.shell.jobs().start(&command, StartOptions::unconfined());
-                (job.map_err(|error| job_error(&error))?, None)
+                let started = start(self.shell.jobs(), &command, StartOptions::unconfined());
+                (started.map_err(|error| job_error(&error))?, None)
             }
         };
         self.shell.add_job(job.id(), guarded.as_ref().map(|guarded| guarded.changes.clone()));
@@ -201,7 +217,7 @@ impl PreparedCommand<'_> {
         } else {
             self.confined.without_explanation()
         };
-        Ok(RunningCommand {
+        let running = RunningCommand {
             job,
             directory,
             notes: self.notes,
@@ -211,15 +227,17 @@ impl PreparedCommand<'_> {
             environment: command.environment,
             with_login,
             variables: self.request.variables,
-        })
+        };
+        Ok((running, streams))
     }
 
-    fn start_sandboxed(
+    fn start_sandboxed<S>(
         &self,
         settings: &SandboxSettings,
         command: &mut Command,
         secrets: &Secrets,
-    ) -> Result<(Arc<Job>, Guarded), Error> {
+        start: impl StartJob<S>,
+    ) -> Result<((Arc<Job>, S), Guarded), Error> {
         let (host, services, jobs) = (self.host, self.cx.services, self.shell.jobs());
         let tmp = jobs.tmp(host.tmp()).map_err(|error| job_error(&error))?;
         let seen = visible_tmp(host.enforced().level, &tmp);
@@ -244,10 +262,21 @@ impl PreparedCommand<'_> {
         let rules = services.paths.path_rules.clone();
         let guard = Arc::new(CommandGuard::new(rules, changes.clone(), &tmp, &command.directory));
         let options = StartOptions::sandboxed(&sandbox, guard.clone()).with_id(id);
-        let job = jobs.start(command, options).map_err(|error| job_error(&error))?;
-        changes.set_job_id(job.id());
-        Ok((job, Guarded { guard, changes }))
+        let started = start(jobs, command, options).map_err(|error| job_error(&error))?;
+        changes.set_job_id(started.0.id());
+        Ok((started, Guarded { guard, changes }))
     }
+}
+
+/// Starts a job, and returns it with its streams, if they are for the caller.
+trait StartJob<S>:
+    FnOnce(&Jobs, &Command, StartOptions<'_>) -> Result<(Arc<Job>, S), JobError>
+{
+}
+
+impl<S, F> StartJob<S> for F where
+    F: FnOnce(&Jobs, &Command, StartOptions<'_>) -> Result<(Arc<Job>, S), JobError>
+{
 }
 
 /// The error if another directory has taken the path of a root. No command runs there.

@@ -241,6 +241,7 @@ impl Bash {
             stdin: Stdin::Content(self.stdin.clone().unwrap_or_default().into_bytes()),
             separate_streams: self.separate_streams,
             variables: self.env.clone().unwrap_or_default().into_iter().collect(),
+            carries_state: true,
         }
     }
 

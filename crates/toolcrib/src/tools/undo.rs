@@ -7,11 +7,10 @@ mod whole_directories;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_policy::Access;
-use toolcrib_text::unified_diff;
 
 use self::report::Report;
 use super::unrecorded_changes::unrecorded_changes_note;
-use crate::cx::{CHANGE, Cx, FileEdit, Revert};
+use crate::cx::{CHANGE, Cx, Revert};
 use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
@@ -91,7 +90,7 @@ impl Undo {
         let report = Report::of(cx, &chosen, &plan, &log);
         // A dry run shows the diff, because approval depends on it.
         let diffs = if cx.dry_run() { plan.edits.as_slice() } else { &[] };
-        let diff: String = diffs.iter().map(|edit| diff(cx, edit)).collect();
+        let diff: String = diffs.iter().map(|edit| cx.diff_of(edit)).collect();
         let files = plan.edits.len();
         let undone: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
         let is_partial = chosen.changes.iter().any(|change| change.is_partial);
@@ -148,11 +147,4 @@ fn only_protected(plan: &Plan) -> Error {
     Error::new(ErrorKind::Protected, message).hint(
         "Nothing was written. The operator can change them by hand, or allow it with allow_protected in the configuration.",
     )
-}
-
-fn diff(cx: &Cx<'_>, edit: &FileEdit) -> String {
-    let shown = cx.show_real(&edit.path);
-    let line_chars = cx.limits().line_chars;
-    let encoding = cx.session().encoding(&edit.path);
-    unified_diff(&shown, edit.was.as_deref(), edit.now.as_deref(), line_chars, encoding).text
 }

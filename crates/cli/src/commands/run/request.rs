@@ -1,13 +1,17 @@
-//! Parses a line of `toolcrib run`.
+//! Decodes a message of `toolcrib run`.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolcrib::{Call, Cancel, Error, parse_json};
+use toolcrib::{Call, Cancel, Error};
 
-/// A parsed line.
+use super::frame::Frame;
+use super::operation::Operation;
+
+/// A decoded message.
 pub(super) enum Message {
     Call(Request),
+    Operation(OperationRequest),
     Approve(Approve),
     /// The id of the call to cancel.
     Cancel(Value),
@@ -22,6 +26,13 @@ pub(super) struct Request {
     pub(super) cancel: Arc<Cancel>,
 }
 
+/// A raw operation.
+pub(super) struct OperationRequest {
+    pub(super) id: Value,
+    pub(super) operation: Operation,
+    pub(super) cancel: Arc<Cancel>,
+}
+
 /// An answer to a question.
 pub(super) struct Approve {
     pub(super) id: String,
@@ -31,30 +42,45 @@ pub(super) struct Approve {
 
 const SHAPE: &str = r#"A line is {"id": …, "tool": "Read", "args": {…}}, with "wait": true or "dry_run": true if needed."#;
 
+const OPERATION_SHAPE: &str = r#"A line is {"id": …, "op": "read", "args": {…}}."#;
+
 const APPROVE_SHAPE: &str = r#"An answer is {"approve": "a1", "answer": "yes"}, with "message": "…" for the agent if it is no."#;
 
 /// Maximum characters of a message to the agent.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// A line that cannot be parsed: the field that identifies it, the value of that field, and the error.
+/// A message that cannot be decoded: the field that identifies it, the value of that field, and the error.
 pub(super) type RequestError = (&'static str, Value, Error);
 
 impl Message {
-    /// Parses a line. An error comes with the id, if the line has one.
-    pub(super) fn parse(line: &[u8]) -> Result<Message, RequestError> {
-        match parse_json(line) {
-            Ok(Value::Object(mut fields)) => match fields.shift_remove("approve") {
-                Some(id) => Approve::from_fields(&id, fields)
-                    .map(Message::Approve)
-                    .map_err(|error| ("approve", id, error.hint(APPROVE_SHAPE))),
-                None => Message::from_fields(fields),
-            },
-            Ok(_) => Err((
-                "id",
-                Value::Null,
-                Error::invalid("the line is not a JSON object").hint(SHAPE),
-            )),
-            Err(error) => Err(("id", Value::Null, error.hint(SHAPE))),
+    /// Decodes a message. An error comes with the id, if the message has one.
+    pub(super) fn decode(Frame { mut fields, payload }: Frame) -> Result<Message, RequestError> {
+        if let Some(name) = fields.shift_remove("op") {
+            let id = fields.shift_remove("id").unwrap_or_default();
+            return OperationRequest::decode(id.clone(), &name, fields, payload)
+                .map(Message::Operation)
+                .map_err(|error| {
+                    (
+                        "id",
+                        id,
+                        if error.hint_text().is_empty() {
+                            error.hint(OPERATION_SHAPE)
+                        } else {
+                            error
+                        },
+                    )
+                });
+        }
+        if payload.is_some() {
+            let id = fields.shift_remove("id").unwrap_or_default();
+            let error = Error::invalid("only an operation has `bytes`").hint(OPERATION_SHAPE);
+            return Err(("id", id, error));
+        }
+        match fields.shift_remove("approve") {
+            Some(id) => Approve::from_fields(&id, fields)
+                .map(Message::Approve)
+                .map_err(|error| ("approve", id, error.hint(APPROVE_SHAPE))),
+            None => Message::from_fields(fields),
         }
     }
 
@@ -85,6 +111,21 @@ impl Request {
         let dry_run = flag(&mut fields, "dry_run")?;
         unknown_field(&fields)?;
         Ok(Request { id, call: Call::new(tool, args), wait, dry_run, cancel: Arc::default() })
+    }
+}
+
+impl OperationRequest {
+    fn decode(
+        id: Value,
+        name: &Value,
+        mut fields: Map<String, Value>,
+        payload: Option<Vec<u8>>,
+    ) -> Result<OperationRequest, Error> {
+        let name = name.as_str().ok_or_else(|| Error::invalid("`op` is not a string"))?;
+        let args = fields.shift_remove("args").unwrap_or_default();
+        unknown_field(&fields)?;
+        let operation = Operation::decode(name, args, payload)?;
+        Ok(OperationRequest { id, operation, cancel: Arc::default() })
     }
 }
 

@@ -6,19 +6,17 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib::Cancel;
 
-use super::request::Request;
-
 /// Calls by id. Several calls may have the same id.
 #[derive(Default)]
 pub(super) struct RunningCalls(Mutex<Vec<(Value, Arc<Cancel>)>>);
 
 impl RunningCalls {
-    pub(super) fn add(&self, request: &Request) {
-        self.0.lock().push((request.id.clone(), request.cancel.clone()));
+    pub(super) fn add(&self, id: &Value, cancel: &Arc<Cancel>) {
+        self.0.lock().push((id.clone(), cancel.clone()));
     }
 
-    pub(super) fn remove(&self, request: &Request) {
-        self.0.lock().retain(|(_, cancel)| !Arc::ptr_eq(cancel, &request.cancel));
+    pub(super) fn remove(&self, cancel: &Arc<Cancel>) {
+        self.0.lock().retain(|(_, other)| !Arc::ptr_eq(other, cancel));
     }
 
     /// Cancels the calls with an id. Returns whether there were any.
@@ -28,5 +26,10 @@ impl RunningCalls {
         let is_any = named.peek().is_some();
         named.for_each(|(_, cancel)| cancel.cancel());
         is_any
+    }
+
+    /// Cancels all calls.
+    pub(super) fn cancel_all(&self) {
+        self.0.lock().iter().for_each(|(_, cancel)| cancel.cancel());
     }
 }

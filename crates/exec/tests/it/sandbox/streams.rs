@@ -1,80 +1,83 @@
 //! Commands whose streams the caller has: pipes and terminals, in each sandbox.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolcrib_exec::{
-    Command, Ending, Exit, Job, Signal, StartOptions, Status, Stdin, Streams, resize_terminal,
+    Command, CommandInput, CommandOutput, Ending, Exit, Job, OutputStream, Signal, StartOptions,
+    Status, Stdin,
 };
 
 use super::Fixture;
 use crate::{TEST_TIMEOUT, eventually};
 
-fn spawn(fixture: &Fixture, script: &str, stdin: Stdin) -> (Arc<Job>, Streams) {
+fn spawn(fixture: &Fixture, script: &str, stdin: Stdin) -> Spawned {
     let command = Command { stdin, separate_streams: true, ..fixture.command(script) };
     let options = StartOptions::sandboxed(&fixture.sandbox, fixture.guard.clone());
-    fixture.jobs.spawn(&command, options).unwrap()
+    let (job, streams) = fixture.jobs.spawn(&command, options).unwrap();
+    let (output, input) = streams.into_io();
+    Spawned { job, output, input, stdout: String::new(), stderr: String::new() }
 }
 
-/// Reads until the other end is closed, or until the output has this end.
-fn read_until(stream: &OwnedFd, end: Option<&str>) -> String {
-    let mut stream = File::from(stream.try_clone().unwrap());
-    let mut bytes = Vec::new();
-    let is_whole = |bytes: &[u8]| end.is_some_and(|end| bytes.ends_with(end.as_bytes()));
-    eventually("the output is complete", || {
-        let mut chunk = [0; 4096];
-        while !is_whole(&bytes) {
-            match stream.read(&mut chunk) {
-                Ok(0) => return true,
-                Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-                // A terminal that no process has open any more.
-                Err(error) => {
-                    assert_eq!(error.raw_os_error(), Some(5));
-                    return true;
+/// Our side of a running command.
+struct Spawned {
+    job: Arc<Job>,
+    output: CommandOutput,
+    input: Option<CommandInput>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Spawned {
+    /// Reads until the streams are closed, or until stdout has this end. Returns stdout.
+    fn read_until(&mut self, end: Option<&str>) -> String {
+        let Spawned { output, stdout, stderr, .. } = self;
+        eventually("the output is complete", || {
+            output.pass_on(Duration::from_millis(10), &mut |stream, bytes| {
+                let text = std::str::from_utf8(bytes).unwrap();
+                match stream {
+                    OutputStream::Stdout => stdout.push_str(text),
+                    OutputStream::Stderr => stderr.push_str(text),
                 }
-            }
-        }
-        true
-    });
-    String::from_utf8(bytes).unwrap()
-}
+            });
+            output.is_closed() || end.is_some_and(|end| stdout.ends_with(end))
+        });
+        std::mem::take(stdout)
+    }
 
-fn write(stream: &OwnedFd, bytes: &[u8]) {
-    File::from(stream.try_clone().unwrap()).write_all(bytes).unwrap();
-}
+    fn write(&self, bytes: &[u8]) {
+        self.input.as_ref().unwrap().write(bytes, &|| true).unwrap();
+    }
 
-fn exit(job: &Job) -> Exit {
-    let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
-    now.ended.unwrap_or_else(|| panic!("{:?}", now.error)).exit
+    fn exit(&self) -> Exit {
+        let now = self.job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
+        now.ended.unwrap_or_else(|| panic!("{:?}", now.error)).exit
+    }
 }
 
 #[test]
 fn pipes_carry_input_output_and_errors_apart() {
     for fixture in Fixture::for_each_sandbox() {
         let script = "read -r line; echo \"got $line\"; echo oops >&2; cat; exit 3";
-        let (job, mut streams) = spawn(&fixture, script, Stdin::Pipe);
-        let stdin = streams.stdin.take().unwrap();
-        write(&stdin, b"one\n");
-        assert_eq!(read_until(&streams.stdout, Some("\n")), "got one\n");
-        write(&stdin, b"two");
-        drop(stdin);
-        assert_eq!(read_until(&streams.stdout, None), "two");
-        assert_eq!(read_until(streams.stderr.as_ref().unwrap(), None), "oops\n");
-        assert_eq!(exit(&job), Exit::Code(3));
+        let mut spawned = spawn(&fixture, script, Stdin::Pipe);
+        spawned.write(b"one\n");
+        assert_eq!(spawned.read_until(Some("\n")), "got one\n");
+        spawned.write(b"two");
+        spawned.input = None;
+        assert_eq!(spawned.read_until(None), "two");
+        assert_eq!(spawned.stderr, "oops\n");
+        assert_eq!(spawned.exit(), Exit::Code(3));
     }
 }
 
 #[test]
 fn output_waits_for_its_reader_and_is_complete() {
     let fixture = Fixture::new();
-    let (job, streams) = spawn(&fixture, "seq 300000", Stdin::EMPTY);
-    assert!(streams.stdin.is_none());
+    let mut spawned = spawn(&fixture, "seq 300000", Stdin::EMPTY);
+    assert!(spawned.input.is_none());
     let expected: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
-    assert_eq!(read_until(&streams.stdout, None), expected);
-    assert_eq!(exit(&job), Exit::Code(0));
+    assert_eq!(spawned.read_until(None), expected);
+    assert_eq!(spawned.exit(), Exit::Code(0));
 }
 
 #[test]
@@ -86,14 +89,13 @@ fn a_terminal_has_a_size_job_control_and_one_output() {
             echo error >&2; read -r line; echo \"[$line]\"
             while :; do read -rt 600 -n 1 line; done";
         let terminal = Stdin::Terminal { rows: 30, columns: 90 };
-        let (job, streams) = spawn(&fixture, script, terminal);
-        assert_eq!(read_until(&streams.stdout, Some("error\r\n")), "30 90\r\nerror\r\n");
-        let stdin = streams.stdin.as_ref().unwrap();
-        write(stdin, b"hello\n");
-        assert_eq!(read_until(&streams.stdout, Some("]\r\n")), "hello\r\n[hello]\r\n");
-        resize_terminal(stdin, 50, 132).unwrap();
-        assert_eq!(read_until(&streams.stdout, Some("132\r\n")), "50 132\r\n");
-        assert_eq!(exit(&job), Exit::Code(7));
+        let mut spawned = spawn(&fixture, script, terminal);
+        assert_eq!(spawned.read_until(Some("error\r\n")), "30 90\r\nerror\r\n");
+        spawned.write(b"hello\n");
+        assert_eq!(spawned.read_until(Some("]\r\n")), "hello\r\n[hello]\r\n");
+        spawned.input.as_ref().unwrap().resize(50, 132).unwrap();
+        assert_eq!(spawned.read_until(Some("132\r\n")), "50 132\r\n");
+        assert_eq!(spawned.exit(), Exit::Code(7));
     }
 }
 
@@ -101,12 +103,13 @@ fn a_terminal_has_a_size_job_control_and_one_output() {
 fn ctrl_c_in_a_terminal_interrupts_the_command() {
     for fixture in Fixture::for_each_sandbox() {
         let terminal = Stdin::Terminal { rows: 24, columns: 80 };
-        let (job, streams) = spawn(&fixture, "echo ready; sleep 1000", terminal);
-        assert_eq!(read_until(&streams.stdout, Some("\n")), "ready\r\n");
+        let mut spawned = spawn(&fixture, "echo ready; sleep 1000", terminal);
+        assert_eq!(spawned.read_until(Some("\n")), "ready\r\n");
         // The shell may not have started `sleep` yet.
-        eventually("sleep runs", || job.processes().iter().any(|one| one.name == "sleep"));
-        write(streams.stdin.as_ref().unwrap(), &[3]);
-        assert_eq!(exit(&job), Exit::Signal(2));
+        eventually("sleep runs", || spawned.job.processes().iter().any(|one| one.name == "sleep"));
+        let interrupt = [3];
+        spawned.write(&interrupt);
+        assert_eq!(spawned.exit(), Exit::Signal(2));
     }
 }
 
@@ -116,14 +119,13 @@ fn a_signal_reaches_all_processes() {
         let script = "trap 'echo shell; exit 5' USR1
             bash -c 'trap \"echo child; exit\" USR1; echo ready; while :; do sleep 0.1; done' &
             wait; wait";
-        let (job, streams) = spawn(&fixture, script, Stdin::EMPTY);
-        assert_eq!(read_until(&streams.stdout, Some("\n")), "ready\n");
-        job.signal(Signal::USR1);
-        assert_eq!(exit(&job), Exit::Code(5));
-        let mut lines: Vec<String> =
-            read_until(&streams.stdout, None).lines().map(str::to_owned).collect();
+        let mut spawned = spawn(&fixture, script, Stdin::EMPTY);
+        assert_eq!(spawned.read_until(Some("\n")), "ready\n");
+        spawned.job.signal(Signal::USR1);
+        assert_eq!(spawned.exit(), Exit::Code(5));
+        let mut lines: Vec<String> = spawned.read_until(None).lines().map(str::to_owned).collect();
         lines.sort();
         assert_eq!(lines, ["child", "shell"]);
-        job.end(Ending::Immediate, Status::Killed);
+        spawned.job.end(Ending::Immediate, Status::Killed);
     }
 }

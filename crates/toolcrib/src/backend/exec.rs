@@ -1,0 +1,307 @@
+//! Runs a command for a program: separate streams, all of its output, and input while it runs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolcrib_exec::{CommandOutput, Ending, Exit, Job, OutputStream, Snapshot, Status, Stdin};
+use toolcrib_policy::Access;
+
+use super::operation::Operation;
+use super::process_control::ProcessControl;
+use crate::cx::{CommandRequest, Cx, RunningCommand, job_error};
+use crate::error::Error;
+use crate::host_asker::HostAsker;
+use crate::network::notes::lines as host_lines;
+use crate::reply::Reply;
+use crate::sandbox_refusal_notes;
+
+/// How often cancellation, the time limit and questions about hosts are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
+
+/// How long to wait for processes that were told to end.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Lines about denied accesses.
+const MAX_REFUSAL_LINES: usize = 20;
+
+/// The terminal type of commands with a terminal.
+const TERM: &str = "xterm-256color";
+
+/// The program of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// A program and its arguments. No shell interprets them.
+    Arguments(Vec<String>),
+    /// A bash script.
+    Shell(String),
+}
+
+/// The stdin of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProcessStdin {
+    /// This content, then end of file.
+    Content(Vec<u8>),
+    /// Open until [`ProcessControl::close_stdin`].
+    Open,
+    /// A terminal, which is also stdout and stderr.
+    Terminal(TerminalSize),
+}
+
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// Its height.
+    pub rows: u16,
+    /// Its width.
+    pub columns: u16,
+}
+
+/// An event of a running command.
+#[derive(Debug, Clone, Copy)]
+pub enum ExecEvent<'a> {
+    /// The command has started.
+    Started,
+    /// It has written these bytes.
+    Output(OutputStream, &'a [u8]),
+}
+
+/// Receives the events of a command, one after the other. While it runs, the command may wait.
+pub type ExecSink<'a> = dyn Fn(ExecEvent<'_>) + Sync + 'a;
+
+/// A command to run with [`Backend::exec`](super::Backend::exec).
+#[derive(Debug, Clone)]
+pub struct Exec {
+    /// The program.
+    pub program: Program,
+    /// The working directory. `None` for the first root.
+    pub directory: Option<PathBuf>,
+    /// Variables for this command only.
+    pub environment: BTreeMap<String, String>,
+    /// Its stdin.
+    pub stdin: ProcessStdin,
+    /// The command is killed after this time.
+    pub timeout: Option<Duration>,
+    /// Controls the command while it runs.
+    pub control: Arc<ProcessControl>,
+}
+
+/// A command with the receiver of its events.
+#[derive(Clone)]
+pub(super) struct ExecOperation<'a> {
+    pub(super) exec: Exec,
+    pub(super) sink: &'a ExecSink<'a>,
+}
+
+/// The result of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Executed {
+    /// Its exit code. `None` if a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether it was killed because it exceeded its time limit.
+    pub timed_out: bool,
+    /// How long it ran.
+    pub duration: Duration,
+    /// Id of its changes of files in the journal.
+    pub change: Option<u64>,
+    /// The accesses that the sandbox denied.
+    pub refused: Vec<String>,
+    /// Other notes.
+    pub notes: Vec<String>,
+}
+
+impl Exec {
+    /// A command with empty stdin and without a time limit.
+    pub fn new(program: Program) -> Exec {
+        Exec {
+            program,
+            directory: None,
+            environment: BTreeMap::new(),
+            stdin: ProcessStdin::Content(Vec::new()),
+            timeout: None,
+            control: Arc::default(),
+        }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.directory.clone().unwrap_or_else(|| PathBuf::from("."))
+    }
+
+    /// The script, on which the policy decides: the variables and the command.
+    fn script(&self) -> String {
+        let is_terminal = matches!(self.stdin, ProcessStdin::Terminal(_));
+        let term =
+            (is_terminal && !self.environment.contains_key("TERM")).then_some(("TERM", TERM));
+        let given = self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let variables = term.into_iter().chain(given);
+        let variables: String =
+            variables.map(|(name, value)| format!("export {name}={}; ", quoted(value))).collect();
+        match &self.program {
+            Program::Shell(script) => format!("{variables}{script}"),
+            Program::Arguments(arguments) => {
+                let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+                format!("{variables}exec -- {}", words.join(" "))
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let is_empty = match &self.program {
+            Program::Arguments(arguments) => arguments.first().is_none_or(String::is_empty),
+            Program::Shell(script) => script.trim().is_empty(),
+        };
+        if is_empty {
+            return Err(Error::invalid("the command is empty").hint("Nothing was run."));
+        }
+        let is_name = |name: &str| {
+            !name.starts_with(|c: char| c.is_ascii_digit())
+                && !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        match self.environment.keys().find(|name| !is_name(name)) {
+            Some(name) => {
+                let name = toolcrib_text::visible_name(name.as_bytes());
+                Err(Error::invalid(format!("`env`: {name} is not a valid variable name"))
+                    .hint("Nothing was run. Use letters, digits and _, and no digit at the start."))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExecOperation<'_> {
+    /// Passes on the output until the shell has exited. Returns whether the command was killed at its time limit.
+    fn follow(
+        &self,
+        cx: &Cx<'_>,
+        job: &Job,
+        output: &mut CommandOutput,
+        ask_waiting: &dyn Fn(),
+    ) -> Result<bool, Error> {
+        let began = Instant::now();
+        let mut emit =
+            |stream: OutputStream, bytes: &[u8]| (self.sink)(ExecEvent::Output(stream, bytes));
+        loop {
+            let is_running = || job.snapshot().status.is_running();
+            let running = is_running();
+            // The output of an ended shell is already in the pipes.
+            if output.pass_on(if running { POLL_INTERVAL } else { Duration::ZERO }, &mut emit) {
+                if let Err(cancelled) = cx.check_cancelled() {
+                    kill(job, Status::Killed);
+                    return Err(cancelled);
+                }
+                continue;
+            }
+            if !running {
+                return Ok(false);
+            }
+            if output.is_closed() {
+                job.wait(POLL_INTERVAL, |now| !now.status.is_running());
+            }
+            ask_waiting();
+            if let Err(cancelled) = cx.check_cancelled() {
+                kill(job, Status::Killed);
+                return Err(cancelled);
+            }
+            if self.exec.timeout.is_some_and(|timeout| began.elapsed() >= timeout) && is_running() {
+                kill(job, Status::TimedOut);
+                while output.pass_on(Duration::ZERO, &mut emit) {}
+                return Ok(true);
+            }
+        }
+    }
+}
+
+impl Operation for ExecOperation<'_> {
+    const TOOL: &'static str = "Bash";
+    type Output = Executed;
+
+    fn arguments(&self) -> Value {
+        json!({"command": self.exec.script(), "raw": "exec"})
+    }
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Read(self.exec.directory()), Access::Command(self.exec.script())]
+    }
+
+    fn run(self, cx: &Cx<'_>) -> Result<(Executed, Reply), Error> {
+        self.exec.check()?;
+        let stdin = match &self.exec.stdin {
+            ProcessStdin::Content(content) => Stdin::Content(content.clone()),
+            ProcessStdin::Open => Stdin::Pipe,
+            ProcessStdin::Terminal(TerminalSize { rows, columns }) => {
+                Stdin::Terminal { rows: *rows, columns: *columns }
+            }
+        };
+        let prepared = cx.prepare(CommandRequest {
+            script: self.exec.script(),
+            directory: Some(self.exec.directory().to_string_lossy().into_owned()),
+            stdin,
+            separate_streams: true,
+            variables: Vec::new(),
+            carries_state: false,
+        })?;
+        if cx.dry_run() {
+            let notes = vec!["dry run: the command was not run".to_owned()];
+            return Ok((Executed { notes, ..Executed::default() }, Reply::new("")));
+        }
+        let asker = cx.host_asker();
+        let (command, streams) = prepared.spawn()?;
+        let (mut output, input) = streams.into_io();
+        self.exec.control.attach(command.job.clone(), input);
+        (self.sink)(ExecEvent::Started);
+        let timed_out = std::thread::scope(|scope| {
+            let ask_waiting =
+                || asker.iter().for_each(|asker: &HostAsker<'_>| asker.ask_waiting(scope));
+            self.follow(cx, &command.job, &mut output, &ask_waiting)
+        })?;
+        Ok((executed(cx, &command, timed_out)?, Reply::new("")))
+    }
+}
+
+/// Ends all processes of a command.
+fn kill(job: &Job, status: Status) {
+    job.end(Ending::Prompt, status);
+    job.wait(KILL_TIMEOUT, |now| now.all_exited);
+}
+
+/// The result of a command whose shell has exited.
+fn executed(cx: &Cx<'_>, command: &RunningCommand, timed_out: bool) -> Result<Executed, Error> {
+    let job = &command.job;
+    let now: Snapshot = job.wait(KILL_TIMEOUT, |now| !now.status.is_running());
+    if let Some(error) = &now.error {
+        return Err(job_error(error));
+    }
+    let (exit_code, signal) = match now.ended.as_ref().map(|ended| ended.exit) {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    let refusals = job.refusals();
+    let refused = sandbox_refusal_notes::notes(&refusals, "", job.directory(), MAX_REFUSAL_LINES);
+    let mut notes = command.notes.clone();
+    notes.extend(host_lines(&cx.take_host_notes(job)));
+    let change = command.guarded.as_ref().and_then(|guarded| {
+        // Background processes may change more files, in later changes.
+        let new = guarded.changes.take(job.directory());
+        notes.extend(new.warnings.iter().cloned());
+        new.ids.last().copied()
+    });
+    if let Ok(shell) = cx.shell() {
+        shell.forget(job.id());
+    }
+    let duration = now.duration;
+    // A time limit ends the command by a signal, whatever its shell makes of it.
+    let (exit_code, signal) =
+        if timed_out { (None, signal.or(Some(15))) } else { (exit_code, signal) };
+    Ok(Executed { exit_code, signal, timed_out, duration, change, refused, notes })
+}
+
+/// A word for bash.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
