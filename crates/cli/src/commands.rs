@@ -43,7 +43,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         }
         Command::Run { approvals, dialect } => {
             let answer_within = approvals.then(|| answer_deadline(common)).transpose()?;
-            run::run(common, &runtime_for_program(common, &[])?, *dialect, answer_within)
+            run::run(common, runtime_for_program(common, &[])?, *dialect, answer_within)
         }
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),

@@ -40,7 +40,8 @@ pub(crate) fn decode(
     };
     let fitted = fitting.object("", &schema.arguments, arguments);
     if fitting.problems.is_empty() {
-        let tool = (entry.decode)(fitted).map_err(|problem| refuse(entry, schema, &[problem]))?;
+        let tool =
+            entry.source.decode(fitted).map_err(|problem| refuse(entry, schema, &[problem]))?;
         return Ok(Decoded { tool, notes: fitting.notes });
     }
     Err(refuse(entry, schema, &fitting.problems))

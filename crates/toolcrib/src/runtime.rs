@@ -10,6 +10,8 @@ use toolcrib_fs::Recovered;
 pub use self::builder::RuntimeBuilder;
 use crate::call_recorder::{Record, Recorder};
 use crate::command_state::ShellHost;
+use crate::error::Error;
+use crate::host_tool::HostTool;
 use crate::services::Services;
 use crate::session::{NoticeSink, Session};
 use crate::tool_table::Table;
@@ -31,6 +33,15 @@ impl Runtime {
     /// Starts building a runtime. At least one root is required.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
+    }
+
+    /// Adds a tool of the host program.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is taken or not allowed, or if the description is too long.
+    pub fn register(&mut self, tool: HostTool) -> Result<(), Error> {
+        self.table.register(tool.into_entry())
     }
 
     /// Creates a session whose working directory is the first root.

@@ -20,7 +20,11 @@ impl Schema {
             settings.inline_subschemas = true;
             settings.meta_schema = None;
         });
-        let mut value = settings.into_generator().into_root_schema_for::<T>().to_value();
+        Schema::of_value(settings.into_generator().into_root_schema_for::<T>().to_value())
+    }
+
+    /// From a JSON Schema without references, whose `description` is the tool's.
+    pub(crate) fn of_value(mut value: Value) -> Schema {
         flatten(&mut value);
         let mut arguments = match value {
             Value::Object(object) => object,

@@ -1,5 +1,7 @@
 //! The `Tool` trait.
 
+use std::marker::PhantomData;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -182,9 +184,17 @@ pub(crate) struct Entry {
     pub(crate) lowered: &'static [&'static str],
     pub(crate) raised: &'static [&'static str],
     pub(crate) metadata: &'static [&'static [MetadataField]],
-    pub(crate) schema: fn() -> Schema,
-    pub(crate) decode: fn(Value) -> Result<Box<dyn AnyTool>, String>,
+    pub(crate) source: &'static dyn ToolSource,
 }
+
+/// Makes the schema and the decoded calls of a tool.
+pub(crate) trait ToolSource: Sync {
+    fn schema(&self) -> Schema;
+    fn decode(&'static self, arguments: Value) -> Result<Box<dyn AnyTool>, String>;
+}
+
+/// A tool whose arguments are a struct.
+struct TypedTool<T>(PhantomData<fn() -> T>);
 
 impl Entry {
     pub(crate) const fn of<T: Tool>() -> Entry {
@@ -196,15 +206,20 @@ impl Entry {
             lowered: T::LOWERED,
             raised: T::RAISED,
             metadata: T::METADATA,
-            schema: Schema::of::<T>,
-            decode: decode::<T>,
+            source: &TypedTool::<T>(PhantomData),
         }
     }
 }
 
-fn decode<T: Tool>(arguments: Value) -> Result<Box<dyn AnyTool>, String> {
-    match serde_path_to_error::deserialize::<_, T>(arguments) {
-        Ok(tool) => Ok(Box::new(tool)),
-        Err(error) => Err(format!("`{}`: {}", error.path(), error.inner())),
+impl<T: Tool> ToolSource for TypedTool<T> {
+    fn schema(&self) -> Schema {
+        Schema::of::<T>()
+    }
+
+    fn decode(&'static self, arguments: Value) -> Result<Box<dyn AnyTool>, String> {
+        match serde_path_to_error::deserialize::<_, T>(arguments) {
+            Ok(tool) => Ok(Box::new(tool)),
+            Err(error) => Err(format!("`{}`: {}", error.path(), error.inner())),
+        }
     }
 }

@@ -165,7 +165,7 @@ impl Row {
 
     pub(crate) fn schema(&self) -> &Schema {
         self.schema.get_or_init(|| {
-            let schema = (self.entry.schema)();
+            let schema = self.entry.source.schema();
             let description = without_mentions(&schema.description, &self.unlisted);
             Schema { description, ..schema }
         })

@@ -1,9 +1,11 @@
-//! `toolcrib run`: serves calls as JSON lines, in one session.
+//! `toolcrib run`: serves calls and raw operations as JSON lines, in one session.
 
 mod approvals;
+mod client_tools;
 mod frame;
 mod operation;
 mod operation_args;
+mod output;
 mod pool;
 mod request;
 mod running_calls;
@@ -16,18 +18,20 @@ use std::sync::mpsc::Receiver;
 use std::thread::Scope;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use toolcrib::backend::{Exec, ExecEvent, OutputStream, ProcessControl, ProcessStdin, has_reader};
 use toolcrib::{
-    Approver, Cancel, Dialect, Error, ErrorKind, NoApprover, Options, Runtime, Session, to_json,
+    Approver, Cancel, Dialect, Error, ErrorKind, NoApprover, Options, Progress, Runtime, Session,
+    to_json,
 };
 
 use self::approvals::{Approvals, LineApprover};
+use self::client_tools::ClientTools;
 use self::frame::Frame;
 use self::operation::{Control, Operation, OperationResult, Other, executed_json};
+use self::output::Output;
 use self::pool::{MAX_PENDING, MAX_PENDING_BYTES, Pool, WhenFull};
-use self::request::{Message, OperationRequest, Request};
+use self::request::{Message, OperationRequest, Request, RequestError};
 use self::running_calls::RunningCalls;
 use self::running_commands::{Input, RunningCommands};
 use crate::args::Common;
@@ -36,40 +40,83 @@ use crate::rules;
 /// How often to check whether the output still has a reader, after the end of the input.
 const READER_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Serves lines. Replies use the names of a dialect. With a time limit for answers, approval questions are lines
+/// Serves messages. Replies use the names of a dialect. With a time limit for answers, approval questions are messages
 /// too.
 pub(crate) fn run(
     common: &Common,
-    runtime: &Runtime,
+    mut runtime: Runtime,
     dialect: Dialect,
     answer_within: Option<Duration>,
 ) -> Result<ExitCode, String> {
     let approvals =
         answer_within.map(|deadline| Approvals::new(deadline, rules::file_for_additions(common)));
-    let server = LineServer {
-        runtime,
+    let output = Arc::new(Output::new());
+    let client_tools = ClientTools::new(output.clone());
+    let cannot_read =
+        |error: io::Error| format!("cannot read the calls from standard input: {error}");
+    let mut stdin = io::stdin().lock();
+    let first =
+        register_tools(&mut stdin, &mut runtime, &client_tools, &output).map_err(cannot_read)?;
+    let server = Server {
+        runtime: &runtime,
         session: runtime.session(),
         dry_run: common.dry_run,
         dialect,
         approvals,
         running: RunningCalls::default(),
         commands: RunningCommands::default(),
-        output: Mutex::new(true),
+        client_tools,
+        output,
     };
-    let mut stdin = io::stdin().lock();
     std::thread::scope(|scope| {
         let mut pool = Pool::new(scope, |work: Work| server.perform(work));
-        let read = server.serve(&mut stdin, scope, &mut pool);
+        let read = server.serve(first, &mut stdin, scope, &mut pool);
         if let Some(approvals) = &server.approvals {
             approvals.close();
         }
+        server.client_tools.close();
         server.commands.close_all();
         server.end_commands_without_reader();
         read
     })
-    .map_err(|error: io::Error| format!("cannot read the calls from standard input: {error}"))?;
-    let all_written = *server.output.lock();
-    Ok(if all_written { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    .map_err(cannot_read)?;
+    Ok(if server.output.all_written() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// A message that was read, and its size.
+type ReadFrame = (usize, Result<Frame, RequestError>);
+
+/// Registers the tools of the calling program, which come first. Returns the first other message.
+fn register_tools(
+    stdin: &mut impl io::BufRead,
+    runtime: &mut Runtime,
+    client_tools: &Arc<ClientTools>,
+    output: &Output,
+) -> io::Result<Option<ReadFrame>> {
+    loop {
+        let Some((bytes, frame)) = Frame::read(stdin)? else { return Ok(None) };
+        let frame = match frame {
+            Ok(frame) if frame.fields.get("op").is_some_and(|op| op == "register") => frame,
+            other => return Ok(Some((bytes, other))),
+        };
+        let id = frame.fields.get("id").cloned().unwrap_or_default();
+        let args = frame.fields.get("args").cloned().unwrap_or_default();
+        let registered = client_tools.register(runtime, args);
+        write_result(output, &id, registered.map(|()| (json!({}), None)));
+    }
+}
+
+/// Writes the result of an operation.
+fn write_result(output: &Output, id: &Value, result: OperationResult) {
+    match result {
+        Ok((result, payload)) => {
+            let fields = json!({"success": true, "result": result});
+            output.write_about(id, fields, payload.as_deref());
+        }
+        Err(error) => {
+            output.write_about(id, Value::Object(to_json(&Err(error))), None);
+        }
+    }
 }
 
 /// Work for the pool.
@@ -78,7 +125,7 @@ enum Work {
     Operation { id: Value, operation: Other, cancel: Arc<Cancel> },
 }
 
-struct LineServer<'a> {
+struct Server<'a> {
     runtime: &'a Runtime,
     session: Session,
     dry_run: bool,
@@ -87,14 +134,15 @@ struct LineServer<'a> {
     approvals: Option<Approvals>,
     running: RunningCalls,
     commands: RunningCommands,
-    /// Whether every line could be written.
-    output: Mutex<bool>,
+    client_tools: Arc<ClientTools>,
+    output: Arc<Output>,
 }
 
-impl LineServer<'_> {
+impl Server<'_> {
     /// Reads messages until the input ends.
     fn serve<'scope, 'env, F>(
         &'env self,
+        first: Option<ReadFrame>,
         stdin: &mut impl io::BufRead,
         scope: &'scope Scope<'scope, 'env>,
         pool: &mut Pool<'scope, 'env, Work, F>,
@@ -102,7 +150,8 @@ impl LineServer<'_> {
     where
         F: Fn(Work) + Send + Sync + 'scope,
     {
-        while let Some((line_bytes, frame)) = Frame::read(stdin)? {
+        let mut next = first;
+        while let Some((line_bytes, frame)) = next {
             let bytes = line_bytes + frame.as_ref().map_or(0, Frame::payload_bytes);
             match frame.and_then(Message::decode) {
                 Err((field, value, error)) => {
@@ -129,7 +178,14 @@ impl LineServer<'_> {
                     self.submit(Work::Call(request), bytes, wait, pool);
                 }
                 Ok(Message::Operation(request)) => self.begin(request, bytes, scope, pool),
+                Ok(Message::Invoked(result)) => {
+                    let id = result.invoked.clone();
+                    if let Err(error) = self.client_tools.take_result(result) {
+                        self.write_reply("invoked", id.into(), to_json(&Err(error)));
+                    }
+                }
             }
+            next = Frame::read(stdin)?;
         }
         Ok(())
     }
@@ -199,12 +255,12 @@ impl LineServer<'_> {
                         self.commands.control(&to).and_then(|command| command.resize(size))
                     }
                 };
-                self.write_result(id, done.map(|()| (json!({}), None)));
+                write_result(&self.output, &id, done.map(|()| (json!({}), None)));
             }
             Operation::Exec(exec) => {
                 let inputs = match self.commands.add(&id, &exec.control) {
                     Ok(inputs) => inputs,
-                    Err(error) => return self.write_result(id, Err(error)),
+                    Err(error) => return write_result(&self.output, &id, Err(error)),
                 };
                 self.running.add(&id, &cancel);
                 let has_input = !matches!(exec.stdin, ProcessStdin::Content(_));
@@ -222,7 +278,7 @@ impl LineServer<'_> {
         for input in inputs {
             let done = self.commands.perform(&input, control);
             if !input.request.is_null() {
-                self.write_result(input.request, done.map(|()| (json!({}), None)));
+                write_result(&self.output, &input.request, done.map(|()| (json!({}), None)));
             }
         }
     }
@@ -243,14 +299,14 @@ impl LineServer<'_> {
                     }
                 };
                 // Without a reader, nothing would end it.
-                if !self.write(&id, event, stream) {
+                if !self.output.write_about(&id, event, stream) {
                     cancel.cancel();
                 }
             })
         });
         self.commands.remove(&id);
         self.running.remove(cancel);
-        self.write_result(id, outcome.map(|executed| (executed_json(&executed), None)));
+        write_result(&self.output, &id, outcome.map(|executed| (executed_json(&executed), None)));
     }
 
     fn perform(&self, work: Work) {
@@ -262,7 +318,7 @@ impl LineServer<'_> {
                     operation.perform(backend, self.runtime, self.dialect)
                 });
                 self.running.remove(&cancel);
-                self.write_result(id, result);
+                write_result(&self.output, &id, result);
             }
         }
     }
@@ -270,7 +326,15 @@ impl LineServer<'_> {
     fn answer(&self, request: Request) {
         let dry_run = self.dry_run || request.dry_run;
         let tool = self.runtime.tool_named(&request.call.tool).map_or("", |tool| tool.name);
+        let report = |progress: Progress<'_>| {
+            let Progress { done, total, message } = progress;
+            let event =
+                json!({"event": "progress", "done": done, "total": total, "message": message});
+            self.output.write_about(&request.id, event, None);
+        };
         let outcome = self.with_options(&request.id, &request.cancel, dry_run, |options| {
+            let options =
+                if request.progress { Options { progress: &report, ..options } } else { options };
             self.runtime.call(&self.session, request.call.clone(), options)
         });
         self.running.remove(&request.cancel);
@@ -286,7 +350,7 @@ impl LineServer<'_> {
         call: impl FnOnce(Options<'_>) -> T,
     ) -> T {
         let write = |line: &Value| match line {
-            Value::Object(fields) => self.write_fields(fields.clone(), None),
+            Value::Object(fields) => self.output.write(fields.clone(), None),
             _ => false,
         };
         let approver = self.approvals.as_ref().map(|approvals| LineApprover {
@@ -312,37 +376,10 @@ impl LineServer<'_> {
         }
     }
 
-    /// Writes the result of an operation.
-    fn write_result(&self, id: Value, result: OperationResult) {
-        match result {
-            Ok((result, payload)) => {
-                let fields = json!({"success": true, "result": result});
-                self.write(&id, fields, payload.as_deref());
-            }
-            Err(error) => self.write_reply("id", id, to_json(&Err(error))),
-        }
-    }
-
-    /// Writes a reply as a line. A closed output does not stop the server: calls that were read are still made.
+    /// Writes a reply. A closed output does not stop the server: calls that were read are still made.
     fn write_reply(&self, field: &str, value: Value, outcome: Map<String, Value>) {
         let mut reply = Map::from_iter([(field.to_owned(), value)]);
         reply.extend(outcome);
-        self.write_fields(reply, None);
-    }
-
-    /// Writes a message about a request. Returns whether that succeeded.
-    fn write(&self, id: &Value, fields: Value, payload: Option<&[u8]>) -> bool {
-        let mut message = Map::from_iter([("id".to_owned(), id.clone())]);
-        if let Value::Object(fields) = fields {
-            message.extend(fields);
-        }
-        self.write_fields(message, payload)
-    }
-
-    fn write_fields(&self, fields: Map<String, Value>, payload: Option<&[u8]>) -> bool {
-        let mut all_written = self.output.lock();
-        let is_written = frame::write(&mut io::stdout(), fields, payload).is_ok();
-        *all_written &= is_written;
-        is_written
+        self.output.write(reply, None);
     }
 }

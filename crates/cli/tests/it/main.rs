@@ -24,6 +24,7 @@ mod other_user;
 mod pages;
 mod people;
 mod policy;
+mod raw_operations;
 mod session_tmp;
 mod state;
 mod tool_selection;

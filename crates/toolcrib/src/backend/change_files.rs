@@ -150,9 +150,10 @@ impl Operation for Remove {
     fn run(self, cx: &Cx<'_>) -> Result<(Removed, Reply), Error> {
         let place = cx.writable_entry(&self.path)?;
         if place.kind().is_none() {
-            return match self.missing_ok {
-                true => Ok((Removed::default(), Reply::new(""))),
-                false => Err(missing_error(&cx.show(&self.path)?)),
+            return if self.missing_ok {
+                Ok((Removed::default(), Reply::new("")))
+            } else {
+                Err(missing_error(&cx.show(&self.path)?))
             };
         }
         let tree = FileTree::read(cx, &place)?;

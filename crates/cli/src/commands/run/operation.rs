@@ -49,7 +49,7 @@ pub(super) enum Other {
 /// The result of an operation, and its payload.
 pub(super) type OperationResult = Result<(Value, Option<Vec<u8>>), Error>;
 
-const NAMES: &str = "exec, write_stdin, close_stdin, signal, resize, read, write, stat, list, mkdir, remove, move, realpath, snapshot, restore, info, tools";
+const NAMES: &str = "exec, write_stdin, close_stdin, signal, resize, read, write, stat, list, mkdir, remove, move, realpath, snapshot, restore, info, tools, register";
 
 impl Operation {
     /// Decodes the arguments of an operation.
@@ -102,6 +102,10 @@ impl Operation {
             "info" => {
                 let NoArgs {} = decode(args)?;
                 Operation::Other(Other::Info)
+            }
+            "register" => {
+                return Err(Error::invalid("tools are registered before the first other message")
+                    .hint("Nothing was registered."));
             }
             _ => {
                 let name: String = name.chars().take(40).collect();

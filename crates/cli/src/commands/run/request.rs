@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolcrib::{Call, Cancel, Error};
 
+use super::client_tools::Invoked;
 use super::frame::Frame;
 use super::operation::Operation;
 
@@ -13,6 +14,8 @@ pub(super) enum Message {
     Call(Request),
     Operation(OperationRequest),
     Approve(Approve),
+    /// The result of a call that the calling program performed.
+    Invoked(Invoked),
     /// The id of the call to cancel.
     Cancel(Value),
 }
@@ -23,6 +26,8 @@ pub(super) struct Request {
     pub(super) call: Call,
     pub(super) wait: bool,
     pub(super) dry_run: bool,
+    /// Whether progress is reported.
+    pub(super) progress: bool,
     pub(super) cancel: Arc<Cancel>,
 }
 
@@ -45,6 +50,8 @@ const SHAPE: &str = r#"A line is {"id": …, "tool": "Read", "args": {…}}, wit
 const OPERATION_SHAPE: &str = r#"A line is {"id": …, "op": "read", "args": {…}}."#;
 
 const APPROVE_SHAPE: &str = r#"An answer is {"approve": "a1", "answer": "yes"}, with "message": "…" for the agent if it is no."#;
+
+const INVOKED_SHAPE: &str = r#"A result is {"invoked": "i1", "success": true, "output": "…"}."#;
 
 /// Maximum characters of a message to the agent.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -75,6 +82,13 @@ impl Message {
             let id = fields.shift_remove("id").unwrap_or_default();
             let error = Error::invalid("only an operation has `bytes`").hint(OPERATION_SHAPE);
             return Err(("id", id, error));
+        }
+        if let Some(id) = fields.get("invoked").cloned() {
+            let result = serde_json::from_value(Value::Object(fields));
+            let invalid = |error: serde_json::Error| {
+                ("invoked", id, Error::invalid(error.to_string()).hint(INVOKED_SHAPE))
+            };
+            return result.map(Message::Invoked).map_err(invalid);
         }
         match fields.shift_remove("approve") {
             Some(id) => Approve::from_fields(&id, fields)
@@ -109,8 +123,10 @@ impl Request {
         let args = fields.shift_remove("args").unwrap_or_default();
         let wait = flag(&mut fields, "wait")?;
         let dry_run = flag(&mut fields, "dry_run")?;
+        let progress = flag(&mut fields, "progress")?;
         unknown_field(&fields)?;
-        Ok(Request { id, call: Call::new(tool, args), wait, dry_run, cancel: Arc::default() })
+        let (call, cancel) = (Call::new(tool, args), Arc::default());
+        Ok(Request { id, call, wait, dry_run, progress, cancel })
     }
 }
 
