@@ -36,7 +36,7 @@ mod tests {
         let caches = CACHES.iter().flat_map(|(_, paths)| *paths);
         for cache in caches {
             let cache = std::path::Path::new(cache);
-            let clash = crate::hidden_paths::in_home().find(|secret| {
+            let clash = toolcrib::user_machine::secret_paths::in_home().find(|secret| {
                 cache.starts_with(secret) || std::path::Path::new(secret).starts_with(cache)
             });
             assert_eq!(clash, None, "{cache:?}");

@@ -24,8 +24,8 @@ use toolcrib::{Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings
 
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
-use crate::home;
 use crate::{output, rules, wide_roots};
+use toolcrib::user_machine;
 
 /// The executable of this process, even if the file at its path was replaced since.
 const OWN_EXECUTABLE: &str = "/proc/self/exe";
@@ -94,18 +94,12 @@ fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, Stri
     for warning in wide_roots::warnings(&common.roots()) {
         output::warning(&warning);
     }
-    runtime_with(common, own, login_shell())
+    runtime_with(common, own, user_machine::login_shell())
 }
 
 /// The time limit for answering a question.
 fn answer_deadline(common: &Common) -> Result<Duration, String> {
     Ok(Config::read(common.config.as_deref())?.answer_deadline())
-}
-
-/// The user's shell, if the environment names one.
-fn login_shell() -> Option<PathBuf> {
-    let shell = std::env::var_os("SHELL").map(PathBuf::from);
-    shell.filter(|shell| shell.is_absolute())
 }
 
 fn runtime_with(
@@ -139,7 +133,7 @@ fn with_tools(mut builder: RuntimeBuilder, common: &Common, config: &Config) -> 
 /// Creates the default configuration directory if it is missing inside a root. It is protected there, but only if
 /// it exists: otherwise a command could create it, or a directory or symlink above it, with its own rules.
 fn make_configuration_directory(common: &Common) {
-    let Some(directory) = config::directory() else { return };
+    let Some(directory) = user_machine::configuration_directory() else { return };
     let above = directory.ancestors().find_map(|above| above.canonicalize().ok());
     let is_inside = |root: &RootArg| {
         let root = root.directory.canonicalize().ok();
@@ -215,10 +209,10 @@ fn build(
     for path in own_paths(common, config)?.iter().chain(own) {
         builder = builder.own(path);
     }
-    if let Some(home) = home::home() {
+    if let Some(home) = user_machine::home() {
         builder = builder.home(home);
     }
-    if let Some(registry) = server_private_paths::directory() {
+    if let Some(registry) = user_machine::registry_directory() {
         builder = builder.registry(registry);
     }
     if let Some(state) = state(common)? {
@@ -238,15 +232,15 @@ fn build(
 /// if others are given.
 fn own_paths(common: &Common, config: &Config) -> Result<Vec<PathBuf>, String> {
     // A file in the configuration directory may be a symlink.
-    let usual = config::directory().into_iter().chain(config::default_path());
-    let usual = usual.chain(config::state_directory());
+    let usual = user_machine::configuration_directory().into_iter().chain(config::default_path());
+    let usual = usual.chain(user_machine::state_directory());
     let named = common.config.clone().into_iter().chain(state(common)?);
     Ok(usual.chain(named).chain(rules::files(common, config)).collect())
 }
 
 /// The state directory, with the journal.
 fn state(common: &Common) -> Result<Option<PathBuf>, String> {
-    let state = common.state.clone().or_else(config::state_directory);
+    let state = common.state.clone().or_else(user_machine::state_directory);
     let absolute = |state: PathBuf| {
         std::path::absolute(&state).map_err(|error| format!("{}: {error}", state.display()))
     };

@@ -6,7 +6,6 @@ mod key_table;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use etcetera::BaseStrategy;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
@@ -14,7 +13,8 @@ use toolcrib::{
 };
 
 use crate::args::Common;
-use crate::{build_caches, hidden_paths, network_presets};
+use crate::{build_caches, network_presets};
+use toolcrib::user_machine;
 
 /// The keys of `config.toml`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -205,7 +205,7 @@ impl Config {
 
     /// The settings of the sandbox, besides the roots.
     pub(crate) fn sandbox(&self) -> Result<SandboxSettings, String> {
-        let home = etcetera::home_dir().ok();
+        let home = user_machine::home();
         let of_home = |paths: &[&str]| -> Vec<PathBuf> {
             let home = home.iter();
             home.flat_map(|home| paths.iter().map(move |path| home.join(path))).collect()
@@ -222,7 +222,7 @@ impl Config {
         if !self.expose.is_empty() && network != Network::List {
             return Err("expose needs network = \"list\"".to_owned());
         }
-        let hidden = hidden_paths::hidden_paths(&self.allow_hidden)?;
+        let hidden = user_machine::secret_paths::hidden_paths(&self.allow_hidden)?;
         Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden })
     }
 
@@ -267,17 +267,7 @@ fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String
 
 /// The configuration file that is read if no other one is given.
 pub(crate) fn default_path() -> Option<PathBuf> {
-    directory().map(|directory| directory.join("config.toml"))
-}
-
-/// The operator's configuration directory.
-pub(crate) fn directory() -> Option<PathBuf> {
-    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("toolcrib"))
-}
-
-/// The default state directory.
-pub(crate) fn state_directory() -> Option<PathBuf> {
-    Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
+    user_machine::configuration_directory().map(|directory| directory.join("config.toml"))
 }
 
 fn bytes(megabytes: Option<u64>, usual: u64) -> u64 {

@@ -15,8 +15,6 @@ mod bounded_input;
 mod build_caches;
 mod commands;
 mod config;
-mod hidden_paths;
-mod home;
 mod network_presets;
 mod output;
 mod rules;

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use toolcrib::{Rules, check_tools_of_rules};
 
 use crate::args::Common;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::network_presets;
 pub(crate) use append::add;
+use toolcrib::user_machine;
 
 /// Larger than any handwritten rules file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -69,7 +70,8 @@ pub(crate) fn file_for_additions(common: &Common) -> Option<PathBuf> {
 fn user_file(common: &Common) -> Option<(PathBuf, bool)> {
     match &common.rules {
         Some(path) => Some((path.clone(), true)),
-        None => config::directory().map(|directory| (directory.join("rules.toml"), false)),
+        None => user_machine::configuration_directory()
+            .map(|directory| (directory.join("rules.toml"), false)),
     }
 }
 
@@ -101,7 +103,7 @@ fn check_outside_workspace(common: &Common, path: &Path) -> Result<(), String> {
 /// Whether a real path is in the default configuration directory, which no tool or command writes. Not if it is
 /// behind a symlink in the root: a command could replace the symlink.
 fn is_protected(real: &Path, root: &Path) -> bool {
-    let Some(directory) = config::directory() else { return false };
+    let Some(directory) = user_machine::configuration_directory() else { return false };
     let spelled = directory.ancestors().find_map(|above| {
         let rest = directory.strip_prefix(above).ok()?;
         above.canonicalize().is_ok_and(|above| above == root).then(|| root.join(rest))

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use toolcrib::user_machine;
+
 use crate::args::RootArg;
-use crate::hidden_paths;
-use crate::home;
 
 /// System directories without projects in them, at any depth.
 const SYSTEM: [&str; 7] = ["/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/lost+found"];
@@ -31,8 +31,10 @@ const SYSTEM_TOPS: [&str; 15] = [
 /// Warnings for the operator, one sentence for each root that is too wide.
 pub(crate) fn warnings(roots: &[RootArg]) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let homes: Vec<PathBuf> =
-        hidden_paths::homes(home::home().as_deref()).iter().map(|home| real(home)).collect();
+    let homes: Vec<PathBuf> = user_machine::homes(user_machine::home().as_deref())
+        .iter()
+        .map(|home| real(home))
+        .collect();
     let roots = roots.iter().map(|root| (real(&root.directory), root.read_only));
     roots.filter_map(|(root, read_only)| warning(&root, read_only, &homes)).collect()
 }

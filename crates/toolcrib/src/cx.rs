@@ -18,6 +18,7 @@ use toolcrib_policy::{Effect, Policy, SessionApprovals};
 
 pub(crate) use self::change::{CHANGE, Revert, Versions};
 pub use self::change::{Changed, FileEdit, Updated};
+pub(crate) use self::command::HELPER_HINT;
 pub(crate) use self::entries::EntryChange;
 pub use self::open_file::{Chunks, OpenFile};
 pub(crate) use self::prepared_command::{

@@ -10,6 +10,7 @@ mod picture;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use toolcrib_exec::{
@@ -18,7 +19,7 @@ use toolcrib_exec::{
 use toolcrib_search::answer_questions;
 
 use crate::command_state::{HELPER_ARGUMENT, SHIM_ARGUMENTS};
-use crate::cx::Cx;
+use crate::cx::{Cx, HELPER_HINT};
 use crate::error::{Error, ErrorKind};
 
 pub(crate) use self::matching::MatchingProcesses;
@@ -52,6 +53,7 @@ const DECODER_WAIT_TIMEOUT: Duration = Duration::from_secs(40);
 /// }
 /// ```
 pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    IS_READY.store(true, Ordering::Relaxed);
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != HELPER_ARGUMENT {
         return None;
@@ -73,6 +75,13 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     };
     Some(done.unwrap_or(ExitCode::from(2)))
 }
+
+/// Whether this program can be its own helper: its `main` has called [`run_helper`].
+pub(crate) fn is_helper_ready() -> bool {
+    IS_READY.load(Ordering::Relaxed)
+}
+
+static IS_READY: AtomicBool = AtomicBool::new(false);
 
 /// Waits for a free decoder slot. The caller holds it while the file is in memory, too.
 pub(crate) fn acquire_decoder(cx: &Cx<'_>) -> Result<WorkerSlot<'static>, Error> {
@@ -98,7 +107,7 @@ fn run_task(
             ErrorKind::Unsupported,
             format!("this host has no helper process to read a {what}"),
         )
-        .hint("The host program must call run_helper and RuntimeBuilder::helper.")
+        .hint(HELPER_HINT)
     })?;
     let cancelled = || cx.check_cancelled().is_err();
     worker(program, words, limits)

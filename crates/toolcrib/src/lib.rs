@@ -122,6 +122,7 @@ mod tool_table;
 mod tools;
 mod type_map;
 mod undo;
+pub mod user_machine;
 
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
 pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question};

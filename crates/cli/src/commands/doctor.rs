@@ -13,9 +13,9 @@ use toolcrib::{Checkup, Network, Runtime, login_files};
 
 use super::{index, install};
 use crate::args::Common;
-use crate::config::{self, Config};
-use crate::home;
+use crate::config::Config;
 use crate::{network_presets, output, rules, wide_roots};
+use toolcrib::user_machine;
 
 type Finding = (&'static str, Result<String, String>);
 type Clients = Result<Vec<String>, String>;
@@ -116,7 +116,7 @@ fn program() -> Result<String, String> {
 fn configuration(common: &Common) -> Result<String, String> {
     Config::read(common.config.as_deref())?;
     let file = common.config.clone();
-    let file = file.or_else(|| Some(config::directory()?.join("config.toml")));
+    let file = file.or_else(|| Some(user_machine::configuration_directory()?.join("config.toml")));
     Ok(match file {
         Some(file) if file.exists() => file.display().to_string(),
         Some(file) => format!("none; the default path is {}", file.display()),
@@ -136,7 +136,7 @@ fn outside(common: &Common) -> Result<String, String> {
 
 /// The path and size of the journal. A problem if decisions cannot be logged there.
 fn journal(common: &Common, runtime: &Runtime) -> Result<String, String> {
-    let state = common.state.clone().or_else(config::state_directory);
+    let state = common.state.clone().or_else(user_machine::state_directory);
     let state = state.ok_or("the state directory is unknown; set it with --state")?;
     if let Some(problem) = setup_weaknesses::state_problem(&state) {
         return Err(problem);
@@ -217,7 +217,7 @@ fn indexes(runtime: &Runtime) -> Result<String, String> {
 
 /// The login shell and the startup files that it runs for the environment of commands.
 fn login_shell() -> String {
-    let (Some(shell), Some(home)) = (super::login_shell(), home::home()) else {
+    let (Some(shell), Some(home)) = (user_machine::login_shell(), user_machine::home()) else {
         return "none; commands inherit the environment of the server".to_owned();
     };
     let files = login_files(&shell, &home).into_iter().filter(|file| file.exists());

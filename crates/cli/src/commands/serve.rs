@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
 
 use crate::args::{Common, ListenAt, ServeArgs};
-use crate::config;
 use crate::output;
+use toolcrib::user_machine;
 
 pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
     let options = ServeOptions {
@@ -51,7 +51,7 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
 /// The path of the token file. The token is not an argument or a variable, because other users can see those.
 fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
     let usual = || {
-        let state = common.state.clone().or_else(config::state_directory);
+        let state = common.state.clone().or_else(user_machine::state_directory);
         state.map(|state| state.join("http-token"))
     };
     let file = args.token_file.clone().or_else(usual);

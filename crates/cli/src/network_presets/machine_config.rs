@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::args::Common;
-use crate::home;
+use toolcrib::user_machine;
 
 /// A configuration file is far smaller.
 const MAX_BYTES: u64 = 1 << 20;
@@ -32,7 +32,7 @@ impl MachineConfig {
         let roots = common.roots();
         let workspace = roots.iter().filter_map(|root| root.directory.canonicalize().ok());
         let workspace = workspace.collect();
-        MachineConfig { root: PathBuf::from("/"), home: home::home(), variable, workspace }
+        MachineConfig { root: PathBuf::from("/"), home: user_machine::home(), variable, workspace }
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<String> {

@@ -90,7 +90,10 @@ fn shell_number(id: &str) -> Option<u64> {
     number.parse().ok().filter(|_| is_number)
 }
 
+/// What the developer of the host program does, if it has no helper.
+pub(crate) const HELPER_HINT: &str = "The host program needs RuntimeBuilder::standard or RuntimeBuilder::helper, and first in main: `if let Some(code) = toolcrib::run_helper(std::env::args_os()) { return code; }`.";
+
 pub(super) fn no_helper() -> Error {
     Error::new(ErrorKind::Unsupported, "this host has no helper process to run commands")
-        .hint("The host program must call run_helper and RuntimeBuilder::helper.")
+        .hint(HELPER_HINT)
 }

@@ -1,7 +1,7 @@
 //! The builder of a runtime.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -17,6 +17,7 @@ use crate::call_recorder::Recorder;
 use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::decision_log::DecisionLog;
 use crate::error::Error;
+use crate::helper::is_helper_ready;
 use crate::hidden_paths::Hidden;
 use crate::history::History;
 use crate::journal_errors::journal_error;
@@ -30,6 +31,10 @@ use crate::session::NoticeSink;
 use crate::tool::{Entry, Tool};
 use crate::tool_selection::ToolSelection;
 use crate::type_map::TypeMap;
+use crate::user_machine;
+
+/// This program, as [`RuntimeBuilder::helper`].
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Settings of a [`Runtime`].
 ///
@@ -79,6 +84,45 @@ pub struct RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
+    /// Adds the settings of the command-line program for the user of this machine: commands, PDFs and images by this
+    /// program as its own helper, the user's environment, home directory and login shell, hidden paths with secrets,
+    /// and the journal in the user's state directory. Later settings replace these.
+    ///
+    /// The program must call [`run_helper`](crate::run_helper) first in `main`. Without it, commands, PDFs and images
+    /// fail with an error that says so.
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    /// use toolcrib::{Call, Options, Runtime};
+    ///
+    /// fn main() -> ExitCode {
+    ///     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
+    ///         return code;
+    ///     }
+    ///     let runtime = match Runtime::builder().standard().root(".").build() {
+    ///         Ok(runtime) => runtime,
+    ///         Err(error) => panic!("{error}"),
+    ///     };
+    ///     let call = Call::new("Bash", serde_json::json!({"command": "cargo test"}));
+    ///     let reply = runtime.call(&runtime.session(), call, Options::default());
+    ///     println!("{}", reply.map_or_else(|error| error.text(), |reply| reply.text().to_owned()));
+    ///     ExitCode::SUCCESS
+    /// }
+    /// ```
+    pub fn standard(mut self) -> Self {
+        self.helper = Some(OWN_PROGRAM.into());
+        self = self.environment(user_machine::environment);
+        self.home = user_machine::home();
+        self.login_shell = user_machine::login_shell();
+        // An empty list cannot name a path that is missing from the table.
+        self.sandbox.hidden = user_machine::secret_paths::hidden_paths(&[]).unwrap_or_default();
+        self.registry = user_machine::registry_directory();
+        self.own.extend(user_machine::configuration_directory());
+        self.own.extend(user_machine::state_directory());
+        self.journal = user_machine::state_directory().map(|state| (state, Caps::default()));
+        self
+    }
+
     /// Adds a directory that the tools may read and write. The first root is the working directory of new
     /// sessions.
     pub fn root(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -260,7 +304,10 @@ impl RuntimeBuilder {
     /// # Errors
     ///
     /// Fails if there is no root, if a root cannot be opened, or if the journal directory is unusable.
-    pub fn build(self) -> Result<Runtime, Error> {
+    pub fn build(mut self) -> Result<Runtime, Error> {
+        // Otherwise each command would start the whole program once more.
+        let is_own = |program: &PathBuf| program == Path::new(OWN_PROGRAM);
+        self.helper = self.helper.filter(|program| !is_own(program) || is_helper_ready());
         let table = self.tools.table(self.profile)?;
         let rules = table.resolve_rules(self.rules)?;
         let workspace = open_roots(self.roots)?;

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib::{
-    Access, Call, Category, Cx, Error, ErrorKind, Hints, JsonSchema, Options, Profile, Reply,
-    Rules, Runtime, RuntimeBuilder, Tool,
+    Access, Call, Category, Cx, Error, ErrorKind, Hints, HostTool, JsonSchema, Options, Profile,
+    Reply, Rules, Runtime, RuntimeBuilder, Tool,
 };
 
 /// Says that it reads, and writes.
@@ -317,4 +317,47 @@ fn a_rule_can_apply_to_some_tools_only() {
     assert_eq!(denied.kind(), ErrorKind::Denied);
     let found = make("Grep", json!({"pattern": "o"})).unwrap();
     assert!(found.text().contains("a.txt") && !found.text().contains("b.txt"), "{}", found.text());
+}
+
+#[test]
+fn a_program_without_run_helper_is_told_the_line_to_add() {
+    let (workspace, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let runtime = Runtime::builder()
+        .standard()
+        .journal(state.path().join("journal"), toolcrib::Caps::default())
+        .root(workspace.path())
+        .build()
+        .unwrap();
+    let call = Call::new("Bash", serde_json::json!({"command": "true"}));
+    let error = runtime.call(&runtime.session(), call, Options::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let line = "if let Some(code) = toolcrib::run_helper(std::env::args_os()) { return code; }";
+    assert!(error.hint_text().contains(line), "{}", error.hint_text());
+}
+
+#[test]
+fn a_tool_that_is_a_value_is_called_like_the_others() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut runtime = Runtime::builder().root(workspace.path()).build().unwrap();
+    let schema = serde_json::json!({
+        "properties": {"count": {"type": "integer"}}, "required": ["count"]
+    });
+    let tool = |name: &str| HostTool {
+        name: name.to_owned(),
+        description: "Doubles a number.".to_owned(),
+        arguments: schema.as_object().unwrap().clone(),
+        is_read_only: true,
+        reaches: None,
+        run: Box::new(|arguments, _| {
+            Ok(Reply::new((arguments["count"].as_i64().unwrap_or(0) * 2).to_string()))
+        }),
+    };
+    runtime.register(tool("double")).unwrap();
+    assert_eq!(runtime.register(tool("double")).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(runtime.register(tool("no blanks")).unwrap_err().kind(), ErrorKind::Invalid);
+    let session = runtime.session();
+    let call = |args| runtime.call(&session, Call::new("double", args), Options::default());
+    assert_eq!(call(serde_json::json!({"count": "21"})).unwrap().text(), "42");
+    assert_eq!(call(serde_json::json!({})).unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(runtime.tools().any(|tool| tool.name == "double"));
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use toolcrib::visible_name;
 
 use crate::args::Common;
-use crate::home;
+use toolcrib::user_machine;
 
 /// The number of mounts that are named.
 const MAX_NAMED_MOUNTS: usize = 20;
@@ -21,7 +21,7 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 pub(super) fn not_enforced(common: &Common) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let roots: Vec<PathBuf> = common.roots().iter().map(|root| real(&root.directory)).collect();
-    let home = home::home().map(|home| real(&home));
+    let home = user_machine::home().map(|home| real(&home));
     let mounts = std::fs::read(MOUNTS).map(|list| mount_points(&list)).unwrap_or_default();
     let mut sentences = mounts_within(&roots, &mounts);
     sentences.extend(home.and_then(|home| home_within(&roots, &home)));

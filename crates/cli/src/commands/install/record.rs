@@ -5,14 +5,14 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
 use super::settings::InstallRecord;
-use crate::config;
+use toolcrib::user_machine;
 
 /// Larger than any real record.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The changes for a client. Empty if there is no record. Fails if a newer program has written the state.
 pub(super) fn read(client: &str) -> Result<Vec<InstallRecord>, String> {
-    let checked = config::state_directory().map_or(Ok(()), toolcrib::check_state_version);
+    let checked = user_machine::state_directory().map_or(Ok(()), toolcrib::check_state_version);
     checked.map_err(|error| error.to_string())?;
     let Some(file) = file(client) else { return Ok(Vec::new()) };
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
@@ -48,5 +48,5 @@ pub(super) fn write(client: &str, written: &[InstallRecord]) -> Result<(), Strin
 
 /// Always in the default state directory: `uninstall` does not know the `--state` of the server.
 fn file(client: &str) -> Option<PathBuf> {
-    Some(config::state_directory()?.join("clients").join(format!("{client}.json")))
+    Some(user_machine::state_directory()?.join("clients").join(format!("{client}.json")))
 }

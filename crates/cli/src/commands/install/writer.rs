@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use toolcrib::{Call, Caps, Options, Profile, Protection, Reply, Runtime};
 
-use crate::{config, output};
+use crate::output;
+use toolcrib::user_machine;
 
 /// A file and its new content. `None` deletes it.
 pub(super) struct FileChange {
@@ -92,7 +93,7 @@ fn split(file: &Path) -> Result<(&Path, String), String> {
 fn runtime(root: &Path, dry_run: bool) -> Result<Runtime, String> {
     let everything = Protection::default().allow("**")?;
     let mut builder = Runtime::builder().root(root).profile(Profile::Open).protection(everything);
-    if let Some(state) = config::state_directory().filter(|_| !dry_run) {
+    if let Some(state) = user_machine::state_directory().filter(|_| !dry_run) {
         builder = builder.journal(state, Caps::default());
     }
     builder.build().map_err(|error| error.to_string())

@@ -1,6 +1,6 @@
 //! The page of hidden paths and protected files, from the tables that are enforced.
 
-use crate::hidden_paths;
+use toolcrib::user_machine::secret_paths as hidden_paths;
 
 pub(super) fn page() -> String {
     let mut page = super::generated("Hidden paths and protected files");

@@ -1,15 +1,13 @@
-//! Hidden paths: files with secrets, which neither commands nor file tools see.
+//! Paths with secrets, which neither commands nor file tools see.
 //!
-//! The list is in `hidden_paths/table.rs`. It applies to the user's home directory, to every other accessible home
+//! The list is in `secret_paths/table.rs`. It applies to the user's home directory, to every other accessible home
 //! directory, and to the paths that environment variables name instead.
 
-mod homes;
 mod table;
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-pub(crate) use self::homes::homes;
 use self::table::{IN_HOME, OF_SYSTEM, RELOCATED};
 
 /// Base directories that a variable may relocate, relative to the home directory.
@@ -22,10 +20,14 @@ const BASES: [(&str, &str); 4] = [
 
 /// The hidden paths of this machine, except those that the operator opens. Paths in `opened` are absolute or
 /// relative to the home directory.
-pub(crate) fn hidden_paths(opened: &[String]) -> Result<Vec<PathBuf>, String> {
+///
+/// # Errors
+///
+/// Fails if a path in `opened` is not in the list.
+pub fn hidden_paths(opened: &[String]) -> Result<Vec<PathBuf>, String> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let home = crate::home::home();
-    let mut places = all(&homes(home.as_deref()), home.as_deref(), variable);
+    let home = super::home();
+    let mut places = all(&super::homes(home.as_deref()), home.as_deref(), variable);
     for word in opened {
         let path = opened_path(word, home.as_deref());
         if !places.remove(&path) {
@@ -81,23 +83,22 @@ fn opened_path(word: &str, home: Option<&Path>) -> PathBuf {
 }
 
 /// The hidden paths beneath a home, by kind.
-pub(crate) fn by_kind() -> &'static [(&'static str, &'static [&'static str])] {
+pub fn by_kind() -> &'static [(&'static str, &'static [&'static str])] {
     IN_HOME
 }
 
 /// The hidden paths outside home directories.
-pub(crate) fn of_system() -> &'static [&'static str] {
+pub fn of_system() -> &'static [&'static str] {
     OF_SYSTEM
 }
 
 /// Variables that name a hidden path, and the part of it beneath the named directory.
-pub(crate) fn by_variable() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn by_variable() -> impl Iterator<Item = (&'static str, &'static str)> {
     RELOCATED.iter().copied()
 }
 
 /// The hidden paths of one home directory, to check that no cache is among them.
-#[cfg(test)]
-pub(crate) fn in_home() -> impl Iterator<Item = &'static str> {
+pub fn in_home() -> impl Iterator<Item = &'static str> {
     IN_HOME.iter().flat_map(|(_, paths)| paths.iter().copied())
 }
 

@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 4 << 20;
 const MAX_HOMES: usize = 256;
 
 /// The home directories: first that of the environment, then accessible ones from the user database.
-pub(crate) fn homes(own: Option<&Path>) -> Vec<PathBuf> {
+pub fn homes(own: Option<&Path>) -> Vec<PathBuf> {
     let small = std::fs::metadata(PASSWD).is_ok_and(|about| about.len() <= MAX_BYTES);
     let users = small.then(|| std::fs::read(PASSWD).ok()).flatten().unwrap_or_default();
     let users = String::from_utf8_lossy(&users);

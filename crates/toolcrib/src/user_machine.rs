@@ -1,0 +1,48 @@
+//! The user's machine as the environment describes it: directories, shell, paths with secrets. Only
+//! [`RuntimeBuilder::standard`](crate::RuntimeBuilder::standard) and host programs that ask for it use it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this module looks at the machine before there is a workspace"
+)]
+
+mod homes;
+pub mod secret_paths;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy as _;
+
+pub use self::homes::homes;
+
+/// The user's home directory.
+pub fn home() -> Option<PathBuf> {
+    etcetera::home_dir().ok()
+}
+
+/// The directory with the user's configuration of Toolcrib.
+pub fn configuration_directory() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("toolcrib"))
+}
+
+/// The directory with the state of Toolcrib: the journal, and records of running servers.
+pub fn state_directory() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
+}
+
+/// The directory with the private paths of each server of the user.
+pub fn registry_directory() -> Option<PathBuf> {
+    Some(state_directory()?.join("servers"))
+}
+
+/// The user's shell, if the environment names one.
+pub fn login_shell() -> Option<PathBuf> {
+    let shell = std::env::var_os("SHELL").map(PathBuf::from);
+    shell.filter(|shell| shell.is_absolute())
+}
+
+/// The environment variables of this process.
+pub(crate) fn environment() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
