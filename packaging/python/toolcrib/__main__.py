@@ -3,7 +3,7 @@
 import os
 import sys
 
-from toolcrib import find_program
+from toolcrib.program import find_program
 
 program = find_program()
 os.execv(program, [program, *sys.argv[1:]])
