@@ -64,9 +64,10 @@ fn metadata(version: &str, licences: &[String], description: &str) -> String {
         let _ = writeln!(text, "License-File: {licence}");
     }
     text.push_str(
-        "Classifier: Environment :: Console\nClassifier: Operating System :: POSIX :: Linux\n",
+        "Classifier: Environment :: Console\nClassifier: Operating System :: POSIX :: Linux\n\
+         Classifier: Programming Language :: Python :: 3\nClassifier: Typing :: Typed\n",
     );
-    text.push_str("Requires-Python: >=3.9\nDescription-Content-Type: text/markdown\n\n");
+    text.push_str("Requires-Python: >=3.10\nDescription-Content-Type: text/markdown\n\n");
     text + description
 }
 
