@@ -1,10 +1,13 @@
 """What the tests share: a workspace, a state directory and the program."""
 
+import faulthandler
 import functools
+import inspect
 import os
 import shutil
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Any
@@ -29,19 +32,34 @@ def has_operations() -> bool:
 def needs_operations(test: Any) -> Any:
     """Skips a test if the program knows only tools."""
 
-    @functools.wraps(test)
-    def wrapped(self: unittest.TestCase, *args: Any) -> Any:
+    def check(self: unittest.TestCase) -> None:
         if not has_operations():
             self.skipTest("the program has no raw operations")
-        return test(self, *args)
 
-    return wrapped
+    if inspect.iscoroutinefunction(test):
+
+        @functools.wraps(test)
+        async def run_async(self: unittest.TestCase) -> None:
+            check(self)
+            await test(self)
+
+        return run_async
+
+    @functools.wraps(test)
+    def run(self: unittest.TestCase) -> None:
+        check(self)
+        test(self)
+
+    return run
 
 
 class Workspace:
     """A directory `ws` with a file, and options for sessions in it."""
 
     def set_up_workspace(self, test: unittest.TestCase) -> None:
+        # A test that hangs shows where, and ends the run.
+        faulthandler.dump_traceback_later(300, exit=True)
+        test.addCleanup(faulthandler.cancel_dump_traceback_later)
         top = Path(tempfile.mkdtemp(prefix="toolcrib-test-"))
         test.addCleanup(shutil.rmtree, top, ignore_errors=True)
         self.top = top
@@ -78,8 +96,6 @@ class AsyncSessionTest(unittest.IsolatedAsyncioTestCase, Workspace):
 
 def wait_until(condition: Any, seconds: float = 30) -> bool:
     """Waits for a condition, long enough for a machine under load."""
-    import time
-
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

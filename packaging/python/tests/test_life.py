@@ -1,6 +1,7 @@
 """The life of the child process: its end, restarts, forks, the exit of the interpreter, leaks."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -25,7 +26,9 @@ def children() -> list[str]:
     """Child processes of this process, zombies included."""
     found: list[str] = []
     for task in os.listdir("/proc/self/task"):
-        found += Path(f"/proc/self/task/{task}/children").read_text().split()
+        # A thread may end in between.
+        with contextlib.suppress(FileNotFoundError):
+            found += Path(f"/proc/self/task/{task}/children").read_text().split()
     return found
 
 

@@ -42,15 +42,18 @@ class Exchange:
         self._on_unclaimed = on_unclaimed
         self._on_invocation_cancelled = on_invocation_cancelled
 
-    def open(self, operation: Operation[Any], receiver: Receiver) -> tuple[int, list[bytes]]:
-        """A new request: its id, and the bytes to send."""
-        id = next(self._ids)
+    def new_id(self) -> int:
+        """The id for a request, which the caller knows before it is open and so can always cancel."""
+        return next(self._ids)
+
+    def open(self, id: int, operation: Operation[Any], receiver: Receiver) -> list[bytes]:
+        """A new request: the bytes to send."""
         parts = encode({"id": id, **operation.fields}, operation.payload)
         with self._lock:
             if self._error is not None:
                 raise _copy(self._error)
             self._receivers[id] = receiver
-        return id, parts
+        return parts
 
     def cancel(self, id: int) -> list[bytes] | None:
         """The bytes that cancel a request; None if it has ended."""

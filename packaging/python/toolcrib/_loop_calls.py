@@ -63,8 +63,7 @@ class AsyncCalls:
             waiting = self._wait(waiter, on_progress)
             reply = await (waiting if timeout is None else asyncio.wait_for(waiting, timeout))
         except BaseException as error:
-            if not waiter.ended.is_set():
-                self.connection.cancel(id)
+            if self.connection.cancel(id):
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(waiter.ended.wait(), CANCEL_SECONDS)
             if isinstance(error, asyncio.TimeoutError):

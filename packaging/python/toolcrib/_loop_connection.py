@@ -13,7 +13,7 @@ from ._exchange import Exchange, Receiver
 from ._messages import Callback, Invocation
 from ._operations import Operation
 from ._options import Options
-from .errors import SessionClosed, ToolcribError
+from .errors import InternalError, SessionClosed, ToolcribError
 
 POLL_SECONDS = 0.02
 """Interval for checking whether the program has ended, if the kernel cannot notify."""
@@ -101,15 +101,16 @@ class LoopConnection:
     async def start(self, operation: Operation[Any], receiver: Receiver) -> int:
         """Sends a request, when the program takes more bytes. Returns its id."""
         await self._output.writable.wait()
-        id, parts = self._exchange.open(operation, receiver)
-        self.send(parts)
+        id = self._exchange.new_id()
+        self.send(self._exchange.open(id, operation, receiver))
         return id
 
-    def cancel(self, id: int) -> None:
-        """Cancels a request. Its reply still comes."""
+    def cancel(self, id: int) -> bool:
+        """Cancels a request. Its reply still comes. False if it has ended or was not sent."""
         parts = self._exchange.cancel(id)
         if parts is not None:
             self.send(parts)
+        return parts is not None
 
     def send(self, parts: list[bytes]) -> None:
         """Sends a frame. If the program has ended, its requests say so."""
@@ -166,6 +167,9 @@ class LoopConnection:
             self._exchange.feed(data)
         except ToolcribError as error:
             self._error = error
+            self._output_ended.set()
+        except Exception as error:
+            self._error = InternalError(f"the connection to the toolcrib program failed: {error!r}")
             self._output_ended.set()
 
     def _on_exit(self) -> None:

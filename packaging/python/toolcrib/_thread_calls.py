@@ -27,7 +27,6 @@ class Waiter:
 
     def __init__(self) -> None:
         self.inbox: queue.SimpleQueue[ReplyMessage | ToolcribError | Event | Callback] = queue.SimpleQueue()
-        self.ended = False
 
     def event(self, event: Event) -> None:
         """Progress."""
@@ -40,12 +39,10 @@ class Waiter:
 
     def reply(self, reply: ReplyMessage) -> None:
         """The end."""
-        self.ended = True
         self.inbox.put(reply)
 
     def lost(self, error: ToolcribError) -> None:
         """The end of the session."""
-        self.ended = True
         self.inbox.put(error)
 
 
@@ -65,13 +62,13 @@ class Calls:
     ) -> T:
         """The value of an operation. An exception in this thread cancels the request and waits for its end."""
         waiter = Waiter()
-        id = self.connection.start(operation, waiter)
+        id = self.connection.new_id()
         try:
+            self.connection.start(id, operation, waiter)
             with self.cancelled_by(cancel, id):
                 return operation.finish(self._wait(waiter, timeout, on_progress))
         except BaseException:
-            if not waiter.ended:
-                self.connection.cancel(id)
+            if self.connection.cancel(id):
                 _wait_for_end(waiter)
             raise
 

@@ -42,14 +42,19 @@ class ThreadConnection:
         self.is_foreign = False
         self._close_seconds = CLOSE_SECONDS
         self._deadlines: deque[tuple[float, int]] = deque()
-        self._wake_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._wake_fd = -1
         self._selector = selectors.DefaultSelector()
-        os.set_blocking(self._child.stdin.fileno(), False)
-        os.set_blocking(self._child.stdout.fileno(), False)
-        os.set_blocking(self._child.stderr.fileno(), False)
         self._thread = threading.Thread(target=self._run, name="toolcrib-io", daemon=True)
-        _live.add(self)
-        self._thread.start()
+        try:
+            self._wake_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
+                os.set_blocking(pipe.fileno(), False)
+            _live.add(self)
+            self._thread.start()
+        except BaseException:
+            # No descriptor or no thread is left.
+            self._finish(None)
+            raise
 
     @property
     def pid(self) -> int:
@@ -61,17 +66,20 @@ class ThreadConnection:
         """Why no request can be made."""
         return self._exchange.error
 
-    def start(self, operation: Operation[Any], receiver: Receiver) -> int:
-        """Sends a request. Returns its id."""
-        id, parts = self._exchange.open(operation, receiver)
-        self.send(parts)
-        return id
+    def new_id(self) -> int:
+        """An id for a request."""
+        return self._exchange.new_id()
 
-    def cancel(self, id: int) -> None:
-        """Cancels a request. Its reply still comes."""
+    def start(self, id: int, operation: Operation[Any], receiver: Receiver) -> None:
+        """Sends a request."""
+        self.send(self._exchange.open(id, operation, receiver))
+
+    def cancel(self, id: int) -> bool:
+        """Cancels a request. Its reply still comes. False if it has ended or was not sent."""
         parts = self._exchange.cancel(id)
         if parts is not None:
             self.send(parts)
+        return parts is not None
 
     def send(self, parts: list[bytes]) -> None:
         """Sends a frame. If the program has ended, the I/O thread reports it."""
@@ -258,5 +266,6 @@ class ThreadConnection:
         self._selector.close()
         with self._write_lock:
             child.close_pipes()
-            os.close(self._wake_fd)
+            if self._wake_fd >= 0:
+                os.close(self._wake_fd)
             self._wake_fd = -1

@@ -143,8 +143,7 @@ class AsyncProcess:
 
     async def stop(self) -> None:
         """Cancels the command if it runs, and waits a moment for its end."""
-        if not self._has_ended():
-            self.cancel()
+        if self._calls.connection.cancel(self.id):
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._wait_until(self._has_ended), CANCEL_SECONDS)
 

@@ -10,7 +10,7 @@ class Cancel:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._cancelled = False
-        self._actions: dict[int, Callable[[], None]] = {}
+        self._actions: dict[int, Callable[[], object]] = {}
         self._next = 0
 
     @property
@@ -26,7 +26,7 @@ class Cancel:
         for action in actions.values():
             action()
 
-    def attach(self, action: Callable[[], None]) -> Callable[[], None]:
+    def attach(self, action: Callable[[], object]) -> Callable[[], None]:
         """Calls `action` at the cancellation, at once if it has happened. Returns a function that detaches it."""
         with self._lock:
             key, self._next = self._next, self._next + 1

@@ -64,7 +64,7 @@ class Process:
         self._is_started = False
         self._reply: ReplyMessage | None = None
         self._error: ToolcribError | None = None
-        self.id = calls.connection.start(operation, self)
+        self.id = calls.connection.new_id()
         """The id of the request."""
         self.stdin = ProcessStdin(calls, self.id)
         self.stdout = ProcessOutput(self, "stdout")
@@ -133,6 +133,10 @@ class Process:
                 raise self._error
         return chunk
 
+    def start(self) -> None:
+        """Sends the request."""
+        self._calls.connection.start(self.id, self._operation, self)
+
     def wait_started(self) -> None:
         """Waits until the command is started, and answers questions about it in this thread."""
         self._wait_until(lambda: self._is_started or self._has_ended())
@@ -149,10 +153,7 @@ class Process:
 
     def stop(self) -> None:
         """Cancels the command if it runs, and waits a moment for its end."""
-        with self._changed:
-            ended = self._has_ended()
-        if not ended:
-            self.cancel()
+        if self._calls.connection.cancel(self.id):
             with self._changed:
                 self._changed.wait_for(self._has_ended, CANCEL_SECONDS)
 

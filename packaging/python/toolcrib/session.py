@@ -211,6 +211,7 @@ class Session(FileMethods):
         collected = CollectedOutput(on_stdout, on_stderr, capture, max_output)
         process = Process(calls, operation, max_output)
         try:
+            process.start()
             with calls.cancelled_by(cancel, process.id):
                 for stream, data in process.output():
                     collected.add(stream, data)
@@ -240,6 +241,7 @@ class Session(FileMethods):
         raw = stdin.encode() if isinstance(stdin, str) else stdin
         process = Process(self._connected(), operations.exec(command, cwd, env, timeout, raw, pty), max_output)
         try:
+            process.start()
             process.wait_started()
         except BaseException:
             process.stop()
