@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import toolcrib
+from toolcrib._frames import Frame, FrameDecoder
 
 
 def median_us(work: Callable[[], object], count: int) -> float:
@@ -53,15 +54,22 @@ for line in sys.stdin.buffer:
 
 
 def read_base64(server: "subprocess.Popen[bytes]", path: Path) -> bytes:
-    """Reads a file in parts of 16 MiB, as base64 in JSON lines: what a protocol without payloads would do."""
+    """Reads a file in parts of 16 MiB, as base64 in JSON lines: what a protocol without payloads would do.
+
+    The reader of lines is the one of the package, so that only the encoding differs.
+    """
     assert server.stdin and server.stdout
+    decoder = FrameDecoder()
     parts: list[bytes] = []
     offset = 0
     while True:
         request = {"id": 1, "path": str(path), "offset": offset, "limit": 16 << 20}
         server.stdin.write(json.dumps(request).encode() + b"\n")
         server.stdin.flush()
-        reply = json.loads(server.stdout.readline())
+        frames: list[Frame] = []
+        while not frames:
+            frames = decoder.feed(os.read(server.stdout.fileno(), 1 << 18))
+        reply = frames[0].fields
         part = base64.b64decode(reply["data"])
         parts.append(part)
         offset += len(part)
@@ -79,6 +87,7 @@ def main() -> None:
         with toolcrib.Session(root, state=Path(top, "state")) as session:
             print(f"Read of a small file   p50 {median_us(lambda: session.call('Read', file_path='small.txt'), 1000):8.0f} µs")
             print(f"read() of a small file p50 {median_us(lambda: session.read('small.txt'), 1000):8.0f} µs")
+            print(f"Bash of true           p50 {median_us(lambda: session.call('Bash', command='true'), 100):8.0f} µs")
             print(f"exec(['true'])         p50 {median_us(lambda: session.exec(['true']), 100):8.0f} µs")
             print(f"subprocess.run(['true']) p50 {median_us(lambda: subprocess.run(['true'], check=True), 100):6.0f} µs")
             assert session.read("large.bin") == large.read_bytes()

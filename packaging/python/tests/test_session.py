@@ -1,6 +1,9 @@
 """Calls of tools, approvals, cancellation and errors, for threads."""
 
+import os
 import pickle
+import random
+import signal
 import threading
 import time
 import unittest
@@ -174,9 +177,6 @@ class CancelTest(SessionTest):
             self.assertFalse((self.ws / "late").exists())
 
     def test_a_keyboard_interrupt_cancels_the_call(self) -> None:
-        import os
-        import signal
-
         with self.session() as session:
             session.call("Read", file_path="a.txt")
             timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -187,6 +187,34 @@ class CancelTest(SessionTest):
             running = session.call("ListShells", running=True).raise_for_error().metadata["shells"]
             self.assertEqual(running, [])
             self.assertTrue(session.call("Read", file_path="a.txt").success)
+
+    def test_interrupts_at_any_time_leave_the_session_intact(self) -> None:
+        class Interrupt(Exception):
+            pass
+
+        def interrupt(*_signal: object) -> None:
+            raise Interrupt
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        chance = random.Random(1)
+        text = "0123456789abcdef\n" * 20_000
+        interrupts = 0
+        with self.session() as session:
+            session.call("Read", file_path="a.txt")
+            pid = session.pid
+            for number in range(150):
+                content = text if number % 2 else "short\n"
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, chance.choice([0.0001, 0.0005, 0.002, 0.005, 0.02]))
+                    session.call("Write", file_path=f"f{number}.txt", content=content)
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Interrupt:
+                    interrupts += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            self.assertIn("hello", session.call("Read", file_path="a.txt").output)
+            self.assertEqual(session.pid, pid)
+        self.assertGreater(interrupts, 10)
 
     def test_close_ends_running_calls(self) -> None:
         session = self.session()
