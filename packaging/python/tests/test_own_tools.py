@@ -107,6 +107,8 @@ class OwnToolTest(SessionTest):
     def test_an_own_tool_is_listed_checked_and_called(self) -> None:
         with self.session() as session:
             session.register(lookup, read_only=True)
+            with self.assertRaises(toolcrib.AlreadyExists):
+                session.register(lookup, name="Read")
             self.assertEqual(session.call("lookup", word="toolcrib", limit=2).output.strip(), "toolcrib:2:noun")
             for format in ("anthropic", "openai", "gemini", "mcp"):
                 tools = session.tools(format)
@@ -114,8 +116,6 @@ class OwnToolTest(SessionTest):
                 self.assertIn("Grep", str(tools))
             wrong = session.call("lookup", limit="many")
             self.assertEqual(wrong.error and wrong.error.kind, "invalid")
-            with self.assertRaises(toolcrib.AlreadyExists):
-                session.register(lookup, name="Read")
 
     @needs_operations
     def test_an_own_tool_may_fail_be_async_and_call_other_tools(self) -> None:

@@ -12,6 +12,9 @@ from .errors import SessionClosed
 STDERR_TAIL_BYTES = 8 << 10
 """Bytes of standard error that are kept for messages."""
 
+USAGE_STATUS = 2
+"""Exit status of the program for an invalid command line."""
+
 CLOSE_SECONDS = 5.0
 """Time that the program has to end after its input has ended."""
 
@@ -98,6 +101,8 @@ class Child:
         if stderr:
             message += f"; its last lines on standard error:\n{stderr}"
         hint = "The call may have had effects: `history()` shows the recorded changes."
+        if status == USAGE_STATUS:
+            hint = "Check the options of the session."
         return SessionClosed(message, hint, metadata={"exit_status": status, "stderr": stderr})
 
 

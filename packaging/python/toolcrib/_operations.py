@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from ._frames import JsonObject
 from ._messages import ReplyMessage
 from .errors import InvalidArgument, ProtocolError, ToolcribError
+from .own_tools import OwnTool
 from .results import (
     Change,
     Entry,
@@ -146,9 +147,15 @@ def tools(format: str) -> Operation[list[JsonObject]]:
     return _op("tools", {"format": format}, lambda reply: list(_result(reply)["tools"]))
 
 
-def register(name: str, description: str, schema: JsonObject, read_only: bool) -> Operation[None]:
+def register(tool: OwnTool) -> Operation[None]:
     """Offers a tool of this process."""
-    args = {"name": name, "description": description, "schema": schema, "read_only": read_only}
+    args = {
+        "name": tool.name,
+        "description": tool.description,
+        "schema": tool.schema,
+        "read_only": tool.read_only,
+        "reaches": tool.reaches,
+    }
     return _op("register", args, _nothing)
 
 

@@ -150,17 +150,22 @@ class AsyncSession(AsyncFileMethods):
         description: str | None = None,
         schema: dict[str, Any] | None = None,
         read_only: bool = False,
+        reaches: str | None = None,
     ) -> Function:
         """Makes a function a tool of this session: part of `tools()`, `call()`, the policy and the records.
 
-        The description is the docstring; a section `Args:` describes the arguments. The schema comes from the
-        annotations. The result is text, or becomes JSON. An `async` function runs in the event loop, any other in a
-        thread. Returns the function.
+        Must be called before the first other request. The description is the docstring; a section `Args:` describes the
+        arguments. The schema comes from the annotations. The result is text, or becomes JSON. An `async` function runs in
+        the event loop, any other in a thread. Returns the function.
+
+        Args:
+            read_only: Whether the function changes nothing.
+            reaches: What the function acts on outside the workspace, such as a host; the policy decides on it.
         """
         tool = OwnTool.from_function(
-            function, name=name, description=description, schema=schema, read_only=read_only
+            function, name=name, description=description, schema=schema, read_only=read_only, reaches=reaches
         )
-        await self._run(operations.register(tool.name, tool.description, tool.schema, tool.read_only))
+        await self._run(operations.register(tool))
         self._callbacks.tools[tool.name] = tool
         return function
 
@@ -288,7 +293,7 @@ class AsyncSession(AsyncFileMethods):
             await connection.close(_closed_error())
         calls = AsyncCalls(connection)
         for tool in self._callbacks.tools.values():
-            await calls.run(operations.register(tool.name, tool.description, tool.schema, tool.read_only))
+            await calls.run(operations.register(tool))
         self._calls = calls
         return calls
 

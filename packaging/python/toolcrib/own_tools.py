@@ -27,6 +27,7 @@ class OwnTool:
     description: str
     schema: JsonObject
     read_only: bool
+    reaches: str | None
     is_async: bool
     function: Callable[..., Any]
 
@@ -38,6 +39,7 @@ class OwnTool:
         description: str | None = None,
         schema: JsonObject | None = None,
         read_only: bool = False,
+        reaches: str | None = None,
     ) -> "OwnTool":
         """The tool of a function: the description is its docstring, the schema comes from its annotations."""
         summary, arguments = _parse_docstring(inspect.getdoc(function) or "")
@@ -54,6 +56,7 @@ class OwnTool:
             description=described,
             schema=schema if schema is not None else _schema(function, arguments),
             read_only=read_only,
+            reaches=reaches,
             is_async=inspect.iscoroutinefunction(function),
             function=function,
         )

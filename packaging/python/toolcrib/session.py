@@ -152,17 +152,22 @@ class Session(FileMethods):
         description: str | None = None,
         schema: dict[str, Any] | None = None,
         read_only: bool = False,
+        reaches: str | None = None,
     ) -> Function:
         """Makes a function a tool of this session: part of `tools()`, `call()`, the policy and the records.
 
-        The description is the docstring; a section `Args:` describes the arguments. The schema comes from the
-        annotations. The result is text, or becomes JSON. The function runs in the thread that calls the tool; it may be
-        `async`. Returns the function.
+        Must be called before the first other request. The description is the docstring; a section `Args:` describes the
+        arguments. The schema comes from the annotations. The result is text, or becomes JSON. The function may run in
+        another thread than the call, and may be `async`. Returns the function.
+
+        Args:
+            read_only: Whether the function changes nothing.
+            reaches: What the function acts on outside the workspace, such as a host; the policy decides on it.
         """
         tool = OwnTool.from_function(
-            function, name=name, description=description, schema=schema, read_only=read_only
+            function, name=name, description=description, schema=schema, read_only=read_only, reaches=reaches
         )
-        self._run(operations.register(tool.name, tool.description, tool.schema, tool.read_only))
+        self._run(operations.register(tool))
         self._callbacks.tools[tool.name] = tool
         return function
 
@@ -291,7 +296,7 @@ class Session(FileMethods):
             connection.begin_close(_closed_error())
         calls = Calls(connection, self._callbacks)
         for tool in self._callbacks.tools.values():
-            calls.run(operations.register(tool.name, tool.description, tool.schema, tool.read_only))
+            calls.run(operations.register(tool))
         self._calls = calls
         return calls
 
