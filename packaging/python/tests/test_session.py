@@ -1,5 +1,6 @@
 """Calls of tools, approvals, cancellation and errors, for threads."""
 
+import asyncio
 import os
 import pickle
 import random
@@ -82,9 +83,9 @@ class CallTest(SessionTest):
     def test_progress_is_reported(self) -> None:
         with self.session() as session:
             seen: list[toolcrib.Progress] = []
-            reply = session.request("Bash", {"command": "echo x"}, on_progress=seen.append)
+            reply = session.request("Bash", {"command": "echo working; sleep 3"}, on_progress=seen.append)
             self.assertTrue(reply.success)
-            self.assertTrue(all(isinstance(one, toolcrib.Progress) for one in seen))
+            self.assertIn("working", [one.message for one in seen])
 
 
 class ApprovalTest(SessionTest):
@@ -115,6 +116,16 @@ class ApprovalTest(SessionTest):
 
         for decide in (lambda _a: True, lambda _a: "yes", lambda _a: toolcrib.Answer.session(), later):
             self.assertTrue(self.ask(decide)[1].success)
+
+    def test_an_async_approver_works_while_a_loop_runs(self) -> None:
+        async def approver(_approval: toolcrib.Approval) -> bool:
+            await asyncio.sleep(0)
+            return True
+
+        async def main() -> toolcrib.Reply:
+            return self.ask(approver)[1]
+
+        self.assertTrue(asyncio.run(main()).success)
 
     def test_a_denial_reaches_the_agent(self) -> None:
         _asked, reply = self.ask(lambda _approval: toolcrib.Answer.no("Use another file."))
