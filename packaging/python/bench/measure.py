@@ -16,6 +16,7 @@ from pathlib import Path
 
 import toolcrib
 from toolcrib._frames import Frame, FrameDecoder
+from toolcrib.program import locate_program
 
 
 def median_us(work: Callable[[], object], count: int) -> float:
@@ -38,6 +39,24 @@ def best_seconds(work: Callable[[], object], count: int = 5) -> float:
         work()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def bare_read_us(root: Path, state: Path) -> float:
+    """The median of the same Read by the smallest client: one line written, one line read."""
+    argv = [locate_program(None), "--root", str(root), "--state", str(state), "run"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdin and program.stdout
+        stdin, stdout = program.stdin, program.stdout
+
+        def read() -> object:
+            request = {"id": 1, "tool": "Read", "args": {"file_path": "small.txt"}}
+            stdin.write(json.dumps(request).encode() + b"\n")
+            stdin.flush()
+            return json.loads(stdout.readline())
+
+        median = median_us(read, 1000)
+        stdin.close()
+        return median
 
 
 BASE64_SERVER = """
@@ -86,6 +105,7 @@ def main() -> None:
         large.write_bytes(os.urandom(1 << 20) * 100)
         with toolcrib.Session(root, state=Path(top, "state")) as session:
             print(f"Read of a small file   p50 {median_us(lambda: session.call('Read', file_path='small.txt'), 1000):8.0f} µs")
+            print(f"  by the smallest client p50 {bare_read_us(root, Path(top, 'state2')):6.0f} µs")
             print(f"read() of a small file p50 {median_us(lambda: session.read('small.txt'), 1000):8.0f} µs")
             print(f"Bash of true           p50 {median_us(lambda: session.call('Bash', command='true'), 100):8.0f} µs")
             print(f"exec(['true'])         p50 {median_us(lambda: session.exec(['true']), 100):8.0f} µs")

@@ -227,6 +227,15 @@ class CancelTest(SessionTest):
             self.assertEqual(session.pid, pid)
         self.assertGreater(interrupts, 10)
 
+    def test_a_signal_handler_may_close_the_session(self) -> None:
+        session = self.session()
+        before = signal.signal(signal.SIGALRM, lambda *_signal: session.close())
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with self.assertRaises(toolcrib.SessionClosed):
+            while True:
+                session.call("Read", file_path="a.txt")
+
     def test_close_ends_running_calls(self) -> None:
         session = self.session()
         session.call("Read", file_path="a.txt")

@@ -36,7 +36,8 @@ class Exchange:
     ) -> None:
         self._decoder = FrameDecoder()
         self._ids = itertools.count(1)
-        self._lock = threading.Lock()
+        # Reentrant: a signal handler or a finalizer may end the requests while its thread holds the lock.
+        self._lock = threading.RLock()
         self._receivers: dict[int, Receiver] = {}
         self._error: ToolcribError | None = None
         self._on_unclaimed = on_unclaimed

@@ -35,7 +35,8 @@ class ThreadConnection:
         self._callbacks = callbacks
         self._child = Child(options)
         self._exchange = Exchange(self.run_unclaimed, lambda _invoke: None)
-        self._write_lock = threading.Lock()
+        # Reentrant: a signal handler or a finalizer may close the session while its thread holds the lock.
+        self._write_lock = threading.RLock()
         self._backlog: deque[memoryview] = deque()
         self._stdin_open = True
         self._closing = False
@@ -118,7 +119,8 @@ class ThreadConnection:
     def join(self) -> None:
         """Waits until the program has ended and its descriptors are closed."""
         if threading.current_thread() is not self._thread:
-            self._thread.join()
+            # Bounded, because a signal handler may have interrupted a thread that holds the lock.
+            self._thread.join(2 * (CLOSE_SECONDS + TERMINATE_SECONDS))
 
     def close_at_exit(self) -> None:
         """Ends the program; the interpreter exits."""
@@ -130,7 +132,7 @@ class ThreadConnection:
         self.is_foreign = True
         self._stdin_open = False
         # Another thread may have held the lock.
-        self._write_lock = threading.Lock()
+        self._write_lock = threading.RLock()
         message = "this session belongs to the process that started it, not to its fork"
         self._exchange = Exchange(self.run_unclaimed, lambda _invoke: None)
         self._exchange.fail(SessionClosed(message, "Start a new `Session` after the fork."))
