@@ -10,6 +10,8 @@ use std::str::FromStr;
 
 use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use toolcrib::{Dialect, Outside, Profile};
 
 pub(crate) use self::client::Client;
@@ -81,6 +83,27 @@ Examples:
 Exit codes: 0 success, 1 the call failed (the reply says why), 2 the command line was invalid.";
 
 /// Options of every command.
+/// Network access of commands.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NetworkWord {
+    #[default]
+    None,
+    List,
+    All,
+}
+
+impl NetworkWord {
+    /// Its name in arguments and in the configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            NetworkWord::None => "none",
+            NetworkWord::List => "list",
+            NetworkWord::All => "all",
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Common {
     /// A directory that the tools may change [default: the current one]; `DIR:ro` is read-only. Repeatable; relative
@@ -96,6 +119,10 @@ pub(crate) struct Common {
     /// cautious, deny in read-only]
     #[arg(long, value_name = "WORD", global = true)]
     pub(crate) outside: Option<Outside>,
+
+    /// Network access of commands: none, list (hosts that rules allow) or all [default: none, or the configuration]
+    #[arg(long = "network", value_name = "WORD", global = true)]
+    pub(crate) network: Option<NetworkWord>,
 
     /// Configuration file [default: $XDG_CONFIG_HOME/toolcrib/config.toml, if it exists]
     #[arg(long, value_name = "FILE", global = true)]
@@ -395,7 +422,7 @@ Register Toolcrib with an MCP client: write an entry into the client's user conf
 in it. The server is started once first, as the client would start it; if it does not answer, nothing is written. \
 Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's tools, unless the profile is `open`.
 
---root, --profile, --outside, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
+--root, --profile, --outside, --network, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
 
 `toolcrib uninstall CLIENT` reverts this.";

@@ -99,7 +99,7 @@ fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, Stri
 
 /// The time limit for answering a question.
 fn answer_deadline(common: &Common) -> Result<Duration, String> {
-    Ok(Config::read(common.config.as_deref())?.answer_deadline())
+    Ok(Config::of(common)?.answer_deadline())
 }
 
 fn runtime_with(
@@ -108,7 +108,7 @@ fn runtime_with(
     login_shell: Option<PathBuf>,
 ) -> Result<Runtime, String> {
     make_configuration_directory(common);
-    let config = Config::read(common.config.as_deref())?;
+    let config = Config::of(common)?;
     let profile = config.profile(common)?;
     let rules = rules::read(common, &config)?;
     let mut claimed = own_paths(common, &config)?;
@@ -148,7 +148,7 @@ fn make_configuration_directory(common: &Common) {
 /// A runtime for the operator's own commands: typing a command approves it, and the operator sees paths that are
 /// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so.
 fn operator_runtime(common: &Common) -> Result<Runtime, String> {
-    let config = Config::read(common.config.as_deref())?;
+    let config = Config::of(common)?;
     let runtime = |roots: &[RootArg]| {
         let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
         build(Runtime::builder(), common, roots, &config, held_to, &[], None)

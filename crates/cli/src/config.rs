@@ -12,7 +12,7 @@ use toolcrib::{
     Caps, HardLinks, IndexSettings, Limits, Network, Outside, Profile, Protection, SandboxSettings,
 };
 
-use crate::args::Common;
+use crate::args::{Common, NetworkWord};
 use crate::{build_caches, network_presets};
 use toolcrib::user_machine;
 
@@ -101,24 +101,22 @@ enum HardLinksWord {
     WriteThrough,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum NetworkWord {
-    #[default]
-    None,
-    List,
-    All,
-}
-
 /// The minimum for the notes that a reply must contain.
 const LEAST_REPLY_CHARS: usize = 2_000;
 const LEAST_LINE_CHARS: usize = 80;
 /// The user may be away for some minutes.
 const APPROVAL_SECONDS: u64 = 600;
 
+/// The configuration with the arguments that replace parts of it.
+pub(crate) fn of(common: &Common) -> Result<Config, String> {
+    let config = Config::read(common.config.as_deref())?;
+    let network = common.network.unwrap_or(config.network);
+    Ok(Config { network, ..config })
+}
+
 impl Config {
     /// Reads the given file, or the default one if it exists.
-    pub(crate) fn read(named: Option<&Path>) -> Result<Config, String> {
+    fn read(named: Option<&Path>) -> Result<Config, String> {
         match named {
             Some(path) => {
                 let text = std::fs::read_to_string(path)

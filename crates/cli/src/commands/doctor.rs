@@ -114,7 +114,7 @@ fn program() -> Result<String, String> {
 }
 
 fn configuration(common: &Common) -> Result<String, String> {
-    Config::read(common.config.as_deref())?;
+    Config::of(common)?;
     let file = common.config.clone();
     let file = file.or_else(|| Some(user_machine::configuration_directory()?.join("config.toml")));
     Ok(match file {
@@ -125,12 +125,12 @@ fn configuration(common: &Common) -> Result<String, String> {
 }
 
 fn profile(common: &Common) -> Result<String, String> {
-    Ok(Config::read(common.config.as_deref())?.profile(common)?.to_string())
+    Ok(Config::of(common)?.profile(common)?.to_string())
 }
 
 /// The access of file tools outside the roots.
 fn outside(common: &Common) -> Result<String, String> {
-    let config = Config::read(common.config.as_deref())?;
+    let config = Config::of(common)?;
     Ok(config.outside(common, config.profile(common)?)?.to_string())
 }
 
@@ -172,7 +172,7 @@ fn size(directory: &Path) -> (u64, bool) {
 const MAX_COUNTED: usize = 200_000;
 
 fn rules(common: &Common) -> Result<String, String> {
-    let config = Config::read(common.config.as_deref())?;
+    let config = Config::of(common)?;
     let count = rules::read(common, &config)?.count();
     let files = rules::files(common, &config);
     let there: Vec<String> =
@@ -185,7 +185,7 @@ fn rules(common: &Common) -> Result<String, String> {
 
 /// Network access of commands, and the hosts of the presets.
 fn network(common: &Common) -> Result<String, String> {
-    let config = Config::read(common.config.as_deref())?;
+    let config = Config::of(common)?;
     let hosts = network_presets::hosts(common, &config.network_presets)?;
     Ok(match config.sandbox()?.network {
         Network::None => "none: commands reach each other on loopback only".to_owned(),

@@ -63,7 +63,7 @@ pub(crate) fn explain(
 /// `policy test COMMAND`
 pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<ExitCode, String> {
     let explanation = runtime.explain_command(&runtime.session(), command);
-    let config = Config::read(common.config.as_deref())?;
+    let config = Config::of(common)?;
     let offline = explanation.decision == Decision::Allow
         && config.profile(common)? != Profile::Open
         && config.sandbox()?.network == Network::None

@@ -386,7 +386,7 @@ fn own_tools_are_checked_recorded_and_performed_by_the_program() {
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let tool = json!({"name": "lookup", "description": "Looks up a name.", "schema": schema, "read_only": true});
     client.ok("register", tool.clone());
-    assert_eq!(client.error("register", tool), "invalid");
+    assert_eq!(client.error("register", tool), "already_exists");
     let tools = client.ok("tools", json!({"format": "anthropic"}));
     let names: Vec<&str> = tools["tools"]
         .as_array()

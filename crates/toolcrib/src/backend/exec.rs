@@ -127,10 +127,6 @@ impl Exec {
         }
     }
 
-    fn directory(&self) -> PathBuf {
-        self.directory.clone().unwrap_or_else(|| PathBuf::from("."))
-    }
-
     /// The script, on which the policy decides: the variables and the command.
     fn script(&self) -> String {
         let is_terminal = matches!(self.stdin, ProcessStdin::Terminal(_));
@@ -225,7 +221,8 @@ impl Operation for ExecOperation<'_> {
     }
 
     fn access(&self) -> Vec<Access> {
-        vec![Access::Read(self.exec.directory()), Access::Command(self.exec.script())]
+        let directory = self.exec.directory.iter().cloned().map(Access::Read);
+        directory.chain([Access::Command(self.exec.script())]).collect()
     }
 
     fn run(self, cx: &Cx<'_>) -> Result<(Executed, Reply), Error> {
@@ -239,7 +236,7 @@ impl Operation for ExecOperation<'_> {
         };
         let prepared = cx.prepare(CommandRequest {
             script: self.exec.script(),
-            directory: Some(self.exec.directory().to_string_lossy().into_owned()),
+            directory: self.exec.directory.as_ref().map(|path| path.to_string_lossy().into_owned()),
             stdin,
             separate_streams: true,
             variables: Vec::new(),

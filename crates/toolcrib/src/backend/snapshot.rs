@@ -30,10 +30,14 @@ impl Backend<'_> {
     ///
     /// # Errors
     ///
-    /// Fails with kind [`ErrorKind::Conflict`] if a file was changed outside Toolcrib so that a change cannot be
+    /// Fails if there is no such snapshot, and with kind [`ErrorKind::Conflict`] if a file was changed outside Toolcrib so that a change cannot be
     /// reverted. Nothing is written then.
     pub fn restore(&self, snapshot: u64) -> Result<Restored, Error> {
         let log = self.runtime.services().history.session_changes(self.session)?;
+        if snapshot > log.changes.last().map_or(0, |change| change.id) {
+            let message = format!("there is no snapshot {snapshot}");
+            return Err(Error::new(ErrorKind::NotFound, message).hint("Nothing was done."));
+        }
         let Some(first) = log.changes.iter().find(|change| change.id > snapshot) else {
             return Ok(Restored::default());
         };

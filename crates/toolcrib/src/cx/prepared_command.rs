@@ -31,13 +31,13 @@ const COMMAND_CHARS: usize = 200;
 /// A command that a tool wants to run.
 pub(crate) struct CommandRequest {
     pub(crate) script: String,
-    /// `None` for the directory in which the last command ended.
+    /// `None` for the directory in which the last command ended, or for the first root if no state is carried.
     pub(crate) directory: Option<String>,
     pub(crate) stdin: Stdin,
     pub(crate) separate_streams: bool,
     /// The variables that the script sets for this command only.
     pub(crate) variables: Vec<(String, String)>,
-    /// Whether it gets the exported variables of the last command.
+    /// Whether it gets the directory and the exported variables of the last command.
     pub(crate) carries_state: bool,
 }
 
@@ -103,7 +103,8 @@ impl Cx<'_> {
         let mut notes = Vec::new();
         let place = match &request.directory {
             Some(given) => self.requested_directory(given)?,
-            None => self.carried_directory(shell, &mut notes),
+            None if request.carries_state => self.carried_directory(shell, &mut notes),
+            None => self.session.directory().clone(),
         };
         let confined = match host.sandbox() {
             None => Confined::Not,

@@ -17,7 +17,7 @@ pub(super) fn is_allowed(common: &Common, flags: &[String]) -> bool {
     if flags.iter().any(may_choose) {
         return false;
     }
-    let profile = Config::read(common.config.as_deref()).and_then(|config| config.profile(common));
+    let profile = Config::of(common).and_then(|config| config.profile(common));
     // A configuration with an error stops the server, so `install` writes nothing.
     profile.is_ok_and(|profile| profile != Profile::Open)
 }

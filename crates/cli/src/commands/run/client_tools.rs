@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolcrib::{Cx, Error, ErrorKind, HostTool, Reply, Runtime};
+use toolcrib::{Cx, Error, ErrorKind, HostTool, Reply, Runtime, visible_name};
 
 use super::output::Output;
 
@@ -74,6 +74,10 @@ impl ClientTools {
         if calls.registered >= MAX_TOOLS {
             let message = format!("{MAX_TOOLS} tools are registered, which is the limit");
             return Err(Error::new(ErrorKind::Limit, message));
+        }
+        if runtime.tool_named(&args.name).is_some() {
+            let name = visible_name(args.name.as_bytes());
+            return Err(Error::new(ErrorKind::Exists, format!("there is a tool {name}")));
         }
         let (tools, name) = (self.clone(), args.name.clone());
         runtime.register(HostTool {
