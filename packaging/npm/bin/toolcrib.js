@@ -1,28 +1,23 @@
 #!/usr/bin/env node
-// Starts the program out of the package for this platform, which npm installs as an optional dependency.
-"use strict";
+// Starts the program out of the package for this platform.
+import { spawn } from "node:child_process";
 
-const { spawn } = require("node:child_process");
-
-const platform = `@toolcrib/${process.platform}-${process.arch}`;
+import { findProgram } from "../dist/program.js";
 
 function fail(message) {
   console.error(`toolcrib: ${message}`);
   process.exit(1);
 }
 
-function findProgram() {
+function start() {
   try {
-    return require.resolve(`${platform}/bin/toolcrib`);
-  } catch {
-    return fail(
-      `the package ${platform} is not installed. Toolcrib runs on Linux (x64, arm64). ` +
-        "If optional dependencies were left out (--omit=optional), install it again with them.",
-    );
+    return spawn(findProgram(), process.argv.slice(2), { stdio: "inherit" });
+  } catch (error) {
+    return fail(error.message);
   }
 }
 
-const program = spawn(findProgram(), process.argv.slice(2), { stdio: "inherit" });
+const program = start();
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {

@@ -1,0 +1,66 @@
+/** The options of a session, and the command line that they stand for. */
+import type { Approver } from "./approval.js";
+import type { Launch } from "./connection.js";
+import { findProgram } from "./program.js";
+
+export interface SessionOptions {
+  /** The directories that tools and commands may change. `DIR:ro` is read-only. Default: the working directory. */
+  root?: string | readonly string[];
+  /** Default `workspace`. */
+  profile?: "read-only" | "cautious" | "workspace" | "open";
+  /** Access of file tools to paths outside the roots. */
+  outside?: "read" | "ask" | "deny";
+  /** Network access of commands. Default: the configuration. */
+  network?: "none" | "list" | "all";
+  /** Names of the tools to offer. Default: all that the profile can allow. */
+  tools?: readonly string[];
+  /** Names of tools to exclude. */
+  excludeTools?: readonly string[];
+  /** The rules file. */
+  rules?: string;
+  /** The configuration file. */
+  config?: string;
+  /** The directory of the journal and the index. */
+  state?: string;
+  /** Answers approval questions. Without it, a call that needs approval is denied. */
+  approver?: Approver;
+  /** Variables that are added to the environment of the program; `undefined` removes one. */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** The program. Default: `TOOLCRIB_BINARY`, or the one of this package. */
+  binary?: string;
+  /** More arguments for the program. */
+  extraArgs?: readonly string[];
+  /** Whether a request starts the program again after it has ended. Default true. */
+  restart?: boolean;
+  /** Is told that the program ended and was started again. Its jobs and its `/tmp` are lost. */
+  onRestart?: () => void;
+}
+
+export function launchOf(options: SessionOptions): Launch {
+  return {
+    program: options.binary ?? findProgram(),
+    args: programArguments(options),
+    env: { ...process.env, ...options.env },
+  };
+}
+
+function programArguments(options: SessionOptions): string[] {
+  const roots = typeof options.root === "string" ? [options.root] : (options.root ?? ["."]);
+  const single = [
+    ["--profile", options.profile],
+    ["--outside", options.outside],
+    ["--network", options.network],
+    ["--tools", options.tools?.join(",")],
+    ["--no-tools", options.excludeTools?.join(",")],
+    ["--rules", options.rules],
+    ["--config", options.config],
+    ["--state", options.state],
+  ] as const;
+  return [
+    ...roots.flatMap((root) => ["--root", root]),
+    ...single.flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
+    ...(options.extraArgs ?? []),
+    "run",
+    ...(options.approver ? ["--approvals"] : []),
+  ];
+}
