@@ -20,14 +20,14 @@ export class BackgroundJob implements AsyncIterable<string> {
     let cursor = 0;
     while (true) {
       const reply = await this.#read({ wait_for: "output", cursor });
-      const text = withoutState(reply.output);
-      if (text) {
-        yield text;
+      const end = reply.metadata["cursor"] as number;
+      if (end > cursor) {
+        yield withoutState(reply.output);
       }
       if (reply.metadata["status"] !== "running") {
         return;
       }
-      cursor = reply.metadata["cursor"] as number;
+      cursor = end;
     }
   }
 

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+import { Session, SessionClosed } from "../dist/index.js";
+import { open, scratch } from "./workspace.mjs";
+
+const index = new URL("../dist/index.js", import.meta.url).href;
+
+/** Waits until a process has gone. */
+async function gone(pid) {
+  while (existsSync(`/proc/${pid}`)) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function zombies() {
+  return readdirSync("/proc").filter((name) => {
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, "utf8").split(") ")[1]?.split(" ");
+      return fields?.[0] === "Z" && fields[1] === String(process.pid);
+    } catch {
+      return false;
+    }
+  });
+}
+
+test("info names the version, the roots and the sandbox", async (t) => {
+  const { session, root } = await open(t);
+  const info = await session.info();
+  assert.equal(info.protocol, 1);
+  assert.deepEqual(info.roots, [root]);
+  assert.equal(typeof info.sandbox.level, "number");
+  assert.equal(typeof info.version, "string");
+});
+
+test("a program that cannot be started or refuses its options is an error", async (t) => {
+  const { options } = await scratch(t);
+  await assert.rejects(Session.open({ ...options, binary: "/no/such/program" }), SessionClosed);
+  await assert.rejects(Session.open({ ...options, root: "/no/such/directory" }), /no\/such\/directory/);
+  await assert.rejects(Session.open({ ...options, binary: "/bin/cat" }), SessionClosed);
+});
+
+test("a closed session refuses calls, and closing again is harmless", async (t) => {
+  const { options } = await scratch(t);
+  const session = await Session.open(options);
+  const running = session.call("Bash", { command: "sleep 600" });
+  const rejected = assert.rejects(running, SessionClosed);
+  const { pid } = session;
+  await Promise.all([session.close(), session.close()]);
+  await rejected;
+  assert.equal(session.closed, true);
+  assert.equal(existsSync(`/proc/${pid}`), false);
+  await assert.rejects(session.call("LS"), SessionClosed);
+});
+
+// Node 20 has the symbol, but not the syntax.
+test("await using closes the session", async (t) => {
+  const { options } = await scratch(t);
+  const session = await Session.open(options);
+  const { pid } = session;
+  await session[Symbol.asyncDispose]();
+  assert.equal(existsSync(`/proc/${pid}`), false);
+});
+
+test("after the program died, its calls fail and the next call starts it again", async (t) => {
+  let restarts = 0;
+  const { session } = await open(t, { "a.txt": "a\n" }, { onRestart: () => (restarts += 1) });
+  await session.register({
+    name: "Echo",
+    description: "Echoes.",
+    schema: { type: "object", properties: {} },
+    readOnly: true,
+    run: () => "echo",
+  });
+  const { pid } = session;
+  const running = assert.rejects(session.call("Bash", { command: "sleep 600" }), SessionClosed);
+  process.kill(pid, "SIGKILL");
+  await running;
+  const replies = await Promise.all([session.call("Read", { file_path: "a.txt" }), session.call("Echo", {})]);
+  assert.deepEqual(replies.map((reply) => reply.success), [true, true]);
+  assert.notEqual(session.pid, pid);
+  assert.equal(restarts, 1);
+});
+
+test("without restart a dead program ends the session", async (t) => {
+  const { session } = await open(t, {}, { restart: false });
+  const running = assert.rejects(session.call("Bash", { command: "sleep 600" }), SessionClosed);
+  process.kill(session.pid, "SIGKILL");
+  await running;
+  await assert.rejects(session.call("LS"), SessionClosed);
+});
+
+test("300 sessions leave no process and no descriptor behind", async (t) => {
+  const { options } = await scratch(t, { "a.txt": "a\n" });
+  const once = async () => {
+    const session = await Session.open(options);
+    (await session.call("Read", { file_path: "a.txt" })).orThrow();
+    await session.close();
+  };
+  await once();
+  const descriptors = () => readdirSync("/proc/self/fd").length;
+  const before = descriptors();
+  for (let round = 0; round < 300; round += 1) {
+    await once();
+  }
+  assert.ok(descriptors() <= before + 2, `${before} descriptors before, ${descriptors()} after`);
+  assert.deepEqual(zombies(), []);
+  assert.equal(process.listenerCount("exit") <= 2, true);
+});
+
+async function node(script, options) {
+  const given = { ...process.env, INDEX: index, OPTIONS: JSON.stringify(options) };
+  const words = ["--input-type=module", "--eval", script];
+  return promisify(execFile)(process.execPath, words, { env: given, timeout: 60_000 });
+}
+
+const preamble = "const { Session } = await import(process.env.INDEX);\n" +
+  "const session = await Session.open(JSON.parse(process.env.OPTIONS));\n";
+
+test("an idle session does not keep the process running", async (t) => {
+  const { options } = await scratch(t);
+  const { stdout } = await node(`${preamble} await session.call("LS"); console.log(session.pid);`, options);
+  await gone(Number(stdout));
+});
+
+test("process.exit ends the program and its commands", async (t) => {
+  const { options } = await scratch(t);
+  const script = `${preamble} session.call("Bash", { command: "sleep 600" }).catch(() => {});
+    console.log(session.pid); setTimeout(() => process.exit(0), 500);`;
+  await gone(Number((await node(script, options)).stdout));
+});
+
+test("the program ends when this process is killed", async (t) => {
+  const { options } = await scratch(t);
+  const script = `${preamble} console.log(session.pid); setInterval(() => {}, 1000);`;
+  const given = { ...process.env, INDEX: index, OPTIONS: JSON.stringify(options) };
+  const words = ["--input-type=module", "--eval", script];
+  const child = spawn(process.execPath, words, { env: given, stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await new Promise((resolve) => child.stdout.once("data", (chunk) => resolve(String(chunk).split("\n"))));
+  child.kill("SIGKILL");
+  await gone(Number(line));
+});
+
+test("the launcher passes arguments, output and the exit code on", async () => {
+  const launcher = fileURLToPath(new URL("../bin/toolcrib.js", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [launcher, "--version"]);
+  assert.match(stdout, /^toolcrib \d/);
+  await assert.rejects(promisify(execFile)(process.execPath, [launcher, "no-such-command"]), { code: 2 });
+});
+
+test("the generated types are current", async () => {
+  const script = fileURLToPath(new URL("../scripts/generate_types.mjs", import.meta.url));
+  await promisify(execFile)(process.execPath, [script, "--check"]);
+});
