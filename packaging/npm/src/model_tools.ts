@@ -1,0 +1,33 @@
+/** The tools of a session, as an adapter passes them to its framework. */
+import type { JsonSchema } from "./own_tools.js";
+import type { Reply } from "./reply.js";
+import type { Session } from "./session.js";
+
+export interface ToolSelection {
+  /** The names of the tools to offer. Default: all of the session. */
+  only?: readonly string[];
+}
+
+export interface ModelTool {
+  name: string;
+  description: string;
+  schema: JsonSchema & { type: "object"; properties: Record<string, JsonSchema> };
+  call: (args: unknown, signal: AbortSignal | null | undefined) => Promise<Reply>;
+}
+
+export async function modelTools(session: Session, selection: ToolSelection = {}): Promise<ModelTool[]> {
+  const definitions = await session.tools("mcp");
+  return definitions
+    .filter(({ name }) => selection.only?.includes(name) ?? true)
+    .map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      schema: { ...inputSchema, type: "object", properties: propertiesOf(inputSchema) },
+      call: (args, signal) =>
+        session.call(name, args as Record<string, unknown>, { signal: signal ?? undefined }),
+    }));
+}
+
+function propertiesOf(schema: JsonSchema): Record<string, JsonSchema> {
+  return (schema["properties"] as Record<string, JsonSchema> | undefined) ?? {};
+}
