@@ -7,20 +7,26 @@ use std::process::Command;
 use crate::error::Result;
 use crate::{cache, process, python};
 
-/// The installed packages of a list in crates/devtools/oracles.
+/// Installed packages.
 pub struct Packages {
     directory: PathBuf,
 }
 
-/// Installs the packages of a list, unless they are installed and the list is unchanged.
+/// Installs the packages of a list in crates/devtools/oracles.
 pub fn install(list: &str) -> Result<Packages> {
-    let directory = cache::directory()?.join("node").join(list);
-    let (list, stamp) = (python::oracles().join(list), directory.join("made-from.json"));
-    let wanted = fs::read_to_string(&list)?;
+    install_manifest(list, &python::oracles().join(list))
+}
+
+/// Installs the dependencies of a package.json, unless they are installed and it is unchanged. `name` is the name of
+/// the directory for them.
+pub fn install_manifest(name: &str, list: &Path) -> Result<Packages> {
+    let directory = cache::directory()?.join("node").join(name);
+    let stamp = directory.join("made-from.json");
+    let wanted = fs::read_to_string(list)?;
     if !fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
         println!("installing {} into {}", list.display(), directory.display());
         fs::create_dir_all(&directory)?;
-        fs::copy(&list, directory.join("package.json"))?;
+        fs::copy(list, directory.join("package.json"))?;
         let words = ["install", "--silent", "--no-audit", "--no-fund"];
         let mut install = Command::new("npm");
         // One of them would download a browser.

@@ -1,10 +1,12 @@
-//! Packages for npm: one for each platform with the program, and one that starts it.
+//! Packages for npm: one for each platform with the program, and one that starts it and has the TypeScript API.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Map, Value, json};
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::workspace;
+use toolcrib_devtools::{node, process, workspace};
 
 use super::Artefact;
 use super::archive::{files_below, gzip, tar};
@@ -36,23 +38,46 @@ pub(super) fn platform_package(release: &Release, program: &Program) -> Result<A
 
 /// The package that people name. It depends on those of the platforms, of which npm installs the one that fits.
 pub(super) fn main_package(release: &Release) -> Result<Artefact> {
-    let mut entries = files_below(&workspace::root().join(SOURCES))?;
-    let is_manifest = |entry: &Entry| entry.path == "package.json";
-    entries.retain(|entry| !is_manifest(entry));
+    let mut entries = files_below(&sources())?;
+    entries.retain(|entry| entry.path == "README.md" || entry.path.starts_with("bin/"));
+    entries.extend(compiled_modules()?);
     for name in licences::OURS {
         entries.push(Entry::file(name, fs::read(workspace::root().join(name))?));
     }
     package(release, "toolcrib", &main_manifest(&source_manifest()?, &release.version), entries)
 }
 
-/// The manifest in the repository, which has neither a version nor dependencies.
+/// The modules and their types, compiled by the compiler that the manifest names. They are not in the repository, so
+/// they cannot be out of date.
+fn compiled_modules() -> Result<Vec<Entry>> {
+    let compiler = node::install_manifest("npm-package", &sources().join("package.json"))?;
+    let output = tempfile::tempdir()?;
+    let mut tsc = Command::new(compiler.file(".bin/tsc"));
+    tsc.arg("--project").arg(sources().join("tsconfig.json"));
+    tsc.arg("--typeRoots").arg(compiler.file("@types")).arg("--outDir").arg(output.path());
+    process::run(&mut tsc)?;
+    let mut entries = files_below(output.path())?;
+    for entry in &mut entries {
+        entry.path = format!("dist/{}", entry.path);
+    }
+    Ok(entries)
+}
+
+/// The manifest in the repository, which has no version, and dependencies and scripts for development only.
 pub(super) fn source_manifest() -> Result<Map<String, Value>> {
-    let path = workspace::root().join(SOURCES).join("package.json");
+    let path = sources().join("package.json");
     Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
+}
+
+fn sources() -> PathBuf {
+    workspace::root().join(SOURCES)
 }
 
 fn main_manifest(source: &Map<String, Value>, version: &str) -> Value {
     let mut manifest = source.clone();
+    for development in ["scripts", "devDependencies"] {
+        manifest.remove(development);
+    }
     manifest.insert("version".into(), version.into());
     manifest.insert("description".into(), SUMMARY.into());
     let cpus = TARGETS.iter().filter_map(|target| target.node);
@@ -95,6 +120,18 @@ mod tests {
 
     #[test]
     fn no_script_runs_at_installation() {
-        assert_eq!(source_manifest().unwrap().get("scripts"), None);
+        let manifest = main_manifest(&source_manifest().unwrap(), "1.2.3");
+        assert_eq!(manifest.get("scripts"), None);
+        assert_eq!(manifest.get("dependencies"), None);
+        assert_eq!(manifest.get("devDependencies"), None);
+    }
+
+    #[test]
+    fn every_peer_dependency_is_optional() {
+        let manifest = source_manifest().unwrap();
+        let (peers, meta) = (&manifest["peerDependencies"], &manifest["peerDependenciesMeta"]);
+        for name in peers.as_object().unwrap().keys() {
+            assert_eq!(meta[name]["optional"], true, "{name}");
+        }
     }
 }

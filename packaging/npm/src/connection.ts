@@ -14,6 +14,7 @@ const STDERR_TAIL = 8 * 1024;
 // A program that was told to end cancels its commands first, which takes a moment on a busy machine.
 const TERM_AFTER_MS = 10_000;
 const KILL_AFTER_MS = 5_000;
+const PIPES_AFTER_EXIT_MS = 1_000;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -55,6 +56,10 @@ export class Connection {
       this.#child.on("error", (error) => {
         this.#fail(new SessionClosed(`cannot start ${launch.program}: ${error.message}`));
         resolve();
+      });
+      this.#child.on("exit", () => {
+        // A process that it left behind may keep the pipes open.
+        setTimeout(() => this.#destroyPipes(), PIPES_AFTER_EXIT_MS).unref();
       });
       this.#child.on("close", (code, signal) => {
         this.#fail(new SessionClosed(this.#obituary(code, signal)));
@@ -191,6 +196,12 @@ export class Connection {
     const end = signal ? `signal ${signal}` : `exit code ${code}`;
     const words = this.#stderr.trim();
     return `the program ended (${end})${words ? `: ${words}` : ""}`;
+  }
+
+  #destroyPipes(): void {
+    this.#child.stdin.destroy();
+    this.#child.stdout.destroy();
+    this.#child.stderr.destroy();
   }
 
   /** An idle session must not keep the process running; a request must. */

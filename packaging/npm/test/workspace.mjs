@@ -1,6 +1,6 @@
 // A scratch workspace and a session in it, for one test.
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { Session } from "../dist/index.js";
@@ -11,7 +11,8 @@ if (!process.env.TOOLCRIB_BINARY) {
 
 /** Options that keep a session away from the configuration and the journal of the user. */
 export async function scratch(context, files = {}) {
-  const top = await realpath(await mkdtemp(join(process.env.TOOLCRIB_TEST_DIR ?? tmpdir(), "toolcrib-npm-")));
+  // Not in /tmp or /var/tmp, of which a session has its own.
+  const top = await realpath(await mkdtemp(join(homedir(), ".toolcrib-npm-")));
   const sessions = [];
   // One hook, because a session must end before its directory is removed.
   context.after(async () => {
