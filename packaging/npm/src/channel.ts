@@ -3,7 +3,7 @@ import { answerQuestion, type ApprovalQuestion } from "./approval.js";
 import { Connection } from "./connection.js";
 import { SessionClosed, succeeded, Unsupported, type ErrorFields } from "./errors.js";
 import type { Frame, Message } from "./frame_decoder.js";
-import { OwnTools, registration, type OwnTool } from "./own_tools.js";
+import { OwnTools, registration } from "./own_tools.js";
 import { launchOf, type SessionOptions } from "./session_options.js";
 
 /** The protocol that this package speaks. */
@@ -19,13 +19,14 @@ export interface RequestOptions {
 
 export class Channel {
   readonly #options: SessionOptions;
-  readonly #ownTools = new OwnTools();
+  readonly #ownTools: OwnTools;
   #connection: Connection | undefined;
   #opening: Promise<Connection> | undefined;
   #closed: SessionClosed | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    this.#ownTools = new OwnTools(options.ownTools ?? []);
   }
 
   /** Starts the program, unless it runs. */
@@ -80,11 +81,6 @@ export class Channel {
     return succeeded(await this.request({ op: name, args }, options));
   }
 
-  async register(tool: OwnTool): Promise<void> {
-    succeeded(await this.request(registration(tool)));
-    this.#ownTools.add(tool);
-  }
-
   async close(): Promise<void> {
     this.#closed ??= new SessionClosed("the session is closed");
     const connection = await this.#opening?.catch(() => undefined);
@@ -101,10 +97,11 @@ export class Channel {
     this.#ownTools.cancelAll();
     const connection = new Connection(launchOf(this.#options), (message, from) => this.#receive(message, from));
     try {
-      await greet(connection);
-      for (const tool of this.#ownTools.all) {
+      // The program takes registrations only before other messages.
+      for (const tool of this.#options.ownTools ?? []) {
         succeeded(await connection.send(registration(tool)).reply);
       }
+      await greet(connection);
     } catch (error) {
       await connection.close(new SessionClosed("the session could not be opened"));
       throw error;

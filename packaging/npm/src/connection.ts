@@ -6,8 +6,9 @@ import { LimitExceeded, SessionClosed } from "./errors.js";
 import { encodeLine, FrameDecoder, type Frame, type Message } from "./frame_decoder.js";
 import * as liveChildren from "./live_children.js";
 
-/** What the program accepts as a line, and as a payload. */
-export const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
+// What the program accepts.
+const MAX_LINE = 32 * 1024 * 1024;
+const MAX_PAYLOAD = 256 * 1024 * 1024;
 
 // Enough for the program's own error message.
 const STDERR_TAIL = 8 * 1024;
@@ -89,8 +90,8 @@ export class Connection {
   send(message: Message, payload?: Uint8Array, onEvent?: (frame: Frame) => void): Sent {
     const id = this.#nextId++;
     const line = encodeLine({ id, ...message }, payload);
-    if (Math.max(line.length - 1, payload?.length ?? 0) > MAX_REQUEST_BYTES) {
-      throw new LimitExceeded("limit", `the request is larger than ${MAX_REQUEST_BYTES} bytes`, "Send it in parts.");
+    if (line.length - 1 > MAX_LINE || (payload?.length ?? 0) > MAX_PAYLOAD) {
+      throw new LimitExceeded("limit", "the request is too large for the program", "Send it in parts.");
     }
     if (this.#failure) {
       throw this.#failure;

@@ -6,7 +6,7 @@ import type { Message } from "./frame_decoder.js";
 export type JsonSchema = Record<string, unknown>;
 
 /** A tool of the caller. */
-export interface OwnTool<Arguments = Record<string, unknown>> {
+export interface OwnTool {
   name: string;
   /** What the model reads about it. */
   description: string;
@@ -14,22 +14,19 @@ export interface OwnTool<Arguments = Record<string, unknown>> {
   schema: JsonSchema;
   /** Whether it changes nothing. Default false. */
   readOnly?: boolean;
+  /** What it acts on outside of the workspace, such as a host; the policy decides on it. */
+  reaches?: string;
   /** Runs a call. The result is the text for the model; an exception is an error for the model. */
-  run: (args: Arguments, context: { signal: AbortSignal }) => string | Promise<string>;
+  run: (args: Record<string, unknown>, context: { signal: AbortSignal }) => string | Promise<string>;
 }
 
 /** The tools of one session, and their running calls. */
 export class OwnTools {
-  readonly #tools = new Map<string, OwnTool>();
+  readonly #tools: ReadonlyMap<string, OwnTool>;
   readonly #running = new Map<string, AbortController>();
 
-  /** The tools, to be registered with a new program. */
-  get all(): OwnTool[] {
-    return [...this.#tools.values()];
-  }
-
-  add(tool: OwnTool): void {
-    this.#tools.set(tool.name, tool);
+  constructor(tools: readonly OwnTool[]) {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
   /** Runs a call and sends its result. */
@@ -70,6 +67,6 @@ export class OwnTools {
 
 /** The registration of a tool. */
 export function registration(tool: OwnTool): Message {
-  const { name, description, schema, readOnly } = tool;
-  return { op: "register", args: { name, description, schema, read_only: readOnly ?? false } };
+  const { name, description, schema, readOnly, reaches } = tool;
+  return { op: "register", args: { name, description, schema, read_only: readOnly ?? false, reaches } };
 }

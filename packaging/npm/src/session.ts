@@ -5,7 +5,6 @@ import { Completed, type Command, type ExecOptions, type SpawnOptions } from "./
 import * as files from "./files.js";
 import type { Frame, Message } from "./frame_decoder.js";
 import type { BashArguments, ToolArguments, UndoArguments } from "./generated/tool_arguments.js";
-import type { OwnTool } from "./own_tools.js";
 import { Reply } from "./reply.js";
 import { Process } from "./running_process.js";
 import type { SessionOptions } from "./session_options.js";
@@ -120,7 +119,7 @@ export class Session implements AsyncDisposable {
     return files.readParts(this.#channel, path, options);
   }
 
-  /** Writes a file of up to 32 MiB. */
+  /** Writes a file of up to 256 MiB. */
   async write(
     path: string,
     data: string | Uint8Array,
@@ -180,11 +179,6 @@ export class Session implements AsyncDisposable {
   /** The definitions of the tools for the API of a model, with your own tools. */
   async tools<Format extends keyof ToolDefinitions>(format: Format): Promise<ToolDefinitions[Format][]> {
     return (await this.#result<{ tools: ToolDefinitions[Format][] }>("tools", { format })).tools;
-  }
-
-  /** Adds a tool that this process runs. It is in `tools()`, and `call` and the policy treat it like the others. */
-  async register<Arguments = Record<string, unknown>>(tool: OwnTool<Arguments>): Promise<void> {
-    await this.#channel.register(tool as unknown as OwnTool);
   }
 
   /** The last changes, newest first. */

@@ -1,6 +1,7 @@
 /** The options of a session, and the command line that they stand for. */
 import type { Approver } from "./approval.js";
 import type { Launch } from "./connection.js";
+import type { OwnTool } from "./own_tools.js";
 import { findProgram } from "./program.js";
 
 export interface SessionOptions {
@@ -16,6 +17,8 @@ export interface SessionOptions {
   tools?: readonly string[];
   /** Names of tools to exclude. */
   excludeTools?: readonly string[];
+  /** Tools that this process runs. They are in `tools()`, and `call` and the policy treat them like the others. */
+  ownTools?: readonly OwnTool[];
   /** The rules file. */
   rules?: string;
   /** The configuration file. */

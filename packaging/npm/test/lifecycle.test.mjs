@@ -68,14 +68,17 @@ test("await using closes the session", async (t) => {
 
 test("after the program died, its calls fail and the next call starts it again", async (t) => {
   let restarts = 0;
-  const { session } = await open(t, { "a.txt": "a\n" }, { onRestart: () => (restarts += 1) });
-  await session.register({
+  const echo = {
     name: "Echo",
     description: "Echoes.",
     schema: { type: "object", properties: {} },
     readOnly: true,
     run: () => "echo",
-  });
+  };
+  const onRestart = () => {
+    restarts += 1;
+  };
+  const { session } = await open(t, { "a.txt": "a\n" }, { onRestart, ownTools: [echo] });
   const { pid } = session;
   const running = assert.rejects(session.call("Bash", { command: "sleep 600" }), SessionClosed);
   process.kill(pid, "SIGKILL");
@@ -134,9 +137,9 @@ test("process.exit ends the program and its commands", async (t) => {
   await gone(Number((await node(script, options)).stdout));
 });
 
-test("the program ends when this process is killed", async (t) => {
+test("the program and its commands end when this process is killed", async (t) => {
   const { options } = await scratch(t);
-  const script = `${preamble} console.log(session.pid); setInterval(() => {}, 1000);`;
+  const script = `${preamble} await session.spawn("sleep 600"); console.log(session.pid);`;
   const given = { ...process.env, INDEX: index, OPTIONS: JSON.stringify(options) };
   const words = ["--input-type=module", "--eval", script];
   const child = spawn(process.execPath, words, { env: given, stdio: ["ignore", "pipe", "inherit"] });

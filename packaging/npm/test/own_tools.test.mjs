@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AlreadyExists } from "../dist/index.js";
 import { open } from "./workspace.mjs";
 
 const lookup = {
@@ -18,19 +17,21 @@ const lookup = {
 };
 
 test("an own tool is called like the others", async (t) => {
-  const { session } = await open(t);
-  await session.register(lookup);
+  const { session } = await open(t, {}, { ownTools: [lookup] });
   assert.equal((await session.call("Lookup", { word: "crib" })).orThrow().output, "meaning of crib");
   const failed = await session.call("Lookup", { word: "bad" });
   assert.equal(failed.success, false);
   assert.match(failed.output, /no such word/);
   assert.equal((await session.call("Lookup", { word: 5 })).error.kind, "invalid");
-  await assert.rejects(session.register(lookup), AlreadyExists);
+});
+
+test("the name of an own tool must be free", async (t) => {
+  await assert.rejects(open(t, {}, { ownTools: [lookup, lookup] }), /exists/);
+  await assert.rejects(open(t, {}, { ownTools: [{ ...lookup, name: "Bash" }] }), /exists/);
 });
 
 test("own tools are in the definitions of every format", async (t) => {
-  const { session } = await open(t);
-  await session.register(lookup);
+  const { session } = await open(t, {}, { ownTools: [lookup] });
   const mcp = await session.tools("mcp");
   assert.ok(mcp.some((tool) => tool.name === "Lookup" && tool.inputSchema.properties.word.type === "string"));
   assert.ok((await session.tools("anthropic")).some((tool) => tool.name === "Lookup" && tool.input_schema));
@@ -40,7 +41,6 @@ test("own tools are in the definitions of every format", async (t) => {
 });
 
 test("a cancelled call aborts the signal of the own tool", async (t) => {
-  const { session } = await open(t);
   let aborted;
   const ended = new Promise((resolve) => {
     aborted = resolve;
@@ -49,7 +49,7 @@ test("a cancelled call aborts the signal of the own tool", async (t) => {
   const running = new Promise((resolve) => {
     started = resolve;
   });
-  await session.register({
+  const slow = {
     ...lookup,
     name: "Slow",
     run: (_, { signal }) =>
@@ -60,7 +60,8 @@ test("a cancelled call aborts the signal of the own tool", async (t) => {
         });
         started();
       }),
-  });
+  };
+  const { session } = await open(t, {}, { ownTools: [slow] });
   const controller = new AbortController();
   const call = session.call("Slow", { word: "x" }, { signal: controller.signal });
   await running;
