@@ -21,7 +21,7 @@ type AiModelOutput = { type: "text"; value: string } | { type: "content"; value:
 /** A tool of the AI SDK. */
 export interface AiTool {
   description: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the schema type belongs to the AI SDK
+  // `any`: the schema type belongs to the AI SDK.
   inputSchema: any;
   execute: (input: unknown, options: { abortSignal?: AbortSignal | undefined }) => Promise<AiToolOutput>;
   toModelOutput: (options: { output: AiToolOutput }) => AiModelOutput;

@@ -1,5 +1,5 @@
 /** One running program: starts it, sends requests, passes replies and events to whoever waits for them. */
-import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
 import { LimitExceeded, SessionClosed } from "./errors.js";
@@ -17,7 +17,12 @@ const TERM_AFTER_MS = 10_000;
 const KILL_AFTER_MS = 5_000;
 const PIPES_AFTER_EXIT_MS = 1_000;
 
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+// A process that could not be started may have no pipes.
+interface Pipes {
+  readonly stdin?: Writable;
+  readonly stdout?: Readable;
+  readonly stderr?: Readable;
+}
 
 /** How to start the program. */
 export interface Launch {
@@ -39,7 +44,8 @@ interface Waiting {
 }
 
 export class Connection {
-  readonly #child: Child;
+  readonly #child: ChildProcess;
+  readonly #pipes: Pipes;
   readonly #waiting = new Map<number, Waiting>();
   readonly #decoder = new FrameDecoder();
   readonly #onOther: (message: Message, connection: Connection) => void;
@@ -52,6 +58,7 @@ export class Connection {
   constructor(launch: Launch, onOther: (message: Message, connection: Connection) => void) {
     this.#onOther = onOther;
     this.#child = spawn(launch.program, launch.args, { env: launch.env, stdio: ["pipe", "pipe", "pipe"] });
+    this.#pipes = this.#child as Pipes;
     liveChildren.add(this.#child);
     this.#gone = new Promise<void>((resolve) => {
       this.#child.on("error", (error) => {
@@ -68,11 +75,11 @@ export class Connection {
       });
     }).then(() => liveChildren.remove(this.#child));
     // The exit of the program says more than a broken pipe.
-    this.#child.stdin.on("error", () => {});
-    this.#child.stderr.on("data", (chunk: Buffer) => {
+    this.#pipes.stdin?.on("error", () => {});
+    this.#pipes.stderr?.on("data", (chunk: Buffer) => {
       this.#stderr = (this.#stderr + chunk.toString("utf8")).slice(-STDERR_TAIL);
     });
-    this.#child.stdout.on("data", (chunk: Buffer) => this.#receive(chunk));
+    this.#pipes.stdout?.on("data", (chunk: Buffer) => this.#receive(chunk));
     this.#keepEventLoop(false);
   }
 
@@ -117,7 +124,7 @@ export class Connection {
       this.notify({ cancel: id });
     }
     this.#fail(reason);
-    this.#child.stdin.end();
+    this.#pipes.stdin?.end();
     this.#keepEventLoop(true);
     const timers = [
       setTimeout(() => this.#child.kill("SIGTERM"), TERM_AFTER_MS),
@@ -128,15 +135,13 @@ export class Connection {
   }
 
   #write(line: Uint8Array, payload?: Uint8Array): void {
-    const { stdin } = this.#child;
-    if (payload === undefined || payload.length === 0) {
-      stdin.write(line);
-      return;
+    const { stdin } = this.#pipes;
+    stdin?.cork();
+    stdin?.write(line);
+    if (payload !== undefined && payload.length > 0) {
+      stdin?.write(payload);
     }
-    stdin.cork();
-    stdin.write(line);
-    stdin.write(payload);
-    stdin.uncork();
+    stdin?.uncork();
   }
 
   #receive(chunk: Uint8Array): void {
@@ -200,16 +205,16 @@ export class Connection {
   }
 
   #destroyPipes(): void {
-    this.#child.stdin.destroy();
-    this.#child.stdout.destroy();
-    this.#child.stderr.destroy();
+    this.#pipes.stdin?.destroy();
+    this.#pipes.stdout?.destroy();
+    this.#pipes.stderr?.destroy();
   }
 
   /** An idle session must not keep the process running; a request must. */
   #keepEventLoop(keep: boolean): void {
-    const { stdin, stdout, stderr } = this.#child;
-    for (const handle of [this.#child, stdin, stdout, stderr] as Partial<Record<"ref" | "unref", () => void>>[]) {
-      handle[keep ? "ref" : "unref"]?.();
+    const { stdin, stdout, stderr } = this.#pipes;
+    for (const handle of [this.#child, stdin, stdout, stderr]) {
+      (handle as Partial<Record<"ref" | "unref", () => void>> | undefined)?.[keep ? "ref" : "unref"]?.();
     }
   }
 }

@@ -12,7 +12,7 @@ interface CallConfig {
  * The tools of the session. Each result is a ToolMessage with the metadata as its artifact; a failed call has the
  * status `error`.
  */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the type belongs to LangChain
+// `any`: the type belongs to LangChain.
 export async function tools(session: Session, selection?: ToolSelection): Promise<any[]> {
   const [{ tool }, { ToolMessage }] = await Promise.all([
     import("@langchain/core/tools"),

@@ -6,7 +6,7 @@ export { filesystem, type MastraFilesystem } from "./mastra_filesystem.js";
 export { sandbox } from "./mastra_sandbox.js";
 
 /** The tools of the session, by name, for the option `tools` of an agent. A failed call is a tool error. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the type belongs to Mastra
+// `any`: the type belongs to Mastra.
 export async function tools(session: Session, selection?: ToolSelection): Promise<Record<string, any>> {
   const { createTool } = await import("@mastra/core/tools");
   const all = await modelTools(session, selection);

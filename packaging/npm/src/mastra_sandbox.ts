@@ -27,7 +27,7 @@ interface CommandResult {
 type Workspace = typeof import("@mastra/core/workspace");
 
 /** Makes the sandbox for `new Workspace({ sandbox })`. Its processes end with the session. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the class is made from Mastra's
+// `any`: the class is made from Mastra's.
 export async function sandbox(session: Session): Promise<any> {
   const workspace = await import("@mastra/core/workspace");
   const info = await session.info();

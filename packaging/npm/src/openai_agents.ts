@@ -4,7 +4,7 @@ import type { Reply } from "./reply.js";
 import type { Session } from "./session.js";
 
 /** The tools of the session, for the option `tools` of an agent. A failed call is text for the model. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the type belongs to the SDK
+// `any`: the type belongs to the SDK.
 export async function tools(session: Session, selection?: ToolSelection): Promise<any[]> {
   const { tool } = await import("@openai/agents");
   const all = await modelTools(session, selection);

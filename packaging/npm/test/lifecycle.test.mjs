@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -7,8 +8,6 @@ import { promisify } from "node:util";
 
 import { Session, SessionClosed } from "../dist/index.js";
 import { open, scratch } from "./workspace.mjs";
-
-const index = new URL("../dist/index.js", import.meta.url).href;
 
 /** Waits until a process has gone. */
 async function gone(pid) {
@@ -115,37 +114,33 @@ test("300 sessions leave no process and no descriptor behind", async (t) => {
   assert.equal(process.listenerCount("exit") <= 2, true);
 });
 
-async function node(script, options) {
-  const given = { ...process.env, INDEX: index, OPTIONS: JSON.stringify(options) };
-  const words = ["--input-type=module", "--eval", script];
-  return promisify(execFile)(process.execPath, words, { env: given, timeout: 60_000 });
+/** Starts a process that opens a session. Resolves to it and to the id of the session's program. */
+async function start(what, options) {
+  const script = fileURLToPath(new URL("programs/session.mjs", import.meta.url));
+  const env = { ...process.env, OPTIONS: JSON.stringify(options) };
+  const child = spawn(process.execPath, [script, what], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const [chunk] = await once(child.stdout, "data");
+  return { child, pid: Number(String(chunk)) };
 }
-
-const preamble = "const { Session } = await import(process.env.INDEX);\n" +
-  "const session = await Session.open(JSON.parse(process.env.OPTIONS));\n";
 
 test("an idle session does not keep the process running", async (t) => {
   const { options } = await scratch(t);
-  const { stdout } = await node(`${preamble} await session.call("LS"); console.log(session.pid);`, options);
-  await gone(Number(stdout));
+  const { child, pid } = await start("nothing", options);
+  await gone(child.pid);
+  await gone(pid);
 });
 
 test("process.exit ends the program and its commands", async (t) => {
   const { options } = await scratch(t);
-  const script = `${preamble} session.call("Bash", { command: "sleep 600" }).catch(() => {});
-    console.log(session.pid); setTimeout(() => process.exit(0), 500);`;
-  await gone(Number((await node(script, options)).stdout));
+  await gone((await start("exit", options)).pid);
 });
 
 test("the program and its commands end when this process is killed", async (t) => {
   const { options } = await scratch(t);
-  const script = `${preamble} await session.spawn("sleep 600"); console.log(session.pid);`;
-  const given = { ...process.env, INDEX: index, OPTIONS: JSON.stringify(options) };
-  const words = ["--input-type=module", "--eval", script];
-  const child = spawn(process.execPath, words, { env: given, stdio: ["ignore", "pipe", "inherit"] });
-  const [line] = await new Promise((resolve) => child.stdout.once("data", (chunk) => resolve(String(chunk).split("\n"))));
+  const { child, pid } = await start("wait", options);
+  assert.equal(existsSync(`/proc/${pid}`), true);
   child.kill("SIGKILL");
-  await gone(Number(line));
+  await gone(pid);
 });
 
 test("the launcher passes arguments, output and the exit code on", async () => {
