@@ -212,6 +212,10 @@ export class Connection {
 
   /** An idle session must not keep the process running; a request must. */
   #keepEventLoop(keep: boolean): void {
+    if (this.#child.pid === undefined) {
+      // It was not started, and Deno cannot unref it.
+      return;
+    }
     const { stdin, stdout, stderr } = this.#pipes;
     for (const handle of [this.#child, stdin, stdout, stderr]) {
       (handle as Partial<Record<"ref" | "unref", () => void>> | undefined)?.[keep ? "ref" : "unref"]?.();

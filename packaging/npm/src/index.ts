@@ -26,6 +26,6 @@ export type { JsonSchema, OwnTool } from "./own_tools.js";
 export { findProgram } from "./program.js";
 export type { Picture, Reply } from "./reply.js";
 export type { Process, ProcessInput, SignalName } from "./running_process.js";
-export { Session, type CallOptions, type Change, type Info, type Progress, type Snapshot } from "./session.js";
+export { Session, type CallOptions, type CallParameters, type Change, type Info, type Progress, type Snapshot } from "./session.js";
 export type { SessionOptions } from "./session_options.js";
 export type { AnthropicTool, GeminiTool, McpTool, OpenAiTool, ToolDefinitions } from "./tool_definitions.js";

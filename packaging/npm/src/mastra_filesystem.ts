@@ -212,7 +212,7 @@ export class MastraFilesystem {
   }
 
   #mastraError(path: string, expected: "file" | "directory", error: unknown): unknown {
-    const { errors } = { errors: this.#errors };
+    const errors = this.#errors;
     if (error instanceof NotFound) {
       return expected === "file" ? new errors.FileNotFoundError(path) : new errors.DirectoryNotFoundError(path);
     }

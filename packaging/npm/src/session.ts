@@ -25,6 +25,13 @@ export interface CallOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** The arguments of a built-in tool are typed; those of other tools are any object. */
+export type CallParameters<Name extends string> = Name extends keyof ToolArguments
+  ? Partial<ToolArguments[Name]> extends ToolArguments[Name]
+    ? [args?: ToolArguments[Name], options?: CallOptions]
+    : [args: ToolArguments[Name], options?: CallOptions]
+  : [args?: Record<string, unknown>, options?: CallOptions];
+
 interface Abortable {
   signal?: AbortSignal | undefined;
 }
@@ -61,8 +68,7 @@ export class Session implements AsyncDisposable {
   }
 
   /** Calls a tool. A call that fails has a reply too; `reply.orThrow()` throws its error. */
-  call<Name extends keyof ToolArguments>(tool: Name, args: ToolArguments[Name], options?: CallOptions): Promise<Reply>;
-  call(tool: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Reply>;
+  call<Name extends string>(tool: Name, ...rest: CallParameters<Name>): Promise<Reply>;
   async call(tool: string, args: object = {}, options: CallOptions = {}): Promise<Reply> {
     const { onProgress, dryRun, signal } = options;
     const request: Message = { tool, args };

@@ -9,6 +9,10 @@ export async function agent(model: LanguageModel): Promise<string> {
   const box: Experimental_SandboxSession = await sandbox(session);
   await session.call("Read", { file_path: "a.txt" });
   // @ts-expect-error the argument is called file_path
-  await session.call("Read", { path: 5 } satisfies import("toolcrib").ReadArguments);
+  await session.call("Read", { path: "a.txt" });
+  // @ts-expect-error a pattern is required
+  await session.call("Grep");
+  await session.call("LS");
+  await session.call("Lookup", { word: "crib" });
   return (await generateText({ model, tools: set, experimental_sandbox: box, prompt: "go" })).text;
 }
