@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { LimitExceeded } from "../dist/index.js";
@@ -44,10 +46,13 @@ test("the output is complete", async (t) => {
 });
 
 test("chunks are passed on while the command runs", async (t) => {
-  const { session } = await open(t);
+  const { session, root } = await open(t);
   const chunks = [];
-  const done = await session.exec("echo one; sleep 0.3; echo two; echo three >&2", {
-    onStdout: (chunk) => chunks.push(`out ${Buffer.from(chunk)}`),
+  const done = await session.exec("echo one; until [ -e go ]; do sleep 0.05; done; echo two; echo three >&2", {
+    onStdout: (chunk) => {
+      chunks.push(`out ${Buffer.from(chunk)}`);
+      writeFileSync(join(root, "go"), "");
+    },
     onStderr: (chunk) => chunks.push(`err ${Buffer.from(chunk)}`),
   });
   assert.equal(chunks[0], "out one\n");
@@ -57,7 +62,7 @@ test("chunks are passed on while the command runs", async (t) => {
 
 test("a timeout kills the command and keeps the output before it", async (t) => {
   const { session } = await open(t);
-  const done = await session.exec("echo early; sleep 600", { timeoutMs: 2000 });
+  const done = await session.exec("echo early; sleep 600", { timeoutMs: 5000 });
   assert.equal(done.timedOut, true);
   assert.equal(done.exitCode, null);
   assert.ok([9, 15].includes(done.signal));

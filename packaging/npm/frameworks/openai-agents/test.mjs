@@ -74,6 +74,6 @@ test("a file that the shell removed is taken back", async (t) => {
 
 test("a timeout of the shell is reported", async (t) => {
   const { session } = await open(t, Session);
-  const { output } = await shell(session).run({ commands: ["echo early; sleep 600"], timeoutMs: 1500 });
+  const { output } = await shell(session).run({ commands: ["echo early; sleep 600"], timeoutMs: 5000 });
   assert.deepEqual(output, [{ stdout: "early\n", stderr: "", outcome: { type: "timeout" } }]);
 });
