@@ -107,14 +107,14 @@ const LEAST_LINE_CHARS: usize = 80;
 /// The user may be away for some minutes.
 const APPROVAL_SECONDS: u64 = 600;
 
-/// The configuration with the arguments that replace parts of it.
-pub(crate) fn of(common: &Common) -> Result<Config, String> {
-    let config = Config::read(common.config.as_deref())?;
-    let network = common.network.unwrap_or(config.network);
-    Ok(Config { network, ..config })
-}
-
 impl Config {
+    /// The configuration with the arguments that replace parts of it.
+    pub(crate) fn of(common: &Common) -> Result<Config, String> {
+        let config = Config::read(common.config.as_deref())?;
+        let network = common.network.unwrap_or(config.network);
+        Ok(Config { network, ..config })
+    }
+
     /// Reads the given file, or the default one if it exists.
     fn read(named: Option<&Path>) -> Result<Config, String> {
         match named {
