@@ -1,0 +1,48 @@
+"""LangChain and LangGraph: Toolcrib's tools as structured tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.tools import StructuredTool, ToolException
+from toolcrib import AsyncSession, Reply, Session
+
+
+def tools(session: Session, names: Sequence[str] | None = None) -> list[StructuredTool]:
+    """Toolcrib's tools, all or those in `names`."""
+
+    def caller(name: str) -> dict[str, Any]:
+        return {"func": lambda **arguments: _text(session.call(name, **arguments))}
+
+    definitions = session.tools(format="mcp")
+    return [_tool(each, caller(each["name"])) for each in definitions if names is None or each["name"] in names]
+
+
+async def async_tools(session: AsyncSession, names: Sequence[str] | None = None) -> list[StructuredTool]:
+    """The same for an `AsyncSession`. These tools have no synchronous form."""
+
+    def caller(name: str) -> dict[str, Any]:
+        async def call(**arguments: Any) -> str:
+            return _text(await session.call(name, **arguments))
+
+        return {"coroutine": call}
+
+    definitions = await session.tools(format="mcp")
+    return [_tool(each, caller(each["name"])) for each in definitions if names is None or each["name"] in names]
+
+
+def _tool(definition: dict[str, Any], caller: dict[str, Any]) -> StructuredTool:
+    return StructuredTool(
+        name=definition["name"],
+        description=definition["description"],
+        args_schema=definition["inputSchema"],
+        handle_tool_error=True,
+        **caller,
+    )
+
+
+def _text(reply: Reply) -> str:
+    if not reply.success:
+        raise ToolException(reply.output)
+    return reply.output
