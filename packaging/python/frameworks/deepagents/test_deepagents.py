@@ -21,6 +21,20 @@ class TestStandard(SandboxIntegrationTests):
             yield ToolcribBackend(session)
 
 
+# langchain-tests 1.1 expects paths relative to the search directory, and that `write` refuses an existing file. In
+# deepagents 0.7 the paths are absolute and `write` overwrites.
+for name in [
+    "test_glob",
+    "test_glob_basic_pattern",
+    "test_glob_with_directories",
+    "test_glob_hidden_files_explicitly",
+    "test_glob_with_character_class",
+    "test_glob_with_question_mark",
+    "test_write_existing_file_fails",
+]:
+    pytest.mark.xfail(strict=True, reason="deepagents 0.7 has another contract")(getattr(TestStandard, name))
+
+
 class ScriptedModel(GenericFakeChatModel):
     def bind_tools(self, tools: Any, **options: Any) -> "ScriptedModel":
         return self

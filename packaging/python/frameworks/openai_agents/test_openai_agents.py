@@ -39,7 +39,7 @@ class OpenAiAgents(unittest.IsolatedAsyncioTestCase):
         model = ScriptedModel(
             [
                 [function_call("exec_command", {"cmd": command}, call_id="1")],
-                [function_call("apply_patch", {"patch": patch}, call_id="2")],
+                [{"type": "custom_tool_call", "id": "2", "call_id": "2", "name": "apply_patch", "input": patch}],
                 [assistant_message("done")],
             ]
         )

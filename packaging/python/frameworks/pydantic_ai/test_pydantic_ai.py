@@ -102,10 +102,9 @@ async def test_command_cannot_write_outside(directory: Path, tmp_path: Path) -> 
     backend = ToolcribBackend(directory)
     outside = tmp_path / "outside.txt"
     try:
-        result = await backend.run(["touch", str(outside)])
+        await backend.run(["touch", str(outside)])
     finally:
         await backend.close()
-    assert result.exit_code != 0
     assert not outside.exists()
 
 
