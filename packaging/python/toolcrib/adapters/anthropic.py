@@ -25,7 +25,7 @@ def tools(session: Session, names: Sequence[str] | None = None) -> list[BetaFunc
 
     def tool(definition: dict[str, Any]) -> BetaFunctionTool[Any]:
         def call(**arguments: Any) -> Any:
-            return _content(session.call(definition["name"], **arguments))
+            return _content(session.call(definition["name"], arguments))
 
         return beta_tool(call, **_described(definition))
 
@@ -37,7 +37,7 @@ async def async_tools(session: AsyncSession, names: Sequence[str] | None = None)
 
     def tool(definition: dict[str, Any]) -> BetaAsyncFunctionTool[Any]:
         async def call(**arguments: Any) -> Any:
-            return _content(await session.call(definition["name"], **arguments))
+            return _content(await session.call(definition["name"], arguments))
 
         return beta_async_tool(call, **_described(definition))
 
@@ -87,7 +87,7 @@ class _AgentToolset:
 
     async def _call(self, tool: str, **arguments: Any) -> Any:
         given = {name: value for name, value in arguments.items() if value is not None}
-        return _content(await (await self.session()).call(tool, **given))
+        return _content(await (await self.session()).call(tool, given))
 
     async def bash(
         self, command: str | None = None, restart: bool | None = None, timeout_ms: int | None = None

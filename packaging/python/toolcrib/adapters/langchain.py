@@ -13,7 +13,7 @@ def tools(session: Session, names: Sequence[str] | None = None) -> list[Structur
     """Toolcrib's tools, all or those in `names`."""
 
     def caller(name: str) -> dict[str, Any]:
-        return {"func": lambda **arguments: _text(session.call(name, **arguments))}
+        return {"func": lambda **arguments: _text(session.call(name, arguments))}
 
     definitions = session.tools(format="mcp")
     return [_tool(each, caller(each["name"])) for each in definitions if names is None or each["name"] in names]
@@ -24,7 +24,7 @@ async def async_tools(session: AsyncSession, names: Sequence[str] | None = None)
 
     def caller(name: str) -> dict[str, Any]:
         async def call(**arguments: Any) -> str:
-            return _text(await session.call(name, **arguments))
+            return _text(await session.call(name, arguments))
 
         return {"coroutine": call}
 

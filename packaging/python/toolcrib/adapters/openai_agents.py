@@ -212,7 +212,7 @@ async def tools(session: AsyncSession, names: Sequence[str] | None = None) -> li
 
     def tool(definition: dict[str, Any]) -> FunctionTool:
         async def invoke(context: object, arguments: str) -> str:
-            return (await session.call(definition["name"], **json.loads(arguments or "{}"))).output
+            return (await session.call(definition["name"], json.loads(arguments or "{}"))).output
 
         return FunctionTool(
             name=definition["name"],

@@ -186,7 +186,7 @@ async def toolset(session: AsyncSession, names: Sequence[str] | None = None) -> 
 
     def tool(definition: dict[str, Any]) -> Tool[Any]:
         async def call(**arguments: Any) -> str:
-            return (await session.call(definition["name"], **arguments)).output
+            return (await session.call(definition["name"], arguments)).output
 
         return Tool.from_schema(call, definition["name"], definition["description"], definition["inputSchema"])
 
