@@ -24,10 +24,10 @@ set -e
 test "$(cat given.txt)" = given
 pwd > /app/where.txt
 echo solved > /app/answer.txt
-touch /etc/toolcrib-escaped || true
+touch OUTSIDE/escaped || true
 """
 TEST = """#!/bin/bash
-if grep -qx solved /app/answer.txt && grep -qx /app /app/where.txt && ! test -e /etc/toolcrib-escaped; then
+if grep -qx solved /app/answer.txt && grep -qx /app /app/where.txt; then
     echo 1 > /logs/verifier/reward.txt
 else
     echo 0 > /logs/verifier/reward.txt
@@ -48,7 +48,7 @@ class Harbor(unittest.IsolatedAsyncioTestCase):
             "instruction.md": "Solve it.\n",
             "environment/Dockerfile": "FROM debian\n",
             "environment/given.txt": "given\n",
-            "solution/solve.sh": solution,
+            "solution/solve.sh": solution.replace("OUTSIDE", str(self.directory)),
             "tests/test.sh": TEST,
         }
         for name, content in files.items():
@@ -71,7 +71,7 @@ class Harbor(unittest.IsolatedAsyncioTestCase):
         result = await self.run_trial(SOLVE)
         self.assertIsNone(result.exception_info)
         self.assertEqual(result.verifier_result.rewards, {"reward": 1.0})
-        self.assertFalse(Path("/etc/toolcrib-escaped").exists())
+        self.assertFalse((self.directory / "escaped").exists())
         self.assertFalse(Path("/app/answer.txt").exists())
 
     async def test_wrong_solution_has_no_reward(self) -> None:

@@ -1,11 +1,15 @@
 """OpenHands SDK: the workspace, and conversations with its scripted model."""
 
 import json
+import os
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # Otherwise its import downloads a list of prices.
+os.environ["OPENHANDS_SUPPRESS_BANNER"] = "1"
 
 from openhands.sdk import Agent, Conversation, Tool, register_tool
 from openhands.sdk.event import ObservationEvent
