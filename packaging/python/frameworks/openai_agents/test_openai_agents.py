@@ -10,7 +10,7 @@ from agents import Agent, RunConfig, Runner, set_tracing_disabled
 from agents.sandbox import Manifest, SandboxAgent, SandboxRunConfig
 from agents.sandbox.capabilities import Filesystem, Shell
 from agents.sandbox.entries import File
-from agents.sandbox.errors import ExecTimeoutError, WorkspaceReadNotFoundError
+from agents.sandbox.errors import ExecTimeoutError, PtySessionNotFoundError, WorkspaceReadNotFoundError
 from agents.sandbox.snapshot import LocalSnapshotSpec
 from agents.testing import ScriptedModel, assistant_message, function_call
 from toolcrib import AsyncSession
@@ -70,6 +70,21 @@ class OpenAiAgents(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(ExecTimeoutError):
                 await session.exec("sleep 3600", timeout=1)
         self.assertFalse(await session.running())
+
+    async def test_running_commands(self) -> None:
+        session = await ToolcribSandboxClient().create(manifest=Manifest(root=str(self.root)))
+        async with session:
+            ended = await session.pty_exec_start("printf out; exit 3")
+            self.assertEqual((ended.output, ended.exit_code, ended.process_id), (b"out", 3, None))
+            started = await session.pty_exec_start("test -t 0 && read line && echo got $line", tty=True, yield_time_s=0.25)
+            self.assertIsNone(started.exit_code)
+            update = await session.pty_write_stdin(session_id=started.process_id, chars="text\n", yield_time_s=30)
+            self.assertEqual(update.exit_code, 0)
+            self.assertIn(b"got text", update.output)
+            with self.assertRaises(PtySessionNotFoundError):
+                await session.pty_write_stdin(session_id=started.process_id, chars="")
+            endless = await session.pty_exec_start("echo begun; sleep 3600", yield_time_s=0.25)
+            self.assertIsNotNone(endless.process_id)
 
     async def test_snapshot_is_restored_in_a_new_directory(self) -> None:
         client = ToolcribSandboxClient()

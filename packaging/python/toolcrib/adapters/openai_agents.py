@@ -23,6 +23,7 @@ from agents.sandbox.errors import (
 )
 from agents.sandbox.manifest import Manifest
 from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
+from agents.sandbox.session.pty_types import PtyExecUpdate
 from agents.sandbox.session.sandbox_client import BaseSandboxClient
 from agents.sandbox.session.sandbox_session import SandboxSession
 from agents.sandbox.session.sandbox_session_state import SandboxSessionState
@@ -33,6 +34,7 @@ from agents.sandbox.util.tar_utils import UnsafeTarMemberError, validate_tarfile
 from agents.tool import ShellCallOutcome, ShellCommandOutput, ShellCommandRequest, ShellResult
 from toolcrib import AsyncSession, Completed, ToolcribError
 
+from ._openai_running_commands import RunningCommands
 from ._session_results import shell_status
 
 _DEFAULT_MANIFEST_ROOT = Manifest.model_fields["root"].default
@@ -52,6 +54,7 @@ class ToolcribSandboxSession(BaseSandboxSession):
         self.state = state
         self._options = options
         self._session: AsyncSession | None = None
+        self._running = RunningCommands()
 
     @property
     def toolcrib(self) -> AsyncSession:
@@ -68,6 +71,7 @@ class ToolcribSandboxSession(BaseSandboxSession):
             self._session = await AsyncSession(self.state.manifest.root, **self._options).__aenter__()
 
     async def _shutdown_backend(self) -> None:
+        await self.pty_terminate_all()
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -82,6 +86,34 @@ class ToolcribSandboxSession(BaseSandboxSession):
         if done.timed_out:
             raise ExecTimeoutError(command=command, timeout_s=timeout)
         return ExecResult(stdout=done.stdout, stderr=done.stderr, exit_code=shell_status(done.exit_code, done.signal))
+
+    def supports_pty(self) -> bool:
+        return True
+
+    async def pty_exec_start(
+        self,
+        *command: str | Path,
+        timeout: float | None = None,
+        shell: bool | list[str] = True,
+        user: Any = None,
+        tty: bool = False,
+        yield_time_s: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> PtyExecUpdate:
+        _refuse_user(user)
+        argv = self._prepare_exec_command(*command, shell=shell, user=None)
+        env = dict(await self.state.manifest.environment.resolve())
+        stdin, pty = (None, (24, 80)) if tty else (b"", None)
+        process = await self.toolcrib.spawn(argv, env=env, stdin=stdin, timeout=timeout, pty=pty)
+        return await self._running.start(process, tty, yield_time_s, max_output_tokens)
+
+    async def pty_write_stdin(
+        self, *, session_id: int, chars: str, yield_time_s: float | None = None, max_output_tokens: int | None = None
+    ) -> PtyExecUpdate:
+        return await self._running.write(session_id, chars, yield_time_s, max_output_tokens)
+
+    async def pty_terminate_all(self) -> None:
+        await self._running.end_all()
 
     async def read(self, path: Path, *, user: object = None) -> io.IOBase:
         _refuse_user(user)

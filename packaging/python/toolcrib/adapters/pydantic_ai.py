@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -22,7 +24,7 @@ from pydantic_ai.workspaces import (
     WorkspaceTimeoutError,
     WorkspaceUnavailableError,
 )
-from toolcrib import AsyncSession, SessionClosed, ToolcribError
+from toolcrib import AsyncSession, NotFound, SessionClosed, ToolcribError
 
 from ._session_results import os_errors, shell_status
 
@@ -102,7 +104,7 @@ class ToolcribBackend(WorkspaceBackend, SupportsCommands, SupportsFilesystem, Su
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         session = await self.session()
-        with os_errors(path):
+        with os_errors(path), _parents_are_made(path):
             await session.write(path, data)
 
     async def stat(self, path: str) -> FileEntry:
@@ -129,7 +131,7 @@ class ToolcribBackend(WorkspaceBackend, SupportsCommands, SupportsFilesystem, Su
 
     async def make_dir(self, path: str) -> None:
         session = await self.session()
-        with os_errors(path):
+        with os_errors(path), _parents_are_made(path):
             await session.mkdir(path)
 
     async def remove(self, path: str) -> None:
@@ -140,7 +142,13 @@ class ToolcribBackend(WorkspaceBackend, SupportsCommands, SupportsFilesystem, Su
         if os.path.commonpath([root, target]) == target:
             raise ValueError("the workspace directory and its ancestors cannot be removed")
         with os_errors(path):
-            await session.remove(path, recursive=True)
+            try:
+                await session.remove(path, recursive=True)
+            except ToolcribError as error:
+                if error.kind != "not_regular":
+                    raise
+                # The tree has a FIFO or a socket, which only a command removes.
+                (await session.exec(["rm", "-rf", "--", path])).check()
 
     async def exists(self, path: str) -> bool:
         try:
@@ -152,7 +160,21 @@ class ToolcribBackend(WorkspaceBackend, SupportsCommands, SupportsFilesystem, Su
     async def realpath(self, path: str) -> str:
         session = await self.session()
         with os_errors(path):
-            return await session.realpath(path)
+            try:
+                return await session.realpath(path)
+            except NotFound:
+                # Here the missing part of a path is kept.
+                done = (await session.exec(["readlink", "-mz", "--", path])).check()
+                return os.fsdecode(done.stdout.rstrip(b"\0"))
+
+
+@contextmanager
+def _parents_are_made(path: str) -> Iterator[None]:
+    """Missing parents are made, so that only a parent that is a file is reported as missing."""
+    try:
+        yield
+    except NotFound as error:
+        raise NotADirectoryError(errno.ENOTDIR, error.message, path) from error
 
 
 @dataclass
