@@ -40,14 +40,14 @@ class ScriptHarness(vf.Harness):
 
 
 class Model(BaseHTTPRequestHandler):
-    command = ""
+    answer = ""
 
     def log_message(self, *arguments: object) -> None:
         pass
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
-        message = {"role": "assistant", "content": self.command}
+        message = {"role": "assistant", "content": self.answer}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         head = {"id": "1", "object": "chat.completion", "created": 1, "model": "scripted"}
@@ -69,7 +69,7 @@ class Verifiers(unittest.IsolatedAsyncioTestCase):
 
     async def test_rollout(self) -> None:
         os.environ["SCRIPTED_KEY"] = "none"
-        Model.command = f"echo made > made.txt; touch {self.outside}/escaped"
+        Model.answer = f"echo made > made.txt; touch {self.outside}/escaped"
         server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         client = EvalClientConfig(

@@ -23,17 +23,19 @@ def _uploads(source: str | os.PathLike[str], target: str) -> Iterator[tuple[Path
 
 def upload(session: Session, source: str | os.PathLike[str], target: str) -> None:
     """Copies a file to the file `target`, or the content of a directory into the directory `target`."""
-    if os.path.isdir(source):
+    uploads = list(_uploads(source, target))
+    if not uploads:
         session.mkdir(target)
-    for path, name, executable in _uploads(source, target):
+    for path, name, executable in uploads:
         session.write(name, path.read_bytes(), executable=executable)
 
 
 async def async_upload(session: AsyncSession, source: str | os.PathLike[str], target: str) -> None:
     """The same for an `AsyncSession`."""
-    if os.path.isdir(source):
+    uploads = list(_uploads(source, target))
+    if not uploads:
         await session.mkdir(target)
-    for path, name, executable in _uploads(source, target):
+    for path, name, executable in uploads:
         await session.write(name, path.read_bytes(), executable=executable)
 
 
