@@ -145,10 +145,11 @@ class ToolcribBackend(WorkspaceBackend, SupportsCommands, SupportsFilesystem, Su
             try:
                 await session.remove(path, recursive=True)
             except ToolcribError as error:
-                if error.kind != "not_regular":
+                # Files that Toolcrib does not read, such as a FIFO or a file of mode 000, are removed by a command.
+                if error.kind not in ("not_regular", "permission"):
                     raise
-                # The tree has a FIFO or a socket, which only a command removes.
-                (await session.exec(["rm", "-rf", "--", path])).check()
+                if not (await session.exec(["rm", "-rf", "--", path])).success:
+                    raise
 
     async def exists(self, path: str) -> bool:
         try:
