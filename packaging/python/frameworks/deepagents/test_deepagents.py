@@ -71,6 +71,13 @@ def test_agent_works_in_the_session(tmp_path: Path) -> None:
         assert not (root / "a.txt").exists()
 
 
+def test_refusal_is_a_result(tmp_path: Path) -> None:
+    with Session(tmp_path, profile="read-only") as session:
+        response = ToolcribBackend(session).execute("touch made.txt")
+    assert response.exit_code == 126
+    assert "read-only" in response.output
+
+
 def test_timeout_ends_the_command(tmp_path: Path) -> None:
     with Session(tmp_path) as session:
         response = ToolcribBackend(session).execute("echo begun; sleep 3600", timeout=1)

@@ -65,6 +65,14 @@ class GoogleAdk(unittest.IsolatedAsyncioTestCase):
         await toolset.close()
         self.assertFalse(environment.is_initialized)
 
+    async def test_refusal_is_a_result(self) -> None:
+        environment = ToolcribEnvironment(self.root, profile="read-only")
+        await environment.initialize()
+        done = await environment.execute("touch made.txt")
+        await environment.close()
+        self.assertEqual(done.exit_code, 126)
+        self.assertIn("read-only", done.stderr)
+
     async def test_temporary_directory_is_removed(self) -> None:
         environment = ToolcribEnvironment()
         await environment.initialize()

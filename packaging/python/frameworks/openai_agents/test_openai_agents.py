@@ -100,6 +100,15 @@ class OpenAiAgents(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await second.read(Path("kept.txt"))).read(), b"kept")
         await client.delete(second)
 
+    async def test_refusal_is_a_result(self) -> None:
+        session = await ToolcribSandboxClient(profile="read-only").create(manifest=Manifest(root=str(self.root)))
+        async with session:
+            done = await session.exec("touch made.txt")
+            started = await session.pty_exec_start("touch made.txt")
+        self.assertEqual((done.exit_code, started.exit_code), (126, 126))
+        self.assertIn(b"read-only", done.stderr)
+        self.assertIn(b"read-only", started.output)
+
     async def test_sandbox_session_is_undone(self) -> None:
         (self.root / "a.txt").write_text("old\n")
         session = await ToolcribSandboxClient().create(manifest=Manifest(root=str(self.root)))

@@ -129,6 +129,19 @@ async def test_command_cannot_write_outside(directory: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.anyio
+async def test_refusal_is_a_result(directory: Path) -> None:
+    backend = ToolcribBackend(directory, profile="read-only")
+    try:
+        result = await backend.run(["touch", "made.txt"])
+        with pytest.raises(PermissionError):
+            await backend.write_bytes(str(directory / "made.txt"), b"")
+    finally:
+        await backend.close()
+    assert result.exit_code == 126
+    assert "read-only" in result.stderr
+
+
+@pytest.mark.anyio
 async def test_restore_reverts_a_command(directory: Path) -> None:
     (directory / "kept.txt").write_text("old\n")
     backend = ToolcribBackend(directory)

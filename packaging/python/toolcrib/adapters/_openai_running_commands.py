@@ -18,7 +18,7 @@ from agents.sandbox.session.pty_types import (
 )
 from toolcrib import AsyncProcess, ToolcribError
 
-from ._session_results import shell_status
+from ._run_command import shell_status
 
 
 class RunningCommands:

@@ -11,7 +11,7 @@ from deepagents.backends.protocol import (
 from deepagents.backends.sandbox import BaseSandbox
 from toolcrib import Session, ToolcribError
 
-from ._session_results import shell_status
+from ._run_command import run
 
 _FILE_ERRORS = {
     "not_found": "file_not_found",
@@ -44,13 +44,11 @@ class ToolcribBackend(BaseSandbox):
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Runs a bash command. A `timeout` of 0 means none."""
         seconds = self._timeout if timeout is None else timeout or None
-        # The reply has one output for both streams. The chunks are joined in the order in which they arrive.
-        chunks: list[bytes] = []
-        done = self._session.exec(command, timeout=seconds, on_stdout=chunks.append, on_stderr=chunks.append)
-        output = b"".join(chunks).decode(errors="replace")
+        done = run(self._session, command, timeout=seconds)
+        output = done.both.decode(errors="replace")
         if done.timed_out:
             return ExecuteResponse(output=f"{output}\nThe command was ended after {seconds:g} s.", exit_code=124)
-        return ExecuteResponse(output=output, exit_code=shell_status(done.exit_code, done.signal))
+        return ExecuteResponse(output=output, exit_code=done.status)
 
     def write(self, file_path: str, content: str) -> WriteResult:
         try:

@@ -15,7 +15,8 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.genai import types
 from toolcrib import AsyncSession
 
-from ._session_results import os_errors, shell_status
+from ._os_errors import os_errors
+from ._run_command import async_run
 
 
 class ToolcribEnvironment(BaseEnvironment):
@@ -63,13 +64,9 @@ class ToolcribEnvironment(BaseEnvironment):
             self._working_dir = None
 
     async def execute(self, command: str, *, timeout: float | None = None) -> ExecutionResult:
-        done = await self.session.exec(command, timeout=timeout)
-        return ExecutionResult(
-            exit_code=shell_status(done.exit_code, done.signal),
-            stdout=done.stdout.decode(errors="replace"),
-            stderr=done.stderr.decode(errors="replace"),
-            timed_out=done.timed_out,
-        )
+        done = await async_run(self.session, command, timeout=timeout)
+        stdout, stderr = done.texts()
+        return ExecutionResult(exit_code=done.status, stdout=stdout, stderr=stderr, timed_out=done.timed_out)
 
     async def read_file(self, path: str | Path) -> bytes:
         with os_errors(path):

@@ -16,7 +16,8 @@ from harbor.environments.definition import COMPOSE_FILE_NAME, DOCKERFILE_NAME
 from toolcrib import AsyncSession, find_program
 
 from ._host_files import async_download_directory, async_upload
-from ._session_results import os_errors, shell_status
+from ._os_errors import os_errors
+from ._run_command import async_run
 
 _TASK_DIRECTORIES = ["/logs/agent", "/logs/verifier", "/logs/artifacts", "/tests", "/solution", "/harbor"]
 
@@ -104,12 +105,11 @@ class ToolcribEnvironment(BaseEnvironment):
         timeout_sec: int | None = None,
         user: str | int | None = None,
     ) -> ExecResult:
-        done = await self.session.exec(command, cwd=cwd, env=self._merge_env(env), timeout=timeout_sec)
-        stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        done = await async_run(self.session, command, cwd=cwd, env=self._merge_env(env), timeout=timeout_sec)
+        stdout, stderr = done.texts()
         if done.timed_out:
-            stderr += f"\nCommand timed out after {timeout_sec} seconds"
-        code = 124 if done.timed_out else shell_status(done.exit_code, done.signal)
-        return ExecResult(stdout=stdout, stderr=stderr, return_code=code)
+            return ExecResult(stdout=stdout, stderr=f"{stderr}\nended after {timeout_sec} s", return_code=124)
+        return ExecResult(stdout=stdout, stderr=stderr, return_code=done.status)
 
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
         with os_errors(target_path):

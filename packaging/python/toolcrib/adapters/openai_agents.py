@@ -32,11 +32,12 @@ from agents.sandbox.snapshot import resolve_snapshot
 from agents.sandbox.types import ExecResult
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError, validate_tarfile
 from agents.tool import ShellCallOutcome, ShellCommandOutput, ShellCommandRequest, ShellResult
-from toolcrib import AsyncSession, Completed, ToolcribError
+from toolcrib import AsyncSession, Completed, Denied, ToolcribError
 
 from ._openai_running_commands import RunningCommands
-from ._session_results import shell_status
+from ._run_command import NOT_ALLOWED, Ended, async_run
 
+_ARCHIVE_BYTES = 4 << 30
 _DEFAULT_MANIFEST_ROOT = Manifest.model_fields["root"].default
 
 
@@ -82,10 +83,10 @@ class ToolcribSandboxSession(BaseSandboxSession):
     async def _exec_internal(self, *command: str | Path, timeout: float | None = None) -> ExecResult:
         argv = [str(part) for part in command]
         env = dict(await self.state.manifest.environment.resolve())
-        done = await self.toolcrib.exec(argv, env=env, timeout=timeout)
+        done = await async_run(self.toolcrib, argv, env=env, timeout=timeout)
         if done.timed_out:
             raise ExecTimeoutError(command=command, timeout_s=timeout)
-        return ExecResult(stdout=done.stdout, stderr=done.stderr, exit_code=shell_status(done.exit_code, done.signal))
+        return ExecResult(stdout=done.stdout, stderr=done.stderr, exit_code=done.status)
 
     def supports_pty(self) -> bool:
         return True
@@ -104,7 +105,10 @@ class ToolcribSandboxSession(BaseSandboxSession):
         argv = self._prepare_exec_command(*command, shell=shell, user=None)
         env = dict(await self.state.manifest.environment.resolve())
         stdin, pty = (None, (24, 80)) if tty else (b"", None)
-        process = await self.toolcrib.spawn(argv, env=env, stdin=stdin, timeout=timeout, pty=pty)
+        try:
+            process = await self.toolcrib.spawn(argv, env=env, stdin=stdin, timeout=timeout, pty=pty)
+        except Denied as error:
+            return PtyExecUpdate(None, str(error).encode(), NOT_ALLOWED, None)
         return await self._running.start(process, tty, yield_time_s, max_output_tokens)
 
     async def pty_write_stdin(
@@ -132,10 +136,20 @@ class ToolcribSandboxSession(BaseSandboxSession):
         except ToolcribError as error:
             raise WorkspaceArchiveWriteError(path=target, context={"reason": error.message}, cause=error) from error
 
+    async def mkdir(self, path: Path | str, *, parents: bool = False, user: object = None) -> None:
+        _refuse_user(user)
+        target = self.normalize_path(path, for_write=True)
+        if target == self._workspace_root_path():
+            return  # It was made at the start.
+        try:
+            await self.toolcrib.mkdir(str(target), parents=parents, exist_ok=parents)
+        except ToolcribError as error:
+            raise WorkspaceArchiveWriteError(path=target, context={"reason": error.message}, cause=error) from error
+
     async def persist_workspace(self) -> io.IOBase:
         skipped = [f"--exclude=./{path.as_posix()}" for path in sorted(self._persist_workspace_skip_relpaths())]
-        done = await self.toolcrib.exec(["tar", "-cf", "-", *skipped, "."])
-        if done.exit_code != 0:
+        done = await self.toolcrib.exec(["tar", "-cf", "-", *skipped, "."], max_output=_ARCHIVE_BYTES)
+        if not done.success:
             raise WorkspaceArchiveReadError(path=self._workspace_root_path(), context=_failure(done))
         return io.BytesIO(done.stdout)
 
@@ -147,7 +161,7 @@ class ToolcribSandboxSession(BaseSandboxSession):
         except (UnsafeTarMemberError, tarfile.TarError) as error:
             raise WorkspaceArchiveWriteError(path=root, cause=error) from error
         done = await self.toolcrib.exec(["tar", "-xf", "-"], stdin=content)
-        if done.exit_code != 0:
+        if not done.success:
             raise WorkspaceArchiveWriteError(path=root, context=_failure(done))
 
 
@@ -230,7 +244,7 @@ def shell_tool(session: AsyncSession) -> ShellTool:
         timeout = action.timeout_ms / 1000 if action.timeout_ms else None
         outputs = []
         for command in action.commands:
-            done = await session.exec(command, timeout=timeout)
+            done = await async_run(session, command, timeout=timeout)
             outputs.append(_shell_output(command, done))
             if done.timed_out:
                 break
@@ -258,12 +272,12 @@ async def tools(session: AsyncSession, names: Sequence[str] | None = None) -> li
     return [tool(each) for each in definitions if names is None or each["name"] in names]
 
 
-def _shell_output(command: str, done: Completed) -> ShellCommandOutput:
+def _shell_output(command: str, done: Ended) -> ShellCommandOutput:
     if done.timed_out:
         outcome = ShellCallOutcome(type="timeout")
     else:
-        outcome = ShellCallOutcome(type="exit", exit_code=shell_status(done.exit_code, done.signal))
-    stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        outcome = ShellCallOutcome(type="exit", exit_code=done.status)
+    stdout, stderr = done.texts()
     return ShellCommandOutput(stdout=stdout, stderr=stderr, outcome=outcome, command=command)
 
 

@@ -17,7 +17,7 @@ from pydantic import Field, PrivateAttr
 from toolcrib import Session, ToolcribError
 
 from ._host_files import upload
-from ._session_results import shell_status
+from ._run_command import run
 
 _STATUSES = {"A": GitChangeStatus.ADDED, "D": GitChangeStatus.DELETED, "?": GitChangeStatus.ADDED}
 
@@ -50,12 +50,13 @@ class ToolcribWorkspace(LocalWorkspace):
             self.close()
 
     def execute_command(self, command: str, cwd: str | Path | None = None, timeout: float = 30.0) -> CommandResult:
-        done = self.session.exec(command, cwd=cwd, timeout=timeout)
+        done = run(self.session, command, cwd=cwd, timeout=timeout)
+        stdout, stderr = done.texts()
         return CommandResult(
             command=command,
-            exit_code=-1 if done.timed_out else shell_status(done.exit_code, done.signal),
-            stdout=done.stdout.decode(errors="replace"),
-            stderr=done.stderr.decode(errors="replace"),
+            exit_code=-1 if done.timed_out else done.status,
+            stdout=stdout,
+            stderr=stderr,
             timeout_occurred=done.timed_out,
         )
 

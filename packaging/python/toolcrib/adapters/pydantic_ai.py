@@ -26,7 +26,8 @@ from pydantic_ai.workspaces import (
 )
 from toolcrib import AsyncSession, NotFound, SessionClosed, ToolcribError
 
-from ._session_results import os_errors, shell_status
+from ._os_errors import os_errors
+from ._run_command import async_run
 
 PROVIDER = "toolcrib"
 
@@ -84,18 +85,19 @@ class ToolcribBackend(WorkspaceBackend, SupportsCommands, SupportsFilesystem, Su
             raise TypeError("a string needs shell=True, and an argv sequence needs shell=False")
         session = await self.session()
         try:
-            done = await session.exec(command if shell else list(command), env=dict(env or {}), timeout=timeout)
-        except (SessionClosed, ToolcribError) as error:
+            argv = command if isinstance(command, str) else list(command)
+            done = await async_run(session, argv, env=dict(env or {}), timeout=timeout)
+        except ToolcribError as error:
             self._check_alive()
             if isinstance(error, SessionClosed):
                 raise WorkspaceUnavailableError(str(error)) from error
             raise
         self._check_alive()
-        stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        stdout, stderr = done.texts()
         if done.timed_out:
             message = f"the command was ended after {timeout:g} s"
             raise WorkspaceTimeoutError(message, stdout=stdout, stderr=stderr)
-        return CommandResult(exit_code=shell_status(done.exit_code, done.signal), stdout=stdout, stderr=stderr)
+        return CommandResult(exit_code=done.status, stdout=stdout, stderr=stderr)
 
     async def read_bytes(self, path: str) -> bytes:
         session = await self.session()

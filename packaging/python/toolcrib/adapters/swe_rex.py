@@ -39,7 +39,8 @@ from swerex.utils.log import get_logger
 from toolcrib import AsyncSession, ToolcribError
 
 from ._host_files import async_upload
-from ._session_results import os_errors, shell_status
+from ._os_errors import os_errors
+from ._run_command import async_run
 
 # Runs the command $1 with the state of the shell in the file $2: directory, variables, functions and aliases. A shell for
 # each command makes each command one change in the journal, and a timeout does not end the session.
@@ -94,14 +95,13 @@ class ToolcribRuntime(AbstractRuntime):
             extra_info = {"bash_stdout": "", "bash_stderr": stderr}
             raise BashIncorrectSyntaxError(f"invalid command {action.command!r}\n{stderr}", extra_info=extra_info)
         argv = ["bash", "-c", _RUN_WITH_STATE, "bash", action.command, state]
-        done = await self._session.exec(argv, timeout=action.timeout)
-        output = done.stdout.decode(errors="backslashreplace")
+        done = await async_run(self._session, argv, timeout=action.timeout)
+        output = done.both.decode(errors="backslashreplace")
         if done.timed_out:
             raise CommandTimeoutError(f"timeout after {action.timeout} seconds; the output was:\n{output}")
-        status = shell_status(done.exit_code, done.signal)
-        if action.check == "raise" and status != 0:
-            raise _nonzero(action.error_msg, action.command, status, output)
-        return BashObservation(output=output, exit_code=None if action.check == "ignore" else status)
+        if action.check == "raise" and done.status != 0:
+            raise _nonzero(action.error_msg, action.command, done.status, output)
+        return BashObservation(output=output, exit_code=None if action.check == "ignore" else done.status)
 
     async def close_session(self, request: CloseSessionRequest) -> CloseBashSessionResponse:
         state = self._state(request.session)
@@ -114,23 +114,13 @@ class ToolcribRuntime(AbstractRuntime):
             argv: str | list[str] = [command.command]
         else:
             argv = command.command
-        merged: list[bytes] = []
-        done = await self._session.exec(
-            argv,
-            cwd=command.cwd,
-            env=command.env,
-            timeout=command.timeout,
-            on_stdout=merged.append,
-            on_stderr=merged.append,
-        )
+        done = await async_run(self._session, argv, cwd=command.cwd, env=command.env, timeout=command.timeout)
         if done.timed_out:
             raise CommandTimeoutError(f"timeout ({command.timeout} s) exceeded while running command")
-        stdout, stderr = (b"".join(merged), b"") if command.merge_output_streams else (done.stdout, done.stderr)
-        response = CommandResponse(
-            stdout=stdout.decode(errors="backslashreplace"),
-            stderr=stderr.decode(errors="backslashreplace"),
-            exit_code=shell_status(done.exit_code, done.signal),
-        )
+        stdout, stderr = done.texts("backslashreplace")
+        if command.merge_output_streams:
+            stdout, stderr = done.both.decode(errors="backslashreplace"), ""
+        response = CommandResponse(stdout=stdout, stderr=stderr, exit_code=done.status)
         if command.check and response.exit_code != 0:
             raise _nonzero(command.error_msg, command.command, response.exit_code, response.stdout + response.stderr)
         return response

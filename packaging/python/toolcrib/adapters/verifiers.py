@@ -12,7 +12,8 @@ from toolcrib import AsyncProcess, AsyncSession, ToolcribError
 from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import ProgramResult, Runtime, RuntimeProcess, SubprocessConfig, SubprocessRuntimeInfo
 
-from ._session_results import os_errors, shell_status
+from ._os_errors import os_errors
+from ._run_command import async_run, shell_status
 
 
 class ToolcribRuntime(Runtime):
@@ -67,12 +68,9 @@ class ToolcribRuntime(Runtime):
         return {"UV_CACHE_DIR": "/tmp/uv-cache", **super().process_env(env)}
 
     async def run(self, argv: list[str], env: dict[str, str]) -> ProgramResult:
-        done = await self.session.exec(argv, env=self.process_env(env))
-        return ProgramResult(
-            exit_code=shell_status(done.exit_code, done.signal),
-            stdout=done.stdout.decode(errors="replace"),
-            stderr=done.stderr.decode(errors="replace"),
-        )
+        done = await async_run(self.session, argv, env=self.process_env(env))
+        stdout, stderr = done.texts()
+        return ProgramResult(exit_code=done.status, stdout=stdout, stderr=stderr)
 
     async def open_process(self, argv: list[str], env: dict[str, str]) -> RuntimeProcess:
         return _Process(await self.session.spawn(argv, env=self.process_env(env)))

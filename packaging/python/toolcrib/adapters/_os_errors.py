@@ -1,4 +1,4 @@
-"""Translates errors and results of a session into the forms that frameworks share."""
+"""Translates errors of a session into the built-in errors of Python."""
 
 from __future__ import annotations
 
@@ -36,10 +36,3 @@ def os_errors(path: object) -> Iterator[None]:
         yield
     except ToolcribError as error:
         raise os_error(error, path) from error
-
-
-def shell_status(exit_code: int | None, signal: int | None) -> int:
-    """The exit status as shells report it: 128 plus the signal for a killed command."""
-    if exit_code is not None:
-        return exit_code
-    return 128 + signal if signal is not None else -1
