@@ -61,7 +61,7 @@ class ToolcribWorkspace(LocalWorkspace):
         )
 
     def file_upload(self, source_path: str | Path, destination_path: str | Path) -> FileOperationResult:
-        paths = {"source_path": str(source_path), "destination_path": str(destination_path)}
+        paths: dict[str, Any] = {"source_path": str(source_path), "destination_path": str(destination_path)}
         try:
             upload(self.session, source_path, str(destination_path))
         except (ToolcribError, OSError) as error:
@@ -69,7 +69,7 @@ class ToolcribWorkspace(LocalWorkspace):
         return FileOperationResult(success=True, file_size=Path(source_path).stat().st_size, **paths)
 
     def file_download(self, source_path: str | Path, destination_path: str | Path) -> FileOperationResult:
-        paths = {"source_path": str(source_path), "destination_path": str(destination_path)}
+        paths: dict[str, Any] = {"source_path": str(source_path), "destination_path": str(destination_path)}
         try:
             content = self.session.read(source_path)
             Path(destination_path).parent.mkdir(parents=True, exist_ok=True)

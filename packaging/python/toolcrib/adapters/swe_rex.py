@@ -122,7 +122,7 @@ class ToolcribRuntime(AbstractRuntime):
             stdout, stderr = done.both.decode(errors="backslashreplace"), ""
         response = CommandResponse(stdout=stdout, stderr=stderr, exit_code=done.status)
         if command.check and response.exit_code != 0:
-            raise _nonzero(command.error_msg, command.command, response.exit_code, response.stdout + response.stderr)
+            raise _nonzero(command.error_msg, command.command, done.status, response.stdout + response.stderr)
         return response
 
     async def read_file(self, request: ReadFileRequest) -> ReadFileResponse:
