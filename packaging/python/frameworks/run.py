@@ -5,6 +5,7 @@
 
 The environments are made in DIR, from the `requirements.txt` of each framework, and are used again by the next run. The
 tests use scripted models and connect to loopback only. One line is printed for each framework. The logs are in DIR.
+OpenHands and Harbor need Python 3.12; Harbor also needs bubblewrap.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def summary(log: Path, passed: bool) -> str:
     text = log.read_text(errors="replace")
     pytest = re.findall(r"^(\d+ (?:passed|failed|error).*?) in [\d.]+s", text, re.MULTILINE)
     unittest = re.findall(r"^Ran (\d+) tests?", text, re.MULTILINE)
-    counted = pytest[-1] if pytest else f"{unittest[-1]} run" if unittest else "no tests"
-    return counted if passed else f"FAILED: {counted}, see {log}"
+    counted = pytest[-1] if pytest else f"{unittest[-1]} tests" if unittest else "no tests"
+    return counted.replace("tests", "passed") if passed else f"FAILED: {counted}, see {log}"
 
 
 def report(name: str, package: str, version: str, result: str, passed: bool) -> bool:
