@@ -80,6 +80,6 @@ def test_refusal_is_a_result(tmp_path: Path) -> None:
 
 def test_timeout_ends_the_command(tmp_path: Path) -> None:
     with Session(tmp_path) as session:
-        response = ToolcribBackend(session).execute("echo begun; sleep 3600", timeout=1)
+        response = ToolcribBackend(session).execute("echo begun; sleep 3600", timeout=10)
     assert response.exit_code == 124
     assert response.output.startswith("begun\n")

@@ -76,7 +76,8 @@ class OpenAiAgents(unittest.IsolatedAsyncioTestCase):
         async with session:
             ended = await session.pty_exec_start("printf out; exit 3")
             self.assertEqual((ended.output, ended.exit_code, ended.process_id), (b"out", 3, None))
-            started = await session.pty_exec_start("test -t 0 && read line && echo got $line", tty=True, yield_time_s=0.25)
+            script = "test -t 0 && read line && echo got $line"
+            started = await session.pty_exec_start(script, tty=True, yield_time_s=0.25)
             self.assertIsNone(started.exit_code)
             update = await session.pty_write_stdin(session_id=started.process_id, chars="text\n", yield_time_s=30)
             self.assertEqual(update.exit_code, 0)

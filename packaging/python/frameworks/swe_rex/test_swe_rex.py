@@ -83,7 +83,7 @@ class SweRex(unittest.IsolatedAsyncioTestCase):
         await self.runtime.create_session(CreateBashSessionRequest())
         await self.output("kept=1")
         with self.assertRaisesRegex(CommandTimeoutError, "begun"):
-            await self.runtime.run_in_session(BashAction(command="echo begun; sleep 3600", timeout=1))
+            await self.runtime.run_in_session(BashAction(command="echo begun; sleep 3600", timeout=10))
         await self.runtime.run_in_session(BashInterruptAction())
         self.assertEqual(await self.output("echo $kept"), "1\n")
 

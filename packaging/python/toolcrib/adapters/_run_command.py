@@ -13,7 +13,10 @@ NOT_ALLOWED = 126
 
 @dataclass(frozen=True)
 class Ended:
-    """A command that has ended. `status` is the exit status as shells report it; `both` are both streams as they arrived."""
+    """A command that has ended.
+
+    `status` is the exit status as shells report it. `both` has both streams, in the order of their arrival.
+    """
 
     status: int
     stdout: bytes

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from claude_agent_sdk import ClaudeAgentOptions, SdkMcpTool, create_sdk_mcp_server
-from toolcrib import AsyncSession, find_program
+from toolcrib import AsyncSession
+from toolcrib.program import locate_program
 
 _NAME = "toolcrib"
 
@@ -24,13 +25,12 @@ def options(
     `arguments` are more arguments of the command line, such as `["--profile", "read-only"]`. `others` are other options
     of the agent.
     """
-    program = binary or os.environ.get("TOOLCRIB_BINARY") or find_program()
     command = ["serve", "--root", os.path.abspath(root), *arguments]
-    return _options({"type": "stdio", "command": os.fspath(program), "args": command}, others)
+    return _options({"type": "stdio", "command": locate_program(binary), "args": command}, others)
 
 
 async def session_options(session: AsyncSession, **others: Any) -> ClaudeAgentOptions:
-    """The same with the tools of a session, which the caller keeps open. The caller can use `snapshot` and `restore`."""
+    """The same with the tools of a session, which the caller keeps open, and which it can `restore`."""
 
     def tool(definition: dict[str, Any]) -> SdkMcpTool[Any]:
         async def call(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -48,5 +48,6 @@ def _options(server: Any, others: dict[str, Any]) -> ClaudeAgentOptions:
     servers = {_NAME: server, **others.pop("mcp_servers", {})}
     allowed = [f"mcp__{_NAME}__*", *others.pop("allowed_tools", [])]
     # Settings of the user and of the project can add tools and servers.
-    fixed: dict[str, Any] = {"tools": [], "setting_sources": [], "strict_mcp_config": True, "permission_mode": "dontAsk"}
+    fixed: dict[str, Any] = {"tools": [], "setting_sources": [], "strict_mcp_config": True}
+    fixed["permission_mode"] = "dontAsk"
     return ClaudeAgentOptions(mcp_servers=servers, allowed_tools=allowed, **{**fixed, **others})

@@ -13,7 +13,8 @@ from typing import Any
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities
 from harbor.environments.definition import COMPOSE_FILE_NAME, DOCKERFILE_NAME
-from toolcrib import AsyncSession, find_program
+from toolcrib import AsyncSession
+from toolcrib.program import locate_program
 
 from ._host_files import async_download_directory, async_upload
 from ._os_errors import os_errors
@@ -26,8 +27,9 @@ class ToolcribEnvironment(BaseEnvironment):
     """Runs a trial in a session: `EnvironmentConfig(import_path="toolcrib.adapters.harbor:ToolcribEnvironment")`.
 
     The programs are those of this machine; the image of the task is not used, and commands run as the current user. The
-    files in `environment/` are copied into the working directory. `/logs`, `/tests`, `/solution` and the working directory
-    belong to the trial: bubblewrap (`bwrap`) mounts them. `EnvironmentConfig.kwargs` are the arguments of `AsyncSession`.
+    files in `environment/` are copied into the working directory. `/logs`, `/tests`, `/solution` and the working
+    directory belong to the trial: bubblewrap (`bwrap`) mounts them. `EnvironmentConfig.kwargs` can have the arguments
+    `profile`, `rules`, `binary` and `extra_args` of `AsyncSession`.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -65,26 +67,26 @@ class ToolcribEnvironment(BaseEnvironment):
     async def start(self, force_build: bool) -> None:
         self.preflight()
         self._files = tempfile.mkdtemp(prefix="toolcrib-harbor-")
-        tops = sorted({"/" + path.split("/")[1] for path in [*_TASK_DIRECTORIES, self._workdir]})
+        tops = sorted({_top(path) for path in [*_TASK_DIRECTORIES, self._workdir]})
         for path in [*_TASK_DIRECTORIES, self._workdir]:
             os.makedirs(f"{self._files}/root{path}", exist_ok=True)
         network = "none" if self._network_disabled else "all"
         options = {"network": network, **self._options, "binary": self._wrapper(tops)}
-        roots = [self._workdir, *(top for top in tops if not self._workdir.startswith(top))]
+        roots = [self._workdir, *(top for top in tops if top != _top(self._workdir))]
         self._session = await AsyncSession(roots, state=f"{self._files}/state", **options).__aenter__()
         if self._enable_environment_dir_upload and self.environment_dir.is_dir():
             await async_upload(self._session, self.environment_dir, self._workdir)
             await self._session.remove(f"{self._workdir}/{DOCKERFILE_NAME}", missing_ok=True)
 
     def _wrapper(self, tops: list[str]) -> str:
-        """A program that starts Toolcrib where the directories `tops` are those of the trial, and all others are shared."""
-        program = os.path.abspath(self._options.get("binary") or os.environ.get("TOOLCRIB_BINARY") or find_program())
+        """A program that starts Toolcrib where `tops` belong to the trial, and other directories are shared."""
         command = ["bwrap", "--die-with-parent", "--bind", f"{self._files}/root", "/"]
         for name in sorted(os.listdir("/")):
             if os.path.isdir(f"/{name}") and f"/{name}" not in tops:
                 command += ["--dev-bind", f"/{name}", f"/{name}"]
+        command += ["--ro-bind", locate_program(self._options.get("binary")), "/.toolcrib"]
         path = Path(f"{self._files}/toolcrib")
-        path.write_text(f'#!/bin/sh\nexec {shlex.join([*command, "--", program])} "$@"\n')
+        path.write_text(f'#!/bin/sh\nexec {shlex.join([*command, "--", "/.toolcrib"])} "$@"\n')
         path.chmod(0o700)
         return str(path)
 
@@ -128,3 +130,8 @@ class ToolcribEnvironment(BaseEnvironment):
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
         with os_errors(source_dir):
             await async_download_directory(self.session, source_dir, target_dir)
+
+
+def _top(path: str) -> str:
+    """The first directory of an absolute path."""
+    return "/" + path.split("/")[1]

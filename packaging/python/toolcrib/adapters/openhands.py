@@ -107,8 +107,8 @@ class ToolcribWorkspace(LocalWorkspace):
 class ToolcribTools(MCPToolDefinition):
     """Toolcrib's tools in the workspace of the conversation.
 
-    `register_tool("Toolcrib", ToolcribTools)`, then `Agent(tools=[Tool(name="Toolcrib")])`. The parameter `names` selects
-    tools; other parameters are arguments of `toolcrib.Session`, if the workspace is not a `ToolcribWorkspace`.
+    `register_tool("Toolcrib", ToolcribTools)`, then `Agent(tools=[Tool(name="Toolcrib")])`. The parameter `names`
+    selects tools; other parameters are arguments of `toolcrib.Session`, if the workspace is not a `ToolcribWorkspace`.
     """
 
     @property

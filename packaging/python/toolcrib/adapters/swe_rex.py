@@ -42,8 +42,8 @@ from ._host_files import async_upload
 from ._os_errors import os_errors
 from ._run_command import async_run
 
-# Runs the command $1 with the state of the shell in the file $2: directory, variables, functions and aliases. A shell for
-# each command makes each command one change in the journal, and a timeout does not end the session.
+# Runs the command $1 with the state of the shell in the file $2: directory, variables, functions and aliases. With a
+# shell for each command, each command is one change in the journal, and a timeout does not end the session.
 _RUN_WITH_STATE = """
 exec 2>&1
 shopt -s expand_aliases
