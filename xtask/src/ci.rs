@@ -10,7 +10,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, deny, generated_docs, layering, notebooks, task_programs, tidy, tool_formats,
+    book, clients, deny, generated_docs, layering, notebooks, packages, task_programs, tidy,
+    tool_formats,
 };
 
 /// A step, in the order of a whole run.
@@ -34,7 +35,7 @@ pub(crate) enum Step {
     Doc,
     /// A release could be made: versions, changelog, metadata, packages, workflow
     Dist,
-    /// The embedding example runs
+    /// The embedding examples run
     Examples,
     /// The generated pages of docs/ are current
     Docs,
@@ -46,6 +47,8 @@ pub(crate) enum Step {
     Notebooks,
     /// Third-party MCP clients work with both protocol eras, and the conformance suite passes
     Clients,
+    /// The Python and npm packages work
+    Packages,
     /// The fuzz targets pass on some thousands of fixed inputs
     FuzzSmoke,
     /// A sample of every race, fault and crash: no file is torn, lost or leaked
@@ -74,14 +77,13 @@ impl Step {
             Step::Doctest => cargo(&["test", "--workspace", "--doc", "--locked"]),
             Step::Doc => doc(),
             Step::Dist => task_programs::dist(&["--check"]),
-            Step::Examples => {
-                process::run(&mut Command::new(product::build_debug_example("embed")?))
-            }
+            Step::Examples => examples(),
             Step::Docs => generated_docs::check(),
             Step::Book => book::build(),
             Step::Formats => tool_formats::check(),
             Step::Notebooks => notebooks::check(),
             Step::Clients => clients::check(),
+            Step::Packages => packages::check(),
             Step::FuzzSmoke => task_programs::fuzz(&["--smoke"]),
             Step::TortureSmoke => task_programs::torture(&["--smoke"]),
             Step::BenchSmoke => task_programs::bench(&["--smoke"]),
@@ -91,6 +93,13 @@ impl Step {
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
+}
+
+fn examples() -> Result<()> {
+    for example in ["embed", "agent"] {
+        process::run(&mut Command::new(product::build_debug_example(example)?))?;
+    }
+    Ok(())
 }
 
 /// Runs these steps, or all. Stops at the first failure.

@@ -22,6 +22,7 @@ mod deny;
 mod generated_docs;
 mod layering;
 mod notebooks;
+mod packages;
 mod picture;
 mod task_programs;
 mod tidy;
@@ -65,6 +66,13 @@ enum Task {
     Clients,
     /// Check edits of notebooks with Jupyter's library
     Notebooks,
+    /// Test the Python and npm packages
+    Packages,
+    /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
+    Frameworks {
+        /// Names of frameworks
+        names: Vec<String>,
+    },
     /// Build the product quickly, and show a session of an agent with undo
     Demo,
     /// Run a benchmark
@@ -102,6 +110,8 @@ fn run(task: Task) -> Result<()> {
         Task::Formats => tool_formats::check(),
         Task::Clients => clients::run(),
         Task::Notebooks => notebooks::check(),
+        Task::Packages => packages::check(),
+        Task::Frameworks { names } => packages::frameworks(&names),
         Task::Demo => demo::run(),
         Task::Bench(rest) => task_programs::bench(&rest.arguments),
         Task::Torture(rest) => task_programs::torture(&rest.arguments),

@@ -106,12 +106,12 @@ impl Operation for MakeDirectory {
     }
 
     fn run(self, cx: &Cx<'_>) -> Result<(Written, Reply), Error> {
-        let place = cx.writable_entry(&self.path)?;
         let shown = cx.show(&self.path)?;
+        if self.exist_ok && cx.is_directory(&self.path)? {
+            return Ok((Written::default(), Reply::new("")));
+        }
+        let place = cx.writable_entry(&self.path)?;
         match place.kind() {
-            Some(FileKind::Directory) if self.exist_ok => {
-                return Ok((Written::default(), Reply::new("")));
-            }
             Some(_) => return Err(exists_error(&shown)),
             None => {}
         }

@@ -41,6 +41,11 @@ impl Cx<'_> {
         Ok((metadata, target))
     }
 
+    /// Whether a path that the call has declared leads to a directory.
+    pub(crate) fn is_directory(&self, path: &Path) -> Result<bool, Error> {
+        Ok(self.granted_path(Effect::Read, path)?.kind() == Some(FileKind::Directory))
+    }
+
     /// The entry at a path that the call has declared for writing. A symlink there is not followed.
     pub(crate) fn writable_entry(&self, path: &Path) -> Result<ResolvedPath, Error> {
         let granted = self.granted_path(Effect::Write, path)?;
