@@ -47,6 +47,11 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "a leaf that walks and matches, and reads through fs",
     },
     CrateRule {
+        name: "toolcrib-syntax",
+        may_use: &[],
+        reason: "a leaf: bytes in, definitions and syntax errors out, no I/O",
+    },
+    CrateRule {
         name: "toolcrib-exec",
         may_use: &[],
         reason: "a leaf: the only one that starts processes",
@@ -64,6 +69,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-media",
             "toolcrib-fs",
             "toolcrib-search",
+            "toolcrib-syntax",
             "toolcrib-exec",
             "toolcrib-net",
         ],

@@ -1,0 +1,92 @@
+//! The syntax errors that a change introduced.
+
+use crate::changed_lines::changed_rows;
+use crate::errors::Invalid;
+use crate::language::Language;
+use crate::parse::{ParseError, Syntax};
+
+/// Errors that are reported. Later ones are mostly consequences.
+const MAX_REPORTED: usize = 3;
+
+/// A syntax error that a change introduced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewError {
+    /// Its line, from 1. For an error that the parser finds elsewhere: the first changed line.
+    pub line: u64,
+    /// What is wrong: ``missing `;` ``.
+    pub what: String,
+}
+
+/// The syntax errors of `after` that `before` did not have. `before` is `None` for a new text.
+///
+/// If the text before had errors, or if the language has macros, only brackets that the change unbalanced are
+/// errors: the grammar does not know everything in such a text.
+pub fn new_errors(
+    language: Language,
+    before: Option<&[u8]>,
+    after: &[u8],
+    is_over: &dyn Fn() -> bool,
+) -> Result<Vec<NewError>, ParseError> {
+    let now = Syntax::parse(language, after, is_over)?;
+    if !now.has_errors() {
+        return Ok(Vec::new());
+    }
+    let was = before.map(|before| Syntax::parse(language, before, is_over)).transpose()?;
+    let was_valid = was.as_ref().is_none_or(|was| !was.has_errors());
+    let rows = changed_rows(before.unwrap_or_default(), after);
+    let was_balanced = match &was {
+        Some(was) => was.brackets().is_some_and(|brackets| brackets.are_balanced()),
+        // In branches of the preprocessor, brackets need not be balanced.
+        None => !has_branches(after),
+    };
+    let mut invalid = now.invalid();
+    invalid.retain(|one| one.first_row <= *rows.end() && one.last_row >= *rows.start());
+    let unbalanced = now.brackets().filter(|_| was_balanced).and_then(|brackets| brackets.words());
+    if let Some(what) = unbalanced {
+        let near = invalid.iter().map(|one| one.first_row).find(|row| rows.contains(row));
+        let row = if before.is_some() { near.unwrap_or(*rows.start()) } else { near.unwrap_or(0) };
+        return Ok(vec![NewError { line: row as u64 + 1, what }]);
+    }
+    if !was_valid || language.has_macros() {
+        return Ok(Vec::new());
+    }
+    if invalid.is_empty() {
+        // The change is the cause, wherever the parser finds the error.
+        invalid = now.invalid();
+    }
+    invalid.truncate(MAX_REPORTED);
+    Ok(invalid.iter().map(|one| one.described(*rows.start())).collect())
+}
+
+impl Invalid {
+    /// The error. One that begins before the change is reported at the change.
+    fn described(&self, first_changed: usize) -> NewError {
+        let row = if self.last_row >= first_changed {
+            self.first_row.max(first_changed)
+        } else {
+            self.first_row
+        };
+        let what = match &self.missing {
+            Some(missing) => format!("missing {missing}"),
+            None if row > self.first_row || self.text.is_empty() => "syntax error".to_owned(),
+            None => format!("syntax error at `{}`", shortened(&self.text)),
+        };
+        NewError { line: row as u64 + 1, what }
+    }
+}
+
+/// Characters of the invalid text that are shown.
+const SHOWN_CHARS: usize = 40;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether the text has branches of the C preprocessor.
+fn has_branches(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    lines.any(|line| line.trim_ascii().starts_with(b"#el"))
+}

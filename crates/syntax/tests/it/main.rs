@@ -1,0 +1,7 @@
+//! Tests of the grammars and tables through the public interface.
+#![allow(clippy::unwrap_used, reason = "a panic is a failed test")]
+
+mod any_text;
+mod definitions;
+mod new_errors;
+mod samples;
