@@ -17,6 +17,18 @@ pub enum Class {
     Prototype,
 }
 
+impl Class {
+    /// The order in which a name denotes definitions: a declaration only if there is no definition.
+    pub fn rank(self) -> u8 {
+        match self {
+            Class::Callable | Class::Type | Class::Value => 0,
+            Class::Block => 1,
+            Class::Prototype => 2,
+            Class::Member => 3,
+        }
+    }
+}
+
 /// A definition in a text. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {

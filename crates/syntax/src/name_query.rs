@@ -1,6 +1,6 @@
 //! Finds definitions by a name that may have names around it.
 
-use crate::definition::{Class, Definition, Outline};
+use crate::definition::{Definition, Outline};
 
 /// Words that a name may begin with: `fn call`.
 const WORDS: &[&str] = &[
@@ -43,17 +43,8 @@ impl Outline {
         let all = self.definitions.iter().enumerate();
         let denoted = all.filter(|(_, one)| wanted.denotes(self, one, places));
         let denoted: Vec<(usize, &Definition)> = denoted.collect();
-        let best = denoted.iter().map(|(_, one)| rank(one.class)).min();
-        denoted.into_iter().filter(move |(_, one)| Some(rank(one.class)) == best)
-    }
-}
-
-fn rank(class: Class) -> u8 {
-    match class {
-        Class::Callable | Class::Type | Class::Value => 0,
-        Class::Block => 1,
-        Class::Prototype => 2,
-        Class::Member => 3,
+        let best = denoted.iter().map(|(_, one)| one.class.rank()).min();
+        denoted.into_iter().filter(move |(_, one)| Some(one.class.rank()) == best)
     }
 }
 

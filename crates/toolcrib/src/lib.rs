@@ -110,6 +110,7 @@ mod search_decoder;
 mod seen_files;
 mod services;
 mod session;
+mod source_syntax;
 mod strict_json;
 mod strip_tool_mentions;
 mod structured_result;

@@ -93,6 +93,8 @@ pub(crate) const LIST_SHELLS: Name<'static> = Name::suggested("ListShells");
 pub(crate) const UNDO: Name<'static> = Name::suggested("Undo");
 pub(crate) const HISTORY: Name<'static> = Name::suggested("History");
 pub(crate) const FILE_PATH: Name<'static> = Name::field("Read", "file_path");
+pub(crate) const SYMBOL: Name<'static> = Name::field("Read", "symbol");
+pub(crate) const OUTLINE: Name<'static> = Name::field("Read", "outline");
 pub(crate) const EXPECTED_HASH: Name<'static> = Name::field("Write", "expected_hash");
 pub(crate) const OLD_STRING: Name<'static> = Name::field("Edit", "old_string");
 pub(crate) const NEW_STRING: Name<'static> = Name::field("Edit", "new_string");
@@ -137,6 +139,8 @@ mod tests {
         UNDO,
         HISTORY,
         FILE_PATH,
+        SYMBOL,
+        OUTLINE,
         EXPECTED_HASH,
         OLD_STRING,
         NEW_STRING,

@@ -1,6 +1,7 @@
 //! Read: reads a file in the form that fits its type.
 
 mod binary;
+mod definitions;
 mod large_text;
 mod line_page;
 mod notebook;
@@ -41,6 +42,11 @@ pub(crate) struct Read {
     pages: Option<String>,
     /// Omit content with this hash, or "seen".
     if_changed_since: Option<String>,
+    /// Only this definition: "Session::new".
+    symbol: Option<String>,
+    /// List the definitions.
+    #[serde(default)]
+    outline: bool,
 }
 
 fn default_offset() -> i64 {
@@ -69,8 +75,8 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "truncated",
         "boolean",
-        "text, notebooks, PDF",
-        "Whether lines, cells or pages follow, or a line was cut.",
+        "text, notebooks, PDF, `outline`",
+        "Whether lines, cells, pages or definitions follow, or a line was cut.",
     ),
     MetadataField::new(
         "unchanged",
@@ -99,6 +105,7 @@ const METADATA: &[MetadataField] = &[
         "text",
         "Lines after the last one shown, at least.",
     ),
+    MetadataField::new("definitions", "integer", "`outline`", "Number of definitions shown."),
     MetadataField::new("cells_read", "integer", "notebooks", "Number of cells shown."),
     MetadataField::new(
         "total_cells",
@@ -148,6 +155,13 @@ impl Tool for Read {
                 .with("unchanged", true));
         }
         let mut header: Vec<String> = cx.followed_link(&self.file_path)?.into_iter().collect();
+        let symbol = self.symbol.as_deref().filter(|symbol| !symbol.trim().is_empty());
+        if self.outline {
+            return definitions::list(cx, &file, symbol, part, header);
+        }
+        if let Some(symbol) = symbol {
+            return definitions::read(cx, &file, symbol, self.limit, &header);
+        }
         match binary::kind(&file)? {
             Some(Kind::Picture(media_type)) => return picture::read(cx, &file, media_type),
             Some(Kind::Pdf) => return pdf::read(cx, &file, self.pages.as_deref()),

@@ -1,11 +1,15 @@
 //! A page of lines as a reply.
 
+use toolcrib_syntax::MAX_BYTES;
 use toolcrib_text::{Encoding, Endings, Line, TextProperties};
 
+use super::default_limit;
 use crate::cx::OpenFile;
 use crate::error::Error;
+use crate::message_names::OUTLINE;
 use crate::phrases::{counted, counted_with_verb, range_text};
 use crate::reply::Reply;
+use crate::source_syntax::{base_name, has_definitions};
 use crate::tools::invisible_notes::InvisibleCharacters;
 
 /// Characters reserved for the line after the page.
@@ -51,6 +55,11 @@ impl Page<'_> {
         };
         let footer = match remaining {
             0 => String::new(),
+            _ if self.offers_outline() => {
+                format!(
+                    "[{span}; for more, offset: {next}; {OUTLINE}: true lists its definitions]\n"
+                )
+            }
             _ => format!("[{span}; for more, offset: {next}]\n"),
         };
         let mut text = in_brackets(&self.header);
@@ -78,6 +87,13 @@ impl Page<'_> {
             Some(hash) => reply.with("hash", hash),
             None => reply,
         }
+    }
+
+    /// Whether the file has definitions and is longer than the page of a call without a limit.
+    fn offers_outline(&self) -> bool {
+        let name = base_name(self.file.shown());
+        let can_be_parsed = self.file.size() <= MAX_BYTES as u64 && has_definitions(name);
+        self.first == 1 && self.limit >= default_limit() && can_be_parsed
     }
 
     /// The minimum number of lines after the page.
