@@ -15,6 +15,7 @@ mod kill_shell;
 mod list_shells;
 mod ls;
 mod multi_edit;
+mod new_syntax_errors;
 mod notebook_edit;
 mod read;
 mod replacement;

@@ -14,6 +14,7 @@ mod refusal;
 mod report;
 
 use self::plan::Plan;
+use super::new_syntax_errors::SYNTAX_ERRORS;
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::Cx;
@@ -136,7 +137,7 @@ impl Tool for ApplyPatch {
     const HINTS: Hints = Hints { idempotent: true, ..Hints::EDITS };
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("patch_text", "patch"), ("input", "patch")];
-    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, SYNTAX_ERRORS, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         // An invalid patch accesses nothing; `run` reports the error.

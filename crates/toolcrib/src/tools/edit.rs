@@ -8,6 +8,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use super::escaped_newlines::{escaped_newlines_note, has_escaped_newlines};
+use super::new_syntax_errors::{NewSyntaxErrors, SYNTAX_ERRORS};
 use super::replacement::NO_REPLACEMENT;
 use super::replacement::{self, EditResult, Replacement};
 use super::shown_diff::DiffDetail;
@@ -69,7 +70,8 @@ impl Tool for Edit {
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::EDITS;
     const ALIASES: &'static [(&'static str, &'static str)] = replacement::ALIASES;
-    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, NO_REPLACEMENT, CHANGE];
+    const METADATA: &'static [&'static [MetadataField]] =
+        &[METADATA, NO_REPLACEMENT, SYNTAX_ERRORS, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Write(self.file_path.clone().into())]
@@ -101,7 +103,10 @@ impl Tool for Edit {
         if has_escaped_newlines(&self.new_string, was) {
             notes.push(escaped_newlines_note(format!("`{NEW_STRING}`")));
         }
-        Ok(self.reply(cx, (&shown, &real), &updated, &made, &notes))
+        let mut errors = NewSyntaxErrors::new();
+        errors.examine(&shown, None, updated.was.as_deref(), &updated.now);
+        notes.extend_from_slice(errors.notes());
+        Ok(errors.facts(self.reply(cx, (&shown, &real), &updated, &made, &notes)))
     }
 }
 

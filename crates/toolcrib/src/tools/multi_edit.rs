@@ -12,6 +12,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use super::escaped_newlines::{escaped_newlines_note, has_escaped_newlines};
+use super::new_syntax_errors::{NewSyntaxErrors, SYNTAX_ERRORS};
 use super::replacement::{self, EditResult, NO_REPLACEMENT, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
@@ -91,7 +92,8 @@ impl Tool for MultiEdit {
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::EDITS;
     const ALIASES: &'static [(&'static str, &'static str)] = replacement::ALIASES;
-    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, NO_REPLACEMENT, CHANGE];
+    const METADATA: &'static [&'static [MetadataField]] =
+        &[METADATA, NO_REPLACEMENT, SYNTAX_ERRORS, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         let named = self.files.iter().flatten().map(|file| &file.file_path);
@@ -153,6 +155,12 @@ impl Tool for MultiEdit {
         if files.iter().zip(&changed_files).any(is_escaped) {
             text += &format!(" {}", escaped_newlines_note(format!("`{NEW_STRING}`")));
         }
+        let mut errors = NewSyntaxErrors::new();
+        for (shown, (was, now)) in shown.iter().zip(&changed_files) {
+            let of = (files.len() > 1).then_some(shown.as_str());
+            errors.examine(shown, of, was.as_deref(), now);
+        }
+        errors.notes().iter().for_each(|note| text += &format!(" {note}"));
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
         let reply = match shown.as_slice() {
@@ -163,7 +171,7 @@ impl Tool for MultiEdit {
             .with("total_replacements", total)
             .with("results", results)
             .with_all(changed.facts());
-        Ok(detail.show(reply, diff, changed.id))
+        Ok(errors.facts(detail.show(reply, diff, changed.id)))
     }
 }
 

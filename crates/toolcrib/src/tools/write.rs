@@ -9,6 +9,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::{Encoding, Endings, TextProperties, unified_diff, visible_name};
 
 use self::form::Form;
+use super::new_syntax_errors::{NewSyntaxErrors, SYNTAX_ERRORS};
 use super::shown_diff::{self, DiffDetail};
 use crate::changed_by::authors;
 use crate::cx::CHANGE;
@@ -79,7 +80,7 @@ impl Tool for Write {
     const HINTS: Hints = Hints { idempotent: true, ..Hints::EDITS };
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("path", "file_path"), ("text", "content"), ("contents", "content")];
-    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, CHANGE];
+    const METADATA: &'static [&'static [MetadataField]] = &[METADATA, SYNTAX_ERRORS, CHANGE];
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Write(self.file_path.clone().into())]
@@ -107,9 +108,12 @@ impl Tool for Write {
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
         notes.extend(link.map(|link| format!("Through the symlink {link}.")));
+        let mut errors = NewSyntaxErrors::new();
+        errors.examine(&shown, None, updated.was.as_deref(), &updated.now);
+        notes.extend_from_slice(errors.notes());
         let detail = DiffDetail::for_call(self.diff, cx);
         let encodings = (had, form.encoding.or(had));
-        Ok(reply(cx, &shown, &updated, encodings, &notes, detail))
+        Ok(errors.facts(reply(cx, &shown, &updated, encodings, &notes, detail)))
     }
 }
 

@@ -11,6 +11,7 @@ use super::plan::{Part, Plan};
 use crate::cx::{Changed, Cx};
 use crate::phrases::counted;
 use crate::reply::Reply;
+use crate::tools::new_syntax_errors::NewSyntaxErrors;
 use crate::tools::shown_diff::DiffDetail;
 
 /// Limit of notes.
@@ -32,6 +33,8 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
     if left_out > 0 {
         text += &format!("\n[{left_out} more notes]");
     }
+    let errors = new_errors(plan);
+    errors.notes().iter().for_each(|note| text += &format!("\n{note}"));
     let files: Vec<Value> = plan.parts.iter().map(|part| facts(plan, part)).collect();
     let reply = Reply::new(text)
         .with("files_modified", modified)
@@ -40,7 +43,25 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
         .with("added_lines", diff.added)
         .with("removed_lines", diff.removed)
         .with_all(changed.facts());
-    detail.show(reply, diff.text, changed.id)
+    errors.facts(detail.show(reply, diff.text, changed.id))
+}
+
+/// The syntax errors that the patch introduced. A moved file is compared with its source; a copy has the errors of
+/// its source.
+fn new_errors(plan: &Plan) -> NewSyntaxErrors {
+    let mut errors = NewSyntaxErrors::new();
+    for (at, file) in plan.files.iter().enumerate().filter(|(_, file)| file.is_changed()) {
+        let mut parts = plan.parts.iter().filter(|part| part.file == at);
+        let (Some(now), Some(part)) = (&file.now, parts.next()) else { continue };
+        let was = match part.moved {
+            Some(source) => plan.files.get(source).was.as_deref(),
+            None => file.was.as_deref(),
+        };
+        if part.action != FileAction::Copy {
+            errors.examine(&file.shown, Some(&file.shown), was, now);
+        }
+    }
+    errors
 }
 
 /// One line per file.

@@ -1,0 +1,73 @@
+//! Syntax errors that a change introduced, as notes of its reply. A change is never refused for them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::metadata_fields::MetadataField;
+use crate::reply::Reply;
+use crate::source_syntax::{ParseBudget, base_name, introduced_errors};
+
+/// Megabytes and time for all files of a call. Further files are not examined.
+const MEGABYTES: u64 = 4;
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// Files that a reply names.
+const MAX_FILES: usize = 5;
+
+/// Metadata about new syntax errors.
+pub(super) const SYNTAX_ERRORS: &[MetadataField] = &[MetadataField::new(
+    "syntax_errors",
+    "array of string",
+    "the change introduced syntax errors",
+    "The first errors of each file: its path, the line and what is wrong.",
+)];
+
+/// The syntax errors that a change introduced in its files.
+pub(super) struct NewSyntaxErrors {
+    budget: ParseBudget,
+    /// The sentence of each file.
+    notes: Vec<String>,
+    facts: Vec<Value>,
+}
+
+impl NewSyntaxErrors {
+    pub(super) fn new() -> NewSyntaxErrors {
+        let budget = ParseBudget::megabytes(MEGABYTES, MAX_TIME);
+        NewSyntaxErrors { budget, notes: Vec::new(), facts: Vec::new() }
+    }
+
+    /// Examines a file before and after the change. `of` names it in the note, if the reply is about several files.
+    pub(super) fn examine(
+        &mut self,
+        shown: &str,
+        of: Option<&str>,
+        was: Option<&[u8]>,
+        now: &[u8],
+    ) {
+        if self.notes.len() >= MAX_FILES || was == Some(now) {
+            return;
+        }
+        let errors = introduced_errors(base_name(shown), was, now, &self.budget);
+        if errors.is_empty() {
+            return;
+        }
+        let described: Vec<String> =
+            errors.iter().map(|error| format!("line {}: {}", error.line, error.what)).collect();
+        let noun = if errors.len() == 1 { "syntax error" } else { "syntax errors" };
+        let place = of.map_or(String::new(), |of| format!(" in {of}"));
+        self.notes.push(format!("New {noun}{place}: {}.", described.join("; ")));
+        let facts = errors.iter().map(|error| format!("{shown}:{}: {}", error.line, error.what));
+        self.facts.extend(facts.map(Value::from));
+    }
+
+    /// The notes, one for each file.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Adds the metadata.
+    pub(super) fn facts(self, reply: Reply) -> Reply {
+        if self.facts.is_empty() { reply } else { reply.with("syntax_errors", self.facts) }
+    }
+}
