@@ -2,6 +2,8 @@
 
 mod content;
 mod counts;
+mod definitions;
+mod enclosing;
 mod files;
 mod no_matches;
 mod query;
@@ -22,8 +24,8 @@ use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Searches files for a regex (Rust syntax) or literal text. Returns files by relevance, lines (content) or
-/// counts (count). Ignored files, binaries and files over 10 MB are searched only if `path` names them.
+/// Searches files for a regex (Rust syntax) or literal text. Returns files by relevance, lines (content), counts
+/// (count), or where a name such as `A::b` is defined (definitions). Ignored files, binaries and files over 10 MB are searched only if `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
@@ -95,6 +97,7 @@ enum OutputMode {
     FilesWithMatches,
     Content,
     Count,
+    Definitions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -120,8 +123,8 @@ const METADATA: &[MetadataField] = &[
     MetadataField::new(
         "total",
         "integer",
-        "mode files_with_matches, if everything was searched; `offset` past the end",
-        "Number of files or matches.",
+        "modes files_with_matches and definitions, if everything was searched; `offset` past the end",
+        "Number of files, definitions or matches.",
     ),
     MetadataField::new(
         "at_least",
@@ -211,12 +214,20 @@ impl Tool for Grep {
             OutputMode::FilesWithMatches => files::reply(&search),
             OutputMode::Content => content::reply(&search),
             OutputMode::Count => counts::reply(&search),
+            OutputMode::Definitions => definitions::reply(&search),
         };
         cx.check_cancelled()?;
         let ignores_context =
             query.mode != OutputMode::Content && (query.before > 0 || query.after > 0);
         let reply = if ignores_context {
             reply.note(format!("[-A, -B and -C need {OUTPUT_MODE} content]\n"))
+        } else {
+            reply
+        };
+        let is_name = query.mode == OutputMode::Definitions;
+        let reply = if is_name && (self.ignore_case || self.multiline) {
+            reply
+                .note(format!("[-i and multiline have no effect with {OUTPUT_MODE} definitions]\n"))
         } else {
             reply
         };

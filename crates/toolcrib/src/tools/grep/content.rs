@@ -4,6 +4,7 @@ use toolcrib_search::{FileId, LineMatches, MatchOptions, Searched, ShownLine};
 use toolcrib_text::visible;
 
 use super::Sort;
+use super::enclosing::Enclosing;
 use super::no_matches;
 use super::search::{Found, Search};
 use crate::phrases::{counted, more_note, range_text};
@@ -51,6 +52,7 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         next: query.offset,
         files: 0,
         hidden: InvisibleCharacters::default(),
+        enclosing: Enclosing::new(),
     };
     page.fill(&found, keep);
     page.reply(&searched, total, is_total)
@@ -65,6 +67,7 @@ struct Page<'a> {
     next: u64,
     files: u64,
     hidden: InvisibleCharacters,
+    enclosing: Enclosing,
 }
 
 impl Page<'_> {
@@ -98,14 +101,24 @@ impl Page<'_> {
         let mut text = format!("{gap}{}{encoding}\n", self.search.show(file));
         let mut chars = self.chars + text.chars().count();
         let (mut last, mut shown) = (None, 0);
-        for line in &hits.lines {
+        let names = self.enclosing.names(self.search, file, hits);
+        let mut named = String::new();
+        for (at, line) in hits.lines.iter().enumerate() {
             if last.is_some_and(|last| line.number > last + 1) && self.has_context() {
                 text += "--\n";
             }
             last = Some(line.number);
-            let rendered = self.line(line);
+            let mut rendered = self.line(line);
             self.hidden
                 .examine(&rendered, || format!("{}:{}", self.search.show(file), line.number));
+            let name =
+                names.as_ref().and_then(|names| names.get(at)).filter(|name| **name != named);
+            if let Some(name) = name {
+                let introduced =
+                    if name.is_empty() { "[top level]" } else { &format!("[in {name}]") };
+                rendered = format!("{introduced}\n{rendered}");
+                named.clone_from(name);
+            }
             chars += rendered.chars().count();
             if chars > self.room && (shown > 0 || self.files > 0) {
                 // The context of a hit is shown with it, or not at all.
@@ -172,6 +185,7 @@ impl Page<'_> {
             self.text += &more_note(&range, next, is_total.then_some(total));
         }
         self.text += &self.hidden.note();
+        self.text += &self.enclosing.note();
         for unsearched_notes in search.unsearched_notes(searched) {
             self.text += &format!("[{unsearched_notes}]\n");
         }

@@ -48,7 +48,7 @@ impl Grep {
         let mode = self.output_mode;
         let usual_sort = match mode {
             OutputMode::FilesWithMatches => Sort::Relevance,
-            OutputMode::Content | OutputMode::Count => Sort::Path,
+            OutputMode::Content | OutputMode::Count | OutputMode::Definitions => Sort::Path,
         };
         let context = self.context;
         let processes = MatchingProcesses::of(cx);
@@ -81,11 +81,12 @@ impl Grep {
     }
 
     fn ready(&self, cx: &Cx<'_>, processes: &Arc<dyn Processes>) -> Result<Pattern, Error> {
+        let is_name = self.output_mode == OutputMode::Definitions;
         let wanted = PatternOptions {
-            pattern: &self.pattern,
-            literal: self.literal,
-            ignore_case: self.ignore_case,
-            multiline: self.multiline,
+            pattern: if is_name { last_name(&self.pattern) } else { &self.pattern },
+            literal: self.literal || is_name,
+            ignore_case: self.ignore_case && !is_name,
+            multiline: self.multiline && !is_name,
         };
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
@@ -108,6 +109,13 @@ impl Grep {
             }
         })
     }
+}
+
+/// The last name of a qualified name. Files without it have no such definition.
+fn last_name(name: &str) -> &str {
+    let name = name.trim().trim_end_matches("()");
+    let last = name.rsplit([':', '.', '#', ' ', '/', '\\']).next().unwrap_or(name);
+    if last.is_empty() { name } else { last }
 }
 
 fn unknown_type(name: &str) -> Error {

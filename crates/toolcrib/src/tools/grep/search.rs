@@ -1,11 +1,11 @@
 //! The search of Grep: files, their order, and their matches.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
-use toolcrib_fs::Stamp;
+use toolcrib_fs::{BulkReader, Stamp, WholeRead};
 use toolcrib_search::{
     Deadline, FileId, Grep, LineMatches, Listing, MatchOptions, Pattern, PatternSyntax, Pruned,
     Rank, Searched, Walk, grep, grep_ignored,
@@ -253,6 +253,14 @@ impl<'a> Search<'a> {
         stamped.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
         self.files = stamped.into_iter().map(|(_, file)| file).collect();
     }
+}
+
+/// The content of a file, by its path from the root. `None` if it cannot be read, or is larger than `most`.
+pub(super) fn bytes(tree: &BulkReader, path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let directory = tree.directory(path.parent()?).ok()?;
+    let read = directory.take(path.file_name()?, most, &mut bytes);
+    matches!(read, Ok(WholeRead::Whole(_))).then_some(bytes)
 }
 
 /// Lists the files below the start directory.

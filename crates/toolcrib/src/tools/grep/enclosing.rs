@@ -1,0 +1,141 @@
+//! Names the definitions that the shown lines are in.
+
+use std::time::Duration;
+
+use toolcrib_search::{Decoded, Decoder, FileId, LineMatches, ShownLine};
+use toolcrib_syntax::{Definition, MAX_BYTES, Outline};
+use toolcrib_text::visible;
+
+use super::search::{Search, bytes};
+use crate::phrases::counted;
+use crate::search_decoder::SearchDecoder;
+use crate::source_syntax::{ParseBudget, Unparsed, base_name, has_definitions, outline};
+
+/// Megabytes and time for all files of a reply: about a tenth of a second.
+const MEGABYTES: u64 = 1;
+const MAX_TIME: Duration = Duration::from_secs(1);
+
+/// Characters of a name with those around it. The end is kept.
+const MAX_CHARS: usize = 120;
+
+/// Names the definitions of the files of a reply.
+pub(super) struct Enclosing {
+    budget: ParseBudget,
+    /// Files whose definitions are not known.
+    unnamed: u64,
+}
+
+/// The definition that each shown line of a file is in, in words. Empty for lines outside definitions.
+pub(super) type Names = Vec<String>;
+
+impl Enclosing {
+    pub(super) fn new() -> Enclosing {
+        Enclosing { budget: ParseBudget::megabytes(MEGABYTES, MAX_TIME), unnamed: 0 }
+    }
+
+    /// The definitions of the shown lines. `None` if they are not known.
+    pub(super) fn names(
+        &mut self,
+        search: &Search<'_>,
+        file: FileId,
+        hits: &LineMatches,
+    ) -> Option<Names> {
+        let path = search.listing.path(file);
+        let name = path.file_name()?.to_str().map(base_name)?;
+        if !search.query.numbers || !has_definitions(name) {
+            return None;
+        }
+        let named =
+            bytes(&search.query.scope.tree, &path, MAX_BYTES as u64).ok_or(Unparsed::TooLarge);
+        let named = named.and_then(|bytes| {
+            let outline = outline(name, &bytes, &self.budget)?;
+            Ok(has_lines(&bytes, &hits.lines).then(|| names(&outline, &hits.lines)))
+        });
+        match named {
+            Ok(Some(names)) => Some(names),
+            Ok(None) | Err(Unparsed::TooLarge | Unparsed::OverBudget) => {
+                self.unnamed += 1;
+                None
+            }
+            Err(Unparsed::Language | Unparsed::Binary) => None,
+        }
+    }
+
+    /// The note about files whose definitions are not known.
+    pub(super) fn note(&self) -> String {
+        match self.unnamed {
+            0 => String::new(),
+            files => format!("[definitions not named in {}]\n", counted(files, "file")),
+        }
+    }
+}
+
+/// Whether the bytes have the shown lines: the file may have changed since it was searched.
+fn has_lines(bytes: &[u8], shown: &[ShownLine]) -> bool {
+    let Decoded::Text(text, _) = SearchDecoder.read(bytes) else { return false };
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    shown.iter().filter(|line| line.hit.is_some()).all(|line| {
+        let first = line.text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let at = usize::try_from(line.number - 1).unwrap_or(usize::MAX);
+        let first = first.trim_ascii_end();
+        lines.get(at).is_some_and(|line| {
+            first.is_empty() || line.windows(first.len()).any(|part| part == first)
+        })
+    })
+}
+
+/// The definition of each line. A context line has that of the next match in its group, or of the previous one.
+fn names(outline: &Outline, shown: &[ShownLine]) -> Names {
+    let mut names = vec![String::new(); shown.len()];
+    let hits: Vec<(usize, u64)> = (0..)
+        .zip(shown)
+        .filter(|(_, line)| line.hit.is_some())
+        .map(|(at, line)| (at, line.number))
+        .collect();
+    let around = |line: u64| outline.around(line);
+    let same = |one: &(usize, u64), next: &(usize, u64)| {
+        around(one.1).map(std::ptr::from_ref) == around(next.1).map(std::ptr::from_ref)
+    };
+    for group in hits.chunk_by(same) {
+        let Some((_, first)) = group.first() else { continue };
+        let Some(mut one) = around(*first) else { continue };
+        // The line with the name need not be introduced by it.
+        if group.iter().all(|(_, line)| (one.first_line..=one.name_line).contains(line)) {
+            match outline.outer(one) {
+                Some(outer) => one = outer,
+                None => continue,
+            }
+        }
+        for (at, _) in group {
+            names[*at] = described(outline, one);
+        }
+    }
+    spread(&mut names, shown);
+    names
+}
+
+/// Gives context lines the definition of a match beside them.
+fn spread(names: &mut [String], shown: &[ShownLine]) {
+    for at in (0..shown.len().saturating_sub(1)).rev() {
+        let is_adjacent = shown[at].number + 1 == shown[at + 1].number;
+        if shown[at].hit.is_none() && is_adjacent {
+            names[at] = names[at + 1].clone();
+        }
+    }
+    for at in 1..shown.len() {
+        let is_last = shown.get(at + 1).is_none_or(|next| shown[at].number + 1 != next.number);
+        let follows = shown[at - 1].number + 1 == shown[at].number;
+        if shown[at].hit.is_none() && follows && (is_last || names[at].is_empty()) {
+            names[at] = names[at - 1].clone();
+        }
+    }
+}
+
+fn described(outline: &Outline, one: &Definition) -> String {
+    let path = visible(outline.path(one).as_bytes());
+    let extra = path.chars().count().saturating_sub(MAX_CHARS);
+    match extra {
+        0 => path,
+        _ => format!("…{}", path.chars().skip(extra + 1).collect::<String>()),
+    }
+}
