@@ -9,6 +9,7 @@ use toolcrib_text::{Secrets, visible_name};
 
 use crate::authorize::{CallDescription, permit};
 use crate::call_recorder::Record;
+use crate::change_notices::noted;
 use crate::cx::Cx;
 use crate::decode::{Decoded, decode};
 use crate::error::{Error, ErrorKind};
@@ -54,15 +55,20 @@ impl Runtime {
         decode: &Decode<'_>,
     ) -> Result<Reply, Error> {
         let _names = Spelling::of(options.dialect);
+        let running = session.begin_call();
         let secrets = self.services().secrets(session);
         let (mut record, began) = Record::begin(session, call, &secrets, options.dry_run);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.carry_out(session, (&call.tool, decode), options, &secrets, &mut record)
         }));
+        drop(running);
         let budget = self.services().limits.reply_chars;
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
             Ok(reply) => {
-                let reply = reply.within(budget);
+                let mut reply = reply.within(budget);
+                if !options.dry_run && !session.is_for_one_call() {
+                    reply = noted(self.services(), session, reply);
+                }
                 Ok(self.services().decisions.take_trouble().into_iter().fold(reply, Reply::note))
             }
             Err(error) => Err(error.within(budget)),

@@ -27,6 +27,51 @@ pub(crate) fn authors(
     })
 }
 
+/// Who changed a file since the session saw it.
+pub(crate) enum Cause {
+    /// Only the session itself.
+    Session,
+    /// A command of the session that still runs may be changing it.
+    RunningCommand,
+    /// Recorded changes, in words.
+    Recorded(String),
+    Unknown,
+}
+
+/// Who changed a file since the session saw the content `seen`. `now` is `None` if it was removed.
+pub(crate) fn cause(
+    history: &History,
+    session: &Session,
+    path: &Path,
+    seen: ContentHash,
+    now: Option<ContentHash>,
+) -> Cause {
+    if session.shell().and_then(|shell| shell.job_changing(path)).is_some() {
+        return Cause::RunningCommand;
+    }
+    let Some(entries) = history.journal().and_then(|journal| journal.entries().ok()) else {
+        return Cause::Unknown;
+    };
+    let made = |file: &FileChange| {
+        let is_now = match now {
+            Some(now) => is_version(file.after, now),
+            None => file.after.is_none(),
+        };
+        is_now && file.path() == path
+    };
+    let last = entries.iter().rev().find(|entry| entry.files.iter().any(made));
+    match (last, now) {
+        (None, _) => Cause::Unknown,
+        (Some(last), _) if is_by_session(session, last) => Cause::Session,
+        (Some(_), Some(now)) => {
+            recorded(history, session, path, (seen, now)).map_or(Cause::Unknown, Cause::Recorded)
+        }
+        (Some(last), None) => {
+            Cause::Recorded(format!("{} (change {})", author(session, last), last.id))
+        }
+    }
+}
+
 /// Whether this session made a change.
 pub(crate) fn is_by_session(session: &Session, entry: &Entry) -> bool {
     entry.process == std::process::id() && entry.about.session == Some(session.id())

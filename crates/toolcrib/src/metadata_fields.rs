@@ -55,6 +55,12 @@ pub const COMMON: &[MetadataField] = &[
         "a written file runs later outside the sandbox; once per file and session",
         "Paths of these files.",
     ),
+    MetadataField::new(
+        "changed_files",
+        "array of string",
+        "others changed files since the session read or wrote them; once per change",
+        "Paths of these files.",
+    ),
     MetadataField::new("rule", "string", "error `denied`", "The rule that decided."),
     MetadataField::new(
         "protected_by",

@@ -114,12 +114,19 @@ impl Seen {
     /// The lines of `now` that differ from the seen content, in words. `None` if the file is too long for line
     /// hashes.
     pub(crate) fn changed_lines(&self, now: &Seen) -> Option<String> {
-        let ranges = changed_lines(self.lines.as_ref()?, now.lines.as_ref()?);
+        let ranges = self.changed_ranges(now)?;
         (!ranges.is_empty()).then(|| ranges_text(&ranges))
+    }
+
+    /// The first and last lines of the parts of `now` that differ from the seen content. `None` if the file is too
+    /// long for line hashes.
+    pub(crate) fn changed_ranges(&self, now: &Seen) -> Option<Vec<(u64, u64)>> {
+        Some(changed_lines(self.lines.as_ref()?, now.lines.as_ref()?))
     }
 }
 
-fn ranges_text(ranges: &[(u64, u64)]) -> String {
+/// Line ranges in words.
+pub(crate) fn ranges_text(ranges: &[(u64, u64)]) -> String {
     let mut words: Vec<String> = ranges
         .iter()
         .take(MAX_RANGES)

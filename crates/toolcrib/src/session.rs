@@ -1,14 +1,15 @@
 //! Session state: approvals, seen files, commands.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use toolcrib_exec::Ending;
-use toolcrib_fs::{ResolvedPath, Root};
+use toolcrib_fs::{ContentHash, ResolvedPath, Root, Stamp};
 use toolcrib_policy::{Policy, Proposal, SessionApprovals};
 use toolcrib_text::Encoding;
 
@@ -20,6 +21,9 @@ use crate::tmp_leftovers_note;
 
 /// More files than a session uses. Beyond that, it forgets all of them.
 const MAX_SEEN: usize = 10_000;
+
+/// Files that are checked for changes after each call: a system call for each.
+const MAX_CHECKED: usize = 200;
 
 /// More answers than a person gives. Beyond that, each question is asked again.
 const MAX_REMEMBERED: usize = 10_000;
@@ -53,6 +57,12 @@ pub struct Session {
     /// The rules of earlier calls.
     policies: Mutex<HashMap<PolicyVariant, SessionPolicy>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
+    /// The files seen last, the last one first.
+    recently_seen: Mutex<VecDeque<PathBuf>>,
+    /// Changes of seen files that the session knows.
+    notices: Mutex<HashMap<PathBuf, Noticed>>,
+    /// Number of running calls.
+    running_calls: AtomicUsize,
     /// Guessed encodings in which the session has read or written files.
     encodings: Mutex<HashMap<PathBuf, Encoding>>,
     /// Files that a note has named as executed later.
@@ -72,6 +82,16 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// A state of a file that the session knows, besides the content that it saw.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noticed {
+    /// `None` if the file was removed.
+    pub(crate) stamp: Option<Stamp>,
+    pub(crate) hash: Option<ContentHash>,
+    /// The content that the session had seen.
+    pub(crate) seen: ContentHash,
 }
 
 /// A kind of call that has rules of its own.
@@ -117,6 +137,9 @@ impl Session {
             agreed: Mutex::default(),
             policies: Mutex::default(),
             seen: Mutex::default(),
+            recently_seen: Mutex::default(),
+            notices: Mutex::default(),
+            running_calls: AtomicUsize::new(0),
             encodings: Mutex::default(),
             named: Mutex::default(),
             asking: Mutex::default(),
@@ -258,6 +281,11 @@ impl Session {
     }
 
     pub(crate) fn remember_seen(&self, path: PathBuf, seen: Seen) {
+        let mut recent = self.recently_seen.lock();
+        recent.retain(|known| *known != path);
+        recent.push_front(path.clone());
+        recent.truncate(MAX_CHECKED);
+        drop(recent);
         let mut all = self.seen.lock();
         if all.len() >= MAX_SEEN {
             all.clear();
@@ -267,6 +295,29 @@ impl Session {
 
     pub(crate) fn forget(&self, path: &Path) {
         self.seen.lock().remove(path);
+    }
+
+    /// The files whose changes are noticed, the last seen first.
+    pub(crate) fn recently_seen(&self) -> Vec<PathBuf> {
+        self.recently_seen.lock().iter().cloned().collect()
+    }
+
+    /// The known changes of seen files. `None` while another call runs or checks for changes.
+    pub(crate) fn notices(&self) -> Option<MutexGuard<'_, HashMap<PathBuf, Noticed>>> {
+        if self.running_calls.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        let mut notices = self.notices.try_lock()?;
+        if notices.len() >= MAX_SEEN {
+            notices.clear();
+        }
+        Some(notices)
+    }
+
+    /// Counts a call as running until the value is dropped.
+    pub(crate) fn begin_call(&self) -> RunningCall<'_> {
+        self.running_calls.fetch_add(1, Ordering::AcqRel);
+        RunningCall { session: self }
     }
 
     /// The encoding in which the session has read or written a file, if only statistics tell it.
@@ -319,6 +370,17 @@ impl Drop for Session {
         if let (Some(left), Some(notice)) = (left, &self.notice) {
             notice(&left.sentence());
         }
+    }
+}
+
+/// A running call of a session.
+pub(crate) struct RunningCall<'a> {
+    session: &'a Session,
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        self.session.running_calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

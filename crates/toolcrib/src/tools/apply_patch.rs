@@ -31,7 +31,7 @@ use crate::tool::{Category, Hints, Tool};
 pub(crate) struct ApplyPatch {
     /// The patch.
     patch: String,
-    /// The diff shown.
+    /// Diff shown.
     #[serde(default)]
     diff: DiffDetail,
 }

@@ -43,7 +43,7 @@ pub(crate) struct Bash {
     command: String,
     /// For the user.
     description: Option<String>,
-    /// Milliseconds, up to 600000.
+    /// In ms, up to 600000.
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1_000, max = 600_000))]
     timeout: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Bash {
     run_in_background: bool,
     /// Working directory.
     cwd: Option<String>,
-    /// For this command only.
+    /// For this command.
     env: Option<BTreeMap<String, String>>,
     /// Standard input.
     stdin: Option<String>,
@@ -62,10 +62,10 @@ pub(crate) struct Bash {
     /// After the timeout.
     #[serde(default)]
     on_timeout: OnTimeout,
-    /// First lines to show.
+    /// First lines shown.
     #[schemars(range(min = 0, max = 10_000))]
     head_lines: Option<u64>,
-    /// Last lines to show.
+    /// Last lines shown.
     #[schemars(range(min = 0, max = 10_000))]
     tail_lines: Option<u64>,
 }

@@ -47,7 +47,7 @@ pub(crate) struct BashOutput {
     /// What to wait for.
     #[serde(default)]
     wait_for: WaitFor,
-    /// Milliseconds, up to 600000.
+    /// In ms, up to 600000.
     #[serde(default = "default_timeout")]
     #[schemars(range(max = 600_000))]
     timeout: u64,

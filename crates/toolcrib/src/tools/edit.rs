@@ -39,7 +39,7 @@ pub(crate) struct Edit {
     /// Nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
-    /// The diff shown.
+    /// Diff shown.
     #[serde(default)]
     diff: DiffDetail,
 }

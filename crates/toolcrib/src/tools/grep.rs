@@ -24,8 +24,8 @@ use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Searches files for a regex (Rust syntax) or literal text. Returns files by relevance, lines (content), counts
-/// (count), or where a name such as `A::b` is defined (definitions). Ignored files, binaries and files over 10 MB are searched only if `path` names them.
+/// Searches files by regex (Rust syntax) or text. Returns files by relevance, lines (content), counts, or where a name
+/// such as A::b is defined (definitions). Ignored, binary and files over 10 MB only if `path` names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
@@ -59,10 +59,10 @@ pub(crate) struct Grep {
     #[serde(rename = "-C", default)]
     #[schemars(range(min = 0, max = 1_000))]
     context: u64,
-    /// Match across lines.
+    /// Across lines.
     #[serde(default)]
     multiline: bool,
-    /// The pattern is text.
+    /// Pattern is text.
     #[serde(default)]
     literal: bool,
     /// Results; 0 for all that fit.

@@ -23,7 +23,7 @@ pub(crate) struct History {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
     limit: u64,
-    /// One change, with its diff.
+    /// One, with its diff.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }

@@ -21,7 +21,7 @@ use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Terminates a job and its child processes: SIGTERM, then SIGKILL after 2 s.
+/// Ends a job and its child processes: SIGTERM, SIGKILL after 2 s.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KillShell {

@@ -29,7 +29,7 @@ pub(crate) struct Ls {
     /// Of the tree. Default 3.
     #[schemars(range(min = 1, max = 100))]
     depth: Option<u64>,
-    /// Names to omit, such as "*.o".
+    /// Omit, such as "*.o".
     ignore: Option<Vec<String>>,
     /// Entries.
     #[serde(default = "default_limit")]

@@ -37,7 +37,7 @@ pub(crate) struct MultiEdit {
     /// Several files.
     #[schemars(length(min = 1))]
     files: Option<Vec<OneFile>>,
-    /// The diff shown.
+    /// Diff shown.
     #[serde(default)]
     diff: DiffDetail,
 }

@@ -29,7 +29,7 @@ use self::cell_ref::CellRef;
 pub(crate) struct NotebookEdit {
     /// The notebook.
     notebook_path: String,
-    /// Id of the cell.
+    /// Its id.
     cell_id: Option<String>,
     /// Its number, from 1.
     #[schemars(range(min = 1))]
@@ -43,7 +43,7 @@ pub(crate) struct NotebookEdit {
     edit_mode: Mode,
     /// Of a new cell.
     position: Option<PositionArgument>,
-    /// The diff shown.
+    /// Diff shown.
     #[serde(default)]
     diff: DiffDetail,
 }

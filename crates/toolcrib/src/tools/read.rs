@@ -24,12 +24,12 @@ use crate::reply::Reply;
 use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads text in any encoding, images, PDF text and notebook cells. Lines are returned as number, tab, text.
+/// Reads text in any encoding, images, PDF text and notebook cells. Lines are number, tab, text.
 /// Notes are in brackets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
-    /// Relative to the workspace, or absolute.
+    /// In the workspace, or absolute.
     file_path: String,
     /// First line or cell, from 1; -20 for the last 20.
     #[serde(default = "default_offset")]
@@ -42,9 +42,9 @@ pub(crate) struct Read {
     pages: Option<String>,
     /// Omit content with this hash, or "seen".
     if_changed_since: Option<String>,
-    /// Only this definition: "Session::new".
+    /// A definition, such as A::b.
     symbol: Option<String>,
-    /// List the definitions.
+    /// Its definitions.
     #[serde(default)]
     outline: bool,
 }

@@ -28,7 +28,7 @@ pub(crate) struct Undo {
     /// Only this change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
-    /// This change and all after it.
+    /// This and later changes.
     #[schemars(range(min = 1))]
     since: Option<u64>,
     /// Only this path.

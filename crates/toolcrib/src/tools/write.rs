@@ -35,13 +35,13 @@ pub(crate) struct Write {
     file_path: String,
     /// The whole text.
     content: String,
-    /// Hash of the current content.
+    /// Hash of its content.
     expected_hash: Option<String>,
     /// Such as utf-8-bom.
     encoding: Option<String>,
-    /// Line endings to write.
+    /// To write.
     line_endings: Option<LineEndings>,
-    /// The diff shown.
+    /// Diff shown.
     #[serde(default)]
     diff: DiffDetail,
 }

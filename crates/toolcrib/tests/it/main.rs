@@ -8,6 +8,7 @@
 )]
 
 mod bounded;
+mod change_notices;
 mod command_changes;
 mod dialects;
 mod dry_run;
