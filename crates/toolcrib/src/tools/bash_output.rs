@@ -40,7 +40,7 @@ use crate::tool::{Category, Hints, Tool};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
-    /// Id of the job.
+    /// The job.
     bash_id: String,
     /// A regex.
     filter: Option<String>,

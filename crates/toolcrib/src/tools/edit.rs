@@ -33,10 +33,10 @@ pub(crate) struct Edit {
     old_string: String,
     /// Its replacement.
     new_string: String,
-    /// Replace every match.
+    /// Every match.
     #[serde(default)]
     replace_all: bool,
-    /// Nearest to this line.
+    /// Near this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
     /// Diff shown.

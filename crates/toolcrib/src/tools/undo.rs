@@ -25,7 +25,7 @@ pub(crate) struct Undo {
     /// Default 1.
     #[schemars(range(min = 1, max = 100))]
     steps: Option<u64>,
-    /// Only this change.
+    /// This change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
     /// This and later changes.

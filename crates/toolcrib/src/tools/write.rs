@@ -33,7 +33,7 @@ mod warnings;
 pub(crate) struct Write {
     /// The file.
     file_path: String,
-    /// The whole text.
+    /// Whole text.
     content: String,
     /// Hash of its content.
     expected_hash: Option<String>,
