@@ -44,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "rules", run: targets::rules },
     Target { name: "run_line", run: targets::run_line },
     Target { name: "secrets", run: targets::secrets },
+    Target { name: "syntax", run: targets::syntax },
     Target { name: "terminal", run: targets::terminal },
 ];
 

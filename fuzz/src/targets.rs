@@ -18,6 +18,7 @@ mod pdf;
 mod rules;
 mod run_line;
 mod secrets;
+mod syntax;
 mod terminal;
 
 pub(crate) use backtrack::backtrack;
@@ -38,6 +39,7 @@ pub(crate) use pdf::pdf;
 pub(crate) use rules::rules;
 pub(crate) use run_line::run_line;
 pub(crate) use secrets::secrets;
+pub(crate) use syntax::syntax;
 pub(crate) use terminal::terminal;
 
 /// Splits an input into parts at a byte that UTF-8 never contains, so that a part can be any text. Missing parts

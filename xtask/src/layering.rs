@@ -101,6 +101,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-net",
             "toolcrib-policy",
             "toolcrib-search",
+            "toolcrib-syntax",
             "toolcrib-text",
         ],
         reason: "fuzzes the crates that parse untrusted input, and the core crate; no crate uses it",

@@ -50,8 +50,9 @@ impl Outline {
 
 /// A name in parts.
 struct Wanted {
-    /// The name as it was given, for names with separators in them: `[]`, `#private`.
-    whole: String,
+    /// The name as it was given, and without the kind: some names have separators or a kind in them, such as `[]`.
+    given: String,
+    rest: String,
     /// The kind, if it was given.
     word: Option<String>,
     names: Vec<String>,
@@ -64,15 +65,18 @@ impl Wanted {
             Some((word, rest)) if WORDS.contains(&word) => (Some(word.to_owned()), rest),
             _ => (None, name),
         };
-        Wanted { whole: rest.to_owned(), word, names: parts(rest) }
+        Wanted { given: name.to_owned(), rest: rest.to_owned(), word, names: parts(rest) }
     }
 
     /// Whether the name denotes a definition: its last part is the name, and the others are, in order, names around it.
     fn denotes(&self, outline: &Outline, one: &Definition, places: &[&str]) -> bool {
+        if one.name == self.given {
+            return true;
+        }
         if self.word.as_deref().is_some_and(|word| word != one.word) {
             return false;
         }
-        if one.name == self.whole {
+        if one.name == self.rest {
             return true;
         }
         let Some((last, before)) = self.names.split_last() else { return false };
