@@ -21,7 +21,8 @@ fn main() {
     }
     let (mut random, mut changes, mut alarms, mut broken, mut found) = (1_u64, 0, 0, 0, 0);
     let mut next = |below: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(random >> 33).unwrap_or(0) % below.max(1)
     };
     for file in &files {
@@ -49,5 +50,8 @@ fn main() {
             found += u64::from(errors.is_ok_and(|errors| !errors.is_empty()));
         }
     }
-    println!("{} files: {alarms} false alarms in {changes} changes; {found} of {broken} removed brackets found", files.len());
+    println!(
+        "{} files: {alarms} false alarms in {changes} changes; {found} of {broken} removed brackets found",
+        files.len()
+    );
 }

@@ -155,11 +155,7 @@ impl Tool for MultiEdit {
         if files.iter().zip(&changed_files).any(is_escaped) {
             text += &format!(" {}", escaped_newlines_note(format!("`{NEW_STRING}`")));
         }
-        let mut errors = NewSyntaxErrors::new();
-        for (shown, (was, now)) in shown.iter().zip(&changed_files) {
-            let of = (files.len() > 1).then_some(shown.as_str());
-            errors.examine(shown, of, was.as_deref(), now);
-        }
+        let errors = new_errors(&shown, &changed_files);
         errors.notes().iter().for_each(|note| text += &format!(" {note}"));
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
@@ -268,6 +264,15 @@ impl OneFile {
             }
         }
     }
+}
+
+fn new_errors(shown: &[String], files: &[Versions]) -> NewSyntaxErrors {
+    let mut errors = NewSyntaxErrors::new();
+    for (name, (was, now)) in shown.iter().zip(files) {
+        let of = (files.len() > 1).then_some(name.as_str());
+        errors.examine(name, of, was.as_deref(), now);
+    }
+    errors
 }
 
 /// Notes about inexact matches.
