@@ -149,6 +149,9 @@ fn the_tables_of_fields_and_kinds_agree_with_real_replies() {
         std::fs::hard_link(workspace.join("one.txt"), workspace.join("two.txt")).unwrap();
         let setup = Setup { state: top.path().join("state"), write_through, ..Setup::default() };
         let mut transport = open(&workspace, &setup);
+        transport.call("Read", &json!({"file_path": "one.txt"}), false);
+        std::fs::write(workspace.join("one.txt"), "changed by another program\n").unwrap();
+        transport.call("ListShells", &json!({}), false);
         play_session(|tool, args| transport.call(tool, &args, false));
     }
     let seen = seen.into_inner();
