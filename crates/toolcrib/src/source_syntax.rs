@@ -12,7 +12,7 @@ use crate::search_decoder::SearchDecoder;
 
 /// Questions of the parser whether it may continue, for one megabyte of ordinary code. Budgets are counted in them:
 /// the reply must not depend on the load of the machine.
-const STEPS_PER_MEGABYTE: u64 = 20_000;
+const STEPS_PER_MEGABYTE: u64 = 10_000;
 
 /// A budget of parsing work, for one file or several.
 pub(crate) struct ParseBudget {

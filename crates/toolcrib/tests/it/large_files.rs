@@ -52,3 +52,29 @@ fn end_of_a_20_gb_file_is_readable() {
         runtime.call(&runtime.session(), Call::new("Read", args), Options::default()).unwrap();
     assert!(reply.output().ends_with("    -2\tlast but one\n    -1\tlast\n"), "{}", reply.output());
 }
+
+#[test]
+fn a_long_source_file_offers_its_outline() {
+    let directory = tempfile::tempdir().unwrap();
+    let text: String = (0..3_000).map(|number| format!("fn f{number}() {{}}\n")).collect();
+    std::fs::write(directory.path().join("a.rs"), &text).unwrap();
+    std::fs::write(directory.path().join("a.txt"), &text).unwrap();
+    let runtime = toolcrib::Runtime::builder().root(directory.path()).build().unwrap();
+    let session = runtime.session();
+    let read = |args: serde_json::Value| {
+        let call = toolcrib::Call::new("Read", args);
+        runtime.call(&session, call, toolcrib::Options::default()).unwrap().text()
+    };
+    let offer = "; outline: true lists its definitions]\n";
+    let reply = read(serde_json::json!({"file_path": "a.rs"}));
+    assert!(reply.ends_with(offer), "{}", reply.lines().last().unwrap());
+    for args in [
+        serde_json::json!({"file_path": "a.txt"}),
+        serde_json::json!({"file_path": "a.rs", "limit": 10}),
+        serde_json::json!({"file_path": "a.rs", "offset": 2}),
+    ] {
+        assert!(!read(args.clone()).ends_with(offer), "{args}");
+    }
+    let outline = read(serde_json::json!({"file_path": "a.rs", "outline": true}));
+    assert!(outline.contains("more definitions; for more, offset: "), "a long outline has pages");
+}

@@ -11,7 +11,7 @@ use crate::phrases::counted;
 use crate::search_decoder::SearchDecoder;
 use crate::source_syntax::{ParseBudget, Unparsed, base_name, has_definitions, outline};
 
-/// Megabytes and time for all files of a reply: about a tenth of a second.
+/// Megabytes and time for all files of a reply: about a quarter of a second.
 const MEGABYTES: u64 = 1;
 const MAX_TIME: Duration = Duration::from_secs(1);
 
