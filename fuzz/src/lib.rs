@@ -11,6 +11,9 @@
     reason = "targets inspect the disk directly, and fail by panicking"
 )]
 
+#[allow(dead_code, reason = "the program uses the rest of it")]
+#[path = "../../crates/cli/src/bounded_input.rs"]
+mod bounded_input;
 mod damage_bytes;
 mod targets;
 mod test_workspace;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use toolcrib::{Cx, Error, ErrorKind, HostTool, Reply, Runtime, visible_name};
 
 use super::output::Output;
+use super::request::Invoked;
 
 /// How often a waiting call checks whether it was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
@@ -45,16 +46,6 @@ struct RegisterArgs {
     #[serde(default)]
     read_only: bool,
     reaches: Option<String>,
-}
-
-/// The result of a call that the calling program performed.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Invoked {
-    pub(super) invoked: String,
-    success: bool,
-    #[serde(default)]
-    output: String,
 }
 
 impl ClientTools {

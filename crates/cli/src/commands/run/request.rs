@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolcrib::{Call, Cancel, Error};
 
-use super::client_tools::Invoked;
 use super::frame::Frame;
 use super::operation::Operation;
 
@@ -36,6 +36,16 @@ pub(super) struct OperationRequest {
     pub(super) id: Value,
     pub(super) operation: Operation,
     pub(super) cancel: Arc<Cancel>,
+}
+
+/// The result of a call that the calling program performed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Invoked {
+    pub(super) invoked: String,
+    pub(super) success: bool,
+    #[serde(default)]
+    pub(super) output: String,
 }
 
 /// An answer to a question.
