@@ -1,6 +1,7 @@
 //! The operator's configuration. An invalid file or an unknown key is an error at startup: continuing with fewer
 //! restrictions than were written would be unsafe.
 
+mod amount;
 mod key_table;
 
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
-    Caps, HardLinks, IndexSettings, Limits, Network, Outside, Profile, Protection, SandboxSettings,
+    Amount, Caps, CommandLimits, HardLinks, IndexSettings, Limits, Network, Outside, Profile,
+    Protection, SandboxSettings,
 };
 
 use crate::args::{Common, NetworkWord};
@@ -61,6 +63,17 @@ pub(crate) struct Config {
     /// Build tools whose caches commands may write: `cargo`, `rustup`, `npm`, `pnpm`, `yarn`, `pip`, `uv`, `go`, `maven`, `gradle`.
     #[serde(default)]
     caches: Vec<String>,
+    /// Memory of all processes of a command together: a size such as `4GiB`, a percentage of the machine's memory, or
+    /// `none`. A command above it is killed; see [limits](sandbox.md#limits-of-commands).
+    memory: Option<String>,
+    /// Memory of each process of a command, like `memory`. The kernel enforces it. Programs built with sanitizers do
+    /// not start with it.
+    process_memory: Option<String>,
+    /// Size of a file that a command writes: at least `16MiB`, or `none`.
+    file_size: Option<String>,
+    /// Size of the session's `/tmp`: a size, a percentage of the space that was free at the start, or `none`. Commands
+    /// that write there above it are killed.
+    tmp_size: Option<String>,
     /// Seconds that the program behind `toolcrib run --approvals` has to answer a question. Then the call is denied.
     approval_seconds: Option<u64>,
     /// Size limit of the journal in MB. The oldest changes are dropped first.
@@ -221,7 +234,32 @@ impl Config {
             return Err("expose needs network = \"list\"".to_owned());
         }
         let hidden = user_machine::secret_paths::hidden_paths(&self.allow_hidden)?;
-        Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden })
+        let limits = self.command_limits()?;
+        Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden, limits })
+    }
+
+    /// The resource limits of each command.
+    fn command_limits(&self) -> Result<CommandLimits, String> {
+        let usual = CommandLimits::DEFAULT;
+        let amount = |key: &str, text: &Option<String>, usual: Amount| match text {
+            Some(text) => amount::parse(key, text),
+            None => Ok(usual),
+        };
+        let file_size = amount("file_size", &self.file_size, usual.file_size)?;
+        match file_size {
+            Amount::Percent(_) => return Err("file_size is a size or none".to_owned()),
+            Amount::Bytes(bytes) if bytes < CommandLimits::LEAST_FILE_SIZE => {
+                return Err("file_size is too small; use at least 16MiB".to_owned());
+            }
+            _ => {}
+        }
+        Ok(CommandLimits {
+            memory: amount("memory", &self.memory, usual.memory)?,
+            process_memory: amount("process_memory", &self.process_memory, usual.process_memory)?,
+            file_size,
+            tmp_size: amount("tmp_size", &self.tmp_size, usual.tmp_size)?,
+            ..usual
+        })
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {
@@ -291,6 +329,10 @@ mod tests {
         assert_eq!(parse("index_files = 7").unwrap().index().least_files, 7);
         let none = parse("index_megabytes = 0").unwrap().index();
         assert_eq!((none.least_files, none.least_files_often), (u64::MAX, u64::MAX));
+        let limits =
+            parse("memory = \"4GiB\"\ntmp_size = \"none\"").unwrap().command_limits().unwrap();
+        assert_eq!((limits.memory, limits.tmp_size), (Amount::Bytes(4 << 30), Amount::Unlimited));
+        assert_eq!(limits.processes, CommandLimits::DEFAULT.processes);
     }
 
     #[test]
@@ -307,6 +349,11 @@ mod tests {
             ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
             ("network = \"some\"", "unknown variant `some`"),
             ("expose = [8000]", "expose needs network"),
+            ("memory = \"4 apples\"", "memory = \"4 apples\" is not a size"),
+            ("memory = \"120%\"", "is not a size"),
+            ("memory = \"0\"", "is not a size"),
+            ("file_size = \"1MiB\"", "at least 16MiB"),
+            ("file_size = \"10%\"", "file_size is a size or none"),
             ("network_presets = [\"nix\"]", "no hosts are known for \"nix\""),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {

@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::command::{Ended, Exit, Stream};
 use crate::error::JobError;
+use crate::limits::ExceededLimit;
 use crate::output_buffer::OutputBuffer;
 use crate::parse_shell_state::parse_shell_state;
 use crate::ports::listening_ports;
@@ -136,6 +137,7 @@ struct State {
     /// Our own processes between the shim and the shell.
     intermediate: Vec<Pid>,
     refusals: Vec<Refusal>,
+    exceeded: Option<ExceededLimit>,
 }
 
 impl Job {
@@ -167,6 +169,7 @@ impl Job {
             child: Some(child),
             intermediate: Vec::new(),
             refusals: Vec::new(),
+            exceeded: None,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         Job {
@@ -294,6 +297,20 @@ impl Job {
     /// Sends a signal to all its processes.
     pub fn signal(&self, signal: Signal) {
         signal_each(&self.processes(), signal);
+    }
+
+    /// Kills all its processes, because they exceeded a limit.
+    pub(crate) fn end_by_limit(&self, exceeded: ExceededLimit) {
+        let before = self.state.lock().exceeded.replace(exceeded);
+        // Otherwise it is being killed already.
+        if before.is_none() {
+            self.end(Ending::Immediate, Status::Killed);
+        }
+    }
+
+    /// The limit for which it was killed, if that is why it ended.
+    pub fn exceeded_limit(&self) -> Option<ExceededLimit> {
+        self.state.lock().exceeded
     }
 
     /// Appends output. Waiting threads are not woken: a flood of output would wake them thousands of times a

@@ -16,13 +16,14 @@ use crate::error::JobError;
 use crate::gateway::{Gateway, NetworkExit, NetworkSockets};
 use crate::job::{Job, JobIds, Status};
 use crate::launch::Launcher;
+use crate::limit_watch::LimitWatch;
 use crate::output_buffer::{OutputBuffer, OutputLimits, OutputSpace};
 use crate::poller::{Poller, Supervision};
 use crate::sandbox::level::{Level, SandboxSupport};
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network, Sandbox};
-use crate::session_tmp::SessionTmp;
+use crate::session_tmp::{SessionTmp, free_bytes};
 use crate::shim_messages::Ending;
 use crate::shim_pool::ShimPool;
 use crate::start_options::{ReservedId, StartOptions};
@@ -43,6 +44,7 @@ pub struct JobRunner {
     output_space: Arc<OutputSpace>,
     poller: Poller,
     supervisor: Arc<Poller>,
+    limit_watch: Arc<LimitWatch>,
     /// The newest Landlock version to use.
     max_landlock: i64,
     sandbox_support: OnceLock<SandboxSupport>,
@@ -69,6 +71,7 @@ impl JobRunner {
             output_space,
             poller,
             supervisor,
+            limit_watch: Arc::default(),
             max_landlock,
             sandbox_support,
         })
@@ -190,6 +193,9 @@ impl Jobs {
         let ids = JobIds { session: id, global: launched.id };
         let job = Job::new(ids, script, directory, shim, buffers, end_signal);
         let job = Arc::new(job);
+        if let Some((confinement, _)) = &within {
+            self.watch_limits(&job, &confinement.sandbox);
+        }
         let supervision = within.map(|(confinement, guard)| Supervision {
             confinement,
             guard,
@@ -216,6 +222,14 @@ impl Jobs {
         }
         self.by_number.lock().insert(number, job.clone());
         Ok((job, given))
+    }
+
+    /// Kills the job when it exceeds a limit that the kernel does not enforce.
+    fn watch_limits(&self, job: &Arc<Job>, sandbox: &Sandbox) {
+        let session_tmp = self.tmp.lock();
+        let made = session_tmp.as_ref().filter(|made| made.path() == sandbox.tmp);
+        let free = made.map_or_else(|| free_bytes(&sandbox.tmp), SessionTmp::free_at_start);
+        self.runner.limit_watch.watch(job, &sandbox.limits, (sandbox.tmp.clone(), free));
     }
 
     /// The sandbox at a level, or at the highest one that this system supports.

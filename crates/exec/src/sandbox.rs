@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{Amount, Limits};
 use crate::path_encoding;
 use crate::setup_error::{SetupError, context};
 use crate::sock_diag::open_sock_diag;
@@ -85,7 +86,8 @@ impl Sandbox {
             tmp: PathBuf::from("/tmp"),
             supervise_reads: false,
             network,
-            limits: Limits::DEFAULT,
+            // The directory is the system's.
+            limits: Limits { tmp_size: Amount::Unlimited, ..Limits::DEFAULT },
         }
     }
 }
@@ -124,24 +126,6 @@ impl Network {
     /// Whether commands share no network with programs outside.
     pub fn is_private(self) -> bool {
         self != Network::All
-    }
-}
-
-/// The resource limits of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// The largest number of processes and threads at a time.
-    pub processes: u32,
-}
-
-impl Limits {
-    /// More than a large build on many cores needs. A fork bomb reaches it in a moment, and stops.
-    pub const DEFAULT: Limits = Limits { processes: 4096 };
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits::DEFAULT
     }
 }
 
@@ -197,6 +181,7 @@ impl Prepared {
         let Prepared { confinement } = self;
         let sandbox = &confinement.sandbox;
         privileges::raise_oom_score();
+        privileges::limit_memory_and_files(&sandbox.limits)?;
         if confinement.level == Level::Namespaces {
             privileges::limit_processes(sandbox.limits.processes)?;
             mounts::build(sandbox)?;
@@ -209,6 +194,7 @@ impl Confinement {
     /// The part of the first process inside bubblewrap.
     pub(crate) fn enter_in_bubblewrap(&self, inside: &BwrapChecks) -> Result<Confined, SetupError> {
         privileges::raise_oom_score();
+        privileges::limit_memory_and_files(&self.sandbox.limits)?;
         privileges::set_nproc_limit(self.sandbox.limits.processes)?;
         inside.verify()?;
         let network = if self.sandbox.network == Network::List {

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::statvfs;
+
 use crate::random::random_hex;
 
 /// The prefix of its name. The pid of its owner follows.
@@ -15,6 +17,7 @@ const PREFIX: &str = "tmp-";
 #[derive(Debug)]
 pub(crate) struct SessionTmp {
     path: PathBuf,
+    free_at_start: u64,
 }
 
 impl SessionTmp {
@@ -26,7 +29,13 @@ impl SessionTmp {
         let name = format!("{PREFIX}{}-{}", std::process::id(), random_hex()?);
         let path = parent.join(name);
         make_private(&path)?;
-        Ok(SessionTmp { path })
+        let free_at_start = free_bytes(&path);
+        Ok(SessionTmp { path, free_at_start })
+    }
+
+    /// The bytes that were free on its file system when it was created.
+    pub(crate) fn free_at_start(&self) -> u64 {
+        self.free_at_start
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -39,6 +48,11 @@ impl Drop for SessionTmp {
         // If this fails, a later session removes it as stale.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// The bytes that users can write on the file system of a directory.
+pub fn free_bytes(path: &Path) -> u64 {
+    statvfs(path).map_or(u64::MAX, |about| about.f_bavail.saturating_mul(about.f_frsize))
 }
 
 /// Creates a directory and its missing parents with mode 0700, whatever the umask.

@@ -149,8 +149,9 @@ mod tests {
 
     use super::*;
     use crate::command::Stdin;
+    use crate::limits::Limits;
     use crate::sandbox::level::Level;
-    use crate::sandbox::{Limits, Network, PinnedPath, Sandbox};
+    use crate::sandbox::{Network, PinnedPath, Sandbox};
 
     fn path(bytes: &[u8]) -> PathBuf {
         std::ffi::OsStr::from_bytes(bytes).into()
@@ -173,7 +174,7 @@ mod tests {
             tmp: "/t".into(),
             supervise_reads: true,
             network: Network::All,
-            limits: Limits { processes: 7 },
+            limits: Limits { processes: 7, ..Limits::DEFAULT },
         };
         let confinement = Confinement { sandbox, level: Level::Landlock, max_landlock: 5 };
         let (command, confinement) = (Cow::Borrowed(&command), Cow::Borrowed(&confinement));

@@ -40,6 +40,6 @@ pub(crate) fn command_sandbox(
             Some(host) => effective_network(settings, host.enforced()),
             None => Network::None,
         },
-        limits: toolcrib_exec::Limits::DEFAULT,
+        limits: settings.limits,
     }
 }

@@ -156,7 +156,9 @@ pub use strict_json::parse_json;
 pub use tool::{Category, Hints, Tool};
 pub use tool_formats::{Format, ToolInfo};
 pub use tool_selection::check_tools_of_rules;
-pub use toolcrib_exec::{EscapeAttempt, Network, raise_nofile_limit};
+pub use toolcrib_exec::{
+    Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,
+};
 pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
     RecoveryOutcome, ReservedPaths, check_state_version, random_bytes,

@@ -33,6 +33,7 @@ const OPENINGS: &[&str] = &[
     "killed by ",
     "killed, ",
     "killed]",
+    "limit ",
     "lines ",
     "listens on port ",
     "login environment not loaded yet",

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use toolcrib_exec::{Command, EscapeAttempt, Level, Stdin, reports_denials, try_to_escape};
+use toolcrib_exec::{
+    Amount, Command, EscapeAttempt, Level, Limits as CommandLimits, Stdin, free_bytes, machine_memory,
+    reports_denials, size_text, try_to_escape,
+};
 
 use crate::command_sandbox::command_sandbox;
 use crate::command_state::ShellHost;
@@ -25,6 +28,8 @@ pub struct Checkup {
     pub missing: Vec<String>,
     /// Reason for each higher level that is not available.
     pub reasons: Vec<String>,
+    /// The limits of each command: the name of the setting, and its value in this environment.
+    pub limits: Vec<(&'static str, String)>,
     /// Escape attempts and their results.
     pub attempts: Vec<EscapeAttempt>,
     /// Names of variables that commands do not get: secrets, and variables that make programs execute code.
@@ -49,6 +54,7 @@ impl Runtime {
         let shell = host.bash().ok_or_else(|| unsupported("this system has no bash"))?;
         let enforced = host.enforced();
         let (mut attempts, mut missing) = (Vec::new(), enforced.missing.clone());
+        let limits = host.sandbox().map(|settings| settings.limits);
         if enforced.level.number() > 0 {
             let session = host.session();
             let settings = host.sandbox().cloned().unwrap_or_default();
@@ -77,10 +83,30 @@ impl Runtime {
             enough: is_sufficient(enforced),
             missing,
             reasons: enforced.reasons.clone(),
+            limits: limits.map(|limits| limit_values(&limits, host.tmp())).unwrap_or_default(),
             attempts,
             left_out: host.environment().0.removed.clone(),
         })
     }
+}
+
+/// The limits of a command, as `doctor` shows them.
+fn limit_values(limits: &CommandLimits, tmp: &Path) -> Vec<(&'static str, String)> {
+    let shown = |limit: Amount, total: u64| match limit {
+        Amount::Percent(_) => {
+            let bytes = size_text(limit.of(total).unwrap_or(u64::MAX));
+            format!("{bytes} ({limit} of {})", size_text(total))
+        }
+        limit => limit.to_string(),
+    };
+    let (memory, free) = (machine_memory(), free_bytes(tmp));
+    vec![
+        ("memory", format!("{} for all processes, measured", shown(limits.memory, memory))),
+        ("process_memory", shown(limits.process_memory, memory)),
+        ("file_size", limits.file_size.to_string()),
+        ("tmp_size", format!("{} for the session, measured", shown(limits.tmp_size, free))),
+        ("processes", limits.processes.to_string()),
+    ]
 }
 
 /// Environment of an agent's command.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_exec::{Level, Network, SESSION_TMP, SandboxSupport};
+use toolcrib_exec::{Level, Limits as CommandLimits, Network, SESSION_TMP, SandboxSupport};
 
 use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
@@ -23,6 +23,8 @@ pub struct SandboxSettings {
     pub caches: Vec<PathBuf>,
     /// Files and directories that commands and tools do not see, such as keys.
     pub hidden: Vec<PathBuf>,
+    /// Resource limits of each command.
+    pub limits: CommandLimits,
 }
 
 impl Default for SandboxSettings {
@@ -32,6 +34,7 @@ impl Default for SandboxSettings {
             expose: Vec::new(),
             caches: Vec::new(),
             hidden: Vec::new(),
+            limits: CommandLimits::DEFAULT,
         }
     }
 }

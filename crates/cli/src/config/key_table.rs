@@ -1,7 +1,7 @@
 //! The keys of `config.toml` as a table, for the reference page.
 
 use schemars::schema_for;
-use toolcrib::{Caps, IndexSettings, Limits, Profile};
+use toolcrib::{Caps, CommandLimits, IndexSettings, Limits, Profile};
 
 use super::{APPROVAL_SECONDS, Config};
 
@@ -24,6 +24,7 @@ impl Config {
 
 fn default(key: &str) -> String {
     let (limits, caps, index) = (Limits::default(), Caps::default(), IndexSettings::default());
+    let commands = CommandLimits::DEFAULT;
     let number = match key {
         "approval_seconds" => APPROVAL_SECONDS,
         "journal_megabytes" => caps.bytes / MEGABYTE,
@@ -43,6 +44,10 @@ fn default(key: &str) -> String {
         "absolute_paths" => return "false".to_owned(),
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),
+        "memory" => return format!("\"{}\"", commands.memory),
+        "process_memory" => return format!("\"{}\"", commands.process_memory),
+        "file_size" => return format!("\"{}\"", commands.file_size),
+        "tmp_size" => return format!("\"{}\"", commands.tmp_size),
         "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches"
         | "network_presets" | "expose" => {
             return "[]".to_owned();

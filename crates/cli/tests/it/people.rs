@@ -224,6 +224,8 @@ fn doctor_reports_its_escape_attempts() {
     let missing = checkup["missing"].to_string();
     assert!(!missing.contains("Replies do not report"), "{missing}");
     assert!(missing.contains("memory"), "{missing}");
+    let memory = checkup["limits"]["memory"].as_str().unwrap();
+    assert!(memory.contains("(75% of ") && memory.ends_with("measured"), "{memory}");
     assert_eq!(checkup["held"], true);
     assert!(checkup["environment_left_out"].is_array());
     assert!(told["journal"].as_str().unwrap().ends_with(" MB"), "{}", told["journal"]);

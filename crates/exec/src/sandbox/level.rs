@@ -92,7 +92,9 @@ impl SandboxSupport {
 }
 
 fn missing(level: Level, landlock: i64) -> Vec<String> {
-    let mut missing: Vec<&str> = vec!["The memory of a command is not limited."];
+    let mut missing: Vec<&str> = vec![
+        "The memory limit of a command is measured five times a second, without a cgroup: a command can exceed it for a moment.",
+    ];
     if level.has_namespaces() {
         if landlock == 0 {
             missing.push("Landlock is not available: only mounts protect files.");

@@ -1,12 +1,14 @@
 //! Drops privileges and sets limits.
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
 use super::level::has_own_process_limit;
+use crate::limits::Limits;
+use crate::machine_memory::machine_memory;
 use crate::setup_error::{SetupError, context};
 
 /// The process limit of a PID namespace since Linux 6.14; of the whole system before.
@@ -29,6 +31,20 @@ pub(super) fn limit_processes(processes: u32) -> Result<(), SetupError> {
 pub(super) fn set_nproc_limit(processes: u32) -> Result<(), SetupError> {
     let most = Rlimit { current: Some(u64::from(processes)), maximum: Some(u64::from(processes)) };
     context("limit the number of processes", setrlimit(Resource::Nproc, most))
+}
+
+/// Limits the memory of each process, and the size of each file that it writes.
+pub(super) fn limit_memory_and_files(limits: &Limits) -> Result<(), SetupError> {
+    let memory = limits.process_memory.of(machine_memory());
+    let file = limits.file_size.of(u64::MAX).map(|bytes| bytes.max(Limits::LEAST_FILE_SIZE));
+    for (resource, bytes) in [(Resource::Data, memory), (Resource::Fsize, file)] {
+        let Some(bytes) = bytes else { continue };
+        // The limit that this process was started with may be lower, and cannot be raised.
+        let bytes = getrlimit(resource).maximum.map_or(bytes, |most| most.min(bytes));
+        let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+        context("limit memory and files", setrlimit(resource, limit))?;
+    }
+    Ok(())
 }
 
 /// Makes the OOM killer prefer commands. Best effort.

@@ -8,6 +8,7 @@ mod attributes;
 mod bubblewrap;
 mod files;
 mod levels;
+mod limits;
 mod network;
 mod network_by_name;
 mod processes;
@@ -123,7 +124,7 @@ impl Fixture {
             tmp: at("tmp"),
             supervise_reads: false,
             network: Network::None,
-            limits: Limits { processes: 400 },
+            limits: Limits { processes: 400, ..Limits::DEFAULT },
         };
         let limits = OutputLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
         let runner = JobRunner::with_max_landlock(landlock, launcher, limits);

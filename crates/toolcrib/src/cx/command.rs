@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolcrib_exec::{Job, Network};
+use toolcrib_exec::{Job, Limits as CommandLimits, Network};
 use toolcrib_text::{Secrets, visible_name};
 
 use super::Cx;
@@ -62,6 +62,11 @@ impl<'a> Cx<'a> {
     /// The network setting of the sandbox. `None` without a sandbox.
     pub(crate) fn network(&self) -> Option<Network> {
         Some(self.services.commands.as_ref()?.sandbox()?.network)
+    }
+
+    /// The resource limits of commands. `None` without a sandbox, which has no limits.
+    pub(crate) fn command_limits(&self) -> Option<&'a CommandLimits> {
+        Some(&self.services.commands.as_ref()?.sandbox()?.limits)
     }
 
     /// A job of this session. Ids of other sessions are not found.

@@ -22,6 +22,7 @@ use self::finished::FinishedCommand;
 use self::report::{KEEP_RUNNING_HINT, Report};
 use self::wait::{WaitResult, wait};
 use super::changed_files::CHANGED_FILES;
+use super::limit_notes::LIMIT;
 use crate::cx::{CommandRequest, Cx};
 use crate::error::Error;
 use crate::message_names::RUN_IN_BACKGROUND;
@@ -171,7 +172,7 @@ impl Tool for Bash {
     ];
     const LOWERED: &'static [&'static str] = &["timeout", "head_lines", "tail_lines"];
     const METADATA: &'static [&'static [MetadataField]] =
-        &[METADATA, SANDBOX, REFUSED, HOSTS, CHANGED_FILES];
+        &[METADATA, LIMIT, SANDBOX, REFUSED, HOSTS, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         let directory = self.cwd.iter().map(|cwd| Access::Read(cwd.into()));

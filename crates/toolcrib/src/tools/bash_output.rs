@@ -17,6 +17,7 @@ use self::line_range::LineRange;
 use super::changed_files::CHANGED_FILES;
 use super::changed_files::Changes;
 use super::job_status_text::{ports_note, state};
+use super::limit_notes::{LIMIT, LimitNote};
 use super::shell_output::{
     OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
@@ -142,7 +143,7 @@ impl Tool for BashOutput {
         &[("shell_id", "bash_id"), ("id", "bash_id"), ("wait", "wait_for")];
     const LOWERED: &'static [&'static str] = &["timeout"];
     const METADATA: &'static [&'static [MetadataField]] =
-        &[METADATA, REFUSED, HOSTS, CHANGED_FILES];
+        &[METADATA, LIMIT, REFUSED, HOSTS, CHANGED_FILES];
 
     fn access(&self) -> Vec<Access> {
         Vec::new()
@@ -197,6 +198,8 @@ impl Tool for BashOutput {
         if !stream.is_errors {
             output.notes.extend(unread_errors_note(&job, &now, read));
         }
+        let limit = LimitNote::of(&job, &now, cx.command_limits(), &output.shown.text);
+        output.notes.extend(limit.as_ref().map(LimitNote::text));
         let changes = changes(cx, &job, &now)?;
         let (network, changes_text) = (cx.network(), changes.text());
         let hosts = if cx.dry_run() { Vec::new() } else { cx.take_host_notes(&job) };
@@ -208,7 +211,8 @@ impl Tool for BashOutput {
         let ending = Ending { waited, wait_for, port, network, exposed, changes: changes_text };
         let reply = build_reply(&job, &now, output, end, ending);
         let hosts = notes::facts(&hosts).map(|hosts| ("hosts", hosts)).into_iter().collect();
-        Ok(reply.with_all(changes.facts()).with_all(hosts))
+        let limit = limit.as_ref().map(LimitNote::fact).into_iter().collect();
+        Ok(reply.with_all(changes.facts()).with_all(hosts).with_all(limit))
     }
 }
 

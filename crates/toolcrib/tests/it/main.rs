@@ -10,6 +10,7 @@
 mod bounded;
 mod change_notices;
 mod command_changes;
+mod command_limits;
 mod dialects;
 mod dry_run;
 mod git_notes;

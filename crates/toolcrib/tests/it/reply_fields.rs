@@ -28,6 +28,8 @@ const NOT_SHOWN: &[(&str, &str)] = &[
     ("BashOutput", "escaped_lines"),
     ("BashOutput", "ports"),
     ("BashOutput", "refused[].address"),
+    ("Bash", "limit"),
+    ("BashOutput", "limit"),
     ("Bash", "hosts"),
     ("Bash", "hosts[].host"),
     ("Bash", "hosts[].decision"),

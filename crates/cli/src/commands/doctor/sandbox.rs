@@ -1,5 +1,6 @@
 //! The sandbox section of `doctor`: level and escape attempts.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -33,6 +34,12 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
         let said = visible_name(said.as_bytes());
         writeln!(stdout, "  {outcome}  {:<width$}  {said}", attempt.description)?;
     }
+    if !checkup.limits.is_empty() {
+        writeln!(stdout, "Limits of a command:")?;
+    }
+    for (setting, value) in &checkup.limits {
+        writeln!(stdout, "  {setting}: {value}")?;
+    }
     for (title, sentences) in
         [("Not enforced:", &checkup.missing), ("Why no higher level:", &checkup.reasons)]
     {
@@ -58,7 +65,9 @@ pub(super) fn object(checkup: &Checkup) -> Value {
         .attempts
         .iter()
         .map(|attempt| json!({"what": attempt.description, "held": attempt.blocked, "said": attempt.output}));
+    let limits = checkup.limits.iter().map(|(setting, value)| (*setting, value.as_str()));
     json!({
+        "limits": limits.collect::<BTreeMap<_, _>>(),
         "level": checkup.level,
         "means": checkup.means,
         "enough": checkup.enough,
@@ -90,6 +99,7 @@ mod tests {
                 enough: true,
                 missing: Vec::new(),
                 reasons: Vec::new(),
+                limits: Vec::new(),
                 attempts: vec![attempt(true), attempt(held)],
                 left_out: Vec::new(),
             };

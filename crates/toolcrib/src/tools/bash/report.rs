@@ -24,6 +24,7 @@ use crate::reply::Reply;
 use crate::sandbox_refusal_notes;
 use crate::sandbox_settings::Confined;
 use crate::tools::job_status_text::{exit_text, unix_seconds};
+use crate::tools::limit_notes::LimitNote;
 use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, masked_note, shows_binary_beginning, whole_characters,
 };
@@ -45,6 +46,8 @@ pub(super) struct Report<'a> {
     /// End of the shown output. The beginning of a possible secret is held back until the rest has come.
     read_to: ReadPositions,
     notes: Vec<String>,
+    /// The limit that ended the command.
+    limit: Option<LimitNote>,
 }
 
 impl<'a> Report<'a> {
@@ -85,6 +88,7 @@ impl<'a> Report<'a> {
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             read_to,
             notes,
+            limit: None,
         };
         report.add_notes(cx);
         report
@@ -154,6 +158,9 @@ impl<'a> Report<'a> {
     fn add_notes(&mut self, cx: &Cx<'_>) {
         let finished = self.finished;
         let job = &finished.command.job;
+        let limits = cx.command_limits();
+        self.limit = LimitNote::of(job, &finished.now, limits, &self.output());
+        self.notes.extend(self.limit.as_ref().map(LimitNote::text));
         self.notes.extend(finished.carry_notes.iter().cloned());
         if !finished.ended_with_session.is_empty() {
             let names = names(&finished.ended_with_session);
@@ -301,6 +308,7 @@ impl<'a> Report<'a> {
             facts.push(("cpu_ms", millis(ended.cpu)));
             facts.push(("peak_memory_bytes", ended.peak_bytes.into()));
         }
+        facts.extend(self.limit.as_ref().map(LimitNote::fact));
         if self.escaped_lines > 0 {
             facts.push(("escaped_lines", self.escaped_lines.into()));
         }
