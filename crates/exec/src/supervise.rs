@@ -171,6 +171,7 @@ impl SupervisedCommand {
 
     /// Called when all processes of the command have exited.
     pub(crate) fn finish(&self) {
+        self.blocking.end();
         self.staging.publish();
         self.guard.finished();
         if let Some(exit) = &self.exit {

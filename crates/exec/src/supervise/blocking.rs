@@ -3,16 +3,19 @@
 //! The thread ends with its caller: it is not inside a call that only another process can end.
 //!
 //! A socket is an exception: it shares its flags and its timeout with the caller, which can change them at
-//! any moment and so block the thread for as long as the kernel waits. Such a thread belongs to one command,
-//! and there is a limit for all commands.
+//! any moment and so block the thread for as long as the kernel waits. Such a thread belongs to one command.
+//! When all processes of the command have exited, its sockets are shut down, which ends the wait for a host. A wait
+//! for a local server ends with that server, and there is a limit for all commands.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 
 use super::{Call, Response, reply};
 use crate::sandbox::is_still_pending;
@@ -20,7 +23,7 @@ use crate::sandbox::is_still_pending;
 /// The largest number of blocked calls of one command.
 const MAX_THREADS: usize = 64;
 
-/// The largest number of blocked calls of all commands. A blocked `connect` can outlive its command.
+/// The largest number of blocked calls of all commands. A `connect` to a local server can outlive its command.
 const MAX_ALL_THREADS: usize = 1024;
 
 /// The number of threads of all commands.
@@ -37,17 +40,29 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The blocked calls of a command.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BlockingCalls {
     threads: Arc<AtomicUsize>,
     /// Calls for the thread that performs them in order. It is started for the first of them.
     queue: OnceLock<SyncSender<QueuedCall>>,
+    /// The files of the calls that are being performed.
+    files: Mutex<OpenFiles>,
 }
+
+/// The files of calls. `None` once the command has ended.
+type OpenFiles = Option<Vec<Weak<OwnedFd>>>;
 
 type QueuedCall = Box<dyn FnOnce() + Send>;
 
 /// Counts as one blocked call until it is dropped.
 struct Slot(Arc<AtomicUsize>);
+
+impl Default for BlockingCalls {
+    fn default() -> BlockingCalls {
+        let (threads, queue) = (Arc::default(), OnceLock::new());
+        BlockingCalls { threads, queue, files: Mutex::new(Some(Vec::new())) }
+    }
+}
 
 impl BlockingCalls {
     fn take_slot(&self) -> rustix::io::Result<Slot> {
@@ -55,6 +70,26 @@ impl BlockingCalls {
         let taken = self.threads.fetch_add(1, Ordering::Relaxed);
         let slot = Slot(self.threads.clone());
         if taken < MAX_THREADS && all < MAX_ALL_THREADS { Ok(slot) } else { Err(Errno::AGAIN) }
+    }
+
+    /// Remembers the file of a call, and forgets those of calls that have ended. Fails if the command has ended.
+    fn remember(&self, file: OwnedFd) -> rustix::io::Result<Arc<OwnedFd>> {
+        let file = Arc::new(file);
+        let mut files = self.files.lock();
+        let files = files.as_mut().ok_or(Errno::SRCH)?;
+        files.retain(|file| file.strong_count() > 0);
+        files.push(Arc::downgrade(&file));
+        Ok(file)
+    }
+
+    /// Ends the calls that wait for another machine: all processes of the command have exited.
+    pub(super) fn end(&self) {
+        for file in self.files.lock().take().into_iter().flatten() {
+            if let Some(file) = file.upgrade() {
+                // Fails for files that are no sockets.
+                let _ = shutdown(&*file, Shutdown::Both);
+            }
+        }
     }
 
     /// Queues a call for the thread that performs them in order. Fails if too many wait.
@@ -97,6 +132,7 @@ impl Call<'_> {
     ) -> rustix::io::Result<Response> {
         let (calls, notification, credentials) =
             (self.supervised.listener.clone(), *self.notification, self.credentials);
+        let file = self.supervised.blocking.remember(file)?;
         let call = move || {
             if is_still_pending(&calls, &notification) {
                 let answer = credentials.run_as(|| perform(&file));
@@ -116,6 +152,7 @@ impl Call<'_> {
         mut attempt: impl FnMut(&OwnedFd) -> rustix::io::Result<Option<Response>> + Send + 'static,
     ) -> rustix::io::Result<Response> {
         let slot = self.supervised.blocking.take_slot()?;
+        let file = self.supervised.blocking.remember(file)?;
         let (calls, notification, credentials) =
             (self.supervised.listener.clone(), *self.notification, self.credentials);
         let started = thread().spawn(move || {

@@ -1,5 +1,7 @@
 //! Calls that wait for another process: no other call waits for them, and they end with their caller.
 
+use std::time::{Duration, Instant};
+
 use super::*;
 
 fn python(lines: &str) -> String {
@@ -133,4 +135,50 @@ fn a_socket_that_becomes_blocking_blocks_no_other_command() {
         assert_eq!(fixture.run_ok("echo x > other; cat other; rm other; sleep 0.05"), "x\n");
     }
     attacker.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
+}
+
+/// The number of threads of this process that wait for calls of commands.
+fn waiting_threads() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
+    tasks.filter_map(name).filter(|name| name.trim() == "toolcrib-wait").count()
+}
+
+/// A server of another command accepts no connection, so the kernel would repeat the attempt for minutes.
+#[test]
+fn a_blocked_connect_ends_with_its_command() {
+    let fixture = Fixture::new();
+    let serve = r#"
+import socket, time
+server = socket.socket(); server.bind(("127.0.0.1", 7777)); server.listen(0)
+held = [socket.socket() for _ in range(4)]
+for one in held: one.setblocking(False); one.connect_ex(("127.0.0.1", 7777))
+print("serves", flush=True); time.sleep(600)
+"#;
+    let server = fixture.start(&python(serve));
+    wait_for_output(&server);
+    let before = waiting_threads();
+    let attack = include_str!("blocking_sockets.py");
+    let attack = attack.split("# Both are ready").next().unwrap();
+    let connect = "
+for _ in range(20):
+    if os.fork() == 0: connect_for_ever(socket.AF_INET, ('127.0.0.1', 7777))
+print('attacks', flush=True)
+os.wait()";
+    // Not every attack hits the moment in which it blocks a thread.
+    for _ in 0..4 {
+        let client = fixture.start(&python(&format!("{attack}{connect}")));
+        wait_for_output(&client);
+        eventually("a thread waits", || waiting_threads() > before);
+        std::thread::sleep(Duration::from_secs(1));
+        client.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
+        client.wait(TEST_TIMEOUT, |now| now.all_exited);
+        // Less than the kernel repeats the attempt for, and far more than the thread needs.
+        let until = Instant::now() + Duration::from_secs(90);
+        while waiting_threads() > before {
+            assert!(Instant::now() < until, "a thread still waits");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    assert!(server.snapshot().status.is_running());
 }
