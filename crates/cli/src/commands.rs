@@ -193,6 +193,7 @@ fn build(
         .hard_links(config.hard_links())
         .protection(config.protection()?)
         .sandbox(sandbox)
+        .upstream_proxies(config.upstream_proxies()?)
         .helper(OWN_EXECUTABLE)
         .environment(|| std::env::vars_os().collect());
     if let Some(shell) = login_shell {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
     Amount, Caps, CommandLimits, HardLinks, IndexSettings, Limits, Network, Outside, Profile,
-    Protection, SandboxSettings,
+    Protection, SandboxSettings, UpstreamProxies, UpstreamProxy,
 };
 
 use crate::args::{Common, NetworkWord};
@@ -60,6 +60,10 @@ pub(crate) struct Config {
     /// Ports of servers started by commands that you can reach at 127.0.0.1, with `network = "list"`.
     #[serde(default)]
     expose: Vec<u16>,
+    /// The proxy through which commands reach hosts with `network = "list"`: `http://HOST:PORT`, `socks5h://HOST:PORT`
+    /// or `none`. The default are `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the server; see
+    /// [proxies](network.md#company-proxies).
+    upstream_proxy: Option<String>,
     /// Build tools whose caches commands may write: `cargo`, `rustup`, `npm`, `pnpm`, `yarn`, `pip`, `uv`, `go`, `maven`, `gradle`.
     #[serde(default)]
     caches: Vec<String>,
@@ -238,6 +242,25 @@ impl Config {
         Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden, limits })
     }
 
+    /// The proxies through which commands reach hosts.
+    pub(crate) fn upstream_proxies(&self) -> Result<UpstreamProxies, String> {
+        let variable = |name: &str| std::env::var(name).ok();
+        match self.upstream_proxy.as_deref() {
+            // Without listed hosts they are not used, and may be invalid.
+            _ if self.network != NetworkWord::List => Ok(UpstreamProxies::default()),
+            None => UpstreamProxies::from_variables(variable),
+            Some("none") => Ok(UpstreamProxies::default()),
+            Some(url) => {
+                let proxy = UpstreamProxy::parse(url);
+                let proxy = proxy.map_err(|problem| format!("upstream_proxy: {problem}"))?;
+                // The other variables are not used, and may be invalid.
+                let exceptions =
+                    |name: &str| variable(name).filter(|_| name.eq_ignore_ascii_case("no_proxy"));
+                Ok(UpstreamProxies::from_variables(exceptions)?.with_proxy(proxy))
+            }
+        }
+    }
+
     /// The resource limits of each command.
     fn command_limits(&self) -> Result<CommandLimits, String> {
         let usual = CommandLimits::DEFAULT;
@@ -285,6 +308,7 @@ impl Config {
             return Err(at("project_rules is a relative path; write an absolute path".to_owned()));
         }
         config.sandbox().map_err(at)?;
+        config.upstream_proxies().map_err(at)?;
         network_presets::check(&config.network_presets).map_err(at)?;
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
         at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
@@ -349,6 +373,7 @@ mod tests {
             ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
             ("network = \"some\"", "unknown variant `some`"),
             ("expose = [8000]", "expose needs network"),
+            ("network = \"list\"\nupstream_proxy = \"https://x\"", "upstream_proxy: the URL"),
             ("memory = \"4 apples\"", "memory = \"4 apples\" is not a size"),
             ("memory = \"120%\"", "is not a size"),
             ("memory = \"0\"", "is not a size"),

@@ -11,6 +11,18 @@ use std::sync::Arc;
 pub trait Gateway: Send + Sync + fmt::Debug {
     /// Serves a network namespace until the result is dropped.
     fn open(&self, sockets: NetworkSockets) -> io::Result<Arc<dyn NetworkExit>>;
+
+    /// Serves a proxy on the loopback of this machine, for commands without a network namespace of their own.
+    fn open_proxy(&self) -> io::Result<ProxyExit>;
+}
+
+/// The way to other machines through a proxy.
+#[derive(Debug, Clone)]
+pub struct ProxyExit {
+    /// Lets commands connect to the proxy and to nothing else.
+    pub exit: Arc<dyn NetworkExit>,
+    /// The port of the proxy at 127.0.0.1.
+    pub port: u16,
 }
 
 /// The way out of one network namespace. The supervisor calls it while a system call waits, so it must not

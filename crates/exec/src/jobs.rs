@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::command::{Command, Stream};
 use crate::error::JobError;
-use crate::gateway::{Gateway, NetworkExit, NetworkSockets};
+use crate::gateway::{Gateway, NetworkExit, NetworkSockets, ProxyExit};
 use crate::job::{Job, JobIds, Status};
 use crate::launch::Launcher;
 use crate::limit_watch::LimitWatch;
@@ -89,8 +89,8 @@ impl JobRunner {
         gateway: Option<Arc<dyn Gateway>>,
     ) -> Jobs {
         let (namespaces, tmp, by_number) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (runner, started) = (self.clone(), AtomicU64::new(0));
-        Jobs { runner, max, gateway, namespaces, tmp, started, by_number }
+        let (runner, started, proxy) = (self.clone(), AtomicU64::new(0), Mutex::default());
+        Jobs { runner, max, gateway, namespaces, proxy, tmp, started, by_number }
     }
 
     /// The level of confinement that this system supports. The first call finds out by running commands.
@@ -114,6 +114,8 @@ pub struct Jobs {
     gateway: Option<Arc<dyn Gateway>>,
     /// The namespaces that its sandboxed commands share. Made for the first of them.
     namespaces: Mutex<Option<SharedNamespaces>>,
+    /// The proxy of its commands without namespaces. Made for the first of them.
+    proxy: Mutex<Option<ProxyExit>>,
     /// The directory that its commands see as `/tmp`. Made on the first call of [`Jobs::tmp`].
     tmp: Mutex<Option<SessionTmp>>,
     /// The last number of a job. No number is used twice.
@@ -196,12 +198,16 @@ impl Jobs {
         if let Some((confinement, _)) = &within {
             self.watch_limits(&job, &confinement.sandbox);
         }
-        let supervision = within.map(|(confinement, guard)| Supervision {
-            confinement,
-            guard,
-            poller: self.runner.supervisor.clone(),
-            gateway: self.gateway.clone(),
-            exit: namespaces.and_then(|shared| shared.exit),
+        let supervision = within.map(|(confinement, guard)| {
+            let proxy = self.proxy.lock().as_ref().map(|proxy| proxy.exit.clone());
+            let proxy = proxy.filter(|_| confinement.proxy_port.is_some());
+            Supervision {
+                confinement,
+                guard,
+                poller: self.runner.supervisor.clone(),
+                gateway: self.gateway.clone(),
+                exit: namespaces.and_then(|shared| shared.exit).or(proxy),
+            }
         });
         if kept.is_none() {
             job.stream_closed(Stream::Output);
@@ -243,8 +249,25 @@ impl Jobs {
         if level == Level::Nothing || has_no_exit {
             return Err(JobError::NotConfinable);
         }
+        let needs_proxy = sandbox.network == Network::List && !level.has_namespaces();
+        let proxy_port = if needs_proxy { Some(self.proxy_port()?) } else { None };
         let (sandbox, max_landlock) = (sandbox.clone(), self.runner.max_landlock);
-        Ok(Confinement { sandbox, level, max_landlock })
+        Ok(Confinement { sandbox, level, max_landlock, proxy_port })
+    }
+
+    /// The port of the proxy at 127.0.0.1 through which commands without namespaces reach hosts. The first call
+    /// starts it. Fails if this system cannot restrict commands to it.
+    pub fn proxy_port(&self) -> Result<u16, JobError> {
+        let gateway = self.gateway.as_ref().ok_or(JobError::NotConfinable)?;
+        if !self.runner.sandbox_support().can_restrict_tcp {
+            return Err(JobError::NotConfinable);
+        }
+        let mut proxy = self.proxy.lock();
+        if let Some(opened) = &*proxy {
+            return Ok(opened.port);
+        }
+        let opened = gateway.open_proxy().map_err(|error| JobError::not_launched(&error))?;
+        Ok(proxy.insert(opened).port)
     }
 
     /// The temporary directory of this session, for [`Sandbox::tmp`]. The first call creates it in `parent`.

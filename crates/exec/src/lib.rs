@@ -63,7 +63,7 @@ pub use environment::{Environment, is_secret};
 pub use error::JobError;
 pub use escape_checks::{EscapeAttempt, reports_denials, try_to_escape};
 pub use find_bash::find_bash;
-pub use gateway::{Gateway, MakeSockets, NetworkExit, NetworkSockets, NoRoute};
+pub use gateway::{Gateway, MakeSockets, NetworkExit, NetworkSockets, NoRoute, ProxyExit};
 pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };

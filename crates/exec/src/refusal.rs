@@ -17,6 +17,8 @@ pub enum Refusal {
     Connect(SocketAddr),
     /// Connecting or sending to an address that no rule allows, while only listed hosts are reached.
     Unlisted(SocketAddr),
+    /// Connecting to an address other than that of the proxy through which hosts are reached.
+    WithoutProxy(SocketAddr),
     /// A DNS query to this server.
     LookUp(SocketAddr),
     /// Connecting to the Unix socket of a program outside.

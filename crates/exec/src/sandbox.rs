@@ -136,6 +136,8 @@ pub(crate) struct Confinement {
     pub(crate) level: Level,
     /// The newest Landlock version to use.
     pub(crate) max_landlock: i64,
+    /// The port of the only server that a command without namespaces may connect to, with [`Network::List`].
+    pub(crate) proxy_port: Option<u16>,
 }
 
 impl Confinement {

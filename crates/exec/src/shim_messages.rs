@@ -176,7 +176,8 @@ mod tests {
             network: Network::All,
             limits: Limits { processes: 7, ..Limits::DEFAULT },
         };
-        let confinement = Confinement { sandbox, level: Level::Landlock, max_landlock: 5 };
+        let confinement =
+            Confinement { sandbox, level: Level::Landlock, max_landlock: 5, proxy_port: Some(7) };
         let (command, confinement) = (Cow::Borrowed(&command), Cow::Borrowed(&confinement));
         let checks = BwrapChecks::default();
         for request in [

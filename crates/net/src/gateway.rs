@@ -2,6 +2,7 @@
 //! and serves each connection on a thread.
 
 mod expose;
+mod proxy;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,6 +20,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{bind, listen};
 use rustix::process::{Resource, getrlimit};
+
+pub use self::proxy::ProxyGateway;
 
 use crate::connection_policy::{AddressRuling, Attempt, ConnectionPolicy};
 use crate::connection_sources::{ConnectionEnds, ConnectionSources};
@@ -151,22 +154,7 @@ impl NamespaceGateway {
         policy: Arc<dyn ConnectionPolicy>,
         resolver: Arc<dyn Resolver>,
     ) -> io::Result<NamespaceGateway> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(STOP), EventFlags::IN)?;
-        let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
-        let sockets = Mutex::new(UnboundSockets { unbound, more });
-        let shared = Arc::new(Shared {
-            policy,
-            resolver,
-            sockets,
-            state,
-            changed,
-            max_connections: max_connections(),
-            epoll,
-            wake,
-            stop,
-        });
+        let shared = Shared::new(UnboundSockets { unbound, more }, policy, resolver)?;
         let dns = UdpSocket::from(dns);
         dns.set_nonblocking(true)?;
         spawn("toolcrib-dns", {
@@ -208,8 +196,7 @@ impl NamespaceGateway {
     /// A job has connected a socket with this local address to an address of [`NamespaceGateway::prepare`], or
     /// will have soon. A connection that is not reported is refused.
     pub fn connected(&self, job: &str, local: SocketAddr, peer: SocketAddr) {
-        self.shared.state.lock().sources.report(job, ConnectionEnds::new(local, peer));
-        self.shared.changed.notify_all();
+        self.shared.report(job, ConnectionEnds::new(local, peer));
     }
 
     /// All processes of a job have exited. Its connections end as soon as their bytes are delivered, or shortly
@@ -287,10 +274,7 @@ impl NamespaceGateway {
 
 impl Drop for NamespaceGateway {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        // Readable for both threads, since nobody reads it.
-        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
-        self.shared.changed.notify_all();
+        self.shared.stop();
     }
 }
 
@@ -302,6 +286,42 @@ fn max_connections() -> usize {
 }
 
 impl Shared {
+    fn new(
+        sockets: UnboundSockets,
+        policy: Arc<dyn ConnectionPolicy>,
+        resolver: Arc<dyn Resolver>,
+    ) -> io::Result<Arc<Shared>> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(STOP), EventFlags::IN)?;
+        let (state, changed, stop) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
+        Ok(Arc::new(Shared {
+            policy,
+            resolver,
+            sockets: Mutex::new(sockets),
+            state,
+            changed,
+            max_connections: max_connections(),
+            epoll,
+            wake,
+            stop,
+        }))
+    }
+
+    /// A job has made a connection.
+    fn report(&self, job: &str, ends: ConnectionEnds) {
+        self.state.lock().sources.report(job, ends);
+        self.changed.notify_all();
+    }
+
+    /// Ends all threads and connections.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Readable for all threads, since nobody reads it.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+        self.changed.notify_all();
+    }
+
     /// A socket of the namespace that is not bound.
     fn take_socket(&self) -> io::Result<OwnedFd> {
         let mut sockets = self.sockets.lock();
@@ -390,6 +410,7 @@ impl Shared {
                 port,
                 number: state.last_connection + 1,
             },
+            first_bytes: Vec::new(),
         };
         state.last_connection += 1;
         state.connections += 1;
@@ -403,18 +424,22 @@ impl Shared {
         });
     }
 
-    /// Serves a connection when its job is known, and then those of the same job that wait.
+    /// Serves a connection when its job is known.
     fn serve_after_report(&self, accepted: AcceptedConnection, ends: ConnectionEnds) {
         let Some(job) = self.wait_for_report(ends) else {
             refuse_unknown(accepted, &*self.policy);
             return;
         };
-        let AcceptedConnection { client, attempt } = accepted;
-        let attempt = Attempt { requester: job.job.clone(), ..attempt };
-        let mut current = job.admit(AcceptedConnection { client, attempt }, self.max_of_job());
+        let attempt = Attempt { requester: job.job.clone(), ..accepted.attempt };
+        self.serve_in_turn(&job, AcceptedConnection { attempt, ..accepted });
+    }
+
+    /// Serves a connection of a job if it may have another one, and then those of the same job that wait.
+    fn serve_in_turn(&self, job: &JobConnections, accepted: AcceptedConnection) {
+        let mut current = job.admit(accepted, self.max_of_job());
         while let Some(accepted) = current {
             if accepted.client.set_nonblocking(false).is_ok() {
-                let lifetime = Lifetime { stop: &self.stop, job: Some(&job) };
+                let lifetime = Lifetime { stop: &self.stop, job: Some(job) };
                 serve(accepted, &*self.policy, &*self.resolver, &lifetime);
             }
             current = job.next();

@@ -18,6 +18,8 @@ const MAX_WAITING: usize = 64;
 pub(crate) struct AcceptedConnection {
     pub(crate) client: TcpStream,
     pub(crate) attempt: Attempt,
+    /// Bytes for the host that were read already.
+    pub(crate) first_bytes: Vec<u8>,
 }
 
 /// The connections of one job.
@@ -100,6 +102,7 @@ mod tests {
                 port: 443,
                 number: 1,
             },
+            first_bytes: Vec::new(),
         };
         // The backlog of the listener is smaller than the number of connections.
         let mut held = Vec::new();

@@ -8,7 +8,8 @@
 //! made inside the namespace, so that the kernel completes the connection. The gateway accepts it and knows
 //! the name and the port. It asks the [`ConnectionPolicy`], resolves the name outside, checks the address,
 //! connects to exactly that address, compares the server name of TLS or the host of HTTP with the name, and
-//! copies bytes. A refusal is sent so that programs print it.
+//! copies bytes. A refusal is sent so that programs print it. Where commands have no network namespace, a
+//! [`ProxyGateway`] does the same for programs that use a proxy.
 //!
 //! The parsers are pure: bytes in, values out. They read what an untrusted program sends, so each of them
 //! bounds what it accepts: [`dns`] reads DNS queries and writes replies, [`client_hello`] finds the server
@@ -32,17 +33,21 @@ mod gateway;
 mod host;
 pub mod http_request;
 mod job_connections;
+mod local_route;
+mod proxy_request;
 mod refusal_reply;
 mod relay;
 mod resolve;
 mod serve_connection;
 mod synthetic_addresses;
+mod upstream_proxy;
 
 pub use address_class::AddressClass;
 pub use connection_policy::{
     AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling,
 };
-pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets};
+pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets, ProxyGateway};
 pub use host::Host;
-pub use resolve::{Resolver, SystemResolver};
+pub use resolve::{ProxiedResolver, Resolver, SystemResolver};
 pub use synthetic_addresses::SyntheticBlock;
+pub use upstream_proxy::{UpstreamProxies, UpstreamProxy};

@@ -100,10 +100,10 @@ fn end_by_time(
     (is_half_closed && idle > HALF_CLOSED_TIMEOUT).then_some(RelayEnd::Reset)
 }
 
-/// Copies bytes in both directions until both sides are closed.
+/// Copies bytes in both directions until both sides are closed. `first_bytes` of the client were read already.
 pub(crate) fn relay(
-    client: &TcpStream,
-    server: &TcpStream,
+    (client, server): (&TcpStream, &TcpStream),
+    first_bytes: Vec<u8>,
     host: &Host,
     lifetime: &Lifetime<'_>,
     copied: &mut Copied,
@@ -113,7 +113,7 @@ pub(crate) fn relay(
     // Without it, the connection only needs more memory.
     let _ = set_socket_recv_buffer_size(client, CLIENT_BUFFER_BYTES);
     let _ = set_socket_send_buffer_size(client, CLIENT_BUFFER_BYTES);
-    let mut first = FirstMessage::new();
+    let mut first = FirstMessage::new(first_bytes);
     let mut upward = Direction::new()?;
     let mut downward = Direction::new()?;
     let mut last_traffic = Instant::now();
@@ -132,7 +132,8 @@ pub(crate) fn relay(
         let wanted = sides.iter().filter(|(_, flags)| !flags.is_empty());
         let mut interests: Vec<PollFd<'_>> =
             wanted.map(|(side, flags)| PollFd::new(*side, *flags)).collect();
-        retry_on_intr(|| poll(&mut interests, Some(&STOP_INTERVAL)))?;
+        let timeout = if first.is_unchecked { Timespec::default() } else { STOP_INTERVAL };
+        retry_on_intr(|| poll(&mut interests, Some(&timeout)))?;
         if !client_has_closed {
             let ends = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
             client_has_closed = interests.first().is_some_and(|one| one.revents().intersects(ends));
@@ -276,6 +277,8 @@ impl Direction {
 /// The first message of a client, which is checked before it is forwarded.
 struct FirstMessage {
     bytes: Option<Vec<u8>>,
+    /// Whether there are bytes that were read before and not checked.
+    is_unchecked: bool,
     /// The number of bytes that were forwarded.
     forwarded: usize,
     /// The number of parts that arrived, and when the first and the last one did.
@@ -294,9 +297,17 @@ enum FirstRead {
 }
 
 impl FirstMessage {
-    fn new() -> FirstMessage {
+    fn new(bytes: Vec<u8>) -> FirstMessage {
         let now = Instant::now();
-        FirstMessage { bytes: Some(Vec::new()), forwarded: 0, parts: 0, began: now, last_part: now }
+        let is_unchecked = !bytes.is_empty();
+        FirstMessage {
+            bytes: Some(bytes),
+            is_unchecked,
+            forwarded: 0,
+            parts: 0,
+            began: now,
+            last_part: now,
+        }
     }
 
     fn is_open(&self) -> bool {
@@ -308,11 +319,13 @@ impl FirstMessage {
         let Some(bytes) = &mut self.bytes else { return Ok(FirstRead::Waits) };
         let mut chunk = [0_u8; 16 << 10];
         match recv(client, &mut chunk, RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) if self.is_unchecked => {}
             Ok((_, 0)) => return Ok(self.end(host)),
             Ok((_, count)) => bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
             Err(Errno::AGAIN | Errno::INTR) => return Ok(self.wait(host)),
             Err(error) => return Err(error.into()),
         }
+        self.is_unchecked = false;
         self.last_part = Instant::now();
         if self.parts == 0 {
             self.began = self.last_part;
@@ -384,6 +397,14 @@ mod tests {
     /// Relays a connection to `a.example` while `talk` has the sockets of the command and of the host. The value that it
     /// returns is kept until the end of the relay.
     fn relayed<T>(talk: impl FnOnce(TcpStream, TcpStream, &JobConnections) -> T) -> RelayEnd {
+        relayed_after(Vec::new(), talk)
+    }
+
+    /// The same with bytes that were read before.
+    fn relayed_after<T>(
+        first: Vec<u8>,
+        talk: impl FnOnce(TcpStream, TcpStream, &JobConnections) -> T,
+    ) -> RelayEnd {
         let ((command, client), (server, host)) = (connection(), connection());
         let job = JobConnections::of("sh_1".into());
         std::thread::scope(|scope| {
@@ -391,7 +412,8 @@ mod tests {
                 let name = Host::parse("a.example").unwrap();
                 let stop = AtomicBool::new(false);
                 let lifetime = Lifetime { stop: &stop, job: Some(&job) };
-                let end = relay(&client, &server, &name, &lifetime, &mut Copied::default());
+                let sides = (&client, &server);
+                let end = relay(sides, first, &name, &lifetime, &mut Copied::default());
                 drop((client, server));
                 end.unwrap()
             });
@@ -437,6 +459,26 @@ mod tests {
             assert_eq!(&word, b"SECRET");
             command.write_all(b" / HTTP/1.1\r\nHost: b.example\r\n\r\n").unwrap();
             assert_eq!(host.read(&mut word).unwrap_or(0), 0);
+        });
+        assert!(matches!(end, RelayEnd::Refused { .. }), "{end:?}");
+    }
+
+    #[test]
+    fn bytes_that_were_read_before_come_first_and_are_checked() {
+        let end = relayed_after(
+            b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n".to_vec(),
+            |command, mut host, _| {
+                let mut head = [0; 35];
+                host.read_exact(&mut head).unwrap();
+                assert!(head.starts_with(b"GET / "));
+                drop(command);
+            },
+        );
+        assert!(matches!(end, RelayEnd::Closed), "{end:?}");
+        let other = b"GET / HTTP/1.1\r\nHost: b.example\r\n\r\n".to_vec();
+        let end = relayed_after(other, |command, mut host, _| {
+            assert_eq!(host.read(&mut [0; 9]).unwrap_or(0), 0);
+            drop(command);
         });
         assert!(matches!(end, RelayEnd::Refused { .. }), "{end:?}");
     }

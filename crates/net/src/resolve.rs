@@ -3,11 +3,39 @@
 use std::fmt;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::Arc;
+
+use crate::host::Host;
+use crate::upstream_proxy::{UpstreamProxies, UpstreamProxy};
 
 /// Finds the addresses of a host.
 pub trait Resolver: Send + Sync + fmt::Debug {
     /// The addresses of a name. May block.
     fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+
+    /// The proxy that connections to a host go through. It resolves the name then.
+    fn proxy(&self, _host: &Host, _port: u16) -> Option<&UpstreamProxy> {
+        None
+    }
+}
+
+/// A resolver, and the proxies of this machine.
+#[derive(Debug)]
+pub struct ProxiedResolver {
+    /// Finds the addresses of hosts that are reached directly, and of the proxies.
+    pub resolver: Arc<dyn Resolver>,
+    /// The proxies.
+    pub proxies: UpstreamProxies,
+}
+
+impl Resolver for ProxiedResolver {
+    fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        self.resolver.resolve(name, port)
+    }
+
+    fn proxy(&self, host: &Host, port: u16) -> Option<&UpstreamProxy> {
+        self.proxies.of(host, port)
+    }
 }
 
 /// The resolver of the system.

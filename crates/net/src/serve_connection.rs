@@ -12,7 +12,7 @@ use crate::resolve::Resolver;
 
 /// Refuses a connection that no job was reported to have made.
 pub(crate) fn refuse_unknown(accepted: AcceptedConnection, policy: &dyn ConnectionPolicy) {
-    let AcceptedConnection { client, attempt } = accepted;
+    let AcceptedConnection { client, attempt, .. } = accepted;
     reset(client);
     let reason = "it is not known which command made the connection";
     policy.ended(&ConnectionRecord {
@@ -28,7 +28,7 @@ pub(crate) fn refuse_unknown(accepted: AcceptedConnection, policy: &dyn Connecti
 
 /// Serves a connection that was accepted.
 pub(crate) fn serve(
-    AcceptedConnection { client, attempt }: AcceptedConnection,
+    AcceptedConnection { client, attempt, first_bytes }: AcceptedConnection,
     policy: &dyn ConnectionPolicy,
     resolver: &dyn Resolver,
     lifetime: &Lifetime<'_>,
@@ -37,11 +37,12 @@ pub(crate) fn serve(
     let mut served = Served { address: None, copied: Copied::default() };
     let (rule, outcome) = match policy.decide(&attempt) {
         Ruling::Allow { rule } => {
-            let outcome = served.connect(client, (&attempt, &rule), policy, resolver, lifetime);
+            let connection = (client, first_bytes);
+            let outcome = served.connect(connection, (&attempt, &rule), policy, resolver, lifetime);
             (rule, outcome)
         }
         Ruling::Deny { rule, reason } => {
-            refuse(client, Vec::new(), attempt.port, Cause::Denied, &reason);
+            refuse(client, first_bytes, attempt.port, Cause::Denied, &reason);
             (rule, Outcome::Refused(reason))
         }
     };
@@ -66,7 +67,7 @@ impl Served {
     /// Connects to the host and copies bytes until the end.
     fn connect(
         &mut self,
-        client: TcpStream,
+        (client, first_bytes): (TcpStream, Vec<u8>),
         (attempt, rule): (&Attempt, &str),
         policy: &dyn ConnectionPolicy,
         resolver: &dyn Resolver,
@@ -80,7 +81,7 @@ impl Served {
                     DialError::Failed(reason) => (Cause::Unreachable, reason.clone()),
                 };
                 policy.refused(attempt, &reason);
-                refuse(client, Vec::new(), attempt.port, cause, &reason);
+                refuse(client, first_bytes, attempt.port, cause, &reason);
                 return match error {
                     DialError::Refused(reason) => Outcome::Refused(reason),
                     DialError::Failed(reason) => Outcome::Failed(reason),
@@ -91,7 +92,8 @@ impl Served {
         policy.connected(attempt, rule, address);
         // Only latency depends on it.
         let _ = client.set_nodelay(true).and_then(|()| server.set_nodelay(true));
-        match relay(&client, &server, &attempt.host, lifetime, &mut self.copied) {
+        let sides = (&client, &server);
+        match relay(sides, first_bytes, &attempt.host, lifetime, &mut self.copied) {
             Ok(RelayEnd::Closed) => Outcome::Connected,
             Ok(RelayEnd::Refused { reason, first_bytes }) => {
                 drop(server);

@@ -3,6 +3,7 @@
 mod bash_syntax_check;
 mod login;
 mod offline;
+mod proxy_variables;
 mod session_shell;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use self::bash_syntax_check::{read_syntax_check, syntax_check};
 pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::add_offline_variables;
+pub(crate) use self::proxy_variables::set_proxy_variables;
 pub(crate) use self::session_shell::{Carried, ReadPositions, SessionShell};
 use crate::network::SessionConnections;
 use crate::sandbox_settings::{SandboxSettings, is_sufficient};

@@ -163,7 +163,7 @@ pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
     RecoveryOutcome, ReservedPaths, check_state_version, random_bytes,
 };
-pub use toolcrib_net::{Resolver, SystemResolver};
+pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{
     Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, Decision, Effect,
     Outside, PartDecision, Profile, Proposal, Protection, RedirectedFile, Role, RuleError, Rules,

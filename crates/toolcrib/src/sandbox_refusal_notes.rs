@@ -164,6 +164,10 @@ fn kind(refusal: &Refusal) -> Kind {
         }
         Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => NO_NETWORK,
         Refusal::Unlisted(_) => UNLISTED,
+        Refusal::WithoutProxy(_) => Kind {
+            refused: BY_SANDBOX,
+            remedy: "at sandbox level 2 only programs that use the proxy variables reach hosts",
+        },
         Refusal::Socket(_) => {
             let remedy = "sockets of other programs are hidden from commands";
             Kind { refused: BY_SANDBOX, remedy }
@@ -176,7 +180,9 @@ fn description(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Write(path, _) => format!("write {}", shown(path)),
         Refusal::Change(deed, path, _) => format!("{} {}", verb(*deed), shown(path)),
-        Refusal::Connect(address) | Refusal::Unlisted(address) => format!("connect {address}"),
+        Refusal::Connect(address) | Refusal::Unlisted(address) | Refusal::WithoutProxy(address) => {
+            format!("connect {address}")
+        }
         Refusal::LookUp(server) => format!("DNS lookup at {server}"),
         Refusal::AnySocket => "create a socket".to_owned(),
         Refusal::Socket(path) => format!("connect {}", shown(path)),
@@ -186,9 +192,11 @@ fn description(refusal: &Refusal) -> String {
 fn path(refusal: &Refusal) -> Option<&Path> {
     match refusal {
         Refusal::Write(path, _) | Refusal::Change(_, path, _) | Refusal::Socket(path) => Some(path),
-        Refusal::Connect(_) | Refusal::Unlisted(_) | Refusal::LookUp(_) | Refusal::AnySocket => {
-            None
-        }
+        Refusal::Connect(_)
+        | Refusal::Unlisted(_)
+        | Refusal::WithoutProxy(_)
+        | Refusal::LookUp(_)
+        | Refusal::AnySocket => None,
     }
 }
 
@@ -230,7 +238,7 @@ fn fact(refusal: &Refusal) -> Value {
         Refusal::Change(deed, path, why) => {
             json!({"what": verb(*deed), "path": shown(path), "why": reason(*why)})
         }
-        Refusal::Connect(address) | Refusal::Unlisted(address) => {
+        Refusal::Connect(address) | Refusal::Unlisted(address) | Refusal::WithoutProxy(address) => {
             json!({"what": "connect", "address": address.to_string()})
         }
         Refusal::LookUp(server) => json!({"what": "look_up", "address": server.to_string()}),

@@ -56,7 +56,9 @@ impl Confined {
         let network = effective_network(settings, enforced);
         let mut missing = enforced.missing.clone();
         if network != settings.network {
-            missing.push(LIST_NEEDS_NAMESPACES.to_owned());
+            missing.push(LIST_NEEDS_LANDLOCK.to_owned());
+        } else if network == Network::List && !enforced.level.has_namespaces() {
+            missing.push(LIST_BY_PROXY.to_owned());
         }
         Confined::Within { level: enforced.level, network, missing }
     }
@@ -120,14 +122,17 @@ pub(crate) const SANDBOX: &[MetadataField] = &[
     ),
 ];
 
-/// The sentence about `network = "list"` without namespaces.
-pub(crate) const LIST_NEEDS_NAMESPACES: &str =
-    "network = \"list\" needs sandbox level 3: the network is off.";
+/// The sentence about `network = "list"` without namespaces, where a command cannot be restricted to a proxy.
+pub(crate) const LIST_NEEDS_LANDLOCK: &str = "network = \"list\" needs sandbox level 3, or Landlock version 4 (Linux 6.7) at level 2: the network is off.";
 
-/// Network access that this system can enforce: without namespaces, listed hosts cannot be told from others.
+/// The sentence about `network = "list"` without namespaces.
+pub(crate) const LIST_BY_PROXY: &str = "Listed hosts are reached through a proxy: programs that ignore the proxy variables cannot connect.";
+
+/// Network access that this system can enforce: without namespaces, commands must be restricted to a proxy.
 pub(crate) fn effective_network(settings: &SandboxSettings, enforced: &SandboxSupport) -> Network {
+    let can_list = enforced.level.has_namespaces() || enforced.can_restrict_tcp;
     match settings.network {
-        Network::List if !enforced.level.has_namespaces() => Network::None,
+        Network::List if !can_list => Network::None,
         network => network,
     }
 }
@@ -168,6 +173,24 @@ fn network_name(network: Network) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn listed_hosts_need_namespaces_or_a_proxy() {
+        let settings = SandboxSettings { network: Network::List, ..SandboxSettings::default() };
+        let within = |level, can_restrict_tcp| {
+            let (missing, reasons) = (Vec::new(), Vec::new());
+            let enforced = SandboxSupport { level, can_restrict_tcp, missing, reasons };
+            match Confined::within(&enforced, &settings) {
+                Confined::Within { network, missing, .. } => (network, missing),
+                Confined::Not => panic!(),
+            }
+        };
+        assert_eq!(within(Level::Bubblewrap, false), (Network::List, Vec::new()));
+        let by_proxy = (Network::List, vec![LIST_BY_PROXY.to_owned()]);
+        assert_eq!(within(Level::Landlock, true), by_proxy);
+        let off = (Network::None, vec![LIST_NEEDS_LANDLOCK.to_owned()]);
+        assert_eq!(within(Level::Landlock, false), off);
+    }
 
     #[test]
     fn a_note_without_explanation_still_names_the_level() {

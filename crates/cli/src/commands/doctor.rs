@@ -195,7 +195,13 @@ fn network(common: &Common) -> Result<String, String> {
                 [] => format!("; preset {name}: no host is configured for {name} on this machine"),
                 hosts => format!("; preset {name}: {}", hosts.join(", ")),
             });
-            "list: the hosts that rules allow".to_owned() + &presets.collect::<String>()
+            let proxies = config.upstream_proxies()?;
+            let proxy = if proxies.is_empty() {
+                String::new()
+            } else {
+                format!("; through the proxy {proxies}")
+            };
+            format!("list: the hosts that rules allow{proxy}{}", presets.collect::<String>())
         }
     })
 }

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 
 use super::Confinement;
 use super::raw_syscalls::{
-    LandlockRulesetAttr, landlock_add_rule, landlock_create_ruleset, landlock_restrict_self,
-    landlock_version,
+    LandlockRulesetAttr, landlock_add_port_rule, landlock_add_rule, landlock_create_ruleset,
+    landlock_restrict_self, landlock_version,
 };
 use crate::setup_error::{SetupError, context, path_context};
 
@@ -41,8 +41,15 @@ const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 /// Connecting to abstract sockets outside, and signalling processes outside, since version 6.
 const SCOPED: u64 = 0b11;
 
+/// Connecting a TCP socket.
+const CONNECT_TCP: u64 = 1 << 1;
+/// Binding a TCP socket, and connecting one.
+const TCP_RIGHTS: u64 = 1 | CONNECT_TCP;
+
 /// The first version with a right for `truncate`. In older versions only the supervisor denies it.
 const TRUNCATE_VERSION: i64 = 3;
+/// The first version with rights for TCP.
+pub(super) const TCP_VERSION: i64 = 4;
 /// The first version that confines signals.
 pub(super) const SCOPES_VERSION: i64 = 6;
 
@@ -72,7 +79,13 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
     let has_private_network =
         confinement.level.has_namespaces() && confinement.sandbox.network.is_private();
     let scoped = if has_private_network { 0 } else { SCOPED };
-    let rules = context("create Landlock rules", LandlockRules::new(version, scoped))?;
+    let tcp = if confinement.proxy_port.is_some() { TCP_RIGHTS } else { 0 };
+    let rules = context("create Landlock rules", LandlockRules::new(version, scoped, tcp))?;
+    if let Some(port) = confinement.proxy_port {
+        // On an older version, the ruleset has no such right, and this fails.
+        let allowed = landlock_add_port_rule(&rules.ruleset, port, CONNECT_TCP);
+        context("allow connections to the proxy", allowed)?;
+    }
     if confinement.level.has_namespaces() {
         // Mounts already cover hidden paths.
         rules.allow(Path::new("/"), EXECUTE | READ_FILE | READ_DIRECTORY)?;
@@ -109,7 +122,8 @@ struct LandlockRules {
 }
 
 impl LandlockRules {
-    fn new(version: i64, scoped: u64) -> io::Result<LandlockRules> {
+    /// Rights that the version does not have are left out.
+    fn new(version: i64, scoped: u64, tcp: u64) -> io::Result<LandlockRules> {
         let mut files = V1_RIGHTS;
         for (since, right) in [(2, REFER), (TRUNCATE_VERSION, TRUNCATE), (5, IOCTL_DEVICE)] {
             if version >= since {
@@ -119,13 +133,14 @@ impl LandlockRules {
         // The size of the structure in each version.
         let size = if version >= SCOPES_VERSION {
             24
-        } else if version >= 4 {
+        } else if version >= TCP_VERSION {
             16
         } else {
             8
         };
         let scoped = if version >= SCOPES_VERSION { scoped } else { 0 };
-        let handled = LandlockRulesetAttr { files, network: 0, scoped };
+        let network = if version >= TCP_VERSION { tcp } else { 0 };
+        let handled = LandlockRulesetAttr { files, network, scoped };
         Ok(LandlockRules { ruleset: landlock_create_ruleset(handled, size)?, handled: files })
     }
 
@@ -171,10 +186,12 @@ mod tests {
     #[test]
     fn rules_of_every_older_version_are_accepted() {
         for version in 1..=version() {
-            let rules = LandlockRules::new(version, SCOPED).unwrap();
+            let rules = LandlockRules::new(version, SCOPED, TCP_RIGHTS).unwrap();
             rules.allow(Path::new("/"), u64::MAX).unwrap();
             rules.allow(Path::new("/dev/null"), u64::MAX).unwrap();
             rules.allow(Path::new("/nowhere"), u64::MAX).unwrap();
+            let port = landlock_add_port_rule(&rules.ruleset, 80, CONNECT_TCP);
+            assert_eq!(port.is_ok(), version >= TCP_VERSION, "{version}");
         }
     }
 

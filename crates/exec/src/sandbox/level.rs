@@ -74,6 +74,8 @@ impl fmt::Display for Level {
 pub struct SandboxSupport {
     /// The highest level at which a command ran.
     pub level: Level,
+    /// Whether commands without namespaces can be restricted to connections to one port.
+    pub can_restrict_tcp: bool,
     /// The protections that are missing, each as a sentence.
     pub missing: Vec<String>,
     /// Why each higher level is not available.
@@ -83,9 +85,11 @@ pub struct SandboxSupport {
 impl SandboxSupport {
     /// `landlock` is the newest version to use.
     pub(crate) fn new(level: Level, landlock: i64, reasons: Vec<String>) -> SandboxSupport {
+        let landlock = landlock::version().min(landlock);
         SandboxSupport {
             level,
-            missing: missing(level, landlock::version().min(landlock)),
+            can_restrict_tcp: level >= Level::Landlock && landlock >= landlock::TCP_VERSION,
+            missing: missing(level, landlock),
             reasons,
         }
     }

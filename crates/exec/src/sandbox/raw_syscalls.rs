@@ -90,6 +90,13 @@ struct LandlockPathBeneathAttr {
     parent: RawFd,
 }
 
+/// The rights that a rule allows on a TCP port: `struct landlock_net_port_attr`.
+#[repr(C)]
+struct LandlockNetPortAttr {
+    allowed: u64,
+    port: u64,
+}
+
 /// The Landlock version of this system. Fails if it has none.
 #[expect(unsafe_code, reason = "no dependency wraps Landlock")]
 pub(super) fn landlock_version() -> io::Result<i64> {
@@ -133,6 +140,28 @@ pub(super) fn landlock_add_rule(
             libc::SYS_landlock_add_rule,
             ruleset.as_fd().as_raw_fd(),
             PATH_BENEATH,
+            &raw const rule,
+            0_u32,
+        )
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Allows rights on a TCP port.
+#[expect(unsafe_code, reason = "no dependency wraps Landlock")]
+pub(super) fn landlock_add_port_rule(
+    ruleset: impl AsFd,
+    port: u16,
+    allowed: u64,
+) -> io::Result<()> {
+    const NET_PORT: u32 = 2;
+    let rule = LandlockNetPortAttr { allowed, port: port.into() };
+    // SAFETY: the structure has the type of this kind of rule, is only read, and outlives the call.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_fd().as_raw_fd(),
+            NET_PORT,
             &raw const rule,
             0_u32,
         )

@@ -174,7 +174,9 @@ fn supervised_rules(confinement: &Confinement) -> Result<SyscallRules, BackendEr
     }
     if supervises_all_sockets(confinement) {
         rules.push((libc::SYS_socket, Vec::new()));
-        return Ok(rules);
+        if confinement.proxy_port.is_none() {
+            return Ok(rules);
+        }
     }
     rules.extend(unconditional(&[libc::SYS_connect, libc::SYS_bind]));
     if confinement.sandbox.network.is_private() {
@@ -185,7 +187,7 @@ fn supervised_rules(confinement: &Confinement) -> Result<SyscallRules, BackendEr
     Ok(rules)
 }
 
-/// Whether the supervisor denies all sockets. A denial by the filter would not be reported.
+/// Whether the supervisor denies all sockets, or all except TCP sockets for a proxy. A denial by the filter would not be reported.
 fn supervises_all_sockets(confinement: &Confinement) -> bool {
     confinement.sandbox.network.is_private() && !confinement.level.has_namespaces()
 }
@@ -220,6 +222,10 @@ fn refused_rules(
         let mut sockets = other_family_rules()?;
         sockets.extend(unix_datagram_rules()?);
         rules.push((libc::SYS_socket, sockets));
+    }
+    if confinement.proxy_port.is_some() {
+        // Without `bind`, the kernel would choose a port that other machines may reach.
+        rules.push((libc::SYS_listen, Vec::new()));
     }
     rules.push((libc::SYS_socketpair, unix_datagram_rules()?));
     let with = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
@@ -293,9 +299,13 @@ mod tests {
     #[test]
     fn no_call_is_in_two_lists() {
         for level in Level::ALL {
-            for (network, supervise_reads) in [(Network::None, true), (Network::All, false)] {
+            for (network, supervise_reads, proxy_port) in [
+                (Network::None, true, None),
+                (Network::All, false, None),
+                (Network::List, false, (!level.has_namespaces()).then_some(1)),
+            ] {
                 let sandbox = Sandbox { supervise_reads, ..Sandbox::read_only(network) };
-                let confinement = Confinement { sandbox, level, max_landlock: 7 };
+                let confinement = Confinement { sandbox, level, max_landlock: 7, proxy_port };
                 let refused = refused_rules(&confinement).unwrap();
                 let all = refused.into_iter().map(|(rules, _)| rules);
                 let all = all.chain([supervised_rules(&confinement).unwrap()]).flatten();

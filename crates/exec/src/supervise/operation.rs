@@ -76,9 +76,12 @@ pub(super) enum Operation {
         address: Vec<u8>,
         flags: u32,
     },
-    /// A socket, which is denied.
+    /// A socket where all of them are supervised.
     MakeSocket {
         family: i32,
+        /// The type, with flags.
+        kind: i32,
+        protocol: i32,
     },
 }
 
@@ -187,7 +190,11 @@ impl Operation {
                 let address = memory.read_up_to(arguments[4], length)?;
                 Operation::Send { address, flags: number(3) }
             }
-            libc::SYS_socket => Operation::MakeSocket { family: number(0) as i32 },
+            libc::SYS_socket => Operation::MakeSocket {
+                family: number(0) as i32,
+                kind: number(1) as i32,
+                protocol: number(2) as i32,
+            },
             #[cfg(target_arch = "x86_64")]
             libc::SYS_open => Operation::Open { file: here(0)?, flags: number(1), mode: number(2) },
             #[cfg(target_arch = "x86_64")]

@@ -48,7 +48,9 @@ impl Call<'_> {
             Operation::Connect { descriptor, address } => return self.connect(descriptor, address),
             Operation::Bind { descriptor, address } => return self.bind(descriptor, &address),
             Operation::Send { address, flags } => return Ok(self.send(&address, flags)),
-            Operation::MakeSocket { family } => return Ok(self.refuse_socket(family)),
+            Operation::MakeSocket { family, kind, protocol } => {
+                return Ok(self.make_socket(family, kind, protocol));
+            }
         }?;
         Ok(Response::Value(0))
     }

@@ -93,6 +93,9 @@ fn may_wait(socket: &OwnedFd) -> rustix::io::Result<bool> {
     Ok(matches!(socket_type(socket)?, SocketType::STREAM | SocketType::SEQPACKET))
 }
 
+/// The bits of a socket type that are not flags.
+const SOCKET_TYPE: i32 = 0xf;
+
 /// The families of the internet protocols.
 const INTERNET_FAMILIES: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 
@@ -258,7 +261,8 @@ impl Call<'_> {
             self.report_unreachable(peer);
             return Ok(DecidedConnect::to(address));
         };
-        if address::refusal(peer).is_none() {
+        let has_own_loopback = self.supervised.level.has_namespaces();
+        if has_own_loopback && address::refusal(peer).is_none() {
             return Ok(DecidedConnect::to(address));
         }
         let job = &self.supervised.job;
@@ -269,17 +273,29 @@ impl Call<'_> {
                 Ok(DecidedConnect { route: Some(route), ..DecidedConnect::to(address) })
             }
             Err(NoRoute::Refused) => {
-                self.supervised.report(Refusal::Unlisted(peer));
+                let refusal = if has_own_loopback {
+                    Refusal::Unlisted(peer)
+                } else {
+                    Refusal::WithoutProxy(peer)
+                };
+                self.supervised.report(refusal);
                 Err(Errno::NETUNREACH)
             }
             Err(NoRoute::NoSocket) => Err(Errno::CONNREFUSED),
         }
     }
 
-    /// Denies a socket. Only internet sockets are reported: libraries try local services and work without
-    /// them.
-    pub(super) fn refuse_socket(&self, family: i32) -> Response {
-        if INTERNET_FAMILIES.contains(&family) {
+    /// Denies a socket, unless it is a TCP socket and there is a proxy. The kernel sees the same arguments. Only
+    /// internet sockets are reported: libraries try local services and work without them.
+    pub(super) fn make_socket(&self, family: i32, kind: i32, protocol: i32) -> Response {
+        let is_internet = INTERNET_FAMILIES.contains(&family);
+        let has_proxy = self.supervised.exit.is_some();
+        let is_stream = kind & SOCKET_TYPE == libc::SOCK_STREAM;
+        if has_proxy && is_internet && is_stream && matches!(protocol, 0 | libc::IPPROTO_TCP) {
+            return Response::Continue;
+        }
+        // Programs that use the proxy also try to look up names, and work without that.
+        if is_internet && !has_proxy {
             self.supervised.report(Refusal::AnySocket);
         }
         Response::Error(Errno::PERM)

@@ -13,6 +13,7 @@ mod network;
 mod network_by_name;
 mod processes;
 mod projects;
+mod proxy;
 mod refusals;
 mod streams;
 mod supervised;

@@ -56,7 +56,7 @@ fn serve(shared: &Shared, client: TcpStream, port: u16) {
     let _ = client.set_nodelay(true).and_then(|()| server.set_nodelay(true));
     let any_host = Host::Address(inside.ip());
     let lifetime = Lifetime { stop: &shared.stop, job: None };
-    match relay(&client, &server, &any_host, &lifetime, &mut Copied::default()) {
+    match relay((&client, &server), Vec::new(), &any_host, &lifetime, &mut Copied::default()) {
         Ok(RelayEnd::Closed) => {}
         _ => {
             reset(server);

@@ -14,7 +14,7 @@ use crate::command_changes::CommandChanges;
 use crate::command_guard::CommandGuard;
 use crate::command_sandbox::command_sandbox;
 use crate::command_state::{
-    Carried, MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables,
+    Carried, MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables, set_proxy_variables,
 };
 use crate::error::{Error, ErrorKind};
 use crate::host_asker::session_rules;
@@ -243,8 +243,15 @@ impl PreparedCommand<'_> {
         let tmp = jobs.tmp(host.tmp()).map_err(|error| job_error(&error))?;
         let seen = visible_tmp(host.enforced().level, &tmp);
         command.environment.push(("TMPDIR".into(), seen.into()));
-        if effective_network(settings, host.enforced()) == Network::None {
-            add_offline_variables(&mut command.environment);
+        match effective_network(settings, host.enforced()) {
+            Network::None => add_offline_variables(&mut command.environment),
+            Network::List => {
+                let needs_proxy = !host.enforced().level.has_namespaces();
+                let port = needs_proxy.then(|| jobs.proxy_port()).transpose();
+                let port = port.map_err(|error| job_error(&error))?;
+                set_proxy_variables(&mut command.environment, port);
+            }
+            Network::All => {}
         }
         // Hosts that were approved for this command are for no other one, also if it cannot be started.
         let id = jobs.reserve_id();

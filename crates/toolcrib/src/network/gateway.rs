@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use toolcrib_exec::{Gateway, NetworkExit, NetworkSockets, NoRoute};
-use toolcrib_net::{ConnectError, NamespaceGateway, NamespaceSockets, Resolver};
+use toolcrib_exec::{Gateway, NetworkExit, NetworkSockets, NoRoute, ProxyExit};
+use toolcrib_net::{ConnectError, NamespaceGateway, NamespaceSockets, ProxyGateway, Resolver};
 
 use super::session_connections::SessionConnections;
 
@@ -24,6 +24,34 @@ impl Gateway for SessionGateway {
         let gateway = NamespaceGateway::start(sockets, network.clone(), resolver)?;
         Ok(Arc::new(NamespaceExit { gateway, network }))
     }
+
+    fn open_proxy(&self) -> io::Result<ProxyExit> {
+        let proxy = ProxyGateway::start(self.network.clone(), self.resolver.clone())?;
+        let port = proxy.address().port();
+        Ok(ProxyExit { exit: Arc::new(OnlyProxy(proxy)), port })
+    }
+}
+
+/// The way to hosts through a proxy, which is the only address that commands connect to.
+#[derive(Debug)]
+struct OnlyProxy(ProxyGateway);
+
+impl NetworkExit for OnlyProxy {
+    fn before_connect(&self, peer: SocketAddr) -> Result<SocketAddr, NoRoute> {
+        let canonical = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+        if canonical == self.0.address() { Ok(peer) } else { Err(NoRoute::Refused) }
+    }
+
+    fn connected(&self, job: &str, local: SocketAddr, _: SocketAddr) {
+        self.0.connected(job, local);
+    }
+
+    fn job_ended(&self, job: &str) {
+        self.0.job_ended(job);
+    }
+
+    /// Commands without a network namespace have no servers.
+    fn before_bind(&self, _: SocketAddr) {}
 }
 
 /// The way out of one network namespace.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use toolcrib_exec::{Network, PinnedPath};
 use toolcrib_fs::{Caps, HardLinks, Journal, ReservedPaths, Root, RootMode, Workspace, real_path};
-use toolcrib_net::{Resolver, SystemResolver};
+use toolcrib_net::{ProxiedResolver, Resolver, SystemResolver, UpstreamProxies};
 use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
@@ -81,6 +81,7 @@ pub struct RuntimeBuilder {
     notice: Option<NoticeSink>,
     tools: ToolSelection,
     resolver: Option<Arc<dyn Resolver>>,
+    proxies: UpstreamProxies,
 }
 
 impl RuntimeBuilder {
@@ -260,6 +261,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the proxies through which commands reach hosts with [`Network::List`]. A proxy resolves the names, so
+    /// the addresses of hosts are not checked. Defaults to none.
+    pub fn upstream_proxies(mut self, proxies: UpstreamProxies) -> Self {
+        self.proxies = proxies;
+        self
+    }
+
     /// Sets which trees get a search index, and its maximum size.
     pub fn index(mut self, settings: IndexSettings) -> Self {
         self.index = settings;
@@ -325,7 +333,10 @@ impl RuntimeBuilder {
             environment: self.environment,
             login_shell: self.login_shell,
             sandbox: (self.profile != Profile::Open).then_some(self.sandbox),
-            resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
+            resolver: Arc::new(ProxiedResolver {
+                resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
+                proxies: self.proxies,
+            }),
         };
         let commands = self.helper.as_ref();
         let commands = commands.map(|program| Arc::new(ShellHost::new(program, settings)));

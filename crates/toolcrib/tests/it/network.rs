@@ -3,6 +3,7 @@
 mod attacks;
 mod clients;
 mod questions;
+mod upstream;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead as _, BufReader};
@@ -12,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use toolcrib::{
     Approver, Call, Caps, Error, Network, Options, Profile, Reply, Resolver, Rules, Runtime,
-    SandboxSettings, Session,
+    SandboxSettings, Session, UpstreamProxies,
 };
 
 /// Serves HTTP and HTTPS with content for package managers, and prints its ports.
@@ -122,6 +123,11 @@ impl Listed {
 
     /// With ports that are reachable from outside.
     fn exposing(expose: &[u16]) -> Listed {
+        Listed::with(expose, UpstreamProxies::default())
+    }
+
+    /// With proxies outside, which the environment names, too.
+    fn with(expose: &[u16], proxies: UpstreamProxies) -> Listed {
         let server = Server::start();
         let top = crate::command_directory();
         for directory in ["ws", "home"] {
@@ -136,7 +142,12 @@ impl Listed {
         let path = std::env::var_os("PATH").unwrap();
         let home = top.path().join("ws/home");
         std::fs::create_dir_all(&home).unwrap();
-        let environment = vec![("PATH".into(), path), ("HOME".into(), home.into_os_string())];
+        let environment = vec![
+            ("PATH".into(), path),
+            ("HOME".into(), home.into_os_string()),
+            ("https_proxy".into(), "http://proxy.test:3128".into()),
+            ("NO_PROXY".into(), "ok.test".into()),
+        ];
         let runtime = Runtime::builder()
             .root(top.path().join("ws"))
             .journal(top.path().join("state"), Caps::default())
@@ -144,6 +155,7 @@ impl Listed {
             .rules(Rules::parse(&rules(&server)).unwrap())
             .sandbox(settings)
             .resolver(TestResolver { ports })
+            .upstream_proxies(proxies)
             .environment(move || environment.clone())
             .helper(crate::helper())
             .build()

@@ -9,7 +9,7 @@ pub(super) fn hobbled(hows: &[&str]) -> Fixture {
     Fixture::with(hobbled_launcher(hows))
 }
 
-fn hobbled_launcher(hows: &[&str]) -> Launcher {
+pub(super) fn hobbled_launcher(hows: &[&str]) -> Launcher {
     let mut arguments: Vec<_> = hows.iter().map(|how| how.into()).collect();
     arguments.push(example_path("shim").into());
     Launcher { program: example_path("hobbled"), arguments, workspace: None }
@@ -21,7 +21,7 @@ fn support_of(fixture: &Fixture) -> (Level, String, String) {
 }
 
 /// Sessions on systems where no program can make namespaces.
-fn hobbled_to_landlock_only() -> Vec<Fixture> {
+pub(super) fn hobbled_to_landlock_only() -> Vec<Fixture> {
     let mut fixtures = vec![hobbled(&["namespaces-refused"])];
     if rustix::process::geteuid().is_root() {
         // Root needs no user namespace to make others, so bubblewrap would make them.

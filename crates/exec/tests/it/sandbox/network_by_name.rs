@@ -3,21 +3,21 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use toolcrib_exec::{Gateway, NetworkExit, NetworkSockets, NoRoute};
+use toolcrib_exec::{Gateway, NetworkExit, NetworkSockets, NoRoute, ProxyExit};
 use toolcrib_net::{
     AddressRuling, Attempt, ConnectError, ConnectionPolicy, ConnectionRecord, NamespaceGateway,
-    NamespaceSockets, Resolver, Ruling,
+    NamespaceSockets, ProxyGateway, Resolver, Ruling,
 };
 
 use super::*;
 
 /// Allows the hosts of `ok.test`, which all have one address outside. Names the addresses in `addresses`.
 #[derive(Debug)]
-struct TestNetwork {
+pub(super) struct TestNetwork {
     server: SocketAddr,
     addresses: Vec<SocketAddr>,
-    refusals: Mutex<Vec<String>>,
-    records: Mutex<Vec<ConnectionRecord>>,
+    pub(super) refusals: Mutex<Vec<String>>,
+    pub(super) records: Mutex<Vec<ConnectionRecord>>,
 }
 
 impl Resolver for TestNetwork {
@@ -71,6 +71,32 @@ impl Gateway for TestGateway {
         let gateway = NamespaceGateway::start(sockets, self.0.clone(), self.0.clone())?;
         Ok(Arc::new(TestExit(gateway)))
     }
+
+    fn open_proxy(&self) -> io::Result<ProxyExit> {
+        let proxy = ProxyGateway::start(self.0.clone(), self.0.clone())?;
+        let port = proxy.address().port();
+        Ok(ProxyExit { exit: Arc::new(TestProxy(proxy)), port })
+    }
+}
+
+#[derive(Debug)]
+struct TestProxy(ProxyGateway);
+
+impl NetworkExit for TestProxy {
+    fn before_connect(&self, peer: SocketAddr) -> Result<SocketAddr, NoRoute> {
+        let canonical = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+        if canonical == self.0.address() { Ok(peer) } else { Err(NoRoute::Refused) }
+    }
+
+    fn connected(&self, job: &str, local: SocketAddr, _: SocketAddr) {
+        self.0.connected(job, local);
+    }
+
+    fn job_ended(&self, job: &str) {
+        self.0.job_ended(job);
+    }
+
+    fn before_bind(&self, _: SocketAddr) {}
 }
 
 impl NetworkExit for TestExit {
@@ -124,22 +150,24 @@ fn own_address() -> Option<std::net::IpAddr> {
     Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
 }
 
+/// Gives a session a gateway.
+pub(super) fn with_gateway(mut fixture: Fixture) -> (Fixture, Arc<TestNetwork>) {
+    let server = serve();
+    let addresses = own_address().map(|own| SocketAddr::new(own, server.port()));
+    let network = Arc::new(TestNetwork {
+        server,
+        addresses: addresses.into_iter().collect(),
+        refusals: Mutex::default(),
+        records: Mutex::default(),
+    });
+    let gateway = Arc::new(TestGateway(network.clone()));
+    fixture.sandbox.network = Network::List;
+    fixture.jobs = fixture.runner.session_with_gateway(200, Some(gateway));
+    (fixture, network)
+}
+
 /// Fixtures with a gateway, for each user and sandbox.
 fn fixtures() -> Vec<(Fixture, Arc<TestNetwork>)> {
-    let with_gateway = |mut fixture: Fixture| {
-        let server = serve();
-        let addresses = own_address().map(|own| SocketAddr::new(own, server.port()));
-        let network = Arc::new(TestNetwork {
-            server,
-            addresses: addresses.into_iter().collect(),
-            refusals: Mutex::default(),
-            records: Mutex::default(),
-        });
-        let gateway = Arc::new(TestGateway(network.clone()));
-        fixture.sandbox.network = Network::List;
-        fixture.jobs = fixture.runner.session_with_gateway(200, Some(gateway));
-        (fixture, network)
-    };
     Fixture::for_each_sandbox().into_iter().map(with_gateway).collect()
 }
 
