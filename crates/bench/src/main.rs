@@ -12,6 +12,7 @@
 mod exec;
 mod files;
 mod mcp;
+mod net;
 mod number_format;
 mod patch;
 mod policy;
@@ -55,6 +56,8 @@ enum Bench {
     Patch,
     /// `true` through Bash compared with a bare spawn, a flood compared with cat, a large server
     Exec,
+    /// Connections of commands to a listed host compared with direct ones: latency, and throughput of 1 and 64 streams
+    Net,
     /// Grep and Glob compared with ripgrep and fd, on the kernel's sources and on this repository
     Search,
     /// A decision on a call, from a file to a script of 20 kB
@@ -127,6 +130,7 @@ impl Bench {
             Bench::Text => text::run(rounds),
             Bench::Patch => patch::run(rounds),
             Bench::Exec => exec::run(rounds),
+            Bench::Net => net::run(rounds),
             Bench::Search => search::run(rounds),
             Bench::Policy => policy::run(rounds),
             Bench::Replies => replies::run(rounds),
