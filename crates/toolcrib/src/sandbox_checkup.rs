@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use toolcrib_exec::{
-    Amount, Command, EscapeAttempt, Level, Limits as CommandLimits, Stdin, free_bytes, machine_memory,
-    reports_denials, size_text, try_to_escape,
+    Amount, Command, EscapeAttempt, Level, Limits as CommandLimits, Stdin, free_bytes,
+    machine_memory, reports_denials, size_text, try_to_escape,
 };
 
 use crate::command_sandbox::command_sandbox;

@@ -14,7 +14,8 @@ use crate::command_changes::CommandChanges;
 use crate::command_guard::CommandGuard;
 use crate::command_sandbox::command_sandbox;
 use crate::command_state::{
-    Carried, MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables, set_proxy_variables,
+    Carried, MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables,
+    set_proxy_variables,
 };
 use crate::error::{Error, ErrorKind};
 use crate::host_asker::session_rules;
