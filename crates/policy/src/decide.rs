@@ -1,6 +1,9 @@
 //! Decides on a call: allow, ask or deny, with the deciding rule and its reason.
 
+mod request;
 mod script;
+
+pub use self::request::RequestVerdict;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -332,7 +335,7 @@ impl Policy {
     fn host_part(&self, host: &str, port: Option<u16>) -> Part {
         let target = target(host, port);
         let scope = ApprovalScope::Host(target.clone());
-        if let Some(rule) = self.rules.for_host(host, port) {
+        if let Some(rule) = self.rules.for_connection(host, port) {
             return Part::from_rule(rule, scope);
         }
         let decision = self.profile.decision(Effect::Reach);

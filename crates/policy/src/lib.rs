@@ -27,13 +27,13 @@ pub use command::{
     Assignment, Command, CommandAnalysis, RedirectedFile, Role, ShellContext, Unparsed,
     UnparsedKind, Word, analyze_command,
 };
-pub use decide::{DANGER, PartDecision, Policy, Verdict};
+pub use decide::{DANGER, PartDecision, Policy, RequestVerdict, Verdict};
 pub use decision::Decision;
 pub use name_pattern::name_matches;
 pub use outside_access::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
 pub use protected_names::Protection;
-pub use rule::{RuleError, Rules};
+pub use rule::{RequestSubject, RuleError, Rules};
 pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;
 pub use system_damage::{Danger, find_danger};

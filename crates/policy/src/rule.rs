@@ -6,6 +6,8 @@ mod argv;
 mod file;
 mod host;
 mod path;
+mod request;
+mod url_path;
 
 use std::path::Path;
 
@@ -16,6 +18,8 @@ use argv::ArgvPattern;
 pub use file::RuleError;
 use host::HostPattern;
 pub(crate) use path::PathPattern;
+pub(crate) use request::RequestPatterns;
+pub use request::RequestSubject;
 
 /// The subject of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +61,8 @@ pub(crate) struct Rule {
     paths: Vec<PathPattern>,
     commands: Vec<ArgvPattern>,
     hosts: Vec<HostPattern>,
+    /// The requests that it is restricted to. `None` if it is for whole connections.
+    pub(crate) requests: Option<RequestPatterns>,
 }
 
 impl Rules {
@@ -122,16 +128,42 @@ impl Rules {
         self.strictest(Kind::Command, |rule| rule.matches_command(command))
     }
 
-    /// The strictest rule that matches a host. The port is `None` if it is not known.
+    /// The strictest rule for all requests that matches a host. The port is `None` if it is not known.
     pub(crate) fn for_host(&self, host: &str, port: Option<u16>) -> Option<&Rule> {
-        self.strictest(Kind::Network, |rule| rule.matches_host(host, port))
+        let matches = |rule: &Rule| rule.requests.is_none() && rule.matches_host(host, port);
+        self.strictest(Kind::Network, matches)
+    }
+
+    /// The strictest rule that decides on connecting to a host. A rule that allows some requests allows to connect.
+    pub(crate) fn for_connection(&self, host: &str, port: Option<u16>) -> Option<&Rule> {
+        let matches = |rule: &Rule| rule.decides_connections() && rule.matches_host(host, port);
+        self.strictest(Kind::Network, matches)
+    }
+
+    /// The rules for some requests to a host.
+    pub(crate) fn for_requests_to(
+        &self,
+        host: &str,
+        port: Option<u16>,
+    ) -> impl Iterator<Item = &Rule> {
+        let is_restricted = |rule: &&Rule| rule.kind == Kind::Network && rule.requests.is_some();
+        self.rules.iter().filter(is_restricted).filter(move |rule| rule.matches_host(host, port))
+    }
+
+    /// Whether there is a rule for some requests.
+    pub(crate) fn name_requests(&self) -> bool {
+        self.rules.iter().any(|rule| rule.requests.is_some())
     }
 
     /// The decision on an address, if a rule names it as an address. A `*` names no address.
     pub(crate) fn for_address(&self, address: &str, port: u16) -> Option<Decision> {
-        let named = |rule: &Rule| rule.kind == Kind::Network && rule.names_address(address, port);
+        let named = |rule: &Rule| {
+            rule.kind == Kind::Network
+                && rule.decides_connections()
+                && rule.names_address(address, port)
+        };
         self.rules.iter().find(|rule| named(rule))?;
-        self.for_host(address, Some(port)).map(|rule| rule.decision)
+        self.for_connection(address, Some(port)).map(|rule| rule.decision)
     }
 
     fn strictest(&self, kind: Kind, matches: impl Fn(&Rule) -> bool) -> Option<&Rule> {
@@ -163,6 +195,19 @@ impl Rule {
         self.hosts.iter().any(|pattern| match self.decision {
             Decision::Allow => pattern.allows(host, port),
             Decision::Ask | Decision::Deny => pattern.restricts(host, port),
+        })
+    }
+
+    /// Whether it decides on connections. A rule that denies some requests does not.
+    fn decides_connections(&self) -> bool {
+        self.requests.is_none() || self.decision == Decision::Allow
+    }
+
+    /// Whether it is for this request, to a host that it matches.
+    pub(crate) fn matches_request(&self, request: &RequestSubject<'_>) -> bool {
+        self.requests.as_ref().is_none_or(|patterns| match self.decision {
+            Decision::Allow => patterns.allows(request),
+            Decision::Ask | Decision::Deny => patterns.restricts(request),
         })
     }
 

@@ -159,7 +159,8 @@ impl Script<'_> {
         let mut parts: Vec<Part> = found.into_iter().filter_map(rule).collect();
         if self.policy.network_by_name {
             let is_unlisted = |host: &NamedHost| {
-                host.port.is_some() && self.policy.rules.for_host(&host.name, host.port).is_none()
+                let rules = &self.policy.rules;
+                host.port.is_some() && rules.for_connection(&host.name, host.port).is_none()
             };
             let unlisted = contacted_hosts(command).into_iter().filter(is_unlisted);
             parts.extend(unlisted.map(|host| self.policy.host_part(&host.name, host.port)));

@@ -98,7 +98,7 @@ fn without_global_options<'a>(words: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Whether the words match; with `open_end`, more words may follow. Backtracks only to the last `**`.
-fn words_match(pattern: &[String], words: &[&str], open_end: bool) -> bool {
+pub(super) fn words_match(pattern: &[String], words: &[&str], open_end: bool) -> bool {
     let (mut p, mut n, mut star) = (0, 0, None);
     loop {
         match pattern.get(p) {

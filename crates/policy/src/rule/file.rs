@@ -10,6 +10,7 @@ use toml::Spanned;
 use super::argv::ArgvPattern;
 use super::host::HostPattern;
 use super::path::PathPattern;
+use super::request::{RequestPatterns, RequestSubject};
 use super::{Kind, Rule, Rules};
 use crate::command::{ShellContext, analyze_command, normalize_lexically};
 use crate::contacted_hosts::hosts_in;
@@ -50,6 +51,9 @@ struct RuleEntry {
     commands: Vec<String>,
     #[serde(default)]
     hosts: Vec<String>,
+    methods: Option<Vec<String>>,
+    #[serde(default)]
+    upgrade: bool,
     #[serde(default)]
     why: String,
     #[serde(default)]
@@ -107,32 +111,12 @@ impl Rules {
 }
 
 fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
-    let (kind, patterns, others) = match entry.kind {
-        KindWord::Read => (Kind::Read, "paths", ["commands", "hosts"]),
-        KindWord::Edit => (Kind::Edit, "paths", ["commands", "hosts"]),
-        KindWord::ExternalDirectory => (Kind::External, "paths", ["commands", "hosts"]),
-        KindWord::Command => (Kind::Command, "commands", ["paths", "hosts"]),
-        KindWord::Network => (Kind::Network, "hosts", ["paths", "commands"]),
-    };
-    let given = |name: &str| match name {
-        "paths" => !entry.paths.is_empty(),
-        "commands" => !entry.commands.is_empty(),
-        _ => !entry.hosts.is_empty(),
-    };
-    if let Some(other) = others.into_iter().find(|name| given(name)) {
-        return Err(format!("`{other}` has no effect in a rule of this kind; use `{patterns}`"));
-    }
-    if !given(patterns) {
-        return Err(format!(
-            "a rule without `{patterns}` can match nothing; to match everything, write {patterns} = [\"{}\"]",
-            if patterns == "hosts" { "*" } else { "**" }
-        ));
-    }
-    let all = |texts: &[String]| texts.to_vec();
-    let paths = all(&entry.paths)
-        .iter()
-        .map(|text| PathPattern::parse(text))
-        .collect::<Result<Vec<_>, _>>()?;
+    let kind = kind_with_patterns(&entry)?;
+    let is_network = kind == Kind::Network;
+    // Those of a rule for hosts are paths of URLs.
+    let file_paths: &[String] = if is_network { &[] } else { &entry.paths };
+    let paths =
+        file_paths.iter().map(|text| PathPattern::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if kind == Kind::External
         && let Some(at) = paths.iter().position(|pattern| !pattern.is_absolute())
     {
@@ -141,6 +125,17 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
             entry.paths[at]
         ));
     }
+    let decision = match entry.decision {
+        DecisionWord::Allow => Decision::Allow,
+        DecisionWord::Ask => Decision::Ask,
+        DecisionWord::Deny => Decision::Deny,
+    };
+    let requests = if is_network {
+        let (methods, paths) = (entry.methods.as_deref(), &entry.paths);
+        RequestPatterns::parse(methods, paths, entry.upgrade, decision)?
+    } else {
+        None
+    };
     let tools = match entry.tools {
         Some(tools) if tools.is_empty() => {
             return Err(
@@ -151,27 +146,61 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
         tools => tools.unwrap_or_default(),
     };
     let name = entry.name.unwrap_or_else(|| format!("line-{line}"));
+    let commands = entry.commands.iter().map(|text| ArgvPattern::parse(text));
+    let hosts = entry.hosts.iter().map(|text| HostPattern::parse(text));
     let rule = Rule {
         name: format!("rule:{name}"),
         kind,
-        decision: match entry.decision {
-            DecisionWord::Allow => Decision::Allow,
-            DecisionWord::Ask => Decision::Ask,
-            DecisionWord::Deny => Decision::Deny,
-        },
+        decision,
         why: entry.why,
         tools,
         paths,
-        commands: entry
-            .commands
-            .iter()
-            .map(|text| ArgvPattern::parse(text))
-            .collect::<Result<_, _>>()?,
-        hosts: entry.hosts.iter().map(|text| HostPattern::parse(text)).collect::<Result<_, _>>()?,
+        commands: commands.collect::<Result<_, _>>()?,
+        hosts: hosts.collect::<Result<_, _>>()?,
+        requests,
     };
-    for (examples, expected) in [(&entry.r#match, true), (&entry.not_match, false)] {
+    check_examples(&rule, &entry.r#match, &entry.not_match)?;
+    Ok(rule)
+}
+
+/// The kind of a rule. Fails if it has no patterns, or patterns of another kind.
+fn kind_with_patterns(entry: &RuleEntry) -> Result<Kind, String> {
+    let (kind, patterns, others) = match entry.kind {
+        KindWord::Read => (Kind::Read, "paths", FILE_OTHERS),
+        KindWord::Edit => (Kind::Edit, "paths", FILE_OTHERS),
+        KindWord::ExternalDirectory => (Kind::External, "paths", FILE_OTHERS),
+        KindWord::Command => {
+            (Kind::Command, "commands", &["paths", "hosts", "methods", "upgrade"][..])
+        }
+        KindWord::Network => (Kind::Network, "hosts", &["commands"][..]),
+    };
+    let given = |name: &str| match name {
+        "paths" => !entry.paths.is_empty(),
+        "commands" => !entry.commands.is_empty(),
+        "methods" => entry.methods.is_some(),
+        "upgrade" => entry.upgrade,
+        _ => !entry.hosts.is_empty(),
+    };
+    if let Some(other) = others.iter().find(|name| given(name)) {
+        return Err(format!("`{other}` has no effect in a rule of this kind; use `{patterns}`"));
+    }
+    if !given(patterns) {
+        return Err(format!(
+            "a rule without `{patterns}` can match nothing; to match everything, write {patterns} = [\"{}\"]",
+            if patterns == "hosts" { "*" } else { "**" }
+        ));
+    }
+    Ok(kind)
+}
+
+/// Keys that have no effect in a rule for files.
+const FILE_OTHERS: &[&str] = &["commands", "hosts", "methods", "upgrade"];
+
+/// Fails if the rule does not do what its examples say.
+fn check_examples(rule: &Rule, matching: &[String], others: &[String]) -> Result<(), String> {
+    for (examples, expected) in [(matching, true), (others, false)] {
         for example in examples {
-            if matches_example(&rule, example) != expected {
+            if matches_example(rule, example) != expected {
                 let does = if expected { "does not match" } else { "matches" };
                 let key = if expected { "match" } else { "not_match" };
                 return Err(format!(
@@ -180,7 +209,7 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
             }
         }
     }
-    Ok(rule)
+    Ok(())
 }
 
 /// Whether a rule matches an example: a command, a path relative to the workspace, or a host.
@@ -195,12 +224,7 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
             .commands
             .iter()
             .any(|command| rule.matches_command(command)),
-        Kind::Network => {
-            // Without a scheme, the example is the host and the port of a URL.
-            let url = if example.contains("://") { "" } else { "host://" };
-            let hosts = hosts_in([format!("{url}{example}").as_str()].into_iter());
-            hosts.iter().any(|host| rule.matches_host(&host.name, host.port))
-        }
+        Kind::Network => matches_request_example(rule, example),
         Kind::Read | Kind::Edit | Kind::External => {
             let path = match example.strip_prefix("~/") {
                 Some(rest) => Path::new("/home/user").join(rest),
@@ -210,6 +234,23 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
             rule.matches_path(&path, &context)
         }
     }
+}
+
+/// Whether a rule matches a host and a port, a URL, or a request: a method and a URL.
+fn matches_request_example(rule: &Rule, example: &str) -> bool {
+    let (method, url) = example.split_once(' ').unwrap_or(("GET", example));
+    // Without a scheme, the example is the host and the port of a URL.
+    let url = if url.contains("://") { url.to_owned() } else { format!("host://{url}") };
+    let target = url.split_once("://").map_or("", |(_, rest)| rest);
+    let target = target.find(['/', '?']).map_or("/", |at| &target[at..]);
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
+    let request = RequestSubject { method, path, query, is_upgrade: false };
+    let hosts = hosts_in([url.as_str()].into_iter());
+    hosts.iter().any(|host| rule.matches_host(&host.name, host.port))
+        && rule.matches_request(&request)
 }
 
 #[cfg(test)]
@@ -251,12 +292,31 @@ mod tests {
             "#,
         );
         assert_eq!(rules.unwrap().count(), 4);
+        let requests = r#"
+            [[rule]]
+            decision = "allow"
+            kind = "network"
+            hosts = ["api.example.com:443"]
+            methods = ["get", "HEAD"]
+            paths = ["/v1/**"]
+            match = ["GET https://api.example.com/v1/items?x=y", "HEAD https://api.example.com/v1"]
+            not_match = ["POST https://api.example.com/v1/items", "GET https://api.example.com/"]
+
+            [[rule]]
+            decision = "deny"
+            kind = "network"
+            hosts = ["api.example.com"]
+            methods = ["DELETE"]
+            match = ["DELETE https://api.example.com/v1/items"]
+        "#;
+        assert_eq!(Rules::parse(requests).unwrap().count(), 2);
         assert_eq!(Rules::parse("").unwrap().count(), 0);
     }
 
     #[test]
     fn errors_name_the_line() {
         let command = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\n";
+        let network = "[[rule]]\ndecision = \"allow\"\nkind = \"network\"\nhosts = [\"a.b\"]\n";
         let read = "\n[[rule]]\ndecision = \"deny\"\nkind = \"read\"\n";
         for (text, expected) in [
             ("[[rule]\n".to_owned(), "line 1"),
@@ -278,6 +338,17 @@ mod tests {
                 format!("{command}commands = [\"ls **\"]\nnot_match = [\"ls -l\"]"),
                 "matches its own example \"ls -l\" of `not_match`",
             ),
+            (
+                format!("{command}commands = [\"ls\"]\nmethods = [\"GET\"]"),
+                "`methods` has no effect",
+            ),
+            (format!("{network}methods = []"), "`methods` is empty"),
+            (format!("{network}methods = [\"G T\"]"), "a method is a word"),
+            (format!("{network}paths = [\"x\"]"), "begins with `/`"),
+            (format!("{network}upgrade = true"), "`upgrade` has no effect"),
+            (format!("{network}methods = [\"POST\"]\nupgrade = true"), "allows GET"),
+            (network.replace("allow", "ask") + "paths = [\"/x\"]", "allows or denies"),
+            (network.replace("allow", "deny") + "paths = [\"/x?y\"]", "cannot name a query"),
             (
                 read.replace("read", "external_directory") + "paths = [\"notes\"]",
                 "begins with `/` or `~/`",

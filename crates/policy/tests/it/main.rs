@@ -12,6 +12,7 @@ mod command_analysis;
 mod decisions;
 mod git_config;
 mod read_only_commands;
+mod requests;
 mod shell_oracle;
 mod system_damage;
 

@@ -1,0 +1,127 @@
+//! Decides on requests of HTTP to hosts for which a rule names methods or paths.
+
+use super::{Part, PartDecision, Policy};
+use crate::approval_subject::ApprovalScope;
+use crate::contacted_hosts::target;
+use crate::decision::Decision;
+use crate::rule::{RequestSubject, Rule};
+
+/// The rule of a request that was allowed with its connection.
+const ANSWER: &str = "answer";
+
+/// The decision on a request. It is never to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestVerdict {
+    /// Whether the request is allowed.
+    pub is_allowed: bool,
+    /// The rule that decided.
+    pub rule: String,
+    /// The reason of that rule.
+    pub why: String,
+    /// How an operator can allow the request, as an imperative; empty if it is allowed.
+    pub remedy: String,
+}
+
+impl Policy {
+    /// Whether a rule names methods or paths.
+    pub fn names_requests(&self) -> bool {
+        self.rules.name_requests()
+    }
+
+    /// Whether requests to a host are decided one by one.
+    pub fn inspects(&self, host: &str, port: u16) -> bool {
+        self.rules.for_requests_to(host, Some(port)).next().is_some()
+    }
+
+    /// Decides on a request. The connection was allowed before: by a rule for the whole host, by a rule for some of its
+    /// requests, or by an answer.
+    pub fn decide_request(
+        &self,
+        host: &str,
+        port: u16,
+        request: &RequestSubject<'_>,
+    ) -> RequestVerdict {
+        let whole = self.rules.for_host(host, Some(port));
+        let matching: Vec<&Rule> = self
+            .rules
+            .for_requests_to(host, Some(port))
+            .filter(|rule| rule.matches_request(request))
+            .collect();
+        let denial =
+            matching.iter().copied().chain(whole).find(|rule| rule.decision == Decision::Deny);
+        if let Some(rule) = denial.or_else(|| matching.first().copied()).or(whole) {
+            return RequestVerdict::by(rule, host, port);
+        }
+        let mut some = self.rules.for_requests_to(host, Some(port));
+        if some.any(|rule| rule.decision == Decision::Allow) {
+            return not_allowed(host, port, request);
+        }
+        let why = "the connection was allowed";
+        RequestVerdict {
+            is_allowed: true,
+            rule: ANSWER.to_owned(),
+            why: why.to_owned(),
+            remedy: String::new(),
+        }
+    }
+
+    /// The decisions of rules on requests to a host, with the methods and the paths that each names. Empty if requests
+    /// are not inspected.
+    pub fn request_decisions(&self, host: &str, port: u16) -> Vec<PartDecision> {
+        let mut decisions: Vec<PartDecision> = self
+            .rules
+            .for_requests_to(host, Some(port))
+            .filter_map(|rule| {
+                let subject = rule.requests.as_ref()?.to_string();
+                Some(part(rule, host, port).about(subject).into_decision())
+            })
+            .collect();
+        let whole = self.rules.for_host(host, Some(port));
+        if decisions.is_empty() {
+            return decisions;
+        }
+        let subject = "other requests".to_owned();
+        let is_allowed_in_part = decisions.iter().any(|one| one.decision == Decision::Allow);
+        decisions.push(match whole {
+            Some(rule) => part(rule, host, port).about(subject).into_decision(),
+            None if is_allowed_in_part => {
+                let why = format!("no rule allows them on {}", target(host, Some(port)));
+                Part::new(Decision::Deny, "network:list", &why, "").about(subject).into_decision()
+            }
+            None => self.host_part(host, Some(port)).about(subject).into_decision(),
+        });
+        decisions
+    }
+}
+
+impl RequestVerdict {
+    fn by(rule: &Rule, host: &str, port: u16) -> RequestVerdict {
+        let verdict = part(rule, host, port).verdict;
+        RequestVerdict {
+            is_allowed: rule.decision != Decision::Deny,
+            rule: verdict.rule,
+            why: verdict.why,
+            remedy: verdict.remedy,
+        }
+    }
+}
+
+fn part(rule: &Rule, host: &str, port: u16) -> Part {
+    Part::from_rule(rule, ApprovalScope::Host(target(host, Some(port))))
+}
+
+/// The verdict on a request to a host of which rules allow other requests.
+fn not_allowed(host: &str, port: u16, request: &RequestSubject<'_>) -> RequestVerdict {
+    let target = target(host, Some(port));
+    let RequestSubject { method, path, is_upgrade, .. } = request;
+    let (protocol, upgrade) =
+        if *is_upgrade { (" with an upgrade", ", upgrade = true") } else { ("", "") };
+    RequestVerdict {
+        is_allowed: false,
+        rule: "network:list".to_owned(),
+        why: format!("no rule allows {method} {path}{protocol} on {target}"),
+        remedy: format!(
+            "add this to rules.toml: decision = \"allow\", kind = \"network\", hosts = [{target:?}], methods = [{method:?}], paths = [{path:?}]{upgrade}"
+        ),
+    }
+}
