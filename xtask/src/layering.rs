@@ -150,9 +150,19 @@ struct RestrictedCrates {
 
 const RESTRICTED_CRATES: &[RestrictedCrates] = &[
     RestrictedCrates {
-        crates: &["tokio", "rmcp"],
+        crates: &["rmcp"],
         only_in: &["toolcrib-mcp", "toolcrib-cli"],
-        reason: "only the front ends use async and MCP",
+        reason: "only the front ends use MCP",
+    },
+    RestrictedCrates {
+        crates: &["hyper", "tokio"],
+        only_in: &["toolcrib-mcp", "toolcrib-cli", "toolcrib-net"],
+        reason: "only the front ends and inspected connections use async",
+    },
+    RestrictedCrates {
+        crates: &["rcgen", "rustls", "tokio-rustls"],
+        only_in: &["toolcrib-net"],
+        reason: "only inspected connections use TLS",
     },
     RestrictedCrates {
         crates: &["rustix", "libc"],
@@ -355,8 +365,8 @@ mod tests {
     fn rejects_a_restricted_third_party_crate() {
         assert_eq!(
             problems_with(member_with("toolcrib", &["tokio", "serde"], &[])),
-            ["toolcrib → tokio: only in toolcrib-mcp, toolcrib-cli \
-              (only the front ends use async and MCP)"]
+            ["toolcrib → tokio: only in toolcrib-mcp, toolcrib-cli, toolcrib-net \
+              (only the front ends and inspected connections use async)"]
         );
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::host::Host;
+use crate::request_path::RequestPath;
 
 /// A connection that a command tries to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,11 @@ pub enum Ruling {
         /// The rule that decided.
         rule: String,
     },
+    /// It is allowed, and each of its requests is decided on.
+    Inspect {
+        /// The rule that decided.
+        rule: String,
+    },
     /// It is refused.
     Deny {
         /// The rule that decided.
@@ -42,6 +48,37 @@ pub enum Ruling {
         /// The reason, as a sentence for the program.
         reason: String,
     },
+}
+
+/// A request of an inspected connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestLine<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The path and the query.
+    pub path: &'a RequestPath,
+    /// Whether it asks for another protocol, such as WebSocket.
+    pub is_upgrade: bool,
+}
+
+/// A decision on a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestRuling {
+    /// It is allowed.
+    Allow,
+    /// It is refused.
+    Deny(RequestRefusal),
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestRefusal {
+    /// The rule that decided.
+    pub rule: String,
+    /// The reason.
+    pub why: String,
+    /// How an operator can allow the request; may be empty.
+    pub remedy: String,
 }
 
 /// The decision of rules that name an address.
@@ -66,6 +103,18 @@ impl AddressRuling {
 pub trait ConnectionPolicy: Send + Sync + fmt::Debug {
     /// Decides on a connection.
     fn decide(&self, attempt: &Attempt) -> Ruling;
+
+    /// Decides on a request of a connection that is inspected. Must not block.
+    fn decide_request(&self, _: &Attempt, _: &RequestLine<'_>) -> RequestRuling {
+        RequestRuling::Deny(RequestRefusal {
+            rule: "network:inspect".to_owned(),
+            why: "no request is allowed".to_owned(),
+            remedy: String::new(),
+        })
+    }
+
+    /// A request was refused. `subject` is its method and its path. Called before the program learns of it.
+    fn request_refused(&self, _: &Attempt, _subject: &str, _: &RequestRefusal) {}
 
     /// The ruling on an address and port, if a rule names the address and not only a host.
     fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling>;

@@ -30,7 +30,7 @@ use crate::host::Host;
 use crate::job_connections::{AcceptedConnection, JobConnections};
 use crate::relay::Lifetime;
 use crate::resolve::Resolver;
-use crate::serve_connection::{refuse_unknown, serve};
+use crate::serve_connection::{WayOut, refuse_unknown, serve};
 use crate::synthetic_addresses::{SyntheticAddresses, synthetic};
 
 /// Connections at a time. More wait in the queues of the listeners.
@@ -116,6 +116,8 @@ type MakeSockets = Box<dyn Fn() -> io::Result<Vec<OwnedFd>> + Send + Sync>;
 struct Shared {
     policy: Arc<dyn ConnectionPolicy>,
     resolver: Arc<dyn Resolver>,
+    #[cfg(feature = "inspect")]
+    inspector: std::sync::OnceLock<Arc<crate::Inspector>>,
     sockets: Mutex<UnboundSockets>,
     state: Mutex<State>,
     /// Notified when a connection has ended, and when one was reported.
@@ -166,6 +168,12 @@ impl NamespaceGateway {
             move || shared.accept_connections()
         })?;
         Ok(NamespaceGateway { shared })
+    }
+
+    /// Sets what inspects connections. Without it, connections that are to be inspected are refused.
+    #[cfg(feature = "inspect")]
+    pub fn inspect_with(&self, inspector: Arc<crate::Inspector>) {
+        self.shared.inspector.get_or_init(|| inspector);
     }
 
     /// Prepares a connection of a command to an address. Returns the address to connect to: the same one, or
@@ -298,6 +306,8 @@ impl Shared {
         Ok(Arc::new(Shared {
             policy,
             resolver,
+            #[cfg(feature = "inspect")]
+            inspector: std::sync::OnceLock::new(),
             sockets: Mutex::new(sockets),
             state,
             changed,
@@ -440,7 +450,13 @@ impl Shared {
         while let Some(accepted) = current {
             if accepted.client.set_nonblocking(false).is_ok() {
                 let lifetime = Lifetime { stop: &self.stop, job: Some(job) };
-                serve(accepted, &*self.policy, &*self.resolver, &lifetime);
+                let way_out = WayOut {
+                    policy: &self.policy,
+                    resolver: &*self.resolver,
+                    #[cfg(feature = "inspect")]
+                    inspector: self.inspector.get(),
+                };
+                serve(accepted, &way_out, &lifetime);
             }
             current = job.next();
         }

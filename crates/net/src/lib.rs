@@ -14,7 +14,9 @@
 //! The parsers are pure: bytes in, values out. They read what an untrusted program sends, so each of them
 //! bounds what it accepts: [`dns`] reads DNS queries and writes replies, [`client_hello`] finds the server
 //! name of a TLS handshake, and [`http_request`] the host of an HTTP request. [`AddressClass`] tells public
-//! addresses from others.
+//! addresses from others. [`RequestPath`] has the one spelling of a request's path.
+//!
+//! With the feature `inspect`, the gateway reads the requests of some connections (`inspect.rs`).
 
 #![allow(
     clippy::disallowed_types,
@@ -32,11 +34,14 @@ mod dns_server;
 mod gateway;
 mod host;
 pub mod http_request;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod job_connections;
 mod local_route;
 mod proxy_request;
 mod refusal_reply;
 mod relay;
+mod request_path;
 mod resolve;
 mod serve_connection;
 mod synthetic_addresses;
@@ -44,10 +49,14 @@ mod upstream_proxy;
 
 pub use address_class::AddressClass;
 pub use connection_policy::{
-    AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Ruling,
+    AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, RequestLine,
+    RequestRefusal, RequestRuling, Ruling,
 };
 pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets, ProxyGateway};
 pub use host::Host;
+#[cfg(feature = "inspect")]
+pub use inspect::{Credential, Inspector};
+pub use request_path::RequestPath;
 pub use resolve::{ProxiedResolver, Resolver, SystemResolver};
 pub use synthetic_addresses::SyntheticBlock;
 pub use upstream_proxy::{UpstreamProxies, UpstreamProxy};
