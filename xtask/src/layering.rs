@@ -155,7 +155,7 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
         reason: "only the front ends use MCP",
     },
     RestrictedCrates {
-        crates: &["hyper", "tokio"],
+        crates: &["tokio"],
         only_in: &["toolcrib-mcp", "toolcrib-cli", "toolcrib-net"],
         reason: "only the front ends and inspected connections use async",
     },

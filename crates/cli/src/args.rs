@@ -397,9 +397,9 @@ pub(crate) enum PolicyCommand {
         /// The shell command (quote it)
         command: String,
     },
-    /// Show the decision on a host that a command connects to
+    /// Show the decision on a host that a command connects to, or on a request to it
     Host {
-        /// The host and the port, such as example.com:443
+        /// The host and the port, such as example.com:443, or a request, such as 'GET https://example.com/x'
         #[arg(value_name = "HOST:PORT")]
         target: String,
     },

@@ -115,7 +115,7 @@ fn runtime_with(
     claimed.extend_from_slice(own);
     server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
-    let builder = with_tools(Runtime::builder(), common, &config);
+    let builder = with_tools(Runtime::builder(), common, &config).inspection(config.inspection()?);
     let held_to = (profile, rules, sandbox);
     build(builder, common, &common.roots(), &config, held_to, own, login_shell)
 }

@@ -10,13 +10,13 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
-    Amount, Caps, CommandLimits, HardLinks, IndexSettings, Limits, Network, Outside, Profile,
-    Protection, SandboxSettings, UpstreamProxies, UpstreamProxy,
+    Amount, Caps, CommandLimits, HardLinks, IndexSettings, InspectionSettings, Limits, Network,
+    Outside, Profile, Protection, SandboxSettings, UpstreamProxies, UpstreamProxy, user_machine,
 };
 
 use crate::args::{Common, NetworkWord};
+use crate::injected_credentials::InjectEntry;
 use crate::{build_caches, network_presets};
-use toolcrib::user_machine;
 
 /// The keys of `config.toml`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -54,9 +54,14 @@ pub(crate) struct Config {
     /// Network access of commands: `none` (loopback within the session only), `list` ([listed hosts](network.md)) or `all`.
     #[serde(default)]
     network: NetworkWord,
-    /// Package managers whose hosts commands reach with `network = "list"`: `npm`, `pip`, `uv`, `cargo`, `go`, `maven`, `apt`.
+    /// Package managers whose hosts commands reach with `network = "list"`: `npm`, `pip`, `uv`, `cargo`, `go`, `maven`, `apt`;
+    /// and `git-read` or `git-read:HOST` for [fetching without pushing](network.md#git).
     #[serde(default)]
     pub(crate) network_presets: Vec<String>,
+    /// [Credentials](network.md#credentials) that requests to some hosts get, and commands never have: tables with `host`,
+    /// `header`, `value`, `format` and `placeholder`.
+    #[serde(default)]
+    inject: Vec<InjectEntry>,
     /// Ports of servers started by commands that you can reach at 127.0.0.1, with `network = "list"`.
     #[serde(default)]
     expose: Vec<u16>,
@@ -237,7 +242,11 @@ impl Config {
         if !self.expose.is_empty() && network != Network::List {
             return Err("expose needs network = \"list\"".to_owned());
         }
-        let hidden = user_machine::secret_paths::hidden_paths(&self.allow_hidden)?;
+        if !self.inject.is_empty() && network != Network::List {
+            return Err("inject needs network = \"list\"".to_owned());
+        }
+        let mut hidden = user_machine::secret_paths::hidden_paths(&self.allow_hidden)?;
+        hidden.extend(self.inject.iter().filter_map(InjectEntry::file));
         let limits = self.command_limits()?;
         Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden, limits })
     }
@@ -285,6 +294,14 @@ impl Config {
         })
     }
 
+    /// The settings of inspected hosts. Reads the secrets.
+    pub(crate) fn inspection(&self) -> Result<InspectionSettings, String> {
+        let injections =
+            self.inject.iter().map(InjectEntry::injection).collect::<Result<_, _>>()?;
+        let roots = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+        Ok(InspectionSettings { injections, roots: roots.filter(|roots| roots.is_absolute()) })
+    }
+
     pub(crate) fn journal_caps(&self) -> Caps {
         let usual = Caps::default();
         let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
@@ -307,6 +324,7 @@ impl Config {
         if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
             return Err(at("project_rules is a relative path; write an absolute path".to_owned()));
         }
+        config.inject.iter().try_for_each(InjectEntry::check).map_err(at)?;
         config.sandbox().map_err(at)?;
         config.upstream_proxies().map_err(at)?;
         network_presets::check(&config.network_presets).map_err(at)?;
@@ -379,6 +397,14 @@ mod tests {
             ("memory = \"0\"", "is not a size"),
             ("file_size = \"1MiB\"", "at least 16MiB"),
             ("file_size = \"10%\"", "file_size is a size or none"),
+            (
+                "[[inject]]\nhost = \"a.b\"\nheader = \"X\"\nvalue = { env = \"Y\" }",
+                "inject needs network",
+            ),
+            (
+                "network = \"list\"\n[[inject]]\nhost = \"a.b\"\nheader = \"X\"\nvalue = \"secret\"",
+                "invalid type",
+            ),
             ("network_presets = [\"nix\"]", "no hosts are known for \"nix\""),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {

@@ -1,6 +1,7 @@
 //! The hosts of package managers, for `network = "list"`. They come from the configuration of the tools on this
 //! machine, so that mirrors work. Configuration in a workspace does not count: an agent could write it.
 
+mod git_hosts;
 mod machine_config;
 mod package_managers;
 
@@ -28,7 +29,7 @@ pub(crate) fn hosts<'a>(
         .collect()
 }
 
-/// One rule for each preset, which allows its hosts.
+/// The rules of each preset, which allow its hosts, or some requests to them.
 pub(crate) fn rules(common: &Common, names: &[String]) -> Result<Rules, String> {
     let machine = MachineConfig::this(common);
     rules_on(&machine, names)
@@ -37,12 +38,20 @@ pub(crate) fn rules(common: &Common, names: &[String]) -> Result<Rules, String> 
 fn rules_on(machine: &MachineConfig, names: &[String]) -> Result<Rules, String> {
     let mut text = String::new();
     for name in names {
-        let hosts = package_managers::find(name)?.hosts(machine);
-        if !hosts.is_empty() {
-            text += &format!(
-                "[[rule]]\nname = \"preset-{name}\"\ndecision = \"allow\"\nkind = \"network\"\nhosts = {hosts:?}\n"
-            );
+        let selected = package_managers::find(name)?;
+        let hosts = selected.hosts(machine);
+        if hosts.is_empty() {
+            continue;
         }
+        let rule = format!(
+            "[[rule]]\nname = \"preset-{}\"\ndecision = \"allow\"\nkind = \"network\"\nhosts = {hosts:?}\n",
+            selected.preset.name
+        );
+        let requests = selected.preset.requests.iter();
+        let requests: Vec<String> = requests
+            .map(|(method, path)| format!("{rule}methods = [{method:?}]\npaths = [{path:?}]\n"))
+            .collect();
+        text += &if requests.is_empty() { rule } else { requests.concat() };
     }
     Rules::parse(&text).map_err(|error| format!("network_presets: {error}"))
 }
@@ -69,5 +78,10 @@ mod tests {
         }
         assert!(check(&["nix".to_owned()]).unwrap_err().contains("npm, pip, uv"));
         assert_eq!(rules_on(&machine, &[]).unwrap().count(), 0);
+        let fetch = rules_on(&machine, &["git-read:forge.example".to_owned()]).unwrap();
+        assert!(fetch.count() == 2 && fetch.name_requests());
+        for odd in ["npm:a.example", "git-read:", "git-read:a/b", "git-read:a b"] {
+            assert!(check(&[odd.to_owned()]).is_err(), "{odd}");
+        }
     }
 }

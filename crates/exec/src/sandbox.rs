@@ -65,6 +65,8 @@ pub struct Sandbox {
     /// Hidden paths: an empty directory or an unreadable file takes their place. Missing paths are skipped.
     #[serde(with = "path_encoding::paths")]
     pub hidden: Vec<PathBuf>,
+    /// Paths that show other files. Needs a mount namespace.
+    pub replaced: Vec<Replacement>,
     /// The directory of the session that its commands see as `/tmp`.
     #[serde(with = "path_encoding::path")]
     pub tmp: PathBuf,
@@ -83,6 +85,7 @@ impl Sandbox {
             writable: Vec::new(),
             read_only: Vec::new(),
             hidden: Vec::new(),
+            replaced: Vec::new(),
             tmp: PathBuf::from("/tmp"),
             supervise_reads: false,
             network,
@@ -109,6 +112,16 @@ impl PinnedPath {
         let about = std::fs::metadata(&path)?;
         Ok(PinnedPath { identity: (about.dev(), about.ino()), path })
     }
+}
+
+/// A path at which a command sees another file or directory, read-only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replacement {
+    /// The real path that is replaced.
+    #[serde(with = "path_encoding::path")]
+    pub path: PathBuf,
+    /// What the command sees there.
+    pub by: PinnedPath,
 }
 
 /// The network access of a command.

@@ -8,7 +8,8 @@
 //! the path of each request are checked ([`check_request`]), the policy decides, and headers that belong to one
 //! connection are removed ([`headers`]). A [`Credential`] is set last ([`forward`]).
 //!
-//! The key of the authority is in memory only, and made anew for each [`Inspector`].
+//! The key of the authority is in memory only, and made anew for each [`Inspector`]. Commands trust its certificate
+//! because they see files of the system with it added ([`SystemTrust`]).
 
 mod authority;
 mod byte_counts;
@@ -17,6 +18,8 @@ mod connection;
 mod credential;
 mod forward;
 mod headers;
+mod java_keystore;
+mod system_trust;
 mod upstream;
 
 use std::fmt;
@@ -27,6 +30,7 @@ use rustls::crypto::CryptoProvider;
 use self::authority::Authority;
 pub(crate) use self::connection::InspectedConnection;
 pub use self::credential::Credential;
+pub use self::system_trust::{SystemTrust, TrustedFile};
 use self::upstream::UpstreamTls;
 use crate::host::Host;
 
@@ -55,14 +59,11 @@ impl Inspector {
         self.authority.certificate_pem()
     }
 
-    /// The certificate of the authority, in DER.
-    pub fn certificate_der(&self) -> &[u8] {
-        self.authority.certificate_der()
-    }
-
-    /// The name under which OpenSSL finds the certificate in a directory.
-    pub fn hashed_name(&self) -> &'static str {
-        authority::HASHED_NAME
+    /// The files that make programs trust the authority, in place of those of the system.
+    pub fn trusted_files(&self, system: &SystemTrust) -> Vec<TrustedFile> {
+        let authority = &self.authority;
+        let pem = authority.certificate_pem();
+        system.with_authority(&pem, authority.certificate_der(), authority::HASHED_NAME)
     }
 
     /// Whether requests to a host get a credential.

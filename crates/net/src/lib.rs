@@ -55,7 +55,7 @@ pub use connection_policy::{
 pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets, ProxyGateway};
 pub use host::Host;
 #[cfg(feature = "inspect")]
-pub use inspect::{Credential, Inspector};
+pub use inspect::{Credential, Inspector, SystemTrust, TrustedFile};
 pub use request_path::RequestPath;
 pub use resolve::{ProxiedResolver, Resolver, SystemResolver};
 pub use synthetic_addresses::SyntheticBlock;

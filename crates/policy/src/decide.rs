@@ -182,8 +182,10 @@ impl Policy {
         script: &str,
         remembered: &SessionApprovals,
     ) -> Vec<PartDecision> {
-        let parts = script::parts(self, script, &self.context(directory)).into_iter();
-        parts.map(|part| part.with_approvals(remembered).into_decision()).collect()
+        let context = self.context(directory);
+        let parts = script::parts(self, script, &context).into_iter();
+        let parts = parts.map(|part| part.with_approvals(remembered).into_decision());
+        parts.chain(self.request_decisions_of(&analyze_command(script, &context))).collect()
     }
 
     /// Proposes rules that would make `decision` permanent for everything that a verdict asks about. `None`

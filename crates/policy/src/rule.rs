@@ -150,8 +150,8 @@ impl Rules {
         self.rules.iter().filter(is_restricted).filter(move |rule| rule.matches_host(host, port))
     }
 
-    /// Whether there is a rule for some requests.
-    pub(crate) fn name_requests(&self) -> bool {
+    /// Whether a rule for hosts names methods or paths.
+    pub fn name_requests(&self) -> bool {
         self.rules.iter().any(|rule| rule.requests.is_some())
     }
 

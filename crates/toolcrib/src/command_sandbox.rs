@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolcrib_exec::{Network, PinnedPath, Sandbox};
+use toolcrib_exec::{Network, PinnedPath, Replacement, Sandbox};
 use toolcrib_fs::{Root, RootMode};
 
 use crate::message_names::SHELL_TOOL;
@@ -30,10 +30,16 @@ pub(crate) fn command_sandbox(
         |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
     let mut writable: Vec<PinnedPath> = roots(RootMode::ReadWrite);
     writable.extend(services.caches.iter().filter(is_in_place).cloned());
+    let inspection = services.commands.as_ref().and_then(|host| host.inspection());
+    let replaced = inspection.map(|one| one.replacements()).unwrap_or_default();
+    // A command could remove a mount point that it can write.
+    let is_fixed = |one: &&Replacement| !writable.iter().any(|top| one.path.starts_with(&top.path));
+    let replaced = replaced.iter().filter(is_fixed).cloned().collect();
     Sandbox {
         writable,
         read_only: roots(RootMode::ReadOnly),
         hidden,
+        replaced,
         tmp: tmp.to_owned(),
         supervise_reads: services.paths.path_rules.deny_reading(),
         network: match &services.commands {

@@ -24,7 +24,7 @@ use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::add_offline_variables;
 pub(crate) use self::proxy_variables::set_proxy_variables;
 pub(crate) use self::session_shell::{Carried, ReadPositions, SessionShell};
-use crate::network::SessionConnections;
+use crate::network::{Inspection, SessionConnections};
 use crate::sandbox_settings::{SandboxSettings, is_sufficient};
 
 /// First argument of the host's own program if it is started as a helper process.
@@ -63,6 +63,8 @@ pub(crate) struct ShellSettings {
     pub(crate) sandbox: Option<SandboxSettings>,
     /// Finds the addresses of hosts that commands connect to.
     pub(crate) resolver: Arc<dyn Resolver>,
+    /// Inspected hosts, if there are some.
+    pub(crate) inspection: Option<Inspection>,
 }
 
 /// State shared by all commands of a runtime.
@@ -72,6 +74,7 @@ pub(crate) struct ShellHost {
     login: Option<Login>,
     sandbox: Option<SandboxSettings>,
     resolver: Arc<dyn Resolver>,
+    inspection: Option<Arc<Inspection>>,
     tmp: PathBuf,
     environment: OnceLock<Arc<Environment>>,
     /// The environment that the host passed in.
@@ -82,8 +85,15 @@ pub(crate) struct ShellHost {
 impl ShellHost {
     /// `program` is the host's program, which runs the shim.
     pub(crate) fn new(program: &Path, settings: ShellSettings) -> ShellHost {
-        let ShellSettings { directory, workspace, environment, login_shell, sandbox, resolver } =
-            settings;
+        let ShellSettings {
+            directory,
+            workspace,
+            environment,
+            login_shell,
+            sandbox,
+            resolver,
+            inspection,
+        } = settings;
         let tmp = directory.clone().unwrap_or_else(|| PathBuf::from(TMP));
         let state = directory.clone();
         let launcher = Launcher {
@@ -98,6 +108,7 @@ impl ShellHost {
             login: None,
             sandbox,
             resolver,
+            inspection: inspection.map(Arc::new),
             tmp,
             environment: OnceLock::new(),
             own: OnceLock::new(),
@@ -145,9 +156,27 @@ impl ShellHost {
     pub(crate) fn session(&self) -> SessionShell {
         let listed = self.sandbox.as_ref().filter(|settings| settings.network == Network::List);
         let (network, gateway) = listed
-            .map(|settings| SessionConnections::new(self.resolver.clone(), settings.expose.clone()))
+            .map(|settings| {
+                let (resolver, inspection) = (self.resolver.clone(), self.inspection.clone());
+                SessionConnections::new(resolver, settings.expose.clone(), inspection)
+            })
             .unzip();
         SessionShell::new(self.shells.session_with_gateway(MAX_JOBS, gateway), network)
+    }
+
+    /// Inspected hosts, if there are some.
+    pub(crate) fn inspection(&self) -> Option<&Inspection> {
+        self.inspection.as_deref()
+    }
+
+    /// The user's environment without what commands do not get.
+    fn user_environment(&self, variables: Variables) -> Environment {
+        let is_withheld = |(name, value): &(OsString, OsString)| {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            self.inspection().is_some_and(|inspection| inspection.withholds(&name, &value))
+        };
+        let variables = variables.into_iter().filter(|variable| !is_withheld(variable)).collect();
+        user_environment(variables)
     }
 
     /// Environment of a session's first command, and whether it includes the login environment, if one is to be
@@ -158,11 +187,11 @@ impl ShellHost {
         }
         let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
         let users = match self.login.as_ref().map(Login::wait) {
-            Some(Loaded::NotYet) => return (Arc::new(user_environment(own)), false),
+            Some(Loaded::NotYet) => return (Arc::new(self.user_environment(own)), false),
             Some(Loaded::Variables(login)) => merged(own, login.to_vec()),
             Some(Loaded::Failed) | None => own,
         };
-        (self.environment.get_or_init(|| Arc::new(user_environment(users))).clone(), true)
+        (self.environment.get_or_init(|| Arc::new(self.user_environment(users))).clone(), true)
     }
 
     /// The error that bash reports for a script. `None` if bash accepts the script or cannot be asked.
@@ -193,7 +222,9 @@ impl ShellHost {
         let own = own.iter().filter(is_secret);
         let all = own.chain(&login).chain(carried.iter().filter(is_secret));
         let text = |text: &OsString| text.to_str().map(str::to_owned);
-        Secrets::known(all.filter_map(|(name, value)| Some((text(name)?, text(value)?))))
+        let all = all.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        let injected = self.inspection().map_or(&[][..], Inspection::secrets);
+        Secrets::known(injected.iter().cloned().chain(all))
     }
 
     pub(crate) fn bash(&self) -> Option<&Path> {
@@ -208,6 +239,7 @@ fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sand
         writable: Vec::new(),
         read_only: Vec::new(),
         hidden: hidden.to_vec(),
+        replaced: Vec::new(),
         tmp: jobs.tmp(tmp).ok()?,
         supervise_reads: false,
         network: Network::None,

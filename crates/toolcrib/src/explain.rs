@@ -1,6 +1,10 @@
 //! Explains the decision on a call without making the call.
 
-use toolcrib_policy::{Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, Verdict};
+use toolcrib_net::RequestPath;
+use toolcrib_policy::{
+    Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, RequestSubject,
+    RequestVerdict, Verdict,
+};
 
 use crate::authorize::command_directory;
 use crate::decode::decode;
@@ -57,7 +61,44 @@ impl Runtime {
     /// Decides on a connection of a command to a host, without making it.
     pub fn explain_host(&self, session: &Session, host: &str, port: u16) -> Explanation {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
-        self.explain_accesses(session, SHELL_TOOL, vec![Access::Connect(host, port)], Vec::new())
+        let accesses = vec![Access::Connect(host.clone(), port)];
+        let policy = self.services().policy.for_call(session, SHELL_TOOL, &accesses);
+        let mut explanation = self.explain_accesses(session, SHELL_TOOL, accesses, Vec::new());
+        explanation.bases.extend(policy.request_decisions(&host, port));
+        explanation
+    }
+
+    /// Decides on a request of a command to a host, without making it. `target` is the path, with the query.
+    pub fn explain_request(
+        &self,
+        session: &Session,
+        (host, port): (&str, u16),
+        method: &str,
+        target: &str,
+    ) -> Explanation {
+        let explanation = self.explain_host(session, host, port);
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let policy = self.services().policy.for_call(session, SHELL_TOOL, &[]);
+        if explanation.decision == Decision::Deny || !policy.inspects(&host, port) {
+            return explanation;
+        }
+        let path = match RequestPath::parse(target) {
+            Ok(path) => path,
+            Err(problem) => {
+                let (decision, rule) = (Decision::Deny, "network:inspect".to_owned());
+                let (why, remedy) = (format!("the path {problem}"), String::new());
+                return Explanation { decision, rule, why, remedy, ..explanation };
+            }
+        };
+        let (path, query, is_upgrade) = (path.path(), path.query(), false);
+        let request = RequestSubject { method, path, query, is_upgrade };
+        let verdict = policy.decide_request(&host, port, &request);
+        if verdict.is_allowed && explanation.decision == Decision::Ask {
+            return explanation;
+        }
+        let decision = if verdict.is_allowed { Decision::Allow } else { Decision::Deny };
+        let RequestVerdict { rule, why, remedy, .. } = verdict;
+        Explanation { decision, rule, why, remedy, ..explanation }
     }
 
     fn explain_accesses(

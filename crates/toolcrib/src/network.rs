@@ -2,13 +2,16 @@
 //!
 //! `exec` makes the sockets in the session's network namespace, and `net` serves them. This module connects the two
 //! ([`gateway`]), decides by the rules and the answers of the session ([`session_connections`]), and words the result
-//! ([`notes`]). Calls ask the approver while a connection waits (`host_asker.rs`).
+//! ([`notes`]). [`inspection`] decides on requests to some hosts. Calls ask the approver while a connection waits (`host_asker.rs`).
 
 mod gateway;
+#[cfg_attr(not(feature = "inspect"), path = "network/no_inspection.rs")]
+mod inspection;
 mod log;
 pub(crate) mod notes;
 mod session_connections;
 
+pub(crate) use self::inspection::Inspection;
 pub use self::log::ConnectionEntry;
 pub(crate) use self::log::connections;
 pub(crate) use self::session_connections::{

@@ -71,13 +71,35 @@ pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<
     show_with(common, &explanation, offline)
 }
 
-/// `policy host HOST:PORT`
+/// `policy host HOST:PORT`, or `policy host 'METHOD URL'`
 pub(crate) fn host(common: &Common, runtime: &Runtime, target: &str) -> Result<ExitCode, String> {
+    let session = runtime.session();
+    if let Some((method, url)) = target.split_once(' ') {
+        let (host, port, path) = url_parts(url.trim())
+            .ok_or_else(|| format!("{url} is not a URL such as https://example.com/x"))?;
+        return show(common, &runtime.explain_request(&session, (host, port), method, path));
+    }
     let (host, port) = target
         .rsplit_once(':')
         .and_then(|(host, port)| Some((host, port.parse().ok()?)))
         .ok_or_else(|| format!("{target} has no port; write it as in example.com:443"))?;
-    show(common, &runtime.explain_host(&runtime.session(), host, port))
+    show(common, &runtime.explain_host(&session, host, port))
+}
+
+/// The host, the port, and the path with the query.
+fn url_parts(url: &str) -> Option<(&str, u16, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let usual = match scheme {
+        "https" | "wss" => 443,
+        "http" | "ws" => 80,
+        _ => return None,
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port.parse().ok()?),
+        _ => (authority, usual),
+    };
+    Some((host, port, if path.is_empty() { "/" } else { path }))
 }
 
 fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {

@@ -1,37 +1,67 @@
-//! Reads the hosts of each package manager from its configuration. A package manager without configuration has no
+//! Reads the hosts of each package manager, and of git, from its configuration. A tool without configuration has no
 //! known hosts.
 
+use super::git_hosts::git;
 use super::machine_config::MachineConfig;
 use super::names;
 
-/// The hosts of a package manager.
+/// The hosts of a tool.
 pub(super) struct Preset {
     pub(super) name: &'static str,
     /// The URLs of its configuration.
     read: fn(&MachineConfig) -> Vec<String>,
+    /// The methods and paths that are allowed. If there are none, all.
+    pub(super) requests: &'static [(&'static str, &'static str)],
 }
+
+/// What git sends to fetch.
+const GIT_FETCH: &[(&str, &str)] =
+    &[("GET", "/**/info/refs?service=git-upload-pack"), ("POST", "/**/git-upload-pack")];
 
 pub(super) const PRESETS: &[Preset] = &[
-    Preset { name: "npm", read: npm },
-    Preset { name: "pip", read: pip },
-    Preset { name: "uv", read: uv },
-    Preset { name: "cargo", read: cargo },
-    Preset { name: "go", read: go },
-    Preset { name: "maven", read: maven },
-    Preset { name: "apt", read: apt },
+    Preset { name: "npm", read: npm, requests: &[] },
+    Preset { name: "pip", read: pip, requests: &[] },
+    Preset { name: "uv", read: uv, requests: &[] },
+    Preset { name: "cargo", read: cargo, requests: &[] },
+    Preset { name: "go", read: go, requests: &[] },
+    Preset { name: "maven", read: maven, requests: &[] },
+    Preset { name: "apt", read: apt, requests: &[] },
+    Preset { name: "git-read", read: git, requests: GIT_FETCH },
 ];
 
-/// The preset with a name.
-pub(super) fn find(name: &str) -> Result<&'static Preset, String> {
-    let found = PRESETS.iter().find(|preset| preset.name == name);
-    found.ok_or_else(|| format!("no hosts are known for {name:?}; there are: {}", names()))
+/// A preset, and the host that is named instead of those of the configuration.
+pub(super) struct Selected<'a> {
+    pub(super) preset: &'static Preset,
+    host: Option<&'a str>,
 }
 
-impl Preset {
+/// The preset with a name. `git-read:HOST` names a host.
+pub(super) fn find(text: &str) -> Result<Selected<'_>, String> {
+    let (name, named) = match text.split_once(':') {
+        Some((name, host)) => (name, Some(host)),
+        None => (text, None),
+    };
+    let found = PRESETS.iter().find(|preset| preset.name == name);
+    let preset =
+        found.ok_or_else(|| format!("no hosts are known for {text:?}; there are: {}", names()))?;
+    let is_host = |named: &str| host(&format!("https://{named}")).is_some() && !named.contains('/');
+    match named {
+        Some(_) if preset.requests.is_empty() => Err(format!(
+            "{text:?}: hosts of {name} come from its configuration; add a rule for others"
+        )),
+        Some(named) if !is_host(named) => Err(format!("{text:?}: {named:?} is not a host")),
+        _ => Ok(Selected { preset, host: named }),
+    }
+}
+
+impl Selected<'_> {
     /// Its hosts on a machine, with their ports.
     pub(super) fn hosts(&self, machine: &MachineConfig) -> Vec<String> {
-        let mut hosts: Vec<String> =
-            (self.read)(machine).iter().filter_map(|url| host(url)).collect();
+        let urls = match self.host {
+            Some(named) => vec![format!("https://{named}")],
+            None => (self.preset.read)(machine),
+        };
+        let mut hosts: Vec<String> = urls.iter().filter_map(|url| host(url)).collect();
         hosts.sort();
         hosts.dedup();
         hosts
@@ -262,6 +292,19 @@ mod tests {
                 vec![],
                 vec!["m.example:80", "x.example:443"],
             ),
+            (
+                "git-read",
+                vec![
+                    (
+                        "home/.gitconfig",
+                        "[url \"https://m.example/\"]\n\tinsteadOf = https://o.example/\n[user]\n\tname = \"x\"\n",
+                    ),
+                    ("etc/gitconfig", "[credential \"https://c.example:8443\"]\n\thelper = x\n"),
+                ],
+                vec![],
+                vec!["c.example:8443", "m.example:443", "o.example:443"],
+            ),
+            ("git-read:Forge.example", vec![], vec![], vec!["forge.example:443"]),
             ("apt", vec![], vec![], vec![]),
             // Started by a tool that exports the configuration of the workspace.
             (

@@ -194,3 +194,83 @@ fn decisions_are_listed_for_the_operator() {
     assert_eq!((&json["total"], &json["complete"]), (&2.into(), &false.into()));
     assert_eq!(json["decisions"][0]["rule"], "profile:workspace:read");
 }
+
+const REQUESTS: &str = r#"
+[[rule]]
+name = "issues"
+decision = "allow"
+kind = "network"
+hosts = ["api.example.com:443"]
+methods = ["GET"]
+paths = ["/v1/issues/**"]
+
+[[rule]]
+name = "secret-issues"
+decision = "deny"
+kind = "network"
+hosts = ["api.example.com"]
+paths = ["/v1/issues/secret"]
+why = "they are secret"
+"#;
+
+#[test]
+fn rules_on_requests_are_explained() {
+    let place = Project::new(REQUESTS);
+    let config = place.home.path().join("toolcrib/config.toml");
+    std::fs::write(config, "network = \"list\"\nnetwork_presets = [\"git-read:forge.example\"]\n")
+        .unwrap();
+    for (target, expected) in [
+        (
+            "GET https://api.example.com/v1/issues/5?q=x",
+            "\"decision\":\"allow\",\"rule\":\"rule:issues\"",
+        ),
+        (
+            "GET https://api.example.com/v1/issues/SECRET",
+            "\"decision\":\"deny\",\"rule\":\"rule:secret-issues\"",
+        ),
+        (
+            "POST https://api.example.com/v1/issues",
+            "no rule allows POST /v1/issues on api.example.com:443",
+        ),
+        ("GET https://api.example.com/v1/../admin", "the path has a dot segment"),
+        ("GET http://api.example.com/v1/issues", "no rule allows api.example.com:80"),
+        (
+            "GET https://forge.example/a/b.git/info/refs?service=git-upload-pack",
+            "rule:preset-git-read",
+        ),
+        (
+            "GET https://forge.example/a/b.git/info/refs?service=git-receive-pack",
+            "\"decision\":\"deny\"",
+        ),
+        ("POST https://forge.example/a/b.git/git-receive-pack", "\"decision\":\"deny\""),
+        ("api.example.com:443", "\"about\":\"GET /v1/issues/**\""),
+        ("api.example.com:443", "\"about\":\"other requests\",\"decision\":\"deny\""),
+    ] {
+        let (code, text) = place.run(&["policy", "host", target]);
+        assert_eq!(code, 0, "{target} {text}");
+        assert!(text.contains(expected), "{target}\n{text}");
+    }
+    let (_, text) = place.run(&["policy", "test", "curl https://api.example.com/v1/issues"]);
+    assert!(text.contains("GET /v1/issues/** on api.example.com:443"), "{text}");
+}
+
+#[test]
+fn a_missing_secret_is_an_error_at_startup() {
+    let place = Project::new("");
+    let config = place.home.path().join("toolcrib/config.toml");
+    let inject = "network = \"list\"\n[[inject]]\nhost = \"api.example.com\"\nheader = \"Authorization\"\nvalue = { env = \"TOOLCRIB_NO_SUCH_VARIABLE\" }\n";
+    std::fs::write(config, inject).unwrap();
+    let (code, text) = place.run(&["call", "LS", "{}"]);
+    assert_ne!(code, 0);
+    assert!(
+        text.contains(
+            "inject for api.example.com: the variable TOOLCRIB_NO_SUCH_VARIABLE is not set"
+        ),
+        "{text}"
+    );
+    // Rules of a project cannot have credentials.
+    let rules = place.home.path().join("toolcrib/rules.toml");
+    std::fs::write(&rules, "[[inject]]\nhost = \"a.b\"\n").unwrap();
+    let (_, text) = place.run(&["policy", "check", rules.to_str().unwrap()]);
+    assert!(text.contains("unknown field `inject`"), "{text}");
+}

@@ -122,6 +122,7 @@ impl Fixture {
             writable: vec![pinned(&at("ws"))],
             read_only: Vec::new(),
             hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
+            replaced: Vec::new(),
             tmp: at("tmp"),
             supervise_reads: false,
             network: Network::None,

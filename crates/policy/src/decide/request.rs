@@ -2,7 +2,8 @@
 
 use super::{Part, PartDecision, Policy};
 use crate::approval_subject::ApprovalScope;
-use crate::contacted_hosts::target;
+use crate::command::CommandAnalysis;
+use crate::contacted_hosts::{contacted_hosts, target};
 use crate::decision::Decision;
 use crate::rule::{RequestSubject, Rule};
 
@@ -23,11 +24,6 @@ pub struct RequestVerdict {
 }
 
 impl Policy {
-    /// Whether a rule names methods or paths.
-    pub fn names_requests(&self) -> bool {
-        self.rules.name_requests()
-    }
-
     /// Whether requests to a host are decided one by one.
     pub fn inspects(&self, host: &str, port: u16) -> bool {
         self.rules.for_requests_to(host, Some(port)).next().is_some()
@@ -63,6 +59,24 @@ impl Policy {
             why: why.to_owned(),
             remedy: String::new(),
         }
+    }
+
+    /// The decisions on requests to the hosts that a script names and that are inspected.
+    pub(super) fn request_decisions_of(&self, script: &CommandAnalysis) -> Vec<PartDecision> {
+        let hosts = script.commands.iter().flat_map(contacted_hosts);
+        let mut hosts: Vec<(String, u16)> =
+            hosts.filter_map(|host| Some((host.name, host.port?))).collect();
+        hosts.sort();
+        hosts.dedup();
+        let decisions = |(host, port): (String, u16)| {
+            let target = target(&host, Some(port));
+            let named = move |one: PartDecision| PartDecision {
+                subject: format!("{} on {target}", one.subject),
+                ..one
+            };
+            self.request_decisions(&host, port).into_iter().map(named).collect::<Vec<_>>()
+        };
+        hosts.into_iter().flat_map(decisions).collect()
     }
 
     /// The decisions of rules on requests to a host, with the methods and the paths that each names. Empty if requests

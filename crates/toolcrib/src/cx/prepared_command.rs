@@ -254,6 +254,12 @@ impl PreparedCommand<'_> {
             }
             Network::All => {}
         }
+        if let Some(inspection) =
+            host.inspection().filter(|_| host.enforced().level.has_namespaces())
+        {
+            inspection.prepare(host.tmp(), &command.environment);
+            inspection.add_variables(&mut command.environment);
+        }
         // Hosts that were approved for this command are for no other one, also if it cannot be started.
         let id = jobs.reserve_id();
         if let Some(network) = self.shell.network() {

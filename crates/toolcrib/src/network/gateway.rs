@@ -22,6 +22,9 @@ impl Gateway for SessionGateway {
         let sockets = NamespaceSockets { dns, unbound, more };
         let (network, resolver) = (self.network.clone(), self.resolver.clone());
         let gateway = NamespaceGateway::start(sockets, network.clone(), resolver)?;
+        if let Some(inspection) = network.inspection() {
+            inspection.attach(&gateway);
+        }
         Ok(Arc::new(NamespaceExit { gateway, network }))
     }
 

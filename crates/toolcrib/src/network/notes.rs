@@ -14,6 +14,8 @@ const MAX_LINES: usize = 8;
 pub(crate) struct HostNote {
     /// `host:port`.
     pub(super) target: String,
+    /// The method and the path of a request, if it is about one.
+    pub(super) request: Option<String>,
     pub(super) outcome: HostOutcome,
 }
 
@@ -44,6 +46,12 @@ pub(crate) const HOSTS: &[MetadataField] = &[
     ),
     MetadataField::new("hosts[].host", "string", "with its object", "The host and the port."),
     MetadataField::new(
+        "hosts[].request",
+        "string",
+        "a request to the host was refused",
+        "The method and the path.",
+    ),
+    MetadataField::new(
         "hosts[].decision",
         "string",
         "with its object",
@@ -58,7 +66,9 @@ pub(crate) fn lines(notes: &[HostNote]) -> Vec<String> {
     let is_allowed = |note: &&HostNote| matches!(note.outcome, HostOutcome::Allowed { .. });
     let (allowed, others): (Vec<&HostNote>, Vec<&HostNote>) = notes.iter().partition(is_allowed);
     // A host that failed was allowed before, which is not worth a line.
-    let failed = |note: &&HostNote| others.iter().any(|other| other.target == note.target);
+    let failed = |note: &&HostNote| {
+        others.iter().any(|other| other.target == note.target && other.request.is_none())
+    };
     let allowed: Vec<&HostNote> = allowed.into_iter().filter(|note| !failed(note)).collect();
     let all: Vec<&HostNote> = others.iter().copied().chain(allowed).collect();
     let mut lines: Vec<String> = all.iter().take(MAX_LINES).map(|note| line(note)).collect();
@@ -73,7 +83,7 @@ pub(crate) fn lines(notes: &[HostNote]) -> Vec<String> {
 pub(crate) fn facts(notes: &[HostNote]) -> Option<Value> {
     let fact = |note: &HostNote| {
         let host = visible_name(note.target.as_bytes());
-        match &note.outcome {
+        let mut fact = match &note.outcome {
             HostOutcome::Allowed { rule } => {
                 json!({"host": host, "decision": "allowed", "rule": rule})
             }
@@ -83,13 +93,20 @@ pub(crate) fn facts(notes: &[HostNote]) -> Option<Value> {
             HostOutcome::Failed { why } => {
                 json!({"host": host, "decision": "failed", "why": visible_name(why.as_bytes())})
             }
+        };
+        if let Some(request) = &note.request {
+            fact["request"] = visible_name(request.as_bytes()).into();
         }
+        fact
     };
     (!notes.is_empty()).then(|| notes.iter().map(fact).collect())
 }
 
 fn line(note: &HostNote) -> String {
-    let target = visible_name(note.target.as_bytes());
+    let target = match &note.request {
+        Some(request) => visible_name(format!("{request} on {}", note.target).as_bytes()),
+        None => visible_name(note.target.as_bytes()),
+    };
     match &note.outcome {
         HostOutcome::Allowed { rule } => format!("network: {target} allowed by {rule}"),
         HostOutcome::Refused { rule, why, remedy } if remedy.is_empty() => {
@@ -107,7 +124,7 @@ mod tests {
     use super::*;
 
     fn note(target: &str, outcome: HostOutcome) -> HostNote {
-        HostNote { target: target.to_owned(), outcome }
+        HostNote { target: target.to_owned(), request: None, outcome }
     }
 
     #[test]
@@ -119,8 +136,21 @@ mod tests {
             remedy: "add it".to_owned(),
         };
         let failed = HostOutcome::Failed { why: "c:80 cannot be resolved".to_owned() };
+        let request = HostNote {
+            request: Some("POST /x".to_owned()),
+            ..note(
+                "a:443",
+                HostOutcome::Refused {
+                    rule: "rule:read".to_owned(),
+                    why: "it writes".to_owned(),
+                    remedy: String::new(),
+                },
+            )
+        };
+        assert_eq!(facts(std::slice::from_ref(&request)).unwrap()[0]["request"], "POST /x");
         let notes = [
             note("a:443", allowed.clone()),
+            request,
             note("b:443", refused),
             note("c:80", allowed.clone()),
             note("c:80", failed),
@@ -128,6 +158,7 @@ mod tests {
         assert_eq!(
             lines(&notes),
             [
+                "network: POST /x on a:443 refused: it writes (rule:read)",
                 "network: b:443 refused: no rule allows b:443 (network:list); to allow it, add it",
                 "network: c:80 cannot be resolved",
                 "network: a:443 allowed by rule:registries",

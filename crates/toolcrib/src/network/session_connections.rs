@@ -10,11 +10,15 @@ use parking_lot::{Condvar, Mutex};
 use toolcrib_exec::Gateway;
 use toolcrib_fs::{ConnectionRecord as StoredConnection, Journal};
 use toolcrib_net::{
-    AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, Resolver, Ruling,
+    AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, RequestLine,
+    RequestRefusal, RequestRuling, Resolver, Ruling,
 };
-use toolcrib_policy::{Access, Decision, Policy, SessionApprovals, Verdict};
+use toolcrib_policy::{
+    Access, Decision, Policy, RequestSubject, RequestVerdict, SessionApprovals, Verdict,
+};
 
 use super::gateway::SessionGateway;
+use super::inspection::Inspection;
 use super::notes::{HostNote, HostOutcome};
 
 /// How long a connection waits for an answer. The least patient clients give up after 10 s.
@@ -33,6 +37,8 @@ const MAX_QUESTIONS: usize = 20;
 pub(crate) struct SessionConnections {
     /// Ports of commands that are reachable on this machine's loopback.
     expose: Vec<u16>,
+    /// `None` if no host is inspected.
+    inspection: Option<Arc<Inspection>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -114,9 +120,10 @@ impl SessionConnections {
     pub(crate) fn new(
         resolver: Arc<dyn Resolver>,
         expose: Vec<u16>,
+        inspection: Option<Arc<Inspection>>,
     ) -> (Arc<SessionConnections>, Arc<dyn Gateway>) {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let network = Arc::new(SessionConnections { expose, state, changed });
+        let network = Arc::new(SessionConnections { expose, inspection, state, changed });
         let gateway = SessionGateway { network: network.clone(), resolver };
         (network, Arc::new(gateway))
     }
@@ -125,6 +132,11 @@ impl SessionConnections {
     pub(crate) fn set_rules(&self, rules: SessionRules) {
         self.state.lock().rules = Some(rules);
         self.changed.notify_all();
+    }
+
+    /// Inspected hosts, if there are some.
+    pub(super) fn inspection(&self) -> Option<&Inspection> {
+        self.inspection.as_deref()
     }
 
     /// Whether a port is to be reachable on this machine's loopback.
@@ -243,10 +255,25 @@ impl SessionConnections {
         }
     }
 
-    fn note(&self, attempt: &Attempt, outcome: HostOutcome) {
+    /// Whether the requests of a connection are decided on. Fails with the reason if that is not possible.
+    fn inspects(&self, attempt: &Attempt) -> Result<bool, String> {
+        let (host, port) = (attempt.host.to_string(), attempt.port);
+        let state = self.state.lock();
+        let by_rule = state.rules.as_ref().is_some_and(|rules| rules.policy.inspects(&host, port));
+        let inspection = self.inspection.as_deref();
+        let has_credential = |one: &Inspection| one.has_credential_for(&attempt.host, port);
+        if !by_rule && !inspection.is_some_and(has_credential) {
+            return Ok(false);
+        }
+        let problem = inspection.map_or(Some("this build does not"), Inspection::problem);
+        problem.map_or(Ok(true), |problem| Err(format!("requests cannot be inspected: {problem}")))
+    }
+
+    fn note(&self, attempt: &Attempt, request: Option<&str>, outcome: HostOutcome) {
         let mut state = self.state.lock();
         let notes = &mut state.job(&attempt.requester).notes;
-        let note = HostNote { target: attempt.target(), outcome };
+        let request = request.map(str::to_owned);
+        let note = HostNote { target: attempt.target(), request, outcome };
         if notes.len() < MAX_NOTES && !notes.contains(&note) {
             notes.push(note);
         }
@@ -256,19 +283,64 @@ impl SessionConnections {
 impl ConnectionPolicy for SessionConnections {
     fn decide(&self, attempt: &Attempt) -> Ruling {
         let target = attempt.target();
-        match self.decide_or_ask(attempt) {
+        let (decided, is_inspected) = match (self.decide_or_ask(attempt), self.inspects(attempt)) {
+            (Decided::Allowed { .. }, Err(problem)) => {
+                (Decided::refused("network:inspect", &problem), false)
+            }
+            (decided, is_inspected) => (decided, is_inspected.unwrap_or(false)),
+        };
+        match decided {
             Decided::Allowed { rule } => {
-                self.note(attempt, HostOutcome::Allowed { rule: rule.clone() });
-                Ruling::Allow { rule }
+                self.note(attempt, None, HostOutcome::Allowed { rule: rule.clone() });
+                if is_inspected { Ruling::Inspect { rule } } else { Ruling::Allow { rule } }
             }
             Decided::Refused { rule, why, remedy } => {
                 let outcome = HostOutcome::Refused { rule: rule.clone(), why: why.clone(), remedy };
-                self.note(attempt, outcome);
+                self.note(attempt, None, outcome);
                 let reason =
                     format!("Toolcrib refused the connection to {target}: {why} ({rule}).");
                 Ruling::Deny { rule, reason }
             }
         }
+    }
+
+    fn decide_request(&self, attempt: &Attempt, request: &RequestLine<'_>) -> RequestRuling {
+        let subject = RequestSubject {
+            method: request.method,
+            path: request.path.path(),
+            query: request.path.query(),
+            is_upgrade: request.is_upgrade,
+        };
+        let state = self.state.lock();
+        let host = attempt.host.to_string();
+        let verdict = state
+            .rules
+            .as_ref()
+            .map(|rules| rules.policy.decide_request(&host, attempt.port, &subject));
+        match verdict {
+            Some(RequestVerdict { is_allowed: true, .. }) => RequestRuling::Allow,
+            Some(RequestVerdict { rule, why, remedy, .. }) => {
+                RequestRuling::Deny(RequestRefusal { rule, why, remedy })
+            }
+            None => RequestRuling::Deny(RequestRefusal {
+                rule: "network:list".to_owned(),
+                why: "the session has no rules yet".to_owned(),
+                remedy: String::new(),
+            }),
+        }
+    }
+
+    fn request_refused(&self, attempt: &Attempt, subject: &str, refusal: &RequestRefusal) {
+        let RequestRefusal { rule, why, remedy } = refusal.clone();
+        let reason = format!("{subject}: {why}");
+        self.note(attempt, Some(subject), HostOutcome::Refused { rule: rule.clone(), why, remedy });
+        // The number of no connection: the one of the request goes on.
+        let attempt = Attempt { number: 0, ..attempt.clone() };
+        let outcome = Outcome::Refused(reason);
+        let (address, duration) = (None, Duration::ZERO);
+        let record =
+            ConnectionRecord { attempt, outcome, rule, address, sent: 0, received: 0, duration };
+        self.store(&record, false);
     }
 
     fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling> {
@@ -295,7 +367,7 @@ impl ConnectionPolicy for SessionConnections {
     }
 
     fn refused(&self, attempt: &Attempt, reason: &str) {
-        self.note(attempt, HostOutcome::Failed { why: reason.to_owned() });
+        self.note(attempt, None, HostOutcome::Failed { why: reason.to_owned() });
     }
 
     fn ended(&self, record: &ConnectionRecord) {

@@ -20,9 +20,11 @@ use crate::error::Error;
 use crate::helper::is_helper_ready;
 use crate::hidden_paths::Hidden;
 use crate::history::History;
+use crate::inspection_settings::InspectionSettings;
 use crate::journal_errors::journal_error;
 use crate::limits::Limits;
 use crate::message_names::SHELL_TOOL;
+use crate::network::Inspection;
 use crate::path_rules::PathRules;
 use crate::reachable_paths::Paths;
 use crate::sandbox_settings::SandboxSettings;
@@ -82,6 +84,7 @@ pub struct RuntimeBuilder {
     tools: ToolSelection,
     resolver: Option<Arc<dyn Resolver>>,
     proxies: UpstreamProxies,
+    inspection: InspectionSettings,
 }
 
 impl RuntimeBuilder {
@@ -268,6 +271,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets credentials for requests of commands to some hosts, and how hosts are verified whose requests are inspected.
+    /// They need [`Network::List`] and the feature `inspect`.
+    pub fn inspection(mut self, settings: InspectionSettings) -> Self {
+        self.inspection = settings;
+        self
+    }
+
     /// Sets which trees get a search index, and its maximum size.
     pub fn index(mut self, settings: IndexSettings) -> Self {
         self.index = settings;
@@ -326,7 +336,10 @@ impl RuntimeBuilder {
         let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
         let registry = self.registry.map(ReservedPaths::new);
         let hidden = Arc::new(Hidden::new(&own, &self.sandbox.hidden, registry, &workspace));
-        let is_listed = self.sandbox.network == Network::List;
+        let is_listed = self.sandbox.network == Network::List && self.profile != Profile::Open;
+        let is_inspected = !self.inspection.injections.is_empty() || rules.name_requests();
+        let inspection = (is_listed && is_inspected).then(|| Inspection::new(self.inspection));
+        let inspection = inspection.transpose().map_err(Error::invalid)?;
         let settings = ShellSettings {
             directory: journal.as_ref().map(|journal| journal.directory().to_owned()),
             workspace: workspace.roots().next().map(|root| root.path().to_owned()),
@@ -337,6 +350,7 @@ impl RuntimeBuilder {
                 resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
                 proxies: self.proxies,
             }),
+            inspection,
         };
         let commands = self.helper.as_ref();
         let commands = commands.map(|program| Arc::new(ShellHost::new(program, settings)));
@@ -347,7 +361,7 @@ impl RuntimeBuilder {
         let recovered = recovered.unwrap_or_default();
         let policy = Policy::new(self.profile)
             .rules(rules)
-            .network_by_name(is_listed && self.profile != Profile::Open)
+            .network_by_name(is_listed)
             .protection(self.protection.clone());
         let policy = self.outside.into_iter().fold(policy, Policy::outside);
         let policy = Arc::new(with_locations(policy, &workspace, self.home.clone()));

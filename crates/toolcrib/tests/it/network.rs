@@ -2,6 +2,8 @@
 
 mod attacks;
 mod clients;
+#[cfg(feature = "inspect")]
+mod inspected;
 mod questions;
 mod upstream;
 
@@ -33,9 +35,14 @@ struct Server {
 
 impl Server {
     fn start() -> Server {
+        Server::running(SERVER, "cert.pem")
+    }
+
+    /// Runs a program that prints two ports. `certificate` is the file that clients trust.
+    fn running(program: &str, certificate: &str) -> Server {
         let content = crate::command_directory();
         let mut child = Command::new(PYTHON)
-            .args(["-c", SERVER])
+            .args(["-c", program])
             .current_dir(content.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -45,7 +52,7 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ports: Vec<u16> = line.split_whitespace().map(|port| port.parse().unwrap()).collect();
         let [http, https] = ports.as_slice() else { panic!("{line}") };
-        let certificate = content.path().join("cert.pem").display().to_string();
+        let certificate = content.path().join(certificate).display().to_string();
         Server { http: *http, https: *https, child, _content: content, certificate }
     }
 }

@@ -164,6 +164,10 @@ fn source_layers(sandbox: &Sandbox) -> Result<Vec<Layer>, SetupError> {
         sources.push(writable(pinned_source(pinned)));
     }
     sources.extend(sandbox.read_only.iter().map(pinned_source).map(read_only));
+    sources.extend(sandbox.replaced.iter().map(|replaced| {
+        let kind = LayerKind::ReadOnly(pinned_source(&replaced.by));
+        Layer { path: replaced.path.clone(), kind }
+    }));
     let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with(RUN));
     let resolver = resolver.filter(|_| sandbox.network == Network::All);
     sources.extend(resolver.map(any).map(read_only));
