@@ -403,7 +403,7 @@ mod tests {
             ),
             (
                 "network = \"list\"\n[[inject]]\nhost = \"a.b\"\nheader = \"X\"\nvalue = \"secret\"",
-                "invalid type",
+                "expected one of `env`, `file`, `command`",
             ),
             ("network_presets = [\"nix\"]", "no hosts are known for \"nix\""),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),

@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::Injection;
 
-use crate::home;
 
 /// The longest secret with the line end.
 const MAX_BYTES: u64 = 16 << 10;
@@ -149,7 +148,7 @@ fn bounded(from: impl Read) -> io::Result<String> {
 
 /// The path with the home directory in place of `~`.
 fn expanded(path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), home::home()) {
+    match (path.strip_prefix("~/"), user_machine::home()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
     }

@@ -76,7 +76,8 @@ impl Runtime {
         method: &str,
         target: &str,
     ) -> Explanation {
-        let explanation = self.explain_host(session, host, port);
+        let explanation =
+            Explanation { bases: Vec::new(), ..self.explain_host(session, host, port) };
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let policy = self.services().policy.for_call(session, SHELL_TOOL, &[]);
         if explanation.decision == Decision::Deny || !policy.inspects(&host, port) {

@@ -220,14 +220,8 @@ fn rules_on_requests_are_explained() {
     std::fs::write(config, "network = \"list\"\nnetwork_presets = [\"git-read:forge.example\"]\n")
         .unwrap();
     for (target, expected) in [
-        (
-            "GET https://api.example.com/v1/issues/5?q=x",
-            "\"decision\":\"allow\",\"rule\":\"rule:issues\"",
-        ),
-        (
-            "GET https://api.example.com/v1/issues/SECRET",
-            "\"decision\":\"deny\",\"rule\":\"rule:secret-issues\"",
-        ),
+        ("GET https://api.example.com/v1/issues/5?q=x", "allow by rule:issues\n"),
+        ("GET https://api.example.com/v1/issues/SECRET", "deny by rule:secret-issues\n"),
         (
             "POST https://api.example.com/v1/issues",
             "no rule allows POST /v1/issues on api.example.com:443",
@@ -236,15 +230,18 @@ fn rules_on_requests_are_explained() {
         ("GET http://api.example.com/v1/issues", "no rule allows api.example.com:80"),
         (
             "GET https://forge.example/a/b.git/info/refs?service=git-upload-pack",
-            "rule:preset-git-read",
+            "allow by rule:preset-git-read\n",
         ),
         (
             "GET https://forge.example/a/b.git/info/refs?service=git-receive-pack",
-            "\"decision\":\"deny\"",
+            "deny by network:list\n",
         ),
-        ("POST https://forge.example/a/b.git/git-receive-pack", "\"decision\":\"deny\""),
-        ("api.example.com:443", "\"about\":\"GET /v1/issues/**\""),
-        ("api.example.com:443", "\"about\":\"other requests\",\"decision\":\"deny\""),
+        ("POST https://forge.example/a/b.git/git-receive-pack", "deny by network:list\n"),
+        ("api.example.com:443", "allow    GET /v1/issues/**: your rule allows it (rule:issues)"),
+        (
+            "api.example.com:443",
+            "deny     other requests: no rule allows them on api.example.com:443",
+        ),
     ] {
         let (code, text) = place.run(&["policy", "host", target]);
         assert_eq!(code, 0, "{target} {text}");

@@ -56,13 +56,10 @@ impl Forwarder {
             Ok(checked) => checked,
             Err(refusal) => return Ok(self.refuse(&request, &refusal)),
         };
-        if let Sender::Failed(reason) = &self.sender {
-            return Ok(text_response(StatusCode::BAD_GATEWAY, reason));
-        }
         let upgrade = checked.is_upgrade.then(|| hyper::upgrade::on(&mut request));
         let Some(request) = self.prepared(request, &checked) else {
-            let refusal = RequestRefusal::built_in("the request cannot be forwarded");
-            return Ok(text_response(StatusCode::FORBIDDEN, &refusal.why));
+            let sentence = "Toolcrib cannot forward the request: its host or path is invalid.";
+            return Ok(text_response(StatusCode::BAD_REQUEST, sentence));
         };
         let mut response = match &self.sender {
             Sender::Http1(sender) => {

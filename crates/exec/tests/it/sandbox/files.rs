@@ -1,6 +1,6 @@
 //! Files: nothing changes outside, and everything inside works except changes of protected files.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use super::*;
 
@@ -285,5 +285,39 @@ fn a_root_within_another_cannot_be_moved() {
         let error = fixture.try_to_start("true").unwrap_err().to_string();
         assert!(error.contains("renamed or replaced"), "{error}");
         fixture.assert_canary_unchanged();
+    }
+}
+
+/// Files and directories that show others are read-only, also where the path did not exist.
+#[test]
+fn replaced_paths_show_other_files() {
+    for mut fixture in Fixture::for_each_sandbox() {
+        let top = fixture.top.path().to_owned();
+        let at = |name: &str| top.join(name);
+        fs::create_dir(at("etc")).unwrap();
+        fs::write(at("etc/all.crt"), "one").unwrap();
+        fs::write(at("etc/kept"), "kept").unwrap();
+        let mut files = toolcrib_exec::ReplacementFiles::make(&at("made")).unwrap();
+        files.file(Path::new("/run/toolcrib/added"), b"added").unwrap();
+        files.file(&at("out/canary"), b"other").unwrap();
+        files.directory(&at("etc"), &[("all.crt", b"two"), ("12345678.0", b"new")]).unwrap();
+        let owner = fs::metadata(at("ws")).unwrap().uid();
+        fixture.chown_all(owner);
+        fixture.sandbox.replaced = files.replacements().to_vec();
+        let seen = fixture.run_ok(
+            "cat /run/toolcrib/added $T/out/canary $T/etc/all.crt $T/etc/12345678.0 $T/etc/kept",
+        );
+        assert_eq!(seen, "addedothertwonewkept");
+        for script in [
+            "echo x > /run/toolcrib/added",
+            "rm /run/toolcrib/added",
+            "echo x > $T/out/canary",
+            "echo x > $T/etc/all.crt",
+            "touch $T/etc/new",
+        ] {
+            fixture.assert_refused(script, REFUSED);
+        }
+        assert_eq!(fs::read_to_string(at("etc/all.crt")).unwrap(), "one");
+        assert_eq!(fs::read_to_string(at("out/canary")).unwrap(), "canary");
     }
 }
