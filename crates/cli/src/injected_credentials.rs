@@ -7,8 +7,7 @@ use std::process::{Command, Stdio};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolcrib::Injection;
-
+use toolcrib::{Injection, user_machine};
 
 /// The longest secret with the line end.
 const MAX_BYTES: u64 = 16 << 10;
