@@ -121,8 +121,8 @@ pub(crate) struct Common {
     pub(crate) outside: Option<Outside>,
 
     /// Network access of commands: none, list (hosts that rules allow) or all [default: none, or the configuration]
-    #[arg(long = "network", value_name = "WORD", global = true)]
-    pub(crate) network: Option<NetworkWord>,
+    #[arg(long, value_name = "WORD", global = true)]
+    pub(crate) network_access: Option<NetworkWord>,
 
     /// Configuration file [default: $XDG_CONFIG_HOME/toolcrib/config.toml, if it exists]
     #[arg(long, value_name = "FILE", global = true)]
@@ -422,7 +422,7 @@ Register Toolcrib with an MCP client: write an entry into the client's user conf
 in it. The server is started once first, as the client would start it; if it does not answer, nothing is written. \
 Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's tools, unless the profile is `open`.
 
---root, --profile, --outside, --network, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
+--root, --profile, --outside, --network-access, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
 
 `toolcrib uninstall CLIENT` reverts this.";

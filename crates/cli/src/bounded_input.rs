@@ -12,8 +12,9 @@ pub(crate) const MAX_CALL_BYTES: usize = 32 << 20;
 pub(crate) enum Line {
     /// Its bytes, without the newline.
     Whole(Vec<u8>),
-    /// The length of a line that was too long. Its bytes were discarded.
-    TooLong(u64),
+    /// The length of a line that was too long. Its bytes were discarded. `mentions_bytes` is whether `"bytes"` occurs in
+    /// it, so that a payload may follow.
+    TooLong { length: u64, mentions_bytes: bool },
 }
 
 impl Line {
@@ -21,7 +22,7 @@ impl Line {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Line::Whole(bytes) => bytes.len(),
-            Line::TooLong(_) => 0,
+            Line::TooLong { .. } => 0,
         }
     }
 }
@@ -41,8 +42,11 @@ pub(crate) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     if line.len() <= MAX_CALL_BYTES {
         return Ok(Some(Line::Whole(line)));
     }
-    drop(line);
-    Ok(Some(Line::TooLong(read as u64 + skip_line(input)?)))
+    let mut mentions_bytes = mentions_payload(&line);
+    line.drain(..line.len().saturating_sub(PAYLOAD_FIELD.len() - 1));
+    line.shrink_to_fit();
+    let skipped = skip_line(input, line, &mut mentions_bytes)?;
+    Ok(Some(Line::TooLong { length: read as u64 + skipped, mentions_bytes }))
 }
 
 /// Reads the whole input. Fails if it is longer than a call may be.
@@ -59,11 +63,24 @@ pub(crate) fn too_long(bytes: Option<u64>) -> Error {
         None => format!("the call has more than {MAX_CALL_BYTES} bytes"),
     };
     Error::new(ErrorKind::Limit, message)
-        .hint("Nothing was done. Make the change in smaller parts,for example with Edit.")
+        .hint("Nothing was done. Make the change in smaller parts, for example with Edit.")
 }
 
-/// Skips the rest of the line. Returns the number of skipped bytes.
-fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
+/// The name of the field that announces a payload after the line.
+const PAYLOAD_FIELD: &[u8] = b"\"bytes\"";
+
+/// Whether a line may announce a payload.
+pub(crate) fn mentions_payload(line: &[u8]) -> bool {
+    line.windows(PAYLOAD_FIELD.len()).any(|part| part == PAYLOAD_FIELD)
+}
+
+/// Skips the rest of the line, and looks for the name of a field in it. `end` is the end of the part before. Returns the
+/// number of skipped bytes.
+fn skip_line(
+    input: &mut impl BufRead,
+    mut end: Vec<u8>,
+    mentions_bytes: &mut bool,
+) -> io::Result<u64> {
     let mut skipped = 0;
     loop {
         let buffer = match input.fill_buf() {
@@ -74,6 +91,9 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
             Some(at) => (at + 1, true),
             None => (buffer.len(), buffer.is_empty()),
         };
+        end.extend_from_slice(buffer.get(..used).unwrap_or_default());
+        *mentions_bytes |= mentions_payload(&end);
+        end.drain(..end.len().saturating_sub(PAYLOAD_FIELD.len() - 1));
         input.consume(used);
         skipped += used as u64;
         if ended {

@@ -133,7 +133,7 @@ impl Config {
     /// The configuration with the arguments that replace parts of it.
     pub(crate) fn of(common: &Common) -> Result<Config, String> {
         let config = Config::read(common.config.as_deref())?;
-        let network = common.network.unwrap_or(config.network);
+        let network = common.network_access.unwrap_or(config.network);
         Ok(Config { network, ..config })
     }
 

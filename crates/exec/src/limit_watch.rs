@@ -27,6 +27,9 @@ const TMP_INTERVAL: Duration = Duration::from_secs(1);
 /// A pause is at least this many times as long as the measurement before it.
 const PAUSE_FACTOR: u32 = 20;
 
+/// The longest pause between two measurements of memory.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+
 /// Watches the commands of all sessions.
 #[derive(Debug, Default)]
 pub(crate) struct LimitWatch {
@@ -96,6 +99,7 @@ impl LimitWatch {
 
 /// Measures until no command is left.
 fn run(watch: &Weak<LimitWatch>) {
+    let mut sizes = BTreeMap::new();
     let mut next_tmp = Instant::now() + TMP_INTERVAL;
     let mut pause = INTERVAL;
     loop {
@@ -103,10 +107,10 @@ fn run(watch: &Weak<LimitWatch>) {
         let Some(running) = watch.upgrade().and_then(|watch| watch.running()) else { return };
         let began = Instant::now();
         check_memory(&running);
-        pause = INTERVAL.max(began.elapsed() * PAUSE_FACTOR);
+        pause = INTERVAL.max(began.elapsed() * PAUSE_FACTOR).min(MAX_PAUSE);
         let began = Instant::now();
         if began >= next_tmp {
-            check_tmp(&running);
+            check_tmp(&running, &mut sizes);
             next_tmp = Instant::now() + TMP_INTERVAL.max(began.elapsed() * PAUSE_FACTOR);
         }
     }
@@ -125,8 +129,9 @@ fn check_memory(running: &[(Arc<Job>, WatchedJob)]) {
     }
 }
 
-/// Kills the commands that write to a directory which is too large.
-fn check_tmp(running: &[(Arc<Job>, WatchedJob)]) {
+/// Kills the commands that write to a directory which is too large. `sizes` has the sizes of the last time: a directory
+/// that does not grow has no such command.
+fn check_tmp(running: &[(Arc<Job>, WatchedJob)], sizes: &mut BTreeMap<PathBuf, u64>) {
     let mut directories: BTreeMap<&PathBuf, Vec<(&Arc<Job>, u64)>> = BTreeMap::new();
     for (job, watched) in running {
         if let Some(allowed) = watched.tmp_size {
@@ -135,7 +140,11 @@ fn check_tmp(running: &[(Arc<Job>, WatchedJob)]) {
     }
     for (directory, mut jobs) in directories {
         let size = DirectorySize::measure(directory);
+        let before = sizes.insert(directory.clone(), size.bytes);
         jobs.retain(|(_, allowed)| size.bytes > *allowed);
+        if before.is_none_or(|before| size.bytes <= before) {
+            continue;
+        }
         if jobs.is_empty() {
             continue;
         }

@@ -52,7 +52,7 @@ const MAX_WRITTEN_AHEAD: usize = 64;
 pub struct Change {
     steps: Vec<Step>,
     hard_links: HardLinks,
-    needed: Vec<(ResolvedPath, u32)>,
+    needed: Vec<(ResolvedPath, Option<u32>)>,
     unneeded: Vec<ResolvedPath>,
 }
 
@@ -107,8 +107,9 @@ impl Change {
         self
     }
 
-    /// Adds directories to create, with their modes, parents first. Existing ones are kept.
-    pub fn needed_directories(mut self, directories: Vec<(ResolvedPath, u32)>) -> Change {
+    /// Adds directories to create, parents first, with their modes if the umask does not decide on them. Existing ones are
+    /// kept.
+    pub fn needed_directories(mut self, directories: Vec<(ResolvedPath, Option<u32>)>) -> Change {
         self.needed = directories;
         self
     }

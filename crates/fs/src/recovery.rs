@@ -60,10 +60,9 @@ impl Journal {
             let about = entry.about.clone();
             let mut left_alone = Vec::new();
             let made = entry.directories.iter().filter_map(|made| workspace.entry(&made.path()));
-            let removed = entry
-                .removed
-                .iter()
-                .filter_map(|removed| Some((workspace.entry(&removed.path())?, removed.mode)));
+            let removed = entry.removed.iter().filter_map(|removed| {
+                Some((workspace.entry(&removed.path())?, Some(removed.mode)))
+            });
             let directories = (made.collect(), removed.collect());
             let outcome = match self.recover_change(entry, places, directories, &mut left_alone) {
                 Ok(outcome) => {
@@ -109,7 +108,7 @@ impl Journal {
         &self,
         entry: Entry,
         places: Vec<ResolvedPath>,
-        (made, removed): (Vec<ResolvedPath>, Vec<(ResolvedPath, u32)>),
+        (made, removed): (Vec<ResolvedPath>, Vec<(ResolvedPath, Option<u32>)>),
         left_alone: &mut Vec<PathBuf>,
     ) -> Result<Outcome, FsError> {
         // The line in the log precedes the removal of the note. A crash in between leaves both.

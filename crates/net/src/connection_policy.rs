@@ -86,6 +86,9 @@ pub struct RequestRefusal {
 pub enum AddressRuling {
     /// Hosts may have this address, even if it is not public. A command may connect to it without a name.
     Allow,
+    /// A command may connect to it without a name, and each request is decided on. No name may have this address: its
+    /// requests would not be decided on.
+    AllowInspected,
     /// A command may connect to it without a name after an approval.
     Ask,
     /// No connection goes to this address.
@@ -95,7 +98,8 @@ pub enum AddressRuling {
 impl AddressRuling {
     /// Whether a command may try to connect to the address without a name.
     pub(crate) fn names_target(ruling: Option<AddressRuling>) -> bool {
-        matches!(ruling, Some(AddressRuling::Allow | AddressRuling::Ask))
+        let names = [AddressRuling::Allow, AddressRuling::AllowInspected, AddressRuling::Ask];
+        ruling.is_some_and(|ruling| names.contains(&ruling))
     }
 }
 

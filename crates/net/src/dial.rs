@@ -110,6 +110,9 @@ fn permitted(
             (Some(AddressRuling::Deny), class) => {
                 refused = Some((address, class, "a rule denies"));
             }
+            (Some(AddressRuling::AllowInspected), class) => {
+                refused = Some((address, class, "rules allow only some requests to"));
+            }
             (Some(AddressRuling::Allow), _) | (_, AddressClass::Public) => permitted.push(address),
             (_, class) => refused = Some((address, class, "no rule allows")),
         }

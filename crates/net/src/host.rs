@@ -53,7 +53,16 @@ pub(crate) fn normalized_name(name: &str) -> Option<String> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         (1..=63).contains(&label.len()) && label.bytes().all(plain)
     };
-    let is_name = name.len() <= MAX_NAME && name.split('.').all(is_label);
+    // `127.1` and `0x7f000001` are addresses to some programs.
+    let is_number = |label: &str| {
+        let digits = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
+        let is_hexadecimal =
+            digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        is_hexadecimal || label.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_name = name.len() <= MAX_NAME
+        && name.split('.').all(is_label)
+        && !name.rsplit('.').next().is_some_and(is_number);
     is_name.then(|| name.to_ascii_lowercase())
 }
 

@@ -35,11 +35,14 @@ impl RequestPath {
         }
         let path = normalized(path)?;
         // Servers disagree on whether an encoded slash separates segments, and on parameters of segments.
-        let split = path.replace("%2F", "/");
+        let split = path.replace("%2F", "/").replace("%3B", ";");
         if split.contains("//") {
             return Err("has an empty segment");
         }
         let plain = |segment| str::split(segment, ';').next().unwrap_or_default();
+        if split.split('/').any(|segment| segment.starts_with(';')) {
+            return Err("has an empty segment");
+        }
         if split.split('/').map(plain).any(|segment| matches!(segment, "." | "..")) {
             return Err("has a dot segment");
         }
@@ -146,6 +149,9 @@ mod tests {
             "/%2fb",
             "/a%2f/b",
             "/a/..;x/b",
+            "/;x/admin",
+            "/a/;/b",
+            "/%3bx/admin",
             "/a\\b",
             "/a%5cb",
             "/a%00",

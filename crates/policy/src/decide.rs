@@ -149,7 +149,7 @@ impl Policy {
 
     /// The decision on connecting to an address, if a rule names it as an address. Patterns of names, such as `*`,
     /// do not count.
-    pub fn decide_address(&self, address: IpAddr, port: u16) -> Option<Decision> {
+    pub fn decide_address(&self, address: IpAddr, port: u16) -> Option<(Decision, bool)> {
         self.rules.for_address(&address.to_canonical().to_string(), port)
     }
 

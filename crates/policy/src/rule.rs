@@ -155,15 +155,17 @@ impl Rules {
         self.rules.iter().any(|rule| rule.requests.is_some())
     }
 
-    /// The decision on an address, if a rule names it as an address. A `*` names no address.
-    pub(crate) fn for_address(&self, address: &str, port: u16) -> Option<Decision> {
+    /// The decision on an address, if a rule names it as an address, and whether requests to it are decided one by
+    /// one. A `*` names no address.
+    pub(crate) fn for_address(&self, address: &str, port: u16) -> Option<(Decision, bool)> {
         let named = |rule: &Rule| {
             rule.kind == Kind::Network
                 && rule.decides_connections()
                 && rule.names_address(address, port)
         };
         self.rules.iter().find(|rule| named(rule))?;
-        self.for_connection(address, Some(port)).map(|rule| rule.decision)
+        let is_partial = self.for_requests_to(address, Some(port)).next().is_some();
+        self.for_connection(address, Some(port)).map(|rule| (rule.decision, is_partial))
     }
 
     fn strictest(&self, kind: Kind, matches: impl Fn(&Rule) -> bool) -> Option<&Rule> {

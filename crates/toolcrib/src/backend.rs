@@ -12,7 +12,7 @@ mod process_control;
 mod read_files;
 mod snapshot;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::change_files::{MakeDirectory, Move, Remove, Write};
@@ -58,6 +58,15 @@ pub struct Backend<'a> {
     options: Options<'a>,
 }
 
+/// A path as it is: `~` is a name.
+fn literal(path: impl Into<PathBuf>) -> PathBuf {
+    let path = path.into();
+    if path.as_os_str().as_encoded_bytes().starts_with(b"~") {
+        return Path::new(".").join(path);
+    }
+    path
+}
+
 /// Options of [`Backend::write`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOptions {
@@ -82,6 +91,7 @@ impl Backend<'_> {
     /// Fails if the policy denies the command, if it cannot be started, or if the call is cancelled. A command that
     /// fails or exceeds its time limit is not an error.
     pub fn exec(&self, exec: Exec, sink: &ExecSink<'_>) -> Result<Executed, Error> {
+        exec.check()?;
         let control = exec.control.clone();
         let executed = perform(self, ExecOperation { exec, sink });
         control.end();
@@ -100,7 +110,7 @@ impl Backend<'_> {
         limit: Option<usize>,
     ) -> Result<ReadBytes, Error> {
         let limit = limit.unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);
-        perform(self, Read { path: path.into(), offset, limit })
+        perform(self, Read { path: literal(path), offset, limit })
     }
 
     /// Replaces a file atomically, or creates it and its parent directories.
@@ -114,7 +124,7 @@ impl Backend<'_> {
         bytes: impl Into<Vec<u8>>,
         options: WriteOptions,
     ) -> Result<Written, Error> {
-        perform(self, Write { path: path.into(), bytes: Arc::new(bytes.into()), options })
+        perform(self, Write { path: literal(path), bytes: Arc::new(bytes.into()), options })
     }
 
     /// Describes a file, or with `follow` false a symlink itself.
@@ -123,7 +133,7 @@ impl Backend<'_> {
     ///
     /// Fails if it does not exist, or if it may not be read.
     pub fn stat(&self, path: impl Into<PathBuf>, follow: bool) -> Result<FileStat, Error> {
-        perform(self, StatFile { path: path.into(), follow })
+        perform(self, StatFile { path: literal(path), follow })
     }
 
     /// Lists a directory, sorted by name.
@@ -132,7 +142,7 @@ impl Backend<'_> {
     ///
     /// Fails if it is not a directory, or if it may not be read.
     pub fn list(&self, path: impl Into<PathBuf>) -> Result<Listing, Error> {
-        perform(self, List { path: path.into() })
+        perform(self, List { path: literal(path) })
     }
 
     /// Creates a directory. `parents` also creates its parents, and `exist_ok` accepts an existing one.
@@ -146,7 +156,7 @@ impl Backend<'_> {
         parents: bool,
         exist_ok: bool,
     ) -> Result<Written, Error> {
-        perform(self, MakeDirectory { path: path.into(), parents, exist_ok })
+        perform(self, MakeDirectory { path: literal(path), parents, exist_ok })
     }
 
     /// Removes a file, a symlink or an empty directory; with `recursive`, a directory with its entries.
@@ -160,7 +170,7 @@ impl Backend<'_> {
         recursive: bool,
         missing_ok: bool,
     ) -> Result<Removed, Error> {
-        perform(self, Remove { path: path.into(), recursive, missing_ok })
+        perform(self, Remove { path: literal(path), recursive, missing_ok })
     }
 
     /// Moves a file, symlink or directory. `overwrite` replaces an existing file.
@@ -174,7 +184,7 @@ impl Backend<'_> {
         to: impl Into<PathBuf>,
         overwrite: bool,
     ) -> Result<Written, Error> {
-        perform(self, Move { from: from.into(), to: to.into(), overwrite })
+        perform(self, Move { from: literal(from), to: literal(to), overwrite })
     }
 
     /// The absolute path without symlinks.
@@ -183,6 +193,6 @@ impl Backend<'_> {
     ///
     /// Fails if it does not exist, or if it may not be read.
     pub fn real_path(&self, path: impl Into<PathBuf>) -> Result<PathBuf, Error> {
-        perform(self, RealPath { path: path.into() })
+        perform(self, RealPath { path: literal(path) })
     }
 }

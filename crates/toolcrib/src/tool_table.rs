@@ -132,10 +132,11 @@ impl Table {
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(allowed) {
             return Some(format!("a name has 1 to {MAX_NAME} letters, digits, `_` and `-`"));
         }
-        let taken = self
-            .rows
-            .iter()
-            .any(|other| !std::ptr::eq(other, row) && fold(other.entry.name) == fold(name));
+        // Also the name of a tool that was left out: raw operations are found by the name of their tool.
+        let others = self.rows.iter().filter(|other| !std::ptr::eq(*other, row)).map(Row::name);
+        let taken = others
+            .chain(self.disabled_error.iter().copied())
+            .any(|other| fold(other) == fold(name));
         if taken {
             return Some("a tool with that name exists".to_owned());
         }

@@ -12,7 +12,7 @@ mod history;
 mod invisible_notes;
 mod job_status_text;
 mod kill_shell;
-mod limit_notes;
+pub(crate) mod limit_notes;
 mod list_shells;
 mod ls;
 mod multi_edit;

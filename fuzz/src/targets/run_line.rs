@@ -120,7 +120,7 @@ impl Workspace {
 fn decode(mut input: &[u8]) -> Result<Message, RequestError> {
     let empty = || ("id", Value::Null, Error::invalid("there is no message"));
     let (_, frame) = Frame::read(&mut input).expect("a slice can be read").ok_or_else(empty)?;
-    Message::decode(frame?)
+    Message::decode(frame.map_err(|error| error.error)?)
 }
 
 /// Checks that the reply is one bounded line of JSON and not an internal error.

@@ -52,7 +52,7 @@ function programArguments(options: SessionOptions): string[] {
   const single = [
     ["--profile", options.profile],
     ["--outside", options.outside],
-    ["--network", options.network],
+    ["--network-access", options.network],
     ["--tools", options.tools?.join(",")],
     ["--no-tools", options.excludeTools?.join(",")],
     ["--rules", options.rules],

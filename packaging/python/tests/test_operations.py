@@ -344,8 +344,8 @@ class InfoTest(SessionTest):
     @needs_operations
     def test_the_network_option_is_accepted(self) -> None:
         help = subprocess.run([locate_program(None), "--help"], capture_output=True, text=True, check=True)
-        if "--network" not in help.stdout:
-            self.skipTest("the program has no option --network")
+        if "--network-access" not in help.stdout:
+            self.skipTest("the program has no option --network-access")
         with self.session(network="none") as session:
             self.assertTrue(session.call("Read", file_path="a.txt").success)
 

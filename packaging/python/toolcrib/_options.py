@@ -37,7 +37,7 @@ class Options:
         argv = [locate_program(binary)]
         for one in roots:
             argv += ["--root", os.fspath(one)]
-        for flag, value in (("--profile", profile), ("--network", network)):
+        for flag, value in (("--profile", profile), ("--network-access", network)):
             argv += [flag, value] if value is not None else []
         for flag, path in (("--rules", rules), ("--state", state)):
             argv += [flag, os.fspath(path)] if path is not None else []

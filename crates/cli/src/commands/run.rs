@@ -27,11 +27,11 @@ use toolcrib::{
 
 use self::approvals::{Approvals, LineApprover};
 use self::client_tools::ClientTools;
-use self::frame::Frame;
+use self::frame::{Frame, FrameError};
 use self::operation::{Control, Operation, OperationResult, Other, executed_json};
 use self::output::Output;
 use self::pool::{MAX_PENDING, MAX_PENDING_BYTES, Pool, WhenFull};
-use self::request::{Message, OperationRequest, Request, RequestError};
+use self::request::{Message, OperationRequest, Request};
 use self::running_calls::RunningCalls;
 use self::running_commands::{Input, RunningCommands};
 use crate::args::Common;
@@ -84,7 +84,7 @@ pub(crate) fn run(
 }
 
 /// A message that was read, and its size.
-type ReadFrame = (usize, Result<Frame, RequestError>);
+type ReadFrame = (usize, Result<Frame, FrameError>);
 
 /// Registers the tools of the calling program, which come first. Returns the first other message.
 fn register_tools(
@@ -153,7 +153,8 @@ impl Server<'_> {
         let mut next = first;
         while let Some((line_bytes, frame)) = next {
             let bytes = line_bytes + frame.as_ref().map_or(0, Frame::payload_bytes);
-            match frame.and_then(Message::decode) {
+            let is_last = frame.as_ref().is_err_and(|error| error.is_fatal);
+            match frame.map_err(|error| error.error).and_then(Message::decode) {
                 Err((field, value, error)) => {
                     self.write_reply(field, value, to_json(&Err(error)));
                 }
@@ -185,7 +186,7 @@ impl Server<'_> {
                     }
                 }
             }
-            next = Frame::read(stdin)?;
+            next = if is_last { None } else { Frame::read(stdin)? };
         }
         Ok(())
     }
@@ -199,8 +200,8 @@ impl Server<'_> {
     ) where
         F: Fn(Work) + Send + Sync + 'scope,
     {
-        // With approvals, reading continues, because lines may be answers.
-        let is_asking = self.approvals.is_some();
+        // With approvals or tools of the program, reading continues, because messages may be answers.
+        let is_asking = self.approvals.is_some() || self.client_tools.is_any();
         if wait && !is_asking {
             return self.perform(work);
         }
@@ -265,10 +266,22 @@ impl Server<'_> {
                 self.running.add(&id, &cancel);
                 let has_input = !matches!(exec.stdin, ProcessStdin::Content(_));
                 let control = exec.control.clone();
-                if has_input {
-                    scope.spawn(move || self.forward_input(&inputs, &control));
+                let thread = || std::thread::Builder::new();
+                let forwards = !has_input
+                    || thread()
+                        .spawn_scoped(scope, move || self.forward_input(&inputs, &control))
+                        .is_ok();
+                let (request, token) = (id.clone(), cancel.clone());
+                let runs = forwards
+                    && thread()
+                        .spawn_scoped(scope, move || self.execute(request, *exec, &token))
+                        .is_ok();
+                if !runs {
+                    self.commands.remove(&id);
+                    self.running.remove(&cancel);
+                    let error = Error::new(ErrorKind::Limit, "no thread can be started");
+                    write_result(&self.output, &id, Err(error.hint("Nothing was run.")));
                 }
-                scope.spawn(move || self.execute(id, *exec, &cancel));
             }
         }
     }

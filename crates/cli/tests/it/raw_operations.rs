@@ -432,8 +432,6 @@ fn own_tools_are_checked_recorded_and_performed_by_the_program() {
 #[test]
 fn malformed_frames_are_refused_and_the_next_message_is_answered() {
     let mut client = Client::start(&[]);
-    client.send(&json!({"id": 1, "op": "write", "args": {"path": "a"}, "bytes": "x"}), b"");
-    assert_eq!(client.receive().0["error"]["kind"], "invalid");
     client.send(&json!({"id": 2, "op": "read", "args": {"path": "a"}, "bytes": 3}), b"abc");
     assert_eq!(client.receive().0["error"]["kind"], "invalid");
     client.send(&json!({"id": 3, "tool": "Read", "args": {"file_path": "a"}, "bytes": 3}), b"\n{}");
@@ -461,4 +459,121 @@ fn a_command_ends_when_the_calling_program_is_gone() {
     // Otherwise this waits for a day.
     child.wait().unwrap();
     drop(top);
+}
+
+#[test]
+fn a_payload_is_never_read_as_messages() {
+    let hidden = br#"{"id": "hidden", "op": "mkdir", "args": {"path": "made"}}"#;
+    let hidden = [&b"\n"[..], hidden, b"\n"].concat();
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let lines = [
+        r#"{"id": 1, "op": "write", "args": {"path": "\udc80"}, "bytes": 60}"#.to_owned(),
+        format!(r#"{{"id": 1, "op": "write", "args": {deep}, "bytes": 60}}"#),
+        r#"{"id": 1, "op": "write", "args": {"path": "a"}, "bytes": -1}"#.to_owned(),
+        r#"{"id": 1, "op": "write", "args": {"path": "a"}, "bytes": "x"}"#.to_owned(),
+        format!(r#"{{"id": 1, "op": "{}", "args": {{}}, "bytes": 60}}"#, "x".repeat(33 << 20)),
+    ];
+    for line in lines {
+        let mut client = Client::start(&[]);
+        let mut stdin = client.stdin.take().unwrap();
+        // The program may stop reading early.
+        let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(&hidden));
+        drop(stdin);
+        let shown: String = line.chars().take(80).collect();
+        assert_eq!(client.receive().0["success"], false, "{shown}");
+        let mut rest = String::new();
+        client.stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "{shown}");
+        client.child.wait().unwrap();
+        assert!(!client.path("made").exists(), "{shown}");
+    }
+}
+
+#[test]
+fn a_disabled_tool_cannot_be_registered() {
+    let mut client = Client::start(&["--no-tools", "Bash"]);
+    let tool = json!({"name": "bash", "description": "x"});
+    assert!(["invalid", "already_exists"].contains(&client.error("register", tool).as_str()));
+    assert_eq!(client.error("exec", json!({"argv": ["true"]})), "denied");
+    client.end();
+}
+
+#[test]
+fn a_command_that_writes_for_ever_ends_at_its_time_limit() {
+    let mut client = Client::start(&[]);
+    let id = client.request("exec", json!({"argv": ["yes"], "timeout_ms": 300}), None);
+    let ((reply, _), _) = client.reply_to(id);
+    assert_eq!(reply["result"]["timed_out"], true, "{reply}");
+    client.end();
+}
+
+#[test]
+fn processes_in_the_background_can_go_on_writing() {
+    let mut client = Client::start(&[]);
+    client.exec(json!({"shell": "(sleep 0.2; echo late; touch written) & exit 0"}), None);
+    let path = client.path("written");
+    while !path.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    client.end();
+}
+
+#[test]
+fn a_new_directory_has_the_usual_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut client = Client::start(&[]);
+    client.ok("mkdir", json!({"path": "by-operation"}));
+    client.exec(json!({"argv": ["mkdir", "by-command"]}), None);
+    let mode = |name: &str| std::fs::metadata(client.path(name)).unwrap().permissions().mode();
+    assert_eq!(mode("by-operation"), mode("by-command"));
+    client.end();
+}
+
+#[test]
+fn many_calls_of_own_tools_do_not_block_the_reader() {
+    let mut client = Client::start(&[]);
+    client.ok("register", json!({"name": "own", "description": "x", "read_only": true}));
+    for number in 0..400 {
+        client.send(&json!({"id": number, "tool": "own", "args": {}, "wait": number == 0}), b"");
+    }
+    let (mut answered, mut refused) = (0, 0);
+    while answered + refused < 400 {
+        let (message, _) = client.receive();
+        if let Some(id) = message.get("invoke") {
+            client.send(&json!({"invoked": id, "success": true, "output": "y"}), b"");
+        } else if message["success"] == true {
+            answered += 1;
+        } else {
+            assert_eq!(message["error"]["kind"], "limit", "{message}");
+            refused += 1;
+        }
+    }
+    assert!(answered > 0);
+    client.end();
+}
+
+#[test]
+fn paths_are_literal() {
+    let mut client = Client::start(&[]);
+    std::fs::write(client.path("a\nb"), "kept").unwrap();
+    assert_eq!(client.error("remove", json!({"path": "a\\nb"})), "not_found");
+    let ((reply, _), _) = client.perform("write", json!({"path": "a\\nb"}), Some(b"x"));
+    assert_eq!(reply["error"]["kind"], "not_found", "{reply}");
+    assert_eq!(std::fs::read_to_string(client.path("a\nb")).unwrap(), "kept");
+    assert_eq!(client.error("stat", json!({"path": "~"})), "not_found");
+    client.end();
+}
+
+#[test]
+fn a_rule_on_a_symlink_holds_behind_another_symlink() {
+    let rule = "[[rule]]\nkind = \"edit\"\npaths = [\"dir/x\"]\ndecision = \"ask\"\n";
+    let mut client = Client::start_with_rules(rule, &[]);
+    std::fs::create_dir(client.path("dir")).unwrap();
+    std::fs::write(client.path("dir/y"), "").unwrap();
+    std::os::unix::fs::symlink("y", client.path("dir/x")).unwrap();
+    std::os::unix::fs::symlink("dir", client.path("ldir")).unwrap();
+    assert_eq!(client.error("remove", json!({"path": "ldir/x"})), "denied");
+    assert_eq!(client.error("remove", json!({"path": "dir/x"})), "denied");
+    assert!(client.path("dir/x").is_symlink());
+    client.end();
 }

@@ -56,13 +56,13 @@ impl MadeDirectories {
     }
 
     /// Keeps the directories, and sets the modes of these, innermost first.
-    pub(super) fn keep_with_modes(mut self, modes: &[(ResolvedPath, u32)]) {
+    pub(super) fn keep_with_modes(mut self, modes: &[(ResolvedPath, Option<u32>)]) {
         for (place, mode) in modes.iter().rev() {
             let is_it = |(root, relative): &(Arc<Root>, PathBuf)| {
                 Arc::ptr_eq(root, &place.root) && *relative == place.relative
             };
-            if self.made.iter().any(is_it) {
-                set_mode(place, *mode);
+            if let Some(mode) = mode.filter(|_| self.made.iter().any(is_it)) {
+                set_mode(place, mode);
             }
         }
         self.made.clear();
@@ -108,7 +108,7 @@ impl Drop for RemovedDirectories {
         for place in self.removed.iter().rev() {
             let mut made = MadeDirectories::default();
             if made.make(place).is_ok() {
-                made.keep_with_modes(&[(place.clone(), place.mode().unwrap_or(0o777))]);
+                made.keep_with_modes(&[(place.clone(), place.mode())]);
             }
         }
     }

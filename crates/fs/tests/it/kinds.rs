@@ -109,7 +109,7 @@ fn swap(tree: &Tree) -> Change {
         step(tree, "a", None, link("s")),
     ];
     let gone = ["a", "d", "d/e"].map(|name| entry(tree, name)).to_vec();
-    let needed = vec![(entry(tree, "s"), 0o750), (entry(tree, "s/empty"), 0o700)];
+    let needed = vec![(entry(tree, "s"), Some(0o750)), (entry(tree, "s/empty"), Some(0o700))];
     Change::new(steps).unneeded_directories(gone).needed_directories(needed)
 }
 

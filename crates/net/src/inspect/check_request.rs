@@ -10,8 +10,8 @@ use crate::request_path::RequestPath;
 /// The longest path in a message.
 const MAX_SHOWN: usize = 200;
 
-/// The protocol of HTTP/2 without TLS. Clients offer it, and do without.
-const H2C: &str = "h2c";
+/// The only protocol that a connection may change to.
+pub(super) const WEBSOCKET: &str = "websocket";
 
 /// The host that the requests of a connection must name.
 #[derive(Debug, Clone)]
@@ -82,11 +82,11 @@ fn authority<B>(request: &Request<B>, expected: &Expected) -> Result<String, Str
             return Err(format!("the request names the host {shown:?}"));
         }
     }
-    match in_header.or(in_target) {
-        Some(named) => Ok(named.to_owned()),
-        None if request.version() == Version::HTTP_10 => Ok(expected.authority()),
-        None => Err("the request names no host".to_owned()),
+    // In one spelling: some servers treat a final dot or an explicit port as another host.
+    if in_header.or(in_target).is_some() || request.version() == Version::HTTP_10 {
+        return Ok(expected.authority());
     }
+    Err("the request names no host".to_owned())
 }
 
 impl Expected {
@@ -115,10 +115,11 @@ impl Expected {
     }
 }
 
-/// Whether the client asks for another protocol.
+/// Whether the client asks for a WebSocket, and nothing else. Another protocol could carry more requests.
 fn is_upgrade(headers: &HeaderMap) -> bool {
     let is_asked = tokens(headers, &header::CONNECTION).any(|token| token == "upgrade");
-    is_asked && tokens(headers, &header::UPGRADE).any(|protocol| protocol != H2C)
+    let protocols: Vec<String> = tokens(headers, &header::UPGRADE).collect();
+    is_asked && protocols == [WEBSOCKET]
 }
 
 #[cfg(test)]

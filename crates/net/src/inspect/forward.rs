@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::Inspector;
-use super::check_request::{CheckedRequest, Expected, check, subject};
+use super::check_request::{CheckedRequest, Expected, WEBSOCKET, check, subject};
 use super::headers::{strip, tokens};
 use crate::connection_policy::{
     Attempt, ConnectionPolicy, RequestLine, RequestRefusal, RequestRuling,
@@ -120,7 +120,6 @@ impl Forwarder {
         mut request: Request<Incoming>,
         checked: &CheckedRequest,
     ) -> Option<Request<Incoming>> {
-        let protocol = request.headers().get(header::UPGRADE).cloned();
         let headers = request.headers_mut();
         strip(headers);
         if self.expected.is_tls {
@@ -139,8 +138,8 @@ impl Forwarder {
             return Some(request);
         }
         headers.insert(header::HOST, HeaderValue::from_str(&checked.authority).ok()?);
-        if let Some(protocol) = protocol.filter(|_| checked.is_upgrade) {
-            headers.insert(header::UPGRADE, protocol);
+        if checked.is_upgrade {
+            headers.insert(header::UPGRADE, HeaderValue::from_static(WEBSOCKET));
             headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         }
         *request.uri_mut() = target.parse().ok()?;

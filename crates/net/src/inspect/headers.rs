@@ -17,11 +17,18 @@ const OF_CONNECTION: [HeaderName; 10] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Headers that tell some servers to use another method or path than those of the request.
-const OVERRIDES: [&str; 5] = [
+/// Headers that tell some servers to use another method, host or path than those of the request.
+const OVERRIDES: [&str; 12] = [
+    "forwarded",
+    "x-forwarded-host",
+    "x-forwarded-path",
+    "x-forwarded-prefix",
+    "x-forwarded-uri",
+    "x-host",
     "x-http-method",
     "x-http-method-override",
     "x-method-override",
+    "x-original-uri",
     "x-original-url",
     "x-rewrite-url",
 ];
@@ -31,9 +38,10 @@ pub(super) fn is_of_connection(name: &HeaderName) -> bool {
     OF_CONNECTION.contains(name) || matches!(*name, header::HOST | header::CONTENT_LENGTH)
 }
 
-/// A header that overrides the method or the path.
+/// A header that overrides the method, the host or the path. Some servers read `_` in a name as `-`.
 pub(super) fn override_in(headers: &HeaderMap) -> Option<&'static str> {
-    OVERRIDES.into_iter().find(|name| headers.contains_key(*name))
+    let names: Vec<String> = headers.keys().map(|name| name.as_str().replace('_', "-")).collect();
+    OVERRIDES.into_iter().find(|known| names.iter().any(|name| name == known))
 }
 
 /// Removes the headers that belong to one connection, and those that `Connection` names.
@@ -95,6 +103,8 @@ mod tests {
         ]);
         assert_eq!(all, expected);
         assert_eq!(override_in(&all), None);
-        assert_eq!(override_in(&headers(&[("x-rewrite-url", "/b")])), Some("x-rewrite-url"));
+        for name in ["x-rewrite-url", "x_http_method_override", "x-original_url", "forwarded"] {
+            assert!(override_in(&headers(&[(name, "/b")])).is_some(), "{name}");
+        }
     }
 }

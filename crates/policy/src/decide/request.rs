@@ -38,6 +38,9 @@ impl Policy {
         request: &RequestSubject<'_>,
     ) -> RequestVerdict {
         let whole = self.rules.for_host(host, Some(port));
+        // After an upgrade, requests are no longer seen. A host with rules for requests needs a rule with `upgrade`.
+        let hides_requests = request.is_upgrade && self.inspects(host, port);
+        let whole = whole.filter(|rule| !hides_requests || rule.decision != Decision::Allow);
         let matching: Vec<&Rule> = self
             .rules
             .for_requests_to(host, Some(port))
@@ -49,7 +52,7 @@ impl Policy {
             return RequestVerdict::by(rule, host, port);
         }
         let mut some = self.rules.for_requests_to(host, Some(port));
-        if some.any(|rule| rule.decision == Decision::Allow) {
+        if hides_requests || some.any(|rule| rule.decision == Decision::Allow) {
             return not_allowed(host, port, request);
         }
         let why = "the connection was allowed";

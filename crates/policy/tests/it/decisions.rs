@@ -414,7 +414,8 @@ fn hosts_are_decided_on_by_name_and_port() {
         ("::ffff:10.1.2.3", 22, Some(Deny)),
         ("169.254.169.254", 80, None),
     ] {
-        assert_eq!(policy.decide_address(address.parse().unwrap(), port), expected, "{address}");
+        let decided = policy.decide_address(address.parse().unwrap(), port);
+        assert_eq!(decided, expected.map(|decision| (decision, false)), "{address}");
     }
     let any = self::policy(
         Profile::Workspace,

@@ -14,9 +14,6 @@ use crate::cx::{Changed, Cx, EntryChange, FileEdit};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 
-/// The mode of a new directory, before the umask.
-const NEW_DIRECTORY_MODE: u32 = 0o777;
-
 /// The result of an operation that creates or changes a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
@@ -121,10 +118,10 @@ impl Operation for MakeDirectory {
             let message = format!("the parent directory of {shown} does not exist");
             return Err(Error::new(ErrorKind::NotFound, message).hint("Nothing was created."));
         }
-        let change =
-            EntryChange { needed: vec![(place, NEW_DIRECTORY_MODE)], ..EntryChange::default() };
+        let change = EntryChange { needed: vec![(place, None)], ..EntryChange::default() };
         let Changed { id, .. } = cx.change_entries(change)?;
-        Ok((Written { is_new: true, change: id }, Reply::new("")))
+        let preview = format!("create the directory {shown}\n");
+        Ok((Written { is_new: true, change: id }, Reply::new("").diff(preview)))
     }
 }
 
@@ -215,9 +212,11 @@ impl Operation for Move {
             Some(_) => cx.entry_content(&to)?,
         };
         let is_new = replaces.is_none();
+        let overwrites = if is_new { "" } else { ", which is overwritten" };
+        let preview = format!("move {} to {}{overwrites}\n", shown(&self.from)?, shown(&self.to)?);
         let change = FileTree::read(cx, &from)?.moved_to(cx, &to, replaces)?;
         let Changed { id, .. } = cx.change_entries(change)?;
-        Ok((Written { is_new, change: id }, Reply::new("")))
+        Ok((Written { is_new, change: id }, Reply::new("").diff(preview)))
     }
 }
 

@@ -17,12 +17,19 @@ use crate::host_asker::HostAsker;
 use crate::network::notes::lines as host_lines;
 use crate::reply::Reply;
 use crate::sandbox_refusal_notes;
+use crate::tools::limit_notes::LimitNote;
 
 /// How often cancellation, the time limit and questions about hosts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// How long to wait for processes that were told to end.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often to check whether the processes in the background have exited.
+const READ_ON_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long the output of an ended shell is passed on.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Lines about denied accesses.
 const MAX_REFUSAL_LINES: usize = 20;
@@ -145,7 +152,7 @@ impl Exec {
         }
     }
 
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         let is_empty = match &self.program {
             Program::Arguments(arguments) => arguments.first().is_none_or(String::is_empty),
             Program::Shell(script) => script.trim().is_empty(),
@@ -179,34 +186,43 @@ impl ExecOperation<'_> {
         ask_waiting: &dyn Fn(),
     ) -> Result<bool, Error> {
         let began = Instant::now();
+        let mut last_asked = began;
+        let mut exited: Option<Instant> = None;
         let mut emit =
             |stream: OutputStream, bytes: &[u8]| (self.sink)(ExecEvent::Output(stream, bytes));
         loop {
-            let is_running = || job.snapshot().status.is_running();
-            let running = is_running();
+            if exited.is_none() && !job.snapshot().status.is_running() {
+                exited = Some(Instant::now());
+            }
             // The output of an ended shell is already in the pipes.
-            if output.pass_on(if running { POLL_INTERVAL } else { Duration::ZERO }, &mut emit) {
-                if let Err(cancelled) = cx.check_cancelled() {
-                    kill(job, Status::Killed);
-                    return Err(cancelled);
-                }
-                continue;
-            }
-            if !running {
-                return Ok(false);
-            }
-            if output.is_closed() {
-                job.wait(POLL_INTERVAL, |now| !now.status.is_running());
-            }
-            ask_waiting();
+            let timeout = if exited.is_some() { Duration::ZERO } else { POLL_INTERVAL };
+            let has_output = output.pass_on(timeout, &mut emit);
             if let Err(cancelled) = cx.check_cancelled() {
                 kill(job, Status::Killed);
                 return Err(cancelled);
             }
-            if self.exec.timeout.is_some_and(|timeout| began.elapsed() >= timeout) && is_running() {
+            match exited {
+                // A process in the background may write for ever.
+                Some(exited) if !has_output || exited.elapsed() > DRAIN_TIMEOUT => {
+                    return Ok(false);
+                }
+                Some(_) => continue,
+                None => {}
+            }
+            if self.exec.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
                 kill(job, Status::TimedOut);
-                while output.pass_on(Duration::ZERO, &mut emit) {}
+                let killed = Instant::now();
+                while killed.elapsed() < DRAIN_TIMEOUT && output.pass_on(Duration::ZERO, &mut emit)
+                {
+                }
                 return Ok(true);
+            }
+            if !has_output && output.is_closed() {
+                job.wait(POLL_INTERVAL, |now| !now.status.is_running());
+            }
+            if last_asked.elapsed() >= POLL_INTERVAL {
+                last_asked = Instant::now();
+                ask_waiting();
             }
         }
     }
@@ -226,7 +242,6 @@ impl Operation for ExecOperation<'_> {
     }
 
     fn run(self, cx: &Cx<'_>) -> Result<(Executed, Reply), Error> {
-        self.exec.check()?;
         let stdin = match &self.exec.stdin {
             ProcessStdin::Content(content) => Stdin::Content(content.clone()),
             ProcessStdin::Open => Stdin::Pipe,
@@ -255,9 +270,28 @@ impl Operation for ExecOperation<'_> {
             let ask_waiting =
                 || asker.iter().for_each(|asker: &HostAsker<'_>| asker.ask_waiting(scope));
             self.follow(cx, &command.job, &mut output, &ask_waiting)
-        })?;
-        Ok((executed(cx, &command, timed_out)?, Reply::new("")))
+        });
+        let executed = timed_out.and_then(|timed_out| executed(cx, &command, timed_out));
+        keep_reading(output, command.job.clone());
+        if let Ok(shell) = cx.shell() {
+            shell.forget(command.job.id());
+        }
+        Ok((executed?, Reply::new("")))
     }
+}
+
+/// Reads the output of processes in the background, so that writing does not end them.
+fn keep_reading(mut output: CommandOutput, job: Arc<Job>) {
+    if job.snapshot().all_exited || output.is_closed() {
+        return;
+    }
+    let read = move || {
+        while !output.is_closed() && !job.snapshot().all_exited {
+            output.pass_on(READ_ON_INTERVAL, &mut |_, _| {});
+        }
+    };
+    // Without a thread, their output is closed.
+    let _ = std::thread::Builder::new().name("toolcrib-output".to_owned()).spawn(read);
 }
 
 /// Ends all processes of a command.
@@ -281,6 +315,7 @@ fn executed(cx: &Cx<'_>, command: &RunningCommand, timed_out: bool) -> Result<Ex
     let refusals = job.refusals();
     let refused = sandbox_refusal_notes::notes(&refusals, "", job.directory(), MAX_REFUSAL_LINES);
     let mut notes = command.notes.clone();
+    notes.extend(LimitNote::of(job, &now, None, "").map(|note| note.text()));
     notes.extend(host_lines(&cx.take_host_notes(job)));
     let change = command.guarded.as_ref().and_then(|guarded| {
         // Background processes may change more files, in later changes.
@@ -288,9 +323,6 @@ fn executed(cx: &Cx<'_>, command: &RunningCommand, timed_out: bool) -> Result<Ex
         notes.extend(new.warnings.iter().cloned());
         new.ids.last().copied()
     });
-    if let Ok(shell) = cx.shell() {
-        shell.forget(job.id());
-    }
     let duration = now.duration;
     // A time limit ends the command by a signal, whatever its shell makes of it.
     let (exit_code, signal) =

@@ -134,7 +134,7 @@ impl FileTree {
         for place in &self.directories {
             let moved = cx.entry_below(to, &new_path(place))?;
             cx.require_writable_entry(to, &moved)?;
-            change.needed.push((moved, place.mode().unwrap_or(0o777)));
+            change.needed.push((moved, place.mode()));
         }
         for (place, content) in &self.files {
             let moved = cx.entry_below(to, &new_path(place))?;

@@ -66,6 +66,9 @@ impl<O: Operation> AnyTool for Captured<O> {
 
     fn run(self: Box<Self>, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let Captured { operation, output } = *self;
+        for access in operation.access() {
+            access.path().map_or(Ok(()), |path| cx.require_literal(path))?;
+        }
         let (value, reply) = operation.run(cx)?;
         *output.lock() = Some(value);
         Ok(reply)

@@ -66,7 +66,7 @@ pub(crate) struct Revert {
 /// Directories that a change creates and removes.
 #[derive(Default)]
 pub(super) struct Directories {
-    pub(super) needed: Vec<(ResolvedPath, u32)>,
+    pub(super) needed: Vec<(ResolvedPath, Option<u32>)>,
     pub(super) unneeded: Vec<ResolvedPath>,
 }
 
@@ -278,7 +278,7 @@ impl Cx<'_> {
         let directories = Directories {
             needed: needed
                 .iter()
-                .map(|(path, mode)| Ok((self.entry(path)?, *mode)))
+                .map(|(path, mode)| Ok((self.entry(path)?, Some(*mode))))
                 .collect::<Result<_, Error>>()?,
             // A directory that cannot be resolved any more is kept, like one that is not empty.
             unneeded: unneeded.iter().flat_map(|path| self.entry(path)).collect(),

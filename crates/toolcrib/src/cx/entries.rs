@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, Directory, FileKind, FileMetadata, FsError, ResolvedPath, read_entry};
 use toolcrib_policy::{Access, Decision, Effect};
-use toolcrib_text::unified_diff;
+use toolcrib_text::{unified_diff, visible_name};
 
 use super::Cx;
 use super::change::{Changed, Directories, FileEdit};
@@ -15,8 +15,8 @@ use crate::path_access::{entry, require_restorable, resolve_any};
 #[derive(Default)]
 pub(crate) struct EntryChange {
     pub(crate) edits: Vec<(FileEdit, ResolvedPath)>,
-    /// Directories to create, with their modes, parents first.
-    pub(crate) needed: Vec<(ResolvedPath, u32)>,
+    /// Directories to create, parents first, with their modes unless they are the usual ones.
+    pub(crate) needed: Vec<(ResolvedPath, Option<u32>)>,
     /// Directories to remove once they are empty, parents first.
     pub(crate) unneeded: Vec<ResolvedPath>,
 }
@@ -75,7 +75,46 @@ impl Cx<'_> {
             parent.unwrap_or(Path::new(".")),
         )?;
         let place = entry(&self.services.paths, self.session, &parent.path().join(name))?;
-        Ok(if place.kind() == Some(FileKind::Symlink) { place } else { followed })
+        if place.kind() != Some(FileKind::Symlink) {
+            return Ok(followed);
+        }
+        self.require_decided(effect, &place)?;
+        Ok(place)
+    }
+
+    /// Fails if the policy has not decided on a symlink itself: it decides on its target, and on the path in the call.
+    fn require_decided(&self, effect: Effect, link: &ResolvedPath) -> Result<(), Error> {
+        let path = link.path();
+        if self.grant.requested().iter().any(|access| access.path() == Some(&path)) {
+            return Ok(());
+        }
+        let access = match effect {
+            Effect::Write => Access::Write(path),
+            _ => Access::Read(path),
+        };
+        let verdict = self.policy.decide(&[access], &self.session.remembered());
+        if verdict.decision == Decision::Allow {
+            return Ok(());
+        }
+        let shown = self.show_place(link);
+        let message = format!("the rule {} does not allow this for {shown}", verdict.rule);
+        Err(Error::new(ErrorKind::Denied, message)
+            .hint(format!("Nothing was done. Name it as {shown}.")))
+    }
+
+    /// Fails if a path led to a file with another name. Tools accept such a path; a program means what it says.
+    pub(crate) fn require_literal(&self, path: &Path) -> Result<(), Error> {
+        let place = self.granted_path(Effect::Read, path)?;
+        let is_other = path.file_name().is_some_and(|name| {
+            !place.through_link() && place.relative().file_name().is_some_and(|real| real != name)
+        });
+        if is_other {
+            let shown = visible_name(path.as_os_str().as_encoded_bytes());
+            let message = format!("{shown} does not exist");
+            let hint = format!("A similar name exists: {}.", self.show_place(&place));
+            return Err(Error::new(ErrorKind::NotFound, message).hint(hint));
+        }
+        Ok(())
     }
 
     /// An entry beneath one that the call has declared. Symlinks are not followed.
@@ -111,7 +150,7 @@ impl Cx<'_> {
             return Ok(());
         }
         let shown = self.show_place(place);
-        let message = format!("the rule {} does not allow to change {shown}", verdict.rule);
+        let message = format!("the rule {} does not allow changing {shown}", verdict.rule);
         Err(Error::new(ErrorKind::Denied, message).hint("Nothing was changed."))
     }
 

@@ -145,7 +145,7 @@ impl Inspection {
         match self.ready.get() {
             Some(Ok(_)) => None,
             Some(Err(problem)) => Some(problem),
-            None => Some("no command has started"),
+            None => Some("this needs sandbox level 3 or 4"),
         }
     }
 

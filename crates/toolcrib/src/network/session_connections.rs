@@ -347,9 +347,10 @@ impl ConnectionPolicy for SessionConnections {
         let state = self.state.lock();
         let decision = state.rules.as_ref()?.policy.decide_address(address.ip(), address.port())?;
         Some(match decision {
-            Decision::Allow => AddressRuling::Allow,
-            Decision::Ask => AddressRuling::Ask,
-            Decision::Deny => AddressRuling::Deny,
+            (Decision::Allow, false) => AddressRuling::Allow,
+            (Decision::Allow, true) => AddressRuling::AllowInspected,
+            (Decision::Ask, _) => AddressRuling::Ask,
+            (Decision::Deny, _) => AddressRuling::Deny,
         })
     }
 

@@ -32,14 +32,14 @@ const OUT_OF_MEMORY: [&str; 6] = [
 const FILE_TOO_LARGE: [&str; 2] = ["File too large", "File size limit exceeded"];
 
 /// A limit that ended a command, or probably did.
-pub(super) struct LimitNote {
+pub(crate) struct LimitNote {
     setting: &'static str,
     what: String,
 }
 
 impl LimitNote {
     /// The limit that ended a job, if one did. `output` is the shown output.
-    pub(super) fn of(
+    pub(crate) fn of(
         job: &Job,
         now: &Snapshot,
         limits: Option<&CommandLimits>,
@@ -76,7 +76,7 @@ impl LimitNote {
     }
 
     /// The note in a reply.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let LimitNote { setting, what } = self;
         format!("limit {setting}: {what}; {setting} in config.toml changes the limit")
     }

@@ -48,7 +48,8 @@ const NOT_SHOWN: &[(&str, &str)] = &[
 ];
 
 /// Kinds that are not shown, for the same reasons.
-const KINDS_NOT_SHOWN: &[&str] = &["too_large", "permission", "timeout", "cancelled", "internal"];
+const KINDS_NOT_SHOWN: &[&str] =
+    &["already_exists", "not_empty", "too_large", "permission", "timeout", "cancelled", "internal"];
 
 #[derive(Default)]
 struct Seen {

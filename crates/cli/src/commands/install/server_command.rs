@@ -46,8 +46,8 @@ pub(super) fn start(
     if let Some(outside) = common.outside {
         add("--outside", outside.to_string());
     }
-    if let Some(network) = common.network {
-        add("--network", network.name().to_owned());
+    if let Some(network) = common.network_access {
+        add("--network-access", network.name().to_owned());
     }
     for (flag, names) in [("--tools", &common.tools), ("--no-tools", &common.no_tools)] {
         if let Some(names) = names {

@@ -83,6 +83,11 @@ impl ClientTools {
         Ok(())
     }
 
+    /// Whether the program has registered a tool.
+    pub(super) fn is_any(&self) -> bool {
+        self.calls.lock().registered > 0
+    }
+
     /// Lets the calling program perform a call, and waits for the result.
     fn invoke(&self, tool: &str, arguments: Value, cx: &Cx<'_>) -> Result<Reply, Error> {
         let id = {

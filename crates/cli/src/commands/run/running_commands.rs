@@ -88,7 +88,10 @@ impl RunningCommands {
         }
         *waiting += length;
         drop(waiting);
-        command.input.send(Input { request, bytes }).map_err(|_| not_running())
+        command.input.send(Input { request, bytes }).map_err(|_| {
+            *self.input_bytes.lock() -= length;
+            Error::new(ErrorKind::Io, "the stdin of the command is closed")
+        })
     }
 
     /// Performs one input.
