@@ -2,7 +2,11 @@
 //!
 //! `cargo run -p toolcrib --example agent`
 
-#![allow(clippy::print_stdout, reason = "it shows what happens")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "it is a front end: it reads its arguments, makes a project, and shows what happens"
+)]
 
 use std::process::ExitCode;
 
@@ -26,7 +30,6 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
     let (project, state) = (directory.path().join("project"), directory.path().join("state"));
-    #[allow(clippy::disallowed_methods, reason = "the example makes its own project")]
     std::fs::create_dir(&project)?;
     let runtime = Runtime::builder()
         .standard()

@@ -74,10 +74,17 @@ export class FrameDecoder {
   }
 }
 
-/** The line of a message. */
+/** A lone surrogate in JSON: `JSON.stringify` escapes only these. */
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/;
+
+/** The line of a message. Throws for a string that is not valid Unicode: the program could not read the line. */
 export function encodeLine(message: Message, payload?: Uint8Array): Uint8Array {
   const header = payload ? { ...message, bytes: payload.length } : message;
-  return Buffer.from(`${JSON.stringify(header)}\n`);
+  const line = JSON.stringify(header);
+  if (LONE_SURROGATE.test(line)) {
+    throw new FrameError("a string of the request has a lone surrogate");
+  }
+  return Buffer.from(`${line}\n`);
 }
 
 function parse(line: Uint8Array): Message {

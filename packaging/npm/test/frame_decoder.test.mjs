@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { encodeLine } from "../dist/frame_decoder.js";
 import { FrameDecoder, FrameError } from "../dist/index.js";
 
 const bytes = Buffer.from('{"id":1}\n{"id":2,"bytes":5}\nab\ncd{"id":3,"bytes":0}\n{"text":"\u00e9"}\n');
@@ -36,3 +37,12 @@ for (const line of ["no JSON", "[1]", '{"bytes":-1}', '{"bytes":1e300}', '{"byte
     assert.throws(() => [...new FrameDecoder().push(Buffer.from(`${line}\n`))], FrameError);
   });
 }
+
+test("a lone surrogate is not sent", () => {
+  for (const path of ["\udc80", "a\ud800b", "\\\udc80"]) {
+    assert.throws(() => encodeLine({ id: 1, path }, Buffer.from("x")), FrameError);
+  }
+  for (const path of ["\u{1f600}", "\\udc80", "ä"]) {
+    assert.deepEqual(JSON.parse(Buffer.from(encodeLine({ id: 1, path })).toString()), { id: 1, path });
+  }
+});

@@ -57,6 +57,14 @@ class FrameTest(unittest.TestCase):
         self.assertIsInstance(parse(FrameDecoder().feed(line)[0]), Complaint)
 
 
+class EncodeTest(unittest.TestCase):
+    def test_a_lone_surrogate_is_not_sent(self) -> None:
+        for payload in (None, b"x"):
+            with self.assertRaises(toolcrib.InvalidArgument):
+                encode({"id": 1, "args": {"path": "\udc80"}}, payload)
+        self.assertIn("ä😀".encode(), encode({"id": "ä😀"})[0])
+
+
 class OutputBufferTest(unittest.TestCase):
     def test_chunks_are_taken_per_stream_or_in_order(self) -> None:
         buffer = OutputBuffer(100)

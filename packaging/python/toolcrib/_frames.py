@@ -28,7 +28,8 @@ def encode(fields: JsonObject, payload: bytes | None = None) -> list[bytes]:
     if payload is not None:
         fields = {**fields, "bytes": len(payload)}
     try:
-        line = json.dumps(fields, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+        # A lone surrogate, as in a file name that is not UTF-8, fails here.
+        line = json.dumps(fields, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode("utf-8") + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgument(f"the request cannot be written as JSON: {error}") from None
     if payload is None:

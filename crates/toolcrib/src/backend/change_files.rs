@@ -108,9 +108,8 @@ impl Operation for MakeDirectory {
             return Ok((Written::default(), Reply::new("")));
         }
         let place = cx.writable_entry(&self.path)?;
-        match place.kind() {
-            Some(_) => return Err(exists_error(&shown)),
-            None => {}
+        if place.kind().is_some() {
+            return Err(exists_error(&shown));
         }
         let has_parent =
             place.parent().is_some_and(|parent| parent.kind() == Some(FileKind::Directory));
