@@ -34,6 +34,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct LimitWatch {
     state: Mutex<State>,
+    /// The last sizes of temporary directories.
+    tmp_sizes: Mutex<BTreeMap<PathBuf, u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -99,18 +101,18 @@ impl LimitWatch {
 
 /// Measures until no command is left.
 fn run(watch: &Weak<LimitWatch>) {
-    let mut sizes = BTreeMap::new();
     let mut next_tmp = Instant::now() + TMP_INTERVAL;
     let mut pause = INTERVAL;
     loop {
         std::thread::sleep(pause);
-        let Some(running) = watch.upgrade().and_then(|watch| watch.running()) else { return };
+        let Some(watch) = watch.upgrade() else { return };
+        let Some(running) = watch.running() else { return };
         let began = Instant::now();
         check_memory(&running);
         pause = INTERVAL.max(began.elapsed() * PAUSE_FACTOR).min(MAX_PAUSE);
         let began = Instant::now();
         if began >= next_tmp {
-            check_tmp(&running, &mut sizes);
+            check_tmp(&running, &mut watch.tmp_sizes.lock());
             next_tmp = Instant::now() + TMP_INTERVAL.max(began.elapsed() * PAUSE_FACTOR);
         }
     }
@@ -129,9 +131,10 @@ fn check_memory(running: &[(Arc<Job>, WatchedJob)]) {
     }
 }
 
-/// Kills the commands that write to a directory which is too large. `sizes` has the sizes of the last time: a directory
-/// that does not grow has no such command.
+/// Kills the commands that write to a directory which is too large. `sizes` has the sizes of the last time: nobody
+/// writes to a directory that has not grown since.
 fn check_tmp(running: &[(Arc<Job>, WatchedJob)], sizes: &mut BTreeMap<PathBuf, u64>) {
+    sizes.retain(|directory, _| directory.exists());
     let mut directories: BTreeMap<&PathBuf, Vec<(&Arc<Job>, u64)>> = BTreeMap::new();
     for (job, watched) in running {
         if let Some(allowed) = watched.tmp_size {
@@ -142,7 +145,7 @@ fn check_tmp(running: &[(Arc<Job>, WatchedJob)], sizes: &mut BTreeMap<PathBuf, u
         let size = DirectorySize::measure(directory);
         let before = sizes.insert(directory.clone(), size.bytes);
         jobs.retain(|(_, allowed)| size.bytes > *allowed);
-        if before.is_none_or(|before| size.bytes <= before) {
+        if before.is_some_and(|before| size.bytes <= before) {
             continue;
         }
         if jobs.is_empty() {

@@ -95,7 +95,7 @@ fn an_upgrade_needs_a_rule_of_its_own() {
     };
     assert!(upgrade("api.example.com", "/chat"));
     assert!(!upgrade("api.example.com", "/v1/items"));
-    assert!(upgrade("mirror.example.com", "/chat"), "the rule has no restriction");
+    assert!(!upgrade("mirror.example.com", "/chat"), "denied requests could follow it unseen");
 }
 
 #[test]
