@@ -26,8 +26,8 @@ test("an own tool is called like the others", async (t) => {
 });
 
 test("the name of an own tool must be free", async (t) => {
-  await assert.rejects(open(t, {}, { ownTools: [lookup, lookup] }), /exists/);
-  await assert.rejects(open(t, {}, { ownTools: [{ ...lookup, name: "Bash" }] }), /exists/);
+  await assert.rejects(open(t, {}, { ownTools: [lookup, lookup] }), { kind: "already_exists" });
+  await assert.rejects(open(t, {}, { ownTools: [{ ...lookup, name: "Bash" }] }), { kind: "already_exists" });
 });
 
 test("own tools are in the definitions of every format", async (t) => {

@@ -136,3 +136,18 @@ fn a_command_of_the_session_is_no_other() {
     assert!(!reply.text().contains("[changed since"), "{}", reply.text());
     assert_eq!(workspace.note(), "");
 }
+
+#[test]
+fn a_file_in_the_tmp_of_the_session_is_not_removed() {
+    let directory = command_directory();
+    std::fs::create_dir(directory.path().join("ws")).unwrap();
+    let runtime = workspace_runtime(directory.path());
+    let session = runtime.session();
+    let workspace = Workspace { directory, runtime, session };
+    let file = "/tmp/change-notice.txt";
+    let reply = workspace.call("Write", json!({"file_path": file, "content": "one\n"}));
+    assert!(!reply.text().contains("[changed since"), "{}", reply.text());
+    assert_eq!(workspace.note(), "");
+    workspace.call("Bash", json!({"command": format!("rm {file}")}));
+    assert_eq!(workspace.note(), "");
+}
