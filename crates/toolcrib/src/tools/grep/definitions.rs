@@ -11,6 +11,7 @@ use toolcrib_syntax::{Class, Definition, MAX_BYTES, Outline};
 use toolcrib_text::visible;
 
 use super::no_matches;
+use super::query::last_name;
 use super::search::{Found, Search, bytes};
 use crate::phrases::{counted, more_note, range_text};
 use crate::reply::Reply;
@@ -158,7 +159,11 @@ fn page(search: &Search<'_>, searched: &Searched, all: &Definitions, files: u64)
     if total == 0 {
         let name = visible(query.text.as_bytes());
         let files = counted(files, "file");
-        let _ = writeln!(text, "No definition of `{name}`; it occurs in {files}.");
+        let it = match last_name(&query.text) {
+            last if last == query.text.trim().trim_end_matches("()") => "it".to_owned(),
+            last => format!("`{}`", visible(last.as_bytes())),
+        };
+        let _ = writeln!(text, "No definition of `{name}`; {it} occurs in {files}.");
     }
     let next = query.offset + shown;
     if next < total {

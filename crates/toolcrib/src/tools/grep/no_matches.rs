@@ -7,6 +7,7 @@ use toolcrib_search::{
 };
 use toolcrib_text::{truncate_line, visible_name};
 
+use super::OutputMode;
 use super::search::{Search, Unsearched, choose};
 use crate::message_names::GLOB;
 use crate::phrases::counted;
@@ -108,6 +109,9 @@ fn skipped(search: &Search<'_>, searched: &Searched) -> Vec<String> {
 fn suggestions(search: &Search<'_>) -> Vec<String> {
     let query = search.query;
     let mut notes = Vec::new();
+    if query.mode == OutputMode::Definitions {
+        return notes;
+    }
     let time = (search.began.elapsed() / 2).clamp(MIN_SECOND_SEARCH, MAX_SECOND_SEARCH);
     let stop = search.stop.not_after(Instant::now() + time);
     let again = |text: &str, literal: bool, ignore_case: bool, multiline: bool| {

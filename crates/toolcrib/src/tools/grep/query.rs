@@ -11,7 +11,7 @@ use super::{Grep, OutputMode, Sort};
 use crate::cx::{Cx, SearchScope};
 use crate::error::{Error, ErrorKind};
 use crate::helper::MatchingProcesses;
-use crate::message_names::{GLOB, READ};
+use crate::message_names::{GLOB, OUTPUT_MODE, READ};
 use crate::suggest::similar_names;
 
 /// The arguments, parsed.
@@ -82,6 +82,12 @@ impl Grep {
 
     fn ready(&self, cx: &Cx<'_>, processes: &Arc<dyn Processes>) -> Result<Pattern, Error> {
         let is_name = self.output_mode == OutputMode::Definitions;
+        if is_name && !may_be_name(&self.pattern) {
+            let shown = visible_name(self.pattern.as_bytes());
+            return Err(Error::invalid(format!("`pattern`: {shown} is not a name")).hint(format!(
+                "{OUTPUT_MODE} definitions takes a name such as Type::method, not a regex."
+            )));
+        }
         let wanted = PatternOptions {
             pattern: if is_name { last_name(&self.pattern) } else { &self.pattern },
             literal: self.literal || is_name,
@@ -112,10 +118,16 @@ impl Grep {
 }
 
 /// The last name of a qualified name. Files without it have no such definition.
-fn last_name(name: &str) -> &str {
+pub(super) fn last_name(name: &str) -> &str {
     let name = name.trim().trim_end_matches("()");
     let last = name.rsplit([':', '.', '#', ' ', '/', '\\']).next().unwrap_or(name);
     if last.is_empty() { name } else { last }
+}
+
+/// Whether a text can be the name of a definition, and is not a regex.
+fn may_be_name(text: &str) -> bool {
+    let name = text.trim().trim_end_matches("()");
+    name.contains("operator") || !name.contains(['*', '+', '[', ']', '(', ')', '{', '}', '|', '^'])
 }
 
 fn unknown_type(name: &str) -> Error {
