@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use toolcrib::backend::{
     Backend, Exec, FileStat, ListedEntry, ProcessSignal, ReadBytes, TerminalSize, WriteOptions,
 };
-use toolcrib::{Dialect, Error, ErrorKind, Format, Runtime};
+use toolcrib::{Dialect, Error, ErrorKind, Format, Runtime, visible_name};
 
 use super::operation_args::{
     ExecArgs, MakeDirectoryArgs, MoveArgs, NoArgs, PathArgs, ReadArgs, RemoveArgs, ResizeArgs,
@@ -214,8 +214,9 @@ fn tools_json(runtime: &Runtime, format: &str, dialect: Dialect) -> Result<Value
         "openai" => Format::OpenAi,
         "anthropic" => Format::Anthropic,
         "gemini" => Format::Gemini,
-        _ => {
-            return Err(Error::invalid("`format` is not a format of tool lists")
+        other => {
+            let other = visible_name(other.as_bytes());
+            return Err(Error::invalid(format!("`format`: {other} is not a format of tool lists"))
                 .hint("Formats: mcp, openai, anthropic, gemini."));
         }
     };
