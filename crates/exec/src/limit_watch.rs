@@ -131,8 +131,8 @@ fn check_memory(running: &[(Arc<Job>, WatchedJob)]) {
     }
 }
 
-/// Kills the commands that write to a directory which is too large. `sizes` has the sizes of the last time: nobody
-/// writes to a directory that has not grown since.
+/// Kills the commands that write to a directory which is too large. `sizes` has the sizes at the last
+/// check. A directory that has not grown since then has no writer.
 fn check_tmp(running: &[(Arc<Job>, WatchedJob)], sizes: &mut BTreeMap<PathBuf, u64>) {
     sizes.retain(|directory, _| directory.exists());
     let mut directories: BTreeMap<&PathBuf, Vec<(&Arc<Job>, u64)>> = BTreeMap::new();

@@ -120,9 +120,13 @@ pub fn has_reader(output: impl AsFd) -> bool {
 }
 
 fn is_ready(waiting: &mut [PollFd<'_>], timeout: Duration) -> bool {
-    let timeout = Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    matches!(poll(waiting, Some(&timeout)), Ok(ready) if ready > 0)
+    matches!(poll(waiting, Some(&timespec(timeout))), Ok(ready) if ready > 0)
+}
+
+/// A duration for `poll`.
+pub(crate) fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
 }

@@ -327,7 +327,7 @@ impl Shared {
     /// Ends all threads and connections.
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Readable for all threads, since nobody reads it.
+        // It wakes all threads: no thread reads the value.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         self.changed.notify_all();
     }

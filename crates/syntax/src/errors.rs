@@ -14,7 +14,7 @@ const MAX_ERRORS: usize = 100;
 pub(crate) struct Invalid {
     pub(crate) first_row: usize,
     pub(crate) last_row: usize,
-    /// What is missing, in words, if the parser found it.
+    /// The missing token, if the parser names one.
     pub(crate) missing: Option<String>,
     /// The first line of the invalid text.
     pub(crate) text: String,

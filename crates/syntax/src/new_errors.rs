@@ -13,7 +13,7 @@ const MAX_REPORTED: usize = 3;
 pub struct NewError {
     /// Its line, from 1. For an error that the parser finds elsewhere: the first changed line.
     pub line: u64,
-    /// What is wrong: ``missing `;` ``.
+    /// A description, such as ``missing `;` ``.
     pub what: String,
 }
 

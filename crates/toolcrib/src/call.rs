@@ -43,10 +43,15 @@ impl Runtime {
         options: Options<'_>,
     ) -> Result<Reply, Error> {
         let decode = |row: &Row| decode(&row.entry, row.schema(), call.args.clone());
-        self.call_decoded(session, &call, options, &decode)
+        let reply = self.call_decoded(session, &call, options, &decode)?;
+        if options.dry_run || session.is_for_one_call() {
+            return Ok(reply);
+        }
+        Ok(noted(self.services(), session, reply))
     }
 
-    /// Like [`Runtime::call`], with another way to the decoded call. `call` is what is recorded.
+    /// Makes a call that `decode` decodes, and records it as `call`. Without the notices of [`Runtime::call`]: each is
+    /// given once, and a program does not read them.
     pub(crate) fn call_decoded(
         &self,
         session: &Session,
@@ -65,10 +70,7 @@ impl Runtime {
         let budget = self.services().limits.reply_chars;
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
             Ok(reply) => {
-                let mut reply = reply.within(budget);
-                if !options.dry_run && !session.is_for_one_call() {
-                    reply = noted(self.services(), session, reply);
-                }
+                let reply = reply.within(budget);
                 Ok(self.services().decisions.take_trouble().into_iter().fold(reply, Reply::note))
             }
             Err(error) => Err(error.within(budget)),

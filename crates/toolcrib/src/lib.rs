@@ -72,6 +72,7 @@ mod command_changes;
 mod command_guard;
 mod command_sandbox;
 mod command_state;
+mod command_variables;
 mod cx;
 mod decision_log;
 mod decode;

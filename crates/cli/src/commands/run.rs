@@ -379,7 +379,7 @@ impl Server<'_> {
         call(Options { dry_run, dialect: self.dialect, cancel, approver, ..Options::default() })
     }
 
-    /// After the end of the input: cancels the commands if nobody reads their output any more.
+    /// After the end of the input, cancels the commands when stdout has no reader.
     fn end_commands_without_reader(&self) {
         while !self.commands.is_empty() {
             if !has_reader(io::stdout()) {

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, wait};
 
@@ -19,6 +19,7 @@ use crate::fd_passing;
 use crate::process_tree::children;
 use crate::setup_error::SetupError;
 use crate::shim_messages::{self, Ending, ShimMessage};
+use crate::stream_io::timespec;
 
 /// How often to check whether all processes have exited that the first process left behind, after it was
 /// killed without a PID namespace.
@@ -230,12 +231,5 @@ fn reap_all_ended() -> bool {
             Ok(None) => return false,
             Err(_) => return true,
         }
-    }
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
     }
 }

@@ -96,7 +96,7 @@ impl InspectedConnection<'_> {
         })
     }
 
-    /// Fails with what is said about the host.
+    /// Fails with a sentence about the host.
     fn run(
         &self,
         client: BlockingStream,

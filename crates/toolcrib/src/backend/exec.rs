@@ -11,6 +11,7 @@ use toolcrib_policy::Access;
 
 use super::operation::Operation;
 use super::process_control::ProcessControl;
+use crate::command_variables::{check_names, quoted, with_exports};
 use crate::cx::{CommandRequest, Cx, RunningCommand, job_error};
 use crate::error::Error;
 use crate::host_asker::HostAsker;
@@ -140,16 +141,14 @@ impl Exec {
         let term =
             (is_terminal && !self.environment.contains_key("TERM")).then_some(("TERM", TERM));
         let given = self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let variables = term.into_iter().chain(given);
-        let variables: String =
-            variables.map(|(name, value)| format!("export {name}={}; ", quoted(value))).collect();
-        match &self.program {
-            Program::Shell(script) => format!("{variables}{script}"),
+        let script = match &self.program {
+            Program::Shell(script) => script.clone(),
             Program::Arguments(arguments) => {
                 let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
-                format!("{variables}exec -- {}", words.join(" "))
+                format!("exec -- {}", words.join(" "))
             }
-        }
+        };
+        with_exports(term.into_iter().chain(given), &script)
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -160,19 +159,7 @@ impl Exec {
         if is_empty {
             return Err(Error::invalid("the command is empty").hint("Nothing was run."));
         }
-        let is_name = |name: &str| {
-            !name.starts_with(|c: char| c.is_ascii_digit())
-                && !name.is_empty()
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        match self.environment.keys().find(|name| !is_name(name)) {
-            Some(name) => {
-                let name = toolcrib_text::visible_name(name.as_bytes());
-                Err(Error::invalid(format!("`env`: {name} is not a valid variable name"))
-                    .hint("Nothing was run. Use letters, digits and _, and no digit at the start."))
-            }
-            None => Ok(()),
-        }
+        check_names(self.environment.keys())
     }
 }
 
@@ -328,9 +315,4 @@ fn executed(cx: &Cx<'_>, command: &RunningCommand, timed_out: bool) -> Result<Ex
     let (exit_code, signal) =
         if timed_out { (None, signal.or(Some(15))) } else { (exit_code, signal) };
     Ok(Executed { exit_code, signal, timed_out, duration, change, refused, notes })
-}
-
-/// A word for bash.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use super::Backend;
+use crate::decode::decode;
 use crate::error::{Error, ErrorKind};
 use crate::request::Call;
+use crate::tool_table::Row;
 
 /// The result of [`Backend::restore`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +44,8 @@ impl Backend<'_> {
             return Ok(Restored::default());
         };
         let call = Call::new("Undo", json!({"since": first.id}));
-        match self.runtime.call(self.session, call, self.options) {
+        let decode = |row: &Row| decode(&row.entry, row.schema(), call.args.clone());
+        match self.runtime.call_decoded(self.session, &call, self.options, &decode) {
             Ok(reply) => {
                 let undone = reply.metadata().get("undone").and_then(|ids| ids.as_array());
                 let undone = undone.into_iter().flatten().filter_map(serde_json::Value::as_u64);

@@ -16,13 +16,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_exec::Stdin;
 use toolcrib_policy::Access;
-use toolcrib_text::{ExcerptOptions, visible_name};
+use toolcrib_text::ExcerptOptions;
 
 use self::finished::FinishedCommand;
 use self::report::{KEEP_RUNNING_HINT, Report};
 use self::wait::{WaitResult, wait};
 use super::changed_files::CHANGED_FILES;
 use super::limit_notes::LIMIT;
+use crate::command_variables::{check_names, with_exports};
 use crate::cx::{CommandRequest, Cx};
 use crate::error::Error;
 use crate::message_names::RUN_IN_BACKGROUND;
@@ -196,13 +197,7 @@ impl Tool for Bash {
                 Error::invalid(message).hint(format!("Nothing was run. {KEEP_RUNNING_HINT}."))
             );
         }
-        if let Some(name) =
-            self.env.iter().flatten().map(|(name, _)| name).find(|name| !is_name(name))
-        {
-            let name = visible_name(name.as_bytes());
-            return Err(Error::invalid(format!("`env`: {name} is not a valid variable name"))
-                .hint("Use letters, digits and _, and no digit at the start."));
-        }
+        check_names(self.env.iter().flatten().map(|(name, _)| name))?;
         let prepared = cx.prepare(self.request())?;
         if cx.dry_run() {
             return Ok(report::rehearsal(&prepared, &self.command));
@@ -247,12 +242,9 @@ impl Bash {
     }
 
     fn script(&self) -> String {
-        let variables = self
-            .env
-            .iter()
-            .flatten()
-            .map(|(name, value)| format!("export {name}='{}'; ", value.replace('\'', "'\\''")));
-        variables.chain([self.command.clone()]).collect()
+        let variables = self.env.iter().flatten();
+        let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
+        with_exports(variables, &self.command)
     }
 
     fn excerpt(&self, cx: &Cx<'_>) -> ExcerptOptions {
@@ -269,10 +261,4 @@ impl Bash {
             folds: true,
         }
     }
-}
-
-fn is_name(name: &str) -> bool {
-    !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -151,3 +151,15 @@ fn a_file_in_the_tmp_of_the_session_is_not_removed() {
     workspace.call("Bash", json!({"command": format!("rm {file}")}));
     assert_eq!(workspace.note(), "");
 }
+
+#[test]
+fn a_raw_operation_leaves_the_notice_to_the_next_reply() {
+    let workspace = workspace(&["a.txt"]);
+    workspace.write_externally("a.txt", "one\n");
+    let backend = workspace.runtime.backend(&workspace.session, Options::default());
+    backend.stat("a.txt", true).unwrap();
+    let point = backend.snapshot().unwrap();
+    backend.write("b.txt", *b"b", toolcrib::backend::WriteOptions::default()).unwrap();
+    backend.restore(point).unwrap();
+    assert!(workspace.note().contains("a.txt"));
+}
