@@ -22,7 +22,7 @@ mod start;
 mod text;
 mod times;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
@@ -42,6 +42,9 @@ struct Arguments {
     /// Number of measured rounds
     #[arg(long, value_name = "N", default_value_t = Rounds::DEFAULT.measured, value_parser = at_least_one)]
     rounds: usize,
+    /// Measure this program instead of building one
+    #[arg(long, value_name = "PATH", conflicts_with = "smoke")]
+    program: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -76,11 +79,13 @@ struct Rounds {
     measured: usize,
     /// Whether this run only checks the results.
     is_smoke: bool,
+    /// The program to measure, if it is not to be built.
+    program: Option<&'static Path>,
 }
 
 impl Rounds {
-    const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300, is_smoke: false };
-    const SMOKE: Rounds = Rounds { warm_up: 0, measured: 1, is_smoke: true };
+    const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300, is_smoke: false, program: None };
+    const SMOKE: Rounds = Rounds { warm_up: 0, measured: 1, is_smoke: true, program: None };
 
     /// For rounds that take long: at most this many, and few to fill the caches.
     fn at_most(self, measured: usize) -> Rounds {
@@ -89,7 +94,11 @@ impl Rounds {
 
     /// Builds the program to measure.
     fn build(self) -> Result<PathBuf> {
-        if self.is_smoke { product::build_debug() } else { product::build_dist() }
+        match self.program {
+            Some(program) => Ok(program.to_owned()),
+            None if self.is_smoke => product::build_debug(),
+            None => product::build_dist(),
+        }
     }
 
     /// Builds an example that measures within its own process.
@@ -114,7 +123,9 @@ fn run(arguments: &Arguments) -> Result<()> {
     let rounds = if arguments.smoke {
         Rounds::SMOKE
     } else {
-        Rounds { measured: arguments.rounds, ..Rounds::DEFAULT }
+        // Lives as long as the benchmarks.
+        let program = arguments.program.clone().map(|path| &*path.leak());
+        Rounds { measured: arguments.rounds, program, ..Rounds::DEFAULT }
     };
     match arguments.bench {
         Some(bench) => bench.run(rounds),
