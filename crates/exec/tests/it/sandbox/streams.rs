@@ -87,7 +87,7 @@ fn a_terminal_has_a_size_job_control_and_one_output() {
             trap 'stty size; exit 7' WINCH
             stty size; ps -o tpgid= -p $$ | tr -d ' ' | grep -qx $$ || exit 8
             echo error >&2; read -r line; echo \"[$line]\"
-            while :; do read -rt 600 -n 1 line; done";
+            while :; do read -rt 0.2 -n 1 line; done";
         let terminal = Stdin::Terminal { rows: 30, columns: 90 };
         let mut spawned = spawn(&fixture, script, terminal);
         assert_eq!(spawned.read_until(Some("error\r\n")), "30 90\r\nerror\r\n");
