@@ -8,7 +8,7 @@ mod measure;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -36,6 +36,8 @@ pub(crate) struct LimitWatch {
     state: Mutex<State>,
     /// The last sizes of temporary directories.
     tmp_sizes: Mutex<BTreeMap<PathBuf, u64>>,
+    /// The memory of this machine, when the first command was started.
+    machine_memory: OnceLock<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -64,12 +66,13 @@ impl LimitWatch {
         tmp: (PathBuf, u64),
     ) {
         let (tmp, free) = tmp;
-        let memory = limits.memory.of(machine_memory()).filter(|bytes| *bytes > 0);
+        let total = || *self.machine_memory.get_or_init(machine_memory);
+        let memory = limits.memory.of(total).filter(|bytes| *bytes > 0);
         let watched = WatchedJob {
             job: Arc::downgrade(job),
             memory,
             tmp,
-            tmp_size: limits.tmp_size.of(free),
+            tmp_size: limits.tmp_size.of(|| free),
         };
         if watched.memory.is_none() && watched.tmp_size.is_none() {
             return;

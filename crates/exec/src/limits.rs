@@ -16,11 +16,11 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// The number of bytes, if there are `total`. `None` if there is no limit.
-    pub fn of(self, total: u64) -> Option<u64> {
+    /// The number of bytes, if there are `total`, which only a percentage needs. `None` if there is no limit.
+    pub fn of(self, total: impl FnOnce() -> u64) -> Option<u64> {
         match self {
             Amount::Unlimited => None,
-            Amount::Percent(percent) => Some(total / 100 * u64::from(percent)),
+            Amount::Percent(percent) => Some(total() / 100 * u64::from(percent)),
             Amount::Bytes(bytes) => Some(bytes),
         }
     }
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn amounts_are_computed_and_shown() {
-        assert_eq!(Amount::Percent(75).of(400), Some(300));
-        assert_eq!(Amount::Bytes(7).of(400), Some(7));
-        assert_eq!(Amount::Unlimited.of(400), None);
+        assert_eq!(Amount::Percent(75).of(|| 400), Some(300));
+        assert_eq!(Amount::Bytes(7).of(|| 400), Some(7));
+        assert_eq!(Amount::Unlimited.of(|| 400), None);
         for (amount, text) in [
             (Amount::Percent(75), "75%"),
             (Amount::Unlimited, "none"),

@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{Amount, Limits};
 use crate::path_encoding;
+use crate::path_set::PathSet;
 use crate::setup_error::{SetupError, context};
 use crate::sock_diag::open_sock_diag;
 
@@ -63,8 +64,7 @@ pub struct Sandbox {
     /// Read-only paths, also beneath writable, hidden or private ones.
     pub read_only: Vec<PinnedPath>,
     /// Hidden paths: an empty directory or an unreadable file takes their place. Missing paths are skipped.
-    #[serde(with = "path_encoding::paths")]
-    pub hidden: Vec<PathBuf>,
+    pub hidden: PathSet,
     /// Paths that show other files. Needs a mount namespace.
     pub replaced: Vec<Replacement>,
     /// The directory of the session that its commands see as `/tmp`.
@@ -84,7 +84,7 @@ impl Sandbox {
         Sandbox {
             writable: Vec::new(),
             read_only: Vec::new(),
-            hidden: Vec::new(),
+            hidden: PathSet::default(),
             replaced: Vec::new(),
             tmp: PathBuf::from("/tmp"),
             supervise_reads: false,

@@ -170,7 +170,7 @@ mod tests {
         let sandbox = Sandbox {
             writable: vec![PinnedPath { path: path(b"/w\xfe"), identity: (1, u64::MAX) }],
             read_only: vec![PinnedPath { path: "/r".into(), identity: (3, 4) }],
-            hidden: vec![path(b"/h\xff"), "/i".into()],
+            hidden: vec!["/etc".into(), "/tmp".into()].into(),
             replaced: Vec::new(),
             tmp: "/t".into(),
             supervise_reads: true,

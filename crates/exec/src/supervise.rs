@@ -238,11 +238,12 @@ impl SupervisedCommand {
 
     /// The reason why a path cannot be written.
     fn unwritable_reason(&self, path: &Path) -> Unwritable {
-        let is_hidden = |top: &PathBuf| {
-            path.starts_with(top)
-                || std::fs::canonicalize(top).is_ok_and(|top| path.starts_with(top))
-        };
-        if self.sandbox.hidden.iter().any(is_hidden) {
+        let hidden = &self.sandbox.hidden;
+        let is_in =
+            |top: PathBuf| std::fs::canonicalize(top).is_ok_and(|top| path.starts_with(top));
+        let is_hidden = hidden.iter().any(|top| path.starts_with(top))
+            || hidden.existing().into_iter().any(is_in);
+        if is_hidden {
             Unwritable::Hidden
         } else if self.sandbox.read_only.iter().any(|pinned| path.starts_with(&pinned.path)) {
             Unwritable::ReadOnly

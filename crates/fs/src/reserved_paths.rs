@@ -14,7 +14,7 @@ use crate::bulk_reader::Stamp;
 use crate::content_addressed_cache::ContentAddressedCache;
 use crate::error::FsError;
 use crate::hash::ContentHash;
-use crate::root::real_path;
+use crate::real_path::real_path;
 
 /// The largest number of records. The oldest beyond it are removed.
 const MAX_RECORDS: usize = 256;

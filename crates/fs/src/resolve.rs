@@ -21,9 +21,10 @@ use rustix::io::Errno;
 use crate::error::{FsError, FsErrorKind};
 use crate::file_kind::FileKind;
 use crate::open_beneath;
+use crate::real_path::path_names;
 use crate::requested_path::RequestedPath;
 use crate::resolved_path::ResolvedPath;
-use crate::root::{Root, RootKind, join, path_names};
+use crate::root::{Root, RootKind, join};
 
 /// The limit of the kernel.
 const MAX_LINKS: usize = 40;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::error::{FsError, FsErrorKind};
 use crate::forbidden_files::ForbiddenFiles;
 use crate::open_beneath;
+use crate::real_path::{path_names, real_path};
 
 /// Whether a root may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,92 +199,4 @@ fn open_directory(given: &Path) -> Result<(OwnedFd, PathBuf), FsError> {
 /// Joins two paths. Joining an empty path would append a slash, which is valid only for directories.
 pub(crate) fn join(above: &Path, relative: &Path) -> PathBuf {
     if relative.as_os_str().is_empty() { above.to_owned() } else { above.join(relative) }
-}
-
-/// The real path of a file that may not exist yet: that of the nearest existing directory above, and the
-/// remaining components. Only for paths from the operator, never from a caller.
-pub fn real_path(path: &Path) -> PathBuf {
-    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let found =
-        path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
-    match found {
-        Some((above, real)) => join(&real, path.strip_prefix(above).unwrap_or(Path::new(""))),
-        None => path.to_owned(),
-    }
-}
-
-/// More symlinks than the kernel follows.
-const MAX_SYMLINKS: usize = 40;
-
-/// The symlinks on the way to a path, each with the resolved path of its directory. To replace one of them is to
-/// replace the file.
-pub fn symlinks_on_the_way(path: &Path) -> Vec<PathBuf> {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut rest: Vec<OsString> = path_names(&path).into_iter().rev().collect();
-    let (mut here, mut found) = (PathBuf::from("/"), Vec::new());
-    while let Some(name) = rest.pop() {
-        if name == ".." {
-            here.pop();
-            continue;
-        }
-        here.push(name);
-        let Ok(target) = std::fs::read_link(&here) else { continue };
-        if found.len() == MAX_SYMLINKS {
-            break;
-        }
-        found.push(here.clone());
-        rest.extend(path_names(&target).into_iter().rev());
-        if target.is_absolute() {
-            here = PathBuf::from("/");
-        } else {
-            here.pop();
-        }
-    }
-    found
-}
-
-/// The components of a path, without a leading slash.
-pub(crate) fn path_names(path: &Path) -> Vec<OsString> {
-    path.components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::ParentDir => Some("..".into()),
-            _ => None,
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn symlinks_on_the_way_are_found() {
-        use std::os::unix::fs::symlink;
-        let top = tempfile::tempdir().unwrap();
-        let real = std::fs::canonicalize(top.path()).unwrap();
-        std::fs::create_dir_all(real.join("a/b")).unwrap();
-        symlink("../two", real.join("a/one")).unwrap();
-        symlink(real.join("a/b"), real.join("two")).unwrap();
-        symlink("loop", real.join("loop")).unwrap();
-        let found = symlinks_on_the_way(&real.join("a/one/new/file"));
-        assert_eq!(found, [real.join("a/one"), real.join("two")]);
-        assert!(symlinks_on_the_way(&real.join("a/b/file")).is_empty());
-        assert_eq!(symlinks_on_the_way(&real.join("loop/x")).len(), MAX_SYMLINKS);
-    }
-
-    #[test]
-    fn a_real_path_has_no_trailing_slash() {
-        let top = tempfile::tempdir().unwrap();
-        let real = std::fs::canonicalize(top.path()).unwrap();
-        std::fs::write(top.path().join("file"), "").unwrap();
-        for (given, expected) in [("file", "file"), ("new/er", "new/er"), (".", "")] {
-            let found = real_path(&top.path().join(given)).into_os_string();
-            let expected = match expected {
-                "" => real.clone(),
-                name => real.join(name),
-            };
-            assert_eq!(found, expected.into_os_string(), "{given}");
-        }
-    }
 }

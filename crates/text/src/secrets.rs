@@ -11,6 +11,7 @@ mod table;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use self::block::KeyBlock;
 use self::named::{is_unfinished_at, named_at};
@@ -24,13 +25,12 @@ const MIN_KNOWN_BYTES: usize = 8;
 /// More than any environment has.
 const MAX_KNOWN: usize = 200;
 
-/// The known formats and the supplied values.
+/// The known formats and the supplied values. Cloning is cheap.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    known: Vec<KnownSecret>,
+    known: Arc<[KnownSecret]>,
 }
 
-#[derive(Clone)]
 struct KnownSecret {
     name: String,
     value: String,
@@ -57,7 +57,7 @@ impl Secrets {
         // The longest first, since one value may begin with another. Duplicates are removed.
         known.sort_by(|a, b| (b.value.len(), &b.value).cmp(&(a.value.len(), &a.value)));
         known.dedup_by(|a, b| a.value == b.value);
-        Secrets { known }
+        Secrets { known: known.into() }
     }
 
     /// The text with its secrets masked.

@@ -210,17 +210,23 @@ impl ShellHost {
 
     /// Secret values in the user's environment and in the session's exported variables. Those of the login
     /// environment are known from the first command on.
-    pub(crate) fn secrets(&self, session: Option<&SessionShell>) -> Secrets {
-        let is_secret = |(name, _): &&(OsString, OsString)| is_secret(&name.to_string_lossy());
-        let own = self.own.get_or_init(|| own_variables(&self.source));
+    pub(crate) fn secrets(&self, session: &SessionShell) -> Secrets {
         // Read each time: the shell may run again for the secrets that the cache omits.
         let login = match self.login.as_ref().map(Login::now) {
-            Some(Loaded::Variables(login)) => user_environment(login.to_vec()).secrets,
-            _ => Vec::new(),
+            Some(Loaded::Variables(login)) => Some(login),
+            _ => None,
         };
-        let carried = session.and_then(|session| session.carried().environment).unwrap_or_default();
+        session.secrets(login, |login, carried| self.secrets_in(login, carried))
+    }
+
+    /// Secret values in the host's own environment, the login environment and the exported variables.
+    fn secrets_in(&self, login: Option<&Variables>, carried: Option<&Variables>) -> Secrets {
+        let is_secret = |(name, _): &&(OsString, OsString)| is_secret(&name.to_string_lossy());
+        let own = self.own.get_or_init(|| own_variables(&self.source));
+        let login = login.map(|login| user_environment(login.clone()).secrets).unwrap_or_default();
         let own = own.iter().filter(is_secret);
-        let all = own.chain(&login).chain(carried.iter().filter(is_secret));
+        let carried = carried.into_iter().flatten();
+        let all = own.chain(&login).chain(carried.filter(is_secret));
         let text = |text: &OsString| text.to_str().map(str::to_owned);
         let all = all.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
         let injected = self.inspection().map_or(&[][..], Inspection::secrets);
@@ -238,7 +244,7 @@ fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sand
     Some(Sandbox {
         writable: Vec::new(),
         read_only: Vec::new(),
-        hidden: hidden.to_vec(),
+        hidden: hidden.to_vec().into(),
         replaced: Vec::new(),
         tmp: jobs.tmp(tmp).ok()?,
         supervise_reads: false,

@@ -2,11 +2,13 @@
 //! and the user's secrets.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use toolcrib_fs::{ReservedPaths, Workspace, real_path, symlinks_on_the_way};
+use toolcrib_exec::PathSet;
+use toolcrib_fs::{RealPaths, ReservedPaths, Workspace, real_path, symlinks_on_the_way};
 
 #[derive(Debug)]
 pub(crate) struct Hidden {
@@ -16,9 +18,11 @@ pub(crate) struct Hidden {
     /// Paths that other servers have registered.
     registry: Option<ReservedPaths>,
     roots: Vec<PathBuf>,
+    /// The user's secrets as given.
+    given_secrets: PathSet,
     /// The user's secrets, both by resolved path and by resolved parent directory with the unresolved last
-    /// component.
-    secrets: HashSet<PathBuf>,
+    /// component. Resolved when they are needed first.
+    secrets: OnceLock<HashSet<OsString>>,
 }
 
 /// Why a path is hidden.
@@ -41,10 +45,10 @@ impl Hidden {
         workspace: &Workspace,
     ) -> Hidden {
         let roots: Vec<PathBuf> = workspace.roots().map(|root| root.path().to_owned()).collect();
-        let secrets = secrets.iter().flat_map(|path| [named_path(path), real_path(path)]).collect();
         let symlinks = own.iter().flat_map(|path| symlinks_on_the_way(path)).collect();
         let own = own.iter().map(|path| real_path(path)).collect();
-        Hidden { own, symlinks, registry, roots, secrets }
+        let given_secrets = PathSet::from(secrets.to_vec());
+        Hidden { own, symlinks, registry, roots, given_secrets, secrets: OnceLock::new() }
     }
 
     /// Paths of the host and of other servers.
@@ -55,15 +59,24 @@ impl Hidden {
 
     /// All hidden paths, in a stable order.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
-        let mut secrets: Vec<PathBuf> = self.secrets.iter().cloned().collect();
+        let mut secrets: Vec<PathBuf> = self.secrets().iter().map(PathBuf::from).collect();
         secrets.sort();
         [self.own(), secrets].concat()
     }
 
     /// Hidden paths below a directory, which a walk skips.
     pub(crate) fn beneath(&self, directory: &Path) -> Vec<PathBuf> {
-        let mut all = self.all();
-        all.retain(|path| path.starts_with(directory) && path != directory);
+        let own = self.own().into_iter().filter(|path| path.starts_with(directory));
+        let secrets = self.secrets_at_or_beneath(directory).map(PathBuf::from);
+        let mut all: Vec<PathBuf> = own.chain(secrets).filter(|path| path != directory).collect();
+        all.sort();
+        all
+    }
+
+    /// The paths that commands do not see.
+    pub(crate) fn from_commands(&self) -> PathSet {
+        let mut all = self.given_secrets.clone();
+        all.add(self.own());
         all
     }
 
@@ -79,9 +92,24 @@ impl Hidden {
 
     /// Whether a directory contains a hidden path, or a symlink on the way to one.
     pub(crate) fn has_beneath(&self, directory: &Path) -> bool {
-        let all = self.all();
-        let mut all = all.iter().chain(&self.symlinks);
-        all.any(|hidden| hidden.starts_with(directory))
+        let own = self.own();
+        let mut own = own.iter().chain(&self.symlinks);
+        own.any(|hidden| hidden.starts_with(directory))
+            || self.secrets_at_or_beneath(directory).next().is_some()
+    }
+
+    fn secrets(&self) -> &HashSet<OsString> {
+        self.secrets.get_or_init(|| resolved(&self.given_secrets))
+    }
+
+    fn secrets_at_or_beneath(&self, directory: &Path) -> impl Iterator<Item = &OsString> {
+        // The paths are normalized, so their bytes can be compared, which is quicker.
+        let top = directory.as_os_str().as_bytes();
+        let top = top.strip_suffix(b"/").unwrap_or(top);
+        self.secrets().iter().filter(move |path| {
+            let rest = path.as_bytes().strip_prefix(top);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        })
     }
 
     /// The secret path that is or contains a path.
@@ -90,7 +118,7 @@ impl Hidden {
         let root = self.roots.iter().filter(|root| path.starts_with(root));
         let root = root.max_by_key(|root| root.components().count());
         let mut around = path.ancestors().take_while(|path| root.is_none_or(|root| root != path));
-        around.find(|path| self.secrets.contains(*path))
+        around.find(|path| self.secrets().contains(path.as_os_str()))
     }
 
     fn recorded(&self) -> Arc<[PathBuf]> {
@@ -107,8 +135,16 @@ fn holds_any(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| root.starts_with(path))
 }
 
-/// Resolves the parent directory and keeps the last component, which may be a symlink.
-fn named_path(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or(OsStr::new(""));
-    path.parent().map_or_else(|| path.to_owned(), |above| real_path(above).join(name))
+/// The spellings of paths that a resolved path may have.
+fn resolved(given: &PathSet) -> HashSet<OsString> {
+    let mut real_paths = RealPaths::default();
+    let mut all = HashSet::with_capacity(given.iter().count());
+    for (directory, names) in given.directories() {
+        // The last component stays, also if it is a symlink.
+        let directory = real_paths.resolve(directory);
+        all.extend(names.iter().map(|name| directory.join(name).into_os_string()));
+    }
+    // A missing path has no other spelling.
+    all.extend(given.existing().iter().map(|path| real_paths.resolve(path).into_os_string()));
+    all
 }

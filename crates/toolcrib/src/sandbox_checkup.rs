@@ -94,7 +94,7 @@ impl Runtime {
 fn limit_values(limits: &CommandLimits, tmp: &Path) -> Vec<(&'static str, String)> {
     let shown = |limit: Amount, total: u64| match limit {
         Amount::Percent(_) => {
-            let bytes = size_text(limit.of(total).unwrap_or(u64::MAX));
+            let bytes = size_text(limit.of(|| total).unwrap_or(u64::MAX));
             format!("{bytes} ({limit} of {})", size_text(total))
         }
         limit => limit.to_string(),

@@ -40,7 +40,7 @@ pub(crate) struct Services {
 impl Services {
     /// Values to redact from records and command output.
     pub(crate) fn secrets(&self, session: &Session) -> Secrets {
-        let host = self.commands.as_deref();
-        host.map_or_else(Secrets::default, |host| host.secrets(session.shell()))
+        let shell = self.commands.as_deref().zip(session.shell());
+        shell.map_or_else(Secrets::default, |(host, shell)| host.secrets(shell))
     }
 }

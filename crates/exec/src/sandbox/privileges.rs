@@ -35,8 +35,8 @@ pub(super) fn set_nproc_limit(processes: u32) -> Result<(), SetupError> {
 
 /// Limits the memory of each process, and the size of each file that it writes.
 pub(super) fn limit_memory_and_files(limits: &Limits) -> Result<(), SetupError> {
-    let memory = limits.process_memory.of(machine_memory());
-    let file = limits.file_size.of(u64::MAX).map(|bytes| bytes.max(Limits::LEAST_FILE_SIZE));
+    let memory = limits.process_memory.of(machine_memory);
+    let file = limits.file_size.of(|| u64::MAX).map(|bytes| bytes.max(Limits::LEAST_FILE_SIZE));
     for (resource, bytes) in [(Resource::Data, memory), (Resource::Fsize, file)] {
         let Some(bytes) = bytes else { continue };
         // The limit that this process was started with may be lower, and cannot be raised.

@@ -121,7 +121,7 @@ impl Fixture {
         let sandbox = Sandbox {
             writable: vec![pinned(&at("ws"))],
             read_only: Vec::new(),
-            hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
+            hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")].into(),
             replaced: Vec::new(),
             tmp: at("tmp"),
             supervise_reads: false,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use toolcrib_exec::{Environment, Jobs};
+use toolcrib_text::Secrets;
 
 use super::{Variables, merged};
 use crate::command_changes::CommandChanges;
@@ -16,12 +17,12 @@ use crate::network::SessionConnections;
 const MAX_CARRIED_BYTES: usize = 1 << 20;
 
 /// The jobs of a session, and the state carried from one command to the next.
-#[derive(Debug)]
 pub(crate) struct SessionShell {
     jobs: Jobs,
     /// Hosts by name, if commands reach listed hosts only.
     network: Option<Arc<SessionConnections>>,
     carried: Mutex<Carried>,
+    known_secrets: Mutex<Option<KnownSecrets>>,
     /// By job id. A job has a record while [`Jobs`] remembers it.
     records: Mutex<HashMap<String, JobRecord>>,
     explained_sandbox: AtomicBool,
@@ -49,9 +50,17 @@ pub(crate) struct Carried {
     /// Working directory at the end, inside a root.
     pub(crate) directory: Option<PathBuf>,
     /// Exported variables.
-    pub(crate) environment: Option<Variables>,
+    pub(crate) environment: Option<Arc<Variables>>,
     /// Whether the variables include the login environment.
     pub(crate) with_login: bool,
+}
+
+/// The secrets of a session, and the variables in which they were found. To find them takes longer than a small
+/// call.
+struct KnownSecrets {
+    login: Option<Arc<Variables>>,
+    carried: Option<Arc<Variables>>,
+    secrets: Secrets,
 }
 
 impl Carried {
@@ -60,10 +69,18 @@ impl Carried {
         match self.environment {
             None => base.variables.clone(),
             Some(carried) if with_login && !self.with_login => {
-                merged(carried, base.variables.clone())
+                merged(carried.to_vec(), base.variables.clone())
             }
-            Some(carried) => carried,
+            Some(carried) => carried.to_vec(),
         }
+    }
+}
+
+fn is_same(one: &Option<Arc<Variables>>, other: &Option<Arc<Variables>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (None, None) => true,
+        _ => false,
     }
 }
 
@@ -73,6 +90,7 @@ impl SessionShell {
             jobs,
             network,
             carried: Mutex::default(),
+            known_secrets: Mutex::default(),
             records: Mutex::default(),
             explained_sandbox: AtomicBool::new(false),
         }
@@ -107,10 +125,32 @@ impl SessionShell {
         let fits = bytes <= MAX_CARRIED_BYTES;
         if fits {
             let mut carried = self.carried.lock();
-            carried.environment = Some(environment);
+            // Most commands change nothing, and the secrets in it stay known.
+            if carried.environment.as_deref() != Some(&environment) {
+                carried.environment = Some(Arc::new(environment));
+            }
             carried.with_login = with_login;
         }
         fits
+    }
+
+    /// The secrets in the login environment and in the exported variables. `find` finds them if one of the two is new.
+    pub(super) fn secrets(
+        &self,
+        login: Option<Arc<Variables>>,
+        find: impl FnOnce(Option<&Variables>, Option<&Variables>) -> Secrets,
+    ) -> Secrets {
+        let carried = self.carried.lock().environment.clone();
+        let mut known = self.known_secrets.lock();
+        if let Some(known) = &*known
+            && is_same(&known.login, &login)
+            && is_same(&known.carried, &carried)
+        {
+            return known.secrets.clone();
+        }
+        let secrets = find(login.as_deref(), carried.as_deref());
+        *known = Some(KnownSecrets { login, carried, secrets: secrets.clone() });
+        secrets
     }
 
     /// The changes of a job, if they are captured.

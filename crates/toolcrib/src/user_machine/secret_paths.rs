@@ -5,7 +5,6 @@
 
 mod table;
 
-use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use self::table::{IN_HOME, OF_SYSTEM, RELOCATED};
@@ -30,21 +29,23 @@ pub fn hidden_paths(opened: &[String]) -> Result<Vec<PathBuf>, String> {
     let mut places = all(&super::homes(home.as_deref()), home.as_deref(), variable);
     for word in opened {
         let path = opened_path(word, home.as_deref());
-        if !places.remove(&path) {
+        let before = places.len();
+        places.retain(|place| *place != path);
+        if places.len() == before {
             return Err(format!(
                 "allow_hidden: {} is not in the list of hidden paths",
                 path.display()
             ));
         }
     }
-    Ok(places.into_iter().collect())
+    Ok(places)
 }
 
 fn all(
     homes: &[PathBuf],
     home: Option<&Path>,
     variable: impl Fn(&str) -> Option<PathBuf>,
-) -> BTreeSet<PathBuf> {
+) -> Vec<PathBuf> {
     let in_home = || IN_HOME.iter().flat_map(|(_, paths)| *paths);
     let in_homes = homes.iter().flat_map(|home| in_home().map(move |path| home.join(path)));
     let moved = BASES.iter().filter_map(|(name, base)| Some((variable(name)?, base)));
@@ -104,6 +105,8 @@ pub fn in_home() -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -133,6 +136,7 @@ mod tests {
         };
         let homes = ["/home/me".into(), "/home/you".into()];
         let places = all(&homes, Some(Path::new("/home/me")), variable);
+        let is_hidden = |path: &str| places.contains(&PathBuf::from(path));
         for path in [
             "/home/me/.ssh",
             "/home/you/.ssh",
@@ -142,9 +146,9 @@ mod tests {
             "/a/codex/auth.json",
             "/etc/shadow",
         ] {
-            assert!(places.contains(Path::new(path)), "{path}");
+            assert!(is_hidden(path), "{path}");
         }
-        assert!(!places.contains(Path::new("/dev/null")) && !places.contains(Path::new("/home")));
+        assert!(!is_hidden("/dev/null") && !is_hidden("/home"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The mount layout of a command, as data. Mostly we mount it ourselves ([`super::build`]), otherwise the
 //! system's bubblewrap does ([`crate::sandbox::bubblewrap`]).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -101,11 +102,12 @@ impl MountPlan {
     pub(crate) fn of(sandbox: &Sandbox) -> Result<MountPlan, SetupError> {
         let sources = source_layers(sandbox)?;
         let mut roots = Roots::of(sandbox);
-        // Missing and inaccessible paths need no hiding. Most hidden paths are missing, so one cheap call
-        // checks that first.
-        let existing = sandbox.hidden.iter().filter(|path| path.exists());
-        let hidden = existing.filter_map(|path| fs::canonicalize(path).ok());
-        let (inside, outside): (Vec<_>, Vec<_>) = hidden.partition(|path| roots.contains(path));
+        // Missing and inaccessible paths need no hiding.
+        let hidden = sandbox.hidden.iter().filter_map(|path| fs::canonicalize(path).ok());
+        // Several paths may name the same file.
+        let hidden: BTreeSet<PathBuf> = hidden.collect();
+        let (inside, outside): (Vec<_>, Vec<_>) =
+            hidden.into_iter().partition(|path| roots.contains(path));
         let replaced = [RUN, DEV].into_iter().chain(SESSION_TMP);
         let unseen = |path: &PathBuf| replaced.clone().any(|top| path.starts_with(top));
         let outside = outside.into_iter().filter(|path| !unseen(path));

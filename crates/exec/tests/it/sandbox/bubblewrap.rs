@@ -67,11 +67,9 @@ fn a_fork_bomb_of_an_unprivileged_user_is_stopped() {
 fn nofile_limit_is_kept_and_many_paths_can_be_hidden() {
     for mut fixture in fixtures() {
         let given = fixture.run_ok("ulimit -Sn");
-        for number in 0..700 {
-            let name = fixture.path(&format!("ws/d{number}"));
-            fs::create_dir(&name).unwrap();
-            fixture.sandbox.hidden.push(name);
-        }
+        let names: Vec<_> = (0..700).map(|number| fixture.path(&format!("ws/d{number}"))).collect();
+        names.iter().for_each(|name| fs::create_dir(name).unwrap());
+        fixture.sandbox.hidden.add(names);
         assert_eq!(fixture.run_ok("ulimit -Sn"), given);
         fixture
             .assert_refused("echo x > d699/new", &["Read-only file system", "Permission denied"]);
