@@ -199,6 +199,7 @@ impl Prepared {
         privileges::limit_memory_and_files(&sandbox.limits)?;
         if confinement.level == Level::Namespaces {
             privileges::limit_processes(sandbox.limits.processes)?;
+            privileges::start_pids_at_random(sandbox.limits.processes);
             mounts::build(sandbox)?;
         }
         confinement.restrict_process()

@@ -1,6 +1,7 @@
 //! Drops privileges and sets limits.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
@@ -14,6 +15,9 @@ use crate::setup_error::{SetupError, context};
 /// The process limit of a PID namespace since Linux 6.14; of the whole system before.
 const PID_MAX: &str = "/proc/sys/kernel/pid_max";
 
+/// The process id that was used last in a PID namespace.
+const NS_LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
+
 /// The smallest value that the kernel accepts.
 const MIN_PID_MAX: u32 = 301;
 
@@ -25,6 +29,19 @@ pub(super) fn limit_processes(processes: u32) -> Result<(), SetupError> {
         let _ = std::fs::write(PID_MAX, processes.max(MIN_PID_MAX).to_string());
     }
     Ok(())
+}
+
+/// Numbers the processes of this PID namespace from a random number on. Otherwise the shells of all commands would
+/// have the same process id, and `kill` with the id of an earlier command would end a process of this one. Best effort:
+/// a kernel may be built without it.
+pub(super) fn start_pids_at_random(processes: u32) {
+    // Process ids up to this one are not used again when the numbers start over.
+    let first = MIN_PID_MAX;
+    let mut random = [0; 4];
+    if processes > 2 * first && getrandom(&mut random, GetRandomFlags::INSECURE).is_ok() {
+        let last = first + u32::from_ne_bytes(random) % (processes - first);
+        let _ = std::fs::write(NS_LAST_PID, last.to_string());
+    }
 }
 
 /// Limits the number of processes of a user other than root, counted in the user namespace.

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-import anyio
 import pytest
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -65,25 +64,6 @@ class TestConformance(WorkspaceBackendSuite):
             shutil.rmtree(backend.ref.id)
 
         return destroy
-
-    async def test_cancellation_stops_foreground_work(
-        self, backend: ToolcribBackend, has_real_posix_shell: bool
-    ) -> None:
-        """Checks the rule by a lock, which the kernel releases when its holder ends.
-
-        The test of the suite looks for the process id of the cancelled command in another command. Each command has its
-        own process ids here, so that it would find itself.
-        """
-        root = Path(await backend.working_dir())
-        hold = ["flock", "lock", "sh", "-c", "touch started; exec sleep 3600"]
-        async with anyio.create_task_group() as group:
-            group.start_soon(backend.run, hold)
-            with anyio.fail_after(60):
-                while not (root / "started").exists():
-                    await anyio.sleep(0.05)
-            assert (await backend.run(["flock", "--nonblock", "lock", "true"])).exit_code == 1
-            group.cancel_scope.cancel()
-        assert (await backend.run(["flock", "--timeout", "60", "lock", "true"])).exit_code == 0
 
 
 def scripted(*steps: ToolCallPart | str) -> FunctionModel:

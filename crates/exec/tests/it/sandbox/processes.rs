@@ -1,5 +1,6 @@
 //! Processes: none outside is visible or reachable, none inside survives.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use toolcrib_exec::{Ending, Status};
@@ -24,6 +25,18 @@ fn processes_outside_are_invisible_and_unreachable() {
             "cat /proc/1/root$T/home/.ssh/id_rsa",
             &["No such file", "Permission denied"],
         );
+    }
+}
+
+#[test]
+fn process_ids_of_commands_differ() {
+    if !Path::new("/proc/sys/kernel/ns_last_pid").exists() {
+        return;
+    }
+    for mut fixture in Fixture::for_each_user() {
+        fixture.sandbox.limits.processes = 4096;
+        let ids: BTreeSet<String> = (0..6).map(|_| fixture.run_ok("echo $$")).collect();
+        assert!(ids.len() > 1, "{ids:?}");
     }
 }
 
