@@ -68,8 +68,8 @@ pub use file_kind::FileKind;
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Changes, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry,
-    FileChange, Journal, KeptDirectory, KeptPath, Version,
+    About, CallPage, CallRecord, Caps, Changes, ConnectionRecord, Damage, DamagedChanges,
+    DecisionRecord, Entry, FileChange, Journal, KeptDirectory, KeptPath, RefusalRecord, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

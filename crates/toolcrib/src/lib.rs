@@ -94,6 +94,7 @@ mod limits;
 mod message_names;
 mod metadata_fields;
 mod network;
+mod operator_logs;
 mod output_notes;
 mod path_access;
 mod path_rules;
@@ -148,6 +149,7 @@ pub use limits::Limits;
 pub use message_names::Spelling;
 pub use metadata_fields::{COMMON as COMMON_METADATA, MetadataField};
 pub use network::ConnectionEntry;
+pub use operator_logs::OperatorLogs;
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
 pub use request::{Call, Options};
@@ -163,8 +165,9 @@ pub use toolcrib_exec::{
     Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,
 };
 pub use toolcrib_fs::{
-    Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
-    RecoveryOutcome, ReservedPaths, check_state_version, random_bytes,
+    CallPage, CallRecord, Caps, ConnectionRecord, Content, DamagedChanges, DecisionRecord,
+    HardLinks, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome, RefusalRecord,
+    ReservedPaths, check_state_version, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

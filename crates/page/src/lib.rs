@@ -1,0 +1,23 @@
+//! The page for people: it shows what agents do, answers their questions and takes changes back.
+//!
+//! One process per user serves it on loopback. The process joins the sockets of all running servers and reads the
+//! logs. It calls no tool: it can list, answer and undo. Servers do not depend on it.
+
+mod api_error;
+mod assets;
+mod calls;
+mod event_stream;
+mod head_checks;
+mod live;
+mod operator;
+mod query;
+mod refusals;
+mod response;
+mod routes;
+mod serve;
+mod server;
+mod sign_in;
+mod workspaces;
+
+pub use operator::{Operator, RulesNotReplaced};
+pub use serve::{Addresses, Page, PageOptions};

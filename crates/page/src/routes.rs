@@ -1,0 +1,97 @@
+//! Finds the answer to a request to the API.
+
+use std::sync::Arc;
+
+use hyper::{Method, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use toolcrib::OperatorLogs;
+
+use crate::api_error::ApiError;
+use crate::live::Live;
+use crate::operator::Operator;
+use crate::query::{Query, decoded};
+use crate::sign_in::SignIn;
+use crate::{calls, refusals, workspaces};
+
+/// Everything that requests use.
+pub(crate) struct Api {
+    pub(crate) sign_in: SignIn,
+    pub(crate) live: Arc<Live>,
+    pub(crate) logs: OperatorLogs,
+    #[expect(dead_code, reason = "used by rules and undo")]
+    pub(crate) operator: Box<dyn Operator>,
+}
+
+/// A request whose head was checked.
+pub(crate) struct ApiRequest {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Query,
+    pub(crate) body: Vec<u8>,
+}
+
+impl ApiRequest {
+    /// The body as JSON.
+    fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        parsed(&self.body)
+    }
+}
+
+/// The body of `POST /api/session`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ticket {
+    ticket: String,
+}
+
+impl Api {
+    /// `POST /api/session`
+    pub(crate) fn sign_in(&self, body: &[u8]) -> Result<Value, ApiError> {
+        let Ticket { ticket } = parsed(body)?;
+        let token = self.sign_in.trade(&ticket).map_err(|error| ApiError::io(error.to_string()))?;
+        let token = token.ok_or_else(|| {
+            let message = "This address was used before. Run `toolcrib page` again for a new one.";
+            ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
+        })?;
+        Ok(json!({"token": token}))
+    }
+
+    /// Answers a request with a token.
+    pub(crate) fn answer(&self, request: &ApiRequest) -> Result<Value, ApiError> {
+        let path = request.path.strip_prefix("/api/").unwrap_or_default();
+        let parts: Vec<String> = path.split('/').map(decoded).collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        if request.method == Method::GET {
+            self.get(&parts, &request.query)
+        } else {
+            self.post(&parts, request)
+        }
+    }
+
+    fn get(&self, parts: &[&str], query: &Query) -> Result<Value, ApiError> {
+        match parts {
+            ["calls"] => calls::list(&self.logs, query),
+            ["calls", id] => calls::one(&self.logs, id),
+            ["refusals"] => refusals::list(&self.logs, query),
+            ["workspaces"] => workspaces::list(&self.logs),
+            _ => Err(no_such_request()),
+        }
+    }
+
+    fn post(&self, parts: &[&str], request: &ApiRequest) -> Result<Value, ApiError> {
+        let _: Value = request.json()?;
+        match parts {
+            _ => Err(no_such_request()),
+        }
+    }
+}
+
+fn no_such_request() -> ApiError {
+    ApiError::not_found("There is no such request.")
+}
+
+fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| ApiError::invalid(format!("The body: {error}.")))
+}

@@ -1,0 +1,98 @@
+//! Starts the page.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+
+use toolcrib::OperatorLogs;
+
+use crate::live::Live;
+use crate::operator::Operator;
+use crate::routes::Api;
+use crate::server;
+use crate::sign_in::SignIn;
+
+/// Threads for requests that read logs or undo changes.
+const THREADS: usize = 16;
+
+/// Settings of the page.
+#[allow(clippy::disallowed_types, reason = "the page listens")]
+pub struct PageOptions {
+    /// A listening socket on 127.0.0.1.
+    pub listener: std::net::TcpListener,
+    /// The logs of the user.
+    pub logs: OperatorLogs,
+    /// The settings of the operator.
+    pub operator: Box<dyn Operator>,
+}
+
+/// The page, before and while it serves.
+pub struct Page {
+    port: u16,
+    #[allow(clippy::disallowed_types, reason = "the page listens")]
+    listener: std::net::TcpListener,
+    api: Arc<Api>,
+}
+
+/// Makes addresses of a page, each of which can be opened once.
+#[derive(Clone)]
+pub struct Addresses {
+    port: u16,
+    api: Arc<Api>,
+}
+
+impl Addresses {
+    /// A new address.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no random numbers.
+    pub fn make(&self) -> io::Result<String> {
+        let ticket = self.api.sign_in.new_ticket()?;
+        Ok(format!("http://127.0.0.1:{}/#{ticket}", self.port))
+    }
+}
+
+impl Page {
+    /// Prepares the page.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the socket can be reached from other machines.
+    pub fn new(options: PageOptions) -> io::Result<Page> {
+        let address = options.listener.local_addr()?;
+        if !address.ip().is_loopback() {
+            let problem = format!("{address} can be reached from other machines");
+            return Err(io::Error::other(problem));
+        }
+        let api = Api {
+            sign_in: SignIn::default(),
+            live: Arc::new(Live::new()),
+            logs: options.logs,
+            operator: options.operator,
+        };
+        Ok(Page { port: address.port(), listener: options.listener, api: Arc::new(api) })
+    }
+
+    /// Makes addresses of the page.
+    pub fn addresses(&self) -> Addresses {
+        Addresses { port: self.port, api: self.api.clone() }
+    }
+
+    /// Serves until the process is ended.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no threads left or the socket fails.
+    pub fn serve(self) -> io::Result<Infallible> {
+        let threads = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(THREADS)
+            .build()?;
+        self.listener.set_nonblocking(true)?;
+        threads.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            server::accept(listener, self.api).await
+        })
+    }
+}
