@@ -76,13 +76,18 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "the core crate: depends on the leaves, not on a front end",
     },
     CrateRule {
-        name: "toolcrib-mcp",
+        name: "toolcrib-monitor",
         may_use: &["toolcrib"],
-        reason: "a front end: MCP, depends on the core crate only",
+        reason: "what a front end shows to the user's other programs",
+    },
+    CrateRule {
+        name: "toolcrib-mcp",
+        may_use: &["toolcrib", "toolcrib-monitor"],
+        reason: "a front end: MCP",
     },
     CrateRule {
         name: "toolcrib-cli",
-        may_use: &["toolcrib", "toolcrib-mcp"],
+        may_use: &["toolcrib", "toolcrib-mcp", "toolcrib-monitor"],
         reason: "a front end: the command line, which also starts the MCP server",
     },
     CrateRule {

@@ -164,7 +164,7 @@ pub use toolcrib_exec::{
 };
 pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
-    RecoveryOutcome, ReservedPaths, check_state_version, random_bytes,
+    RecoveryOutcome, ReservedPaths, check_state_version, make_private_directory, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{
