@@ -81,18 +81,23 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "a leaf: what HTTP servers on loopback share",
     },
     CrateRule {
+        name: "toolcrib-monitor",
+        may_use: &["toolcrib"],
+        reason: "what a front end shows to the user's other programs",
+    },
+    CrateRule {
         name: "toolcrib-mcp",
-        may_use: &["toolcrib", "toolcrib-http"],
-        reason: "a front end: MCP, depends on the core crate and the parts of HTTP servers",
+        may_use: &["toolcrib", "toolcrib-http", "toolcrib-monitor"],
+        reason: "a front end: MCP",
     },
     CrateRule {
         name: "toolcrib-page",
-        may_use: &["toolcrib", "toolcrib-http"],
+        may_use: &["toolcrib", "toolcrib-http", "toolcrib-monitor"],
         reason: "a front end: the page for people, which answers questions and undoes changes",
     },
     CrateRule {
         name: "toolcrib-cli",
-        may_use: &["toolcrib", "toolcrib-mcp", "toolcrib-page"],
+        may_use: &["toolcrib", "toolcrib-mcp", "toolcrib-monitor", "toolcrib-page"],
         reason: "a front end: the command line, which also starts the MCP server and the page",
     },
     CrateRule {

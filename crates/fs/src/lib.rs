@@ -73,6 +73,7 @@ pub use journal::{
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
+pub use private_directory::make_private_directory;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use recovery::{Outcome as RecoveryOutcome, Recovered};

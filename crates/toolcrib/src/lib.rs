@@ -167,7 +167,7 @@ pub use toolcrib_exec::{
 pub use toolcrib_fs::{
     CallPage, CallRecord, Caps, ConnectionRecord, Content, DamagedChanges, DecisionRecord,
     HardLinks, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome, RefusalRecord,
-    ReservedPaths, check_state_version, random_bytes,
+    ReservedPaths, check_state_version, make_private_directory, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

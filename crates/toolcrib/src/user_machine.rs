@@ -36,6 +36,16 @@ pub fn registry_directory() -> Option<PathBuf> {
     Some(state_directory()?.join("servers"))
 }
 
+/// The directory with the sockets of the user's servers: in the runtime directory of the login session, or in the state
+/// directory if there is none.
+pub fn socket_directory() -> Option<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match runtime.filter(|runtime| runtime.is_absolute()) {
+        Some(runtime) => Some(runtime.join("toolcrib")),
+        None => Some(state_directory()?.join("run")),
+    }
+}
+
 /// The user's shell, if the environment names one.
 pub fn login_shell() -> Option<PathBuf> {
     let shell = std::env::var_os("SHELL").map(PathBuf::from);

@@ -1,0 +1,36 @@
+//! What a running server shows to the user's other programs, and which answers it accepts from them.
+//!
+//! A server has a [`Monitor`], which keeps the recent events, the running calls and the open questions, and serves them
+//! on a socket that only the user can open. [`Client`] is the other end; [`Servers`] connects to all servers of the
+//! user. No call waits for a client of the socket, unless it asks for approval.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the sockets are outside every workspace, and this crate makes and opens them"
+)]
+
+mod client;
+mod clock;
+mod event_ring;
+mod line_io;
+mod messages;
+mod monitor;
+mod open_question;
+mod peer;
+pub mod protocol;
+mod servers;
+mod socket_directory;
+mod socket_server;
+
+pub use client::{Client, Notice};
+pub use clock::now_ms;
+pub use messages::{
+    GivenAnswer, OutputPart, Request, RequestError, RequestErrorKind, RequestLine, ServerLine,
+    State,
+};
+pub use monitor::Monitor;
+pub use open_question::{OpenQuestion, SettleError};
+pub use servers::{ServerNotice, Servers};
+pub use socket_directory::{SocketPath, sockets};
+pub use socket_server::ListeningSocket;

@@ -1,0 +1,3 @@
+//! Tests with real sockets.
+
+mod sockets;
