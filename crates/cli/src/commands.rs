@@ -7,6 +7,7 @@ mod index;
 mod install;
 mod jobs;
 mod log;
+mod page;
 mod policy;
 mod reference;
 mod run;
@@ -76,6 +77,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
             policy::host(common, &runtime(common)?, target)
         }
         Command::Index { command } => index::index(common, &runtime(common)?, command),
+        Command::Page(args) => page::page(common, args),
         Command::Jobs => jobs::jobs(common),
         Command::Kill { id, yes } => jobs::kill(common, id, *yes),
         Command::Completions { shell } => completions::completions(*shell),
@@ -120,6 +122,14 @@ fn runtime_with(
     build(builder, common, &common.roots(), &config, held_to, own, login_shell)
 }
 
+/// A runtime with the settings of an agent and these rules, to explain decisions. It runs no command.
+fn runtime_with_rules(common: &Common, rules: Rules) -> Result<Runtime, String> {
+    let config = Config::of(common)?;
+    let held_to = (config.profile(common)?, rules, config.sandbox()?);
+    let builder = with_tools(Runtime::builder(), common, &config);
+    build(builder, common, &common.roots(), &config, held_to, &[], None)
+}
+
 /// Applies the operator's selection of tools. A list in a flag replaces the one in the configuration; exclusions
 /// add up.
 fn with_tools(mut builder: RuntimeBuilder, common: &Common, config: &Config) -> RuntimeBuilder {
@@ -149,10 +159,7 @@ fn make_configuration_directory(common: &Common) {
 /// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so.
 fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::of(common)?;
-    let runtime = |roots: &[RootArg]| {
-        let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
-        build(Runtime::builder(), common, roots, &config, held_to, &[], None)
-    };
+    let runtime = |roots: &[RootArg]| operator_runtime_of(common, roots, &config);
     let here = runtime(&common.roots())?;
     if !common.named_roots().is_empty() {
         return Ok(here);
@@ -161,6 +168,15 @@ fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let Some(directory) = enclosing else { return Ok(here) };
     output::note(&format!("Workspace: {}, which contains this directory.", directory.display()));
     runtime(&[RootArg { directory, read_only: false }])
+}
+
+fn operator_runtime_of(
+    common: &Common,
+    roots: &[RootArg],
+    config: &Config,
+) -> Result<Runtime, String> {
+    let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
+    build(Runtime::builder(), common, roots, config, held_to, &[], None)
 }
 
 /// A path to undo. Without named roots, a relative path starts in the current directory, which may be a subdirectory

@@ -21,6 +21,7 @@ struct Filter<'a> {
     words: Vec<String>,
     tool: Option<&'a str>,
     workspace: Option<&'a str>,
+    server: Option<&'a str>,
     session: Option<&'a str>,
     path: Option<&'a str>,
     outcome: Option<&'a str>,
@@ -87,6 +88,7 @@ impl<'a> Filter<'a> {
             words: words.split_whitespace().map(str::to_owned).collect(),
             tool: query.text("tool"),
             workspace: query.text("workspace"),
+            server: query.text("server"),
             session: query.text("session"),
             path: query.text("path"),
             outcome: query.text("outcome"),
@@ -94,8 +96,8 @@ impl<'a> Filter<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        let Filter { words, tool, workspace, session, path, outcome } = self;
-        let texts = [tool, workspace, session, path, outcome];
+        let Filter { words, tool, workspace, server, session, path, outcome } = self;
+        let texts = [tool, workspace, server, session, path, outcome];
         words.is_empty() && texts.into_iter().all(Option::is_none)
     }
 
@@ -105,7 +107,8 @@ impl<'a> Filter<'a> {
         is(self.tool, &call.tool)
             && is(self.outcome, &call.outcome)
             && self.workspace.is_none_or(is_here)
-            && self.session.is_none_or(|session| session == session_id(call))
+            && is(self.server, server_id(call))
+            && self.session.is_none_or(|session| session == call.session.to_string())
             && self.path.is_none_or(|path| call.accesses.iter().any(|(_, it)| it.contains(path)))
             && self.words.iter().all(|word| has_word(call, word))
     }
@@ -119,7 +122,8 @@ impl<'a> Filter<'a> {
         self.tool.is_none_or(|tool| tool == decided.tool)
             && self.outcome.is_none_or(|wanted| decision_outcome(decided) == Some(wanted))
             && self.workspace.is_none_or(is_here)
-            && self.session.is_none()
+            && self.server.is_none()
+            && self.session.is_none_or(|session| session == decided.session.to_string())
             && self.path.is_none_or(names)
             && self.words.iter().all(has_word)
     }
@@ -145,11 +149,6 @@ fn has_string(value: &Value, is_in: &impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// The id of a session over all servers.
-fn session_id(call: &CallRecord) -> String {
-    format!("{}-{}", server_id(call), call.session)
-}
-
 /// The server of a call: its id without the number.
 fn server_id(call: &CallRecord) -> &str {
     call.id.rsplit_once('-').map_or("", |(server, _)| server)
@@ -164,7 +163,7 @@ pub(crate) fn call_json(call: &CallRecord) -> Value {
     let mut answer = json!({
         "id": call.id,
         "server": server_id(call),
-        "session": session_id(call),
+        "session": call.session.to_string(),
         "workspace": call.workspace,
         "tool": call.tool,
         "title": call.title,
@@ -270,7 +269,7 @@ fn decision_json(decided: &DecisionRecord) -> Value {
     let answered = decided.answer.as_ref().zip(decided.by.as_ref());
     json!({
         "id": decision_id(decided),
-        "session": format!("{}-{}", decided.process, decided.session),
+        "session": decided.session.to_string(),
         "workspace": decided.workspace,
         "tool": decided.tool,
         "title": format!("{} {about}", decided.tool),

@@ -14,6 +14,9 @@ const MAX_EVENT_BYTES: usize = 8 << 20;
 /// Waiting questions and running calls of one server that are listed.
 const MAX_LISTED: usize = 512;
 
+/// Questions whose server is remembered.
+const MAX_ASKED: usize = 1_024;
+
 /// An event of the stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
@@ -31,6 +34,8 @@ pub(crate) struct Live {
 
 struct State {
     servers: BTreeMap<String, LiveServer>,
+    /// The last questions, each with its server.
+    asked: VecDeque<(String, String)>,
     ring: VecDeque<Event>,
     bytes: usize,
     newest: u64,
@@ -56,8 +61,13 @@ impl Live {
         // Ids of an earlier process are older than all ids of this one.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let first = u64::try_from(since.as_millis()).unwrap_or(0).saturating_mul(1_000);
-        let state =
-            State { servers: BTreeMap::new(), ring: VecDeque::new(), bytes: 0, newest: first };
+        let state = State {
+            servers: BTreeMap::new(),
+            asked: VecDeque::new(),
+            ring: VecDeque::new(),
+            bytes: 0,
+            newest: first,
+        };
         Live { state: Mutex::new(state), newest: watch::Sender::new(first) }
     }
 
@@ -127,20 +137,30 @@ impl Live {
         self.newest.subscribe()
     }
 
-    /// A waiting question, and its server.
-    pub(crate) fn question(&self, id: &str) -> Option<(String, Value)> {
-        let state = self.state.lock();
-        state.servers.iter().find_map(|(server, known)| {
-            let found = known.waiting.iter().find(|question| question["id"] == id);
-            found.map(|question| (server.clone(), question.clone()))
-        })
+    /// Events of a server are lost: calls that seem to run may have ended. All streams begin again.
+    pub(crate) fn miss(&self, server: &str) {
+        let mut state = self.state.lock();
+        if let Some(known) = state.servers.get_mut(server) {
+            known.running.clear();
+        }
+        state.ring.clear();
+        state.bytes = 0;
+        state.newest += 1;
+        self.newest.send_replace(state.newest);
     }
 
-    /// A running call.
-    pub(crate) fn running_call(&self, id: &str) -> Option<Value> {
+    /// A waiting question.
+    pub(crate) fn question(&self, id: &str) -> Option<Value> {
         let state = self.state.lock();
-        let mut all = state.servers.values().flat_map(|known| &known.running);
-        all.find(|call| call["id"] == id).cloned()
+        let mut all = state.servers.values().flat_map(|known| &known.waiting);
+        all.find(|question| question["id"] == id).cloned()
+    }
+
+    /// The server of a question that waits or was settled a short time ago.
+    pub(crate) fn server_of_question(&self, id: &str) -> Option<String> {
+        let state = self.state.lock();
+        let found = state.asked.iter().find(|(question, _)| question == id);
+        found.map(|(_, server)| server.clone())
     }
 }
 
@@ -161,7 +181,14 @@ impl State {
         match name {
             "call_begun" => add(&mut known.running),
             "call_ended" => known.running.retain(|call| call["id"] != id),
-            "question_opened" => add(&mut known.waiting),
+            "question_opened" => {
+                add(&mut known.waiting);
+                let id = id.as_str().unwrap_or_default();
+                self.asked.push_back((id.to_owned(), server.to_owned()));
+                if self.asked.len() > MAX_ASKED {
+                    self.asked.pop_front();
+                }
+            }
             "question_settled" => known.waiting.retain(|question| question["id"] != id),
             "client_named" => known.info = event.clone(),
             _ => {}
@@ -207,9 +234,11 @@ mod tests {
         let state: Value = serde_json::from_str(&live.snapshot(0).data).unwrap();
         assert_eq!(state["waiting"], json!([{"id": "q1", "opened": 5, "server": "1-a"}]));
         assert_eq!(state["running"][0]["server"], "1-a");
-        assert_eq!(live.question("q1").unwrap().0, "1-a");
+        assert_eq!(live.question("q1").unwrap()["opened"], 5);
         live.report("1-a", "question_settled", json!({"id": "q1", "settled": {}}));
         live.report("1-a", "call_ended", json!({"id": "1-a-1"}));
+        assert_eq!(live.question("q1"), None);
+        assert_eq!(live.server_of_question("q1").as_deref(), Some("1-a"), "to say who answered");
         let state: Value = serde_json::from_str(&live.snapshot(0).data).unwrap();
         assert_eq!((&state["waiting"], &state["running"]), (&json!([]), &json!([])));
         live.leave("1-a");

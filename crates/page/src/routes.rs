@@ -10,16 +10,18 @@ use toolcrib::OperatorLogs;
 
 use crate::api_error::ApiError;
 use crate::live::Live;
+use crate::monitors::Monitors;
 use crate::operator::Operator;
 use crate::query::{Query, decoded};
 use crate::sign_in::SignIn;
-use crate::{calls, refusals, workspaces};
+use crate::{calls, questions, refusals, workspaces};
 
 /// Everything that requests use.
 pub(crate) struct Api {
     pub(crate) sign_in: SignIn,
     pub(crate) live: Arc<Live>,
     pub(crate) logs: OperatorLogs,
+    pub(crate) monitors: Monitors,
     #[expect(dead_code, reason = "used by rules and undo")]
     pub(crate) operator: Box<dyn Operator>,
 }
@@ -44,6 +46,13 @@ impl ApiRequest {
 #[serde(deny_unknown_fields)]
 struct Ticket {
     ticket: String,
+}
+
+/// The body of `POST /api/visible`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Visible {
+    visible: bool,
 }
 
 impl Api {
@@ -74,6 +83,7 @@ impl Api {
         match parts {
             ["calls"] => calls::list(&self.logs, query),
             ["calls", id] => calls::one(&self.logs, id),
+            ["calls", id, "output"] => self.monitors.output(id, query.number("from")?.unwrap_or(0)),
             ["refusals"] => refusals::list(&self.logs, query),
             ["workspaces"] => workspaces::list(&self.logs),
             _ => Err(no_such_request()),
@@ -81,8 +91,14 @@ impl Api {
     }
 
     fn post(&self, parts: &[&str], request: &ApiRequest) -> Result<Value, ApiError> {
-        let _: Value = request.json()?;
         match parts {
+            ["visible"] => {
+                let Visible { visible } = request.json()?;
+                self.monitors.visible(visible);
+                Ok(json!({}))
+            }
+            ["questions", id] => questions::answer(&self.live, &self.monitors, id, request.json()?),
+            ["calls", id, "stop"] => self.monitors.stop(id),
             _ => Err(no_such_request()),
         }
     }

@@ -2,11 +2,13 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolcrib::OperatorLogs;
 
 use crate::live::Live;
+use crate::monitors::Monitors;
 use crate::operator::Operator;
 use crate::routes::Api;
 use crate::server;
@@ -20,6 +22,8 @@ const THREADS: usize = 16;
 pub struct PageOptions {
     /// A listening socket on 127.0.0.1.
     pub listener: std::net::TcpListener,
+    /// The directory with the sockets of servers.
+    pub sockets: PathBuf,
     /// The logs of the user.
     pub logs: OperatorLogs,
     /// The settings of the operator.
@@ -65,9 +69,11 @@ impl Page {
             let problem = format!("{address} can be reached from other machines");
             return Err(io::Error::other(problem));
         }
+        let live = Arc::new(Live::new());
         let api = Api {
             sign_in: SignIn::default(),
-            live: Arc::new(Live::new()),
+            monitors: Monitors::join(&options.sockets, live.clone())?,
+            live,
             logs: options.logs,
             operator: options.operator,
         };
