@@ -6,9 +6,11 @@
 mod api_error;
 mod assets;
 mod calls;
+mod changes;
 mod event_stream;
 mod head_checks;
 mod live;
+mod logged_call;
 mod monitors;
 mod operator;
 mod query;
@@ -16,10 +18,12 @@ mod questions;
 mod refusals;
 mod response;
 mod routes;
+mod rule_preview;
+mod rules;
 mod serve;
 mod server;
 mod sign_in;
 mod workspaces;
 
-pub use operator::{Operator, RulesNotReplaced};
+pub use operator::{ExplainedSubject, Operator, RulesNotReplaced};
 pub use serve::{Addresses, Page, PageOptions};

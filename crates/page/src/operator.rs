@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use toolcrib::Runtime;
 
 /// What the page needs from the program that starts it. The page reads no configuration itself.
@@ -20,6 +21,13 @@ pub trait Operator: Send + Sync + 'static {
     ///
     /// Fails with a sentence if the workspace, the configuration or the rules cannot be read.
     fn agent_runtime(&self, workspace: &Path, rules: Option<&str>) -> Result<Runtime, String>;
+
+    /// Explains the decision on something that an agent could do in a workspace, as `toolcrib policy` does.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a sentence if the workspace, the configuration or the arguments are invalid.
+    fn explain(&self, workspace: &Path, subject: &ExplainedSubject) -> Result<String, String>;
 
     /// The user's rules file, whether it exists or not. `None` if the configuration directory is unknown.
     fn rules_file(&self) -> Option<PathBuf>;
@@ -44,6 +52,22 @@ pub trait Operator: Send + Sync + 'static {
     ///
     /// Fails with a sentence if the rules or the text are invalid.
     fn with_rules(&self, text: &str, rules: &str) -> Result<String, String>;
+}
+
+/// What a decision is about.
+#[derive(Debug)]
+pub enum ExplainedSubject {
+    /// A shell command.
+    Command(String),
+    /// A call of a tool.
+    Call {
+        /// The name of the tool.
+        tool: String,
+        /// Its arguments.
+        arguments: Value,
+    },
+    /// A host and a port, such as `example.com:443`.
+    Host(String),
 }
 
 /// Why the rules file was not replaced.

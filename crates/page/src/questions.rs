@@ -41,19 +41,13 @@ pub(crate) fn answer(
 }
 
 /// The rules that an answer to a waiting question would add.
-pub(crate) fn proposed_rules(
-    live: &Live,
-    id: &str,
-    answer: &str,
-) -> Result<(String, String), ApiError> {
+pub(crate) fn proposed_rules(live: &Live, id: &str, answer: &str) -> Result<String, ApiError> {
     let question =
         live.question(id).ok_or_else(|| ApiError::not_found("This question does not wait."))?;
     let proposal = match answer {
-        "always" | "always_directory" | "never" => &question[answer]["toml"],
+        "always" | "always_directory" | "never" => question[answer]["toml"].as_str(),
         _ => return Err(ApiError::invalid("Only a permanent answer adds rules.")),
     };
-    let rules = proposal.as_str();
-    let rules = rules.ok_or_else(|| ApiError::not_found("No rule is proposed for this answer."))?;
-    let workspace = question["workspace"].as_str().unwrap_or_default();
-    Ok((rules.to_owned(), workspace.to_owned()))
+    let none = || ApiError::not_found("No rule is proposed for this answer.");
+    proposal.map(str::to_owned).ok_or_else(none)
 }

@@ -6,15 +6,16 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use toolcrib::OperatorLogs;
+use toolcrib::{Dialect, OperatorLogs, Spelling};
 
 use crate::api_error::ApiError;
 use crate::live::Live;
 use crate::monitors::Monitors;
 use crate::operator::Operator;
 use crate::query::{Query, decoded};
+use crate::rules::RuleEdit;
 use crate::sign_in::SignIn;
-use crate::{calls, questions, refusals, workspaces};
+use crate::{calls, changes, questions, refusals, rule_preview, rules, workspaces};
 
 /// Everything that requests use.
 pub(crate) struct Api {
@@ -22,7 +23,6 @@ pub(crate) struct Api {
     pub(crate) live: Arc<Live>,
     pub(crate) logs: OperatorLogs,
     pub(crate) monitors: Monitors,
-    #[expect(dead_code, reason = "used by rules and undo")]
     pub(crate) operator: Box<dyn Operator>,
 }
 
@@ -48,6 +48,13 @@ struct Ticket {
     ticket: String,
 }
 
+/// The body of `POST /api/questions/ID/preview`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PreviewedAnswer {
+    answer: String,
+}
+
 /// The body of `POST /api/visible`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +76,8 @@ impl Api {
 
     /// Answers a request with a token.
     pub(crate) fn answer(&self, request: &ApiRequest) -> Result<Value, ApiError> {
+        // Messages name commands, not tools: a person reads them.
+        let _names = Spelling::of(Dialect::CommandLine);
         let path = request.path.strip_prefix("/api/").unwrap_or_default();
         let parts: Vec<String> = path.split('/').map(decoded).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -84,6 +93,8 @@ impl Api {
             ["calls"] => calls::list(&self.logs, query),
             ["calls", id] => calls::one(&self.logs, id),
             ["calls", id, "output"] => self.monitors.output(id, query.number("from")?.unwrap_or(0)),
+            ["changes", id] => changes::one(&self.logs, self.operator.as_ref(), id),
+            ["rules"] => rules::list(&self.logs, self.operator.as_ref()),
             ["refusals"] => refusals::list(&self.logs, query),
             ["workspaces"] => workspaces::list(&self.logs),
             _ => Err(no_such_request()),
@@ -91,14 +102,25 @@ impl Api {
     }
 
     fn post(&self, parts: &[&str], request: &ApiRequest) -> Result<Value, ApiError> {
+        let operator = self.operator.as_ref();
         match parts {
             ["visible"] => {
                 let Visible { visible } = request.json()?;
                 self.monitors.visible(visible);
                 Ok(json!({}))
             }
+            ["questions", id, "preview"] => {
+                let PreviewedAnswer { answer } = request.json()?;
+                let rules = questions::proposed_rules(&self.live, id, &answer)?;
+                rule_preview::preview(&self.logs, operator, &RuleEdit::Add(rules))
+            }
             ["questions", id] => questions::answer(&self.live, &self.monitors, id, request.json()?),
             ["calls", id, "stop"] => self.monitors.stop(id),
+            ["changes", id, "undo"] => changes::undo(&self.logs, operator, id, request.json()?),
+            ["changes", id, "redo"] => changes::redo(&self.logs, operator, id, &request.json()?),
+            ["rules"] => rules::edit(&self.logs, operator, &request.json()?),
+            ["rules", "preview"] => rule_preview::preview(&self.logs, operator, &request.json()?),
+            ["rules", "explain"] => rules::explain(operator, request.json()?),
             _ => Err(no_such_request()),
         }
     }

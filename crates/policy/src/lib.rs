@@ -33,7 +33,7 @@ pub use name_pattern::name_matches;
 pub use outside_access::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
 pub use protected_names::Protection;
-pub use rule::{RequestSubject, RuleError, Rules};
+pub use rule::{LocatedRule, RequestSubject, RuleError, Rules};
 pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;
 pub use system_damage::{Danger, find_danger};

@@ -127,6 +127,7 @@ mod tool_table;
 mod tools;
 mod type_map;
 mod undo;
+mod undo_part;
 pub mod user_machine;
 
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
@@ -141,7 +142,7 @@ pub use dialect::Dialect;
 pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use helper::run_helper;
-pub use history::{ChangeLog, HistoryDirectory, HistoryEntry, HistoryFile};
+pub use history::{ChangeLog, FileDiff, HistoryDirectory, HistoryEntry, HistoryFile};
 pub use host_tool::{HostTool, HostToolFunction};
 pub use index_admin::RootIndex;
 pub use inspection_settings::{Injection, InspectionSettings};
@@ -172,11 +173,17 @@ pub use toolcrib_fs::{
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{
     Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, Decision, Effect,
-    Outside, PartDecision, Profile, Proposal, Protection, RedirectedFile, Role, RuleError, Rules,
-    SessionApprovals, UnknownOutside, UnknownProfile, Unparsed, UnparsedKind, Word,
+    LocatedRule, Outside, PartDecision, Profile, Proposal, Protection, RedirectedFile, Role,
+    RuleError, Rules, SessionApprovals, UnknownOutside, UnknownProfile, Unparsed, UnparsedKind,
+    Word,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
-pub use toolcrib_text::{visible, visible_content, visible_lines, visible_name};
+pub use toolcrib_text::{
+    LineHunk, NumberedLine, visible, visible_content, visible_lines, visible_name,
+};
+
+pub use undo::{UndoPart, UndoSelection};
+pub use undo_part::{FileUndo, FileUndoResult};
 
 /// For the argument struct of your own tool: `#[derive(serde::Deserialize, toolcrib::JsonSchema)]`.
 pub use schemars::{self, JsonSchema};

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib::Runtime;
-use toolcrib_page::{Operator, RulesNotReplaced};
+use toolcrib_page::{ExplainedSubject, Operator, RulesNotReplaced};
 
 use crate::args::Common;
-use crate::commands::{operator_runtime_of, runtime_with_rules};
+use crate::commands::{operator_runtime_of, policy, runtime_with_rules};
 use crate::config::Config;
 use crate::rules;
 
@@ -35,6 +35,18 @@ impl Operator for PageOperator {
             None => rules::read(&common, &config)?,
         };
         runtime_with_rules(&common, rules)
+    }
+
+    fn explain(&self, workspace: &Path, subject: &ExplainedSubject) -> Result<String, String> {
+        let runtime = self.agent_runtime(workspace, None)?;
+        let common = self.common.for_workspace(workspace);
+        match subject {
+            ExplainedSubject::Command(text) => policy::test_text(&common, &runtime, text),
+            ExplainedSubject::Call { tool, arguments } => {
+                policy::explain_text(&runtime, tool, arguments.clone())
+            }
+            ExplainedSubject::Host(target) => policy::host_text(&runtime, target),
+        }
     }
 
     fn rules_file(&self) -> Option<PathBuf> {
