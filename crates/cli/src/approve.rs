@@ -159,6 +159,7 @@ mod tests {
         let accesses: Vec<Access> =
             (0..1_000).map(|number| Access::Write(format!("/w/{number}").into())).collect();
         let question = Question {
+            call: 1,
             session: 1,
             tool: "ApplyPatch",
             description: None,

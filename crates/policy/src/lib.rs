@@ -6,6 +6,7 @@
 mod access;
 mod approval_subject;
 mod command;
+mod command_steps;
 mod contacted_hosts;
 mod decide;
 mod decision;
@@ -27,6 +28,7 @@ pub use command::{
     Assignment, Command, CommandAnalysis, RedirectedFile, Role, ShellContext, Unparsed,
     UnparsedKind, Word, analyze_command,
 };
+pub use command_steps::{CommandStep, StepPart, command_steps};
 pub use decide::{DANGER, PartDecision, Policy, RequestVerdict, Verdict};
 pub use decision::Decision;
 pub use name_pattern::name_matches;

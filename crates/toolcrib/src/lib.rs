@@ -63,6 +63,7 @@ mod approve;
 mod authorize;
 pub mod backend;
 mod call;
+mod call_command;
 mod call_policy;
 mod call_recorder;
 mod cancel_and_progress;
@@ -132,7 +133,8 @@ pub mod user_machine;
 
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
 pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question};
-pub use call_recorder::{Outcome, Record, Recorder};
+pub use call_command::{CallCommand, CommandOutput, WeakCallCommand};
+pub use call_recorder::{BegunCall, Outcome, Record, Recorder};
 pub use cancel_and_progress::{Cancel, Progress};
 pub use change_notices::ChangedFile;
 pub use command_state::login_files;
@@ -156,6 +158,7 @@ pub use reply_json::to_json;
 pub use request::{Call, Options};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox_checkup::Checkup;
+pub use sandbox_refusal_notes::DeniedAccess;
 pub use sandbox_settings::SandboxSettings;
 pub use session::Session;
 pub use strict_json::parse_json;
@@ -172,10 +175,10 @@ pub use toolcrib_fs::{
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{
-    Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, Decision, Effect,
-    LocatedRule, Outside, PartDecision, Profile, Proposal, Protection, RedirectedFile, Role,
-    RuleError, Rules, SessionApprovals, UnknownOutside, UnknownProfile, Unparsed, UnparsedKind,
-    Word,
+    Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, CommandStep,
+    Decision, Effect, LocatedRule, Outside, PartDecision, Profile, Proposal, Protection,
+    RedirectedFile, Role, RuleError, Rules, SessionApprovals, StepPart, UnknownOutside,
+    UnknownProfile, Unparsed, UnparsedKind, Word, command_steps,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolcrib_fs::Recovered;
 
 pub use self::builder::RuntimeBuilder;
-use crate::call_recorder::{Record, Recorder};
+use crate::call_recorder::Record;
 use crate::command_state::ShellHost;
 use crate::error::Error;
 use crate::host_tool::HostTool;
@@ -24,8 +24,8 @@ pub struct Runtime {
     table: Table,
     services: Services,
     recovered: Vec<Recovered>,
-    recorder: Option<Box<dyn Recorder>>,
     sessions: AtomicU64,
+    calls: AtomicU64,
     notice: Option<NoticeSink>,
 }
 
@@ -65,8 +65,13 @@ impl Runtime {
         &self.services
     }
 
+    /// A number for a new call.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     pub(crate) fn record(&self, record: Record) {
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = &self.services.recorder {
             recorder.record(record);
         }
     }

@@ -9,6 +9,7 @@ use toolcrib_search::ListingCaches;
 use toolcrib_text::Secrets;
 
 use crate::call_policy::CallPolicy;
+use crate::call_recorder::Recorder;
 use crate::command_state::ShellHost;
 use crate::decision_log::DecisionLog;
 use crate::history::History;
@@ -33,6 +34,8 @@ pub(crate) struct Services {
     pub(crate) helper: Option<PathBuf>,
     pub(crate) limits: Limits,
     pub(crate) hard_links: HardLinks,
+    /// Receives calls, commands and connections.
+    pub(crate) recorder: Option<Arc<dyn Recorder>>,
     /// Values of the host for its own tools.
     pub(crate) states: TypeMap,
 }

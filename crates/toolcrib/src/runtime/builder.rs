@@ -72,7 +72,7 @@ pub struct RuntimeBuilder {
     journal: Option<(PathBuf, Caps)>,
     own: Vec<PathBuf>,
     registry: Option<PathBuf>,
-    recorder: Option<Box<dyn Recorder>>,
+    recorder: Option<Arc<dyn Recorder>>,
     states: TypeMap,
     helper: Option<PathBuf>,
     environment: Option<EnvironmentSource>,
@@ -220,7 +220,7 @@ impl RuntimeBuilder {
 
     /// Sets the receiver of call records.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
-        self.recorder = Some(Box::new(recorder));
+        self.recorder = Some(Arc::new(recorder));
         self
     }
 
@@ -395,14 +395,15 @@ impl RuntimeBuilder {
             helper: self.helper,
             limits: self.limits,
             hard_links: self.hard_links,
+            recorder: self.recorder,
             states: self.states,
         };
         Ok(Runtime {
             table,
             services,
             recovered,
-            recorder: self.recorder,
             sessions: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
             notice: self.notice,
         })
     }
