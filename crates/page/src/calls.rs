@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolcrib::{CallRecord, ConnectionRecord, DecisionRecord, OperatorLogs, RefusalRecord};
+use toolcrib::{
+    Access, CallRecord, ConnectionRecord, DecisionRecord, OperatorLogs, RefusalRecord, call_title,
+    logged_access,
+};
 
 use crate::api_error::ApiError;
 use crate::query::Query;
@@ -132,8 +135,7 @@ impl<'a> Filter<'a> {
 /// Whether a lower-case word occurs in the texts of a call.
 fn has_word(call: &CallRecord, word: &str) -> bool {
     let is_in = |text: &str| text.to_lowercase().contains(word);
-    is_in(&call.title)
-        || is_in(&call.tool)
+    is_in(&call.tool)
         || call.accesses.iter().any(|(_, text)| is_in(text))
         || call.description.as_deref().is_some_and(is_in)
         || call.message.as_deref().is_some_and(is_in)
@@ -166,7 +168,7 @@ pub(crate) fn call_json(call: &CallRecord) -> Value {
         "session": call.session.to_string(),
         "workspace": call.workspace,
         "tool": call.tool,
-        "title": call.title,
+        "title": title(call),
         "started": call.time_ms,
         "ms": call.ms,
         "outcome": call.outcome,
@@ -189,6 +191,15 @@ pub(crate) fn call_json(call: &CallRecord) -> Value {
         answer[name] = value;
     }
     answer
+}
+
+/// The line that names a call. A truncated access still begins with what it is about.
+fn title(call: &CallRecord) -> String {
+    let access = |(effect, text): &(String, String)| {
+        logged_access(effect, text.trim_end_matches('…').split("[masked: ").next().unwrap_or(""))
+    };
+    let accesses: Vec<Access> = call.accesses.iter().filter_map(access).collect();
+    call_title(&call.tool, &accesses, Path::new(&call.workspace))
 }
 
 pub(crate) fn refusal_json(refusal: &RefusalRecord) -> Value {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use toolcrib::{Access, CallRecord, DecisionRecord, OperatorLogs};
+use toolcrib::{Access, CallRecord, DecisionRecord, OperatorLogs, logged_access};
 
 use crate::api_error::ApiError;
 
@@ -63,7 +63,7 @@ impl PreviewedCalls {
 
 impl LoggedCall {
     fn of_call(call: &CallRecord) -> LoggedCall {
-        let access = |(effect, text): &(String, String)| access(effect, text);
+        let access = |(effect, text): &(String, String)| logged_access(effect, text);
         let what: Vec<&str> = call.accesses.iter().map(|(_, text)| text.as_str()).collect();
         LoggedCall {
             time_ms: call.time_ms,
@@ -82,9 +82,10 @@ impl LoggedCall {
                 return None;
             }
             match effect {
-                "run" => access("command", text),
-                "connect" => access("connect", text.strip_prefix("to ")?),
-                "read" | "write" => access(effect, text),
+                "run" => logged_access("command", text),
+                "connect" => logged_access("connect", text.strip_prefix("to ")?),
+                "write" if text == "files of the workspace" => Some(Access::WriteAny),
+                "read" | "write" => logged_access(effect, text),
                 _ => None,
             }
         };
@@ -95,24 +96,5 @@ impl LoggedCall {
             what: decided.what.join(", "),
             accesses: decided.what.iter().map(access).collect(),
         }
-    }
-}
-
-/// An access, from the words of a log. `None` if the text is not what was accessed.
-fn access(effect: &str, text: &str) -> Option<Access> {
-    if text.contains("[masked: ") || text.ends_with('…') {
-        return None;
-    }
-    match effect {
-        "read" => Some(Access::Read(text.into())),
-        "write" if text == "files of the workspace" => Some(Access::WriteAny),
-        "write" => Some(Access::Write(text.into())),
-        "command" => Some(Access::Command(text.to_owned())),
-        "connect" => {
-            let (host, port) = text.rsplit_once(':')?;
-            Some(Access::Connect(host.to_owned(), port.parse().ok()?))
-        }
-        "reach" => Some(Access::Reach(text.to_owned())),
-        _ => None,
     }
 }

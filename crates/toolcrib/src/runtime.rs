@@ -71,6 +71,8 @@ impl Runtime {
     }
 
     pub(crate) fn record(&self, record: Record) {
+        // First in the log: who is told of a call may look for it there.
+        self.services.calls.record(&record);
         if let Some(recorder) = &self.services.recorder {
             recorder.record(record);
         }

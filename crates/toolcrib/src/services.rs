@@ -8,6 +8,7 @@ use toolcrib_fs::HardLinks;
 use toolcrib_search::ListingCaches;
 use toolcrib_text::Secrets;
 
+use crate::call_log::CallLog;
 use crate::call_policy::CallPolicy;
 use crate::call_recorder::Recorder;
 use crate::command_state::ShellHost;
@@ -24,6 +25,7 @@ pub(crate) struct Services {
     pub(crate) policy: CallPolicy,
     pub(crate) history: History,
     pub(crate) decisions: DecisionLog,
+    pub(crate) calls: CallLog,
     /// `None` if the host has no helper program.
     pub(crate) commands: Option<Arc<ShellHost>>,
     /// Directories besides the roots that commands may write, opened when the runtime was built.

@@ -25,8 +25,6 @@ pub struct CallRecord {
     pub workspace: String,
     /// The tool.
     pub tool: String,
-    /// One line that names the call, such as `Edit src/main.rs`.
-    pub title: String,
     /// The purpose, in the agent's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -197,7 +195,7 @@ mod tests {
     #[test]
     fn a_cursor_stays_valid_when_the_log_is_replaced() {
         let (_directory, journal) = journal();
-        let long = |number| CallRecord { title: "x".repeat(60_000), ..call(number) };
+        let long = |number| CallRecord { message: Some("x".repeat(60_000)), ..call(number) };
         for number in 1..=500 {
             journal.record_call(&long(number)).unwrap();
         }

@@ -213,9 +213,10 @@ impl PreparedCommand<'_> {
                 (started.map_err(|error| job_error(&error))?, None)
             }
         };
+        let started = CallCommand::new(job.clone(), secrets.clone());
+        self.cx.services.calls.command_started(self.cx.call, started.clone());
         if let Some(recorder) = &self.cx.services.recorder {
-            let command = CallCommand::new(job.clone(), secrets.clone());
-            recorder.command_started(self.cx.call, command);
+            recorder.command_started(self.cx.call, started);
         }
         self.shell.add_job(job.id(), guarded.as_ref().map(|guarded| guarded.changes.clone()));
         let directory = self.directory();
