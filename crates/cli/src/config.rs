@@ -85,6 +85,10 @@ pub(crate) struct Config {
     tmp_size: Option<String>,
     /// Seconds that the program behind `toolcrib run --approvals` has to answer a question. Then the call is denied.
     approval_seconds: Option<u64>,
+    /// Command that `toolcrib page` runs for each question that nobody answers within 2 seconds: a program and its
+    /// arguments, without a shell. It gets the question as JSON on its standard input.
+    #[serde(default)]
+    pub(crate) notify: Vec<String>,
     /// Size limit of the journal in MB. The oldest changes are dropped first.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.

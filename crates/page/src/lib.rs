@@ -3,6 +3,12 @@
 //! One process per user serves it on loopback. The process joins the sockets of all running servers and reads the
 //! logs. It calls no tool: it can list, answer and undo. Servers do not depend on it.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the page listens on loopback, looks up who connects to it, and starts the user's own command"
+)]
+
 mod api_error;
 mod assets;
 mod calls;
@@ -12,7 +18,9 @@ mod head_checks;
 mod live;
 mod logged_call;
 mod monitors;
+mod notify;
 mod operator;
+mod peer_user;
 mod query;
 mod questions;
 mod refusals;

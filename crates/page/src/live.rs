@@ -149,6 +149,12 @@ impl Live {
         self.newest.send_replace(state.newest);
     }
 
+    /// The waiting questions of all servers.
+    pub(crate) fn waiting(&self) -> Vec<Value> {
+        let state = self.state.lock();
+        state.servers.values().flat_map(|known| &known.waiting).cloned().collect()
+    }
+
     /// A waiting question.
     pub(crate) fn question(&self, id: &str) -> Option<Value> {
         let state = self.state.lock();

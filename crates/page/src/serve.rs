@@ -9,6 +9,7 @@ use toolcrib::OperatorLogs;
 
 use crate::live::Live;
 use crate::monitors::Monitors;
+use crate::notify::notify;
 use crate::operator::Operator;
 use crate::routes::Api;
 use crate::server;
@@ -18,7 +19,6 @@ use crate::sign_in::SignIn;
 const THREADS: usize = 16;
 
 /// Settings of the page.
-#[allow(clippy::disallowed_types, reason = "the page listens")]
 pub struct PageOptions {
     /// A listening socket on 127.0.0.1.
     pub listener: std::net::TcpListener,
@@ -28,14 +28,16 @@ pub struct PageOptions {
     pub logs: OperatorLogs,
     /// The settings of the operator.
     pub operator: Box<dyn Operator>,
+    /// The command that gets questions that nobody answers at once. None if it is empty.
+    pub notify: Vec<String>,
 }
 
 /// The page, before and while it serves.
 pub struct Page {
     port: u16,
-    #[allow(clippy::disallowed_types, reason = "the page listens")]
     listener: std::net::TcpListener,
     api: Arc<Api>,
+    notify: Vec<String>,
 }
 
 /// Makes addresses of a page, each of which can be opened once.
@@ -77,7 +79,12 @@ impl Page {
             logs: options.logs,
             operator: options.operator,
         };
-        Ok(Page { port: address.port(), listener: options.listener, api: Arc::new(api) })
+        Ok(Page {
+            port: address.port(),
+            listener: options.listener,
+            api: Arc::new(api),
+            notify: options.notify,
+        })
     }
 
     /// Makes addresses of the page.
@@ -97,6 +104,9 @@ impl Page {
             .build()?;
         self.listener.set_nonblocking(true)?;
         threads.block_on(async {
+            if !self.notify.is_empty() {
+                tokio::spawn(notify(self.api.live.clone(), self.notify));
+            }
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             server::accept(listener, self.api).await
         })

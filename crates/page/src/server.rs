@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::api_error::ApiError;
 use crate::assets;
 use crate::event_stream::EventBody;
 use crate::head_checks::{ServerNames, check_stream, check_token};
+use crate::peer_user::is_other_user;
 use crate::query::Query;
 use crate::response::{self, PageResponse};
 use crate::routes::{Api, ApiRequest};
@@ -40,20 +42,22 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// The server of the page.
 pub(crate) struct PageServer {
+    address: SocketAddr,
     names: ServerNames,
     api: Arc<Api>,
 }
 
 /// Serves until the process is ended.
 pub(crate) async fn accept(listener: TcpListener, api: Arc<Api>) -> io::Result<Infallible> {
-    let names = ServerNames::new(listener.local_addr()?.port());
-    let server = Arc::new(PageServer { names, api });
+    let address = listener.local_addr()?;
+    let names = ServerNames::new(address.port());
+    let server = Arc::new(PageServer { address, names, api });
     let connections = Arc::new(Connections::default());
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let _ = stream.set_nodelay(true);
-                server.clone().open(stream, connections.open());
+                server.clone().open(stream, peer, connections.open());
             }
             Err(_) => {
                 connections.close_oldest_unauthenticated();
@@ -67,14 +71,14 @@ pub(crate) async fn accept(listener: TcpListener, api: Arc<Api>) -> io::Result<I
 
 impl PageServer {
     /// Serves one connection in its own task.
-    fn open(self: Arc<Self>, stream: TcpStream, connection: Arc<Connection>) {
+    fn open(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, connection: Arc<Connection>) {
         let (stream, next_head) = StrictHeads::new(stream);
         let to_close = connection.clone();
         let service = service_fn(move |request| {
             let (server, connection) = (self.clone(), connection.clone());
             let next_head = next_head.clone();
             async move {
-                let answered = server.answer(request, &connection, &next_head).await;
+                let answered = server.answer(request, peer, &connection, &next_head).await;
                 Ok::<_, Infallible>(answered.unwrap_or_else(response::refusal))
             }
         });
@@ -94,6 +98,7 @@ impl PageServer {
     async fn answer(
         &self,
         request: Request<Incoming>,
+        peer: SocketAddr,
         connection: &Arc<Connection>,
         next_head: &NextHead,
     ) -> Result<PageResponse, ApiError> {
@@ -107,6 +112,12 @@ impl PageServer {
             return Ok(response::asset(asset));
         }
         if path == "/api/session" && !is_get {
+            let own = self.address;
+            let looked_up = tokio::task::spawn_blocking(move || is_other_user(peer, own)).await;
+            if looked_up.unwrap_or(true) {
+                let message = "This page belongs to another user.";
+                return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message));
+            }
             let body = body_of(request, next_head).await?;
             return Ok(response::json(self.api.sign_in(&body)));
         }

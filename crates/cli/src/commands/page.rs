@@ -58,7 +58,8 @@ fn prepare(common: &Common, args: &PageArgs, sockets: &Path) -> Result<Page, Str
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .map_err(|error| format!("cannot listen on 127.0.0.1:{port}: {error}"))?;
     let operator = Box::new(PageOperator::new(common));
-    let options = PageOptions { listener, sockets: sockets.to_owned(), logs, operator };
+    let (sockets, notify) = (sockets.to_owned(), config.notify.clone());
+    let options = PageOptions { listener, sockets, logs, operator, notify };
     Page::new(options).map_err(|error| format!("cannot serve the page: {error}"))
 }
 

@@ -49,7 +49,7 @@ fn default(key: &str) -> String {
         "file_size" => return format!("\"{}\"", commands.file_size),
         "tmp_size" => return format!("\"{}\"", commands.tmp_size),
         "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches"
-        | "network_presets" | "expose" | "inject" => {
+        | "network_presets" | "expose" | "inject" | "notify" => {
             return "[]".to_owned();
         }
         _ => return String::new(),
