@@ -10,27 +10,37 @@
     reason = "the sockets are outside every workspace, and this crate makes and opens them"
 )]
 
+mod answers;
+mod asking;
+mod bounded_text;
 mod client;
 mod clock;
+mod describe_question;
 mod event_ring;
+mod kept_commands;
 mod line_io;
 mod messages;
 mod monitor;
+mod observed_call;
 mod open_question;
 mod peer;
 pub mod protocol;
+mod question_list;
 mod servers;
 mod socket_directory;
 mod socket_server;
 
+pub use answers::described;
+pub use asking::{Asked, Channel, FirstAnswer, NoChannel};
 pub use client::{Client, Notice};
 pub use clock::now_ms;
+pub use describe_question::question_digest;
 pub use messages::{
     GivenAnswer, OutputPart, Request, RequestError, RequestErrorKind, RequestLine, ServerLine,
     State,
 };
-pub use monitor::Monitor;
-pub use open_question::{OpenQuestion, SettleError};
+pub use monitor::{Monitor, RuleStore};
+pub use open_question::SettleError;
 pub use servers::{ServerNotice, Servers};
 pub use socket_directory::{SocketPath, sockets};
 pub use socket_server::ListeningSocket;

@@ -1,16 +1,21 @@
 //! The state of a server that its monitor socket shows.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use toolcrib::{BegunCall, CallCommand, ConnectionEntry, Record, Recorder};
 
 use crate::event_ring::EventRing;
-use crate::messages::{RequestError, RequestErrorKind, State};
+use crate::kept_commands::KeptCommands;
+use crate::messages::{OutputPart, RequestError, RequestErrorKind, State};
+use crate::observed_call::{EndedCall, ObservedCall, ObservedEvent, ServerNames};
 use crate::open_question::OpenQuestion;
-use crate::protocol::{Event, Question, Server};
+use crate::protocol::{Connection, Event, RunningCall, Server};
+use crate::question_list::QuestionList;
 
 /// How long somebody counts as looking after the last message that says so.
 const VISIBLE_FOR: Duration = Duration::from_secs(15);
@@ -18,12 +23,17 @@ const VISIBLE_FOR: Duration = Duration::from_secs(15);
 /// Events that a client gets at once.
 const BATCH: usize = 64;
 
-/// What a server shows. Calls report to it; clients of its socket read it.
-#[derive(Debug)]
+/// Bytes of output in one reply.
+const OUTPUT_BYTES: usize = 64 << 10;
+
+/// Adds rules to the rules file.
+pub type RuleStore = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// What a server shows. Calls report to it, and clients of its socket read it.
 pub struct Monitor {
     server: Mutex<Server>,
-    /// Id of the server, which begins the ids of its calls and questions.
-    id: Mutex<String>,
+    names: OnceLock<ServerNames>,
+    pub(crate) rules: Option<RuleStore>,
     log: Mutex<Log>,
     /// An event was added.
     added: Condvar,
@@ -36,9 +46,11 @@ pub struct Monitor {
 
 /// The events, and the state that they lead to.
 #[derive(Debug, Default)]
-struct Log {
-    ring: EventRing<Event>,
-    questions: Vec<Arc<OpenQuestion>>,
+pub(crate) struct Log {
+    ring: EventRing<ObservedEvent>,
+    running: BTreeMap<u64, Arc<ObservedCall>>,
+    commands: KeptCommands,
+    pub(crate) questions: QuestionList,
 }
 
 /// The next events of a client.
@@ -47,15 +59,22 @@ pub(crate) struct NextEvents {
     /// Number of events that were dropped before these.
     pub(crate) missed: u64,
     /// The events with their numbers.
-    pub(crate) events: Vec<(u64, Arc<Event>)>,
+    pub(crate) events: Vec<(u64, Arc<ObservedEvent>)>,
+}
+
+impl fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Monitor").field("names", &self.names).finish_non_exhaustive()
+    }
 }
 
 impl Monitor {
-    /// A monitor of this server, without a socket.
-    pub fn new(server: Server) -> Arc<Monitor> {
+    /// A monitor without a socket. `rules` stores the rules of answers, if they can be stored.
+    pub fn new(server: Server, rules: Option<RuleStore>) -> Arc<Monitor> {
         Arc::new(Monitor {
             server: Mutex::new(server),
-            id: Mutex::default(),
+            names: OnceLock::new(),
+            rules,
             log: Mutex::default(),
             added: Condvar::new(),
             subscribers: AtomicUsize::new(0),
@@ -69,8 +88,20 @@ impl Monitor {
         self.server.lock().clone()
     }
 
+    /// Changes the description of the server. Called before the socket is opened.
+    pub fn describe(&self, change: impl FnOnce(&mut Server)) {
+        change(&mut self.server.lock());
+    }
+
+    /// Sets the id of the server, which begins the ids of its calls and questions.
     pub(crate) fn set_id(&self, id: &str) {
-        *self.id.lock() = id.to_owned();
+        let workspace = self.server.lock().roots.first().cloned().unwrap_or_default();
+        // A second socket would have the ids of the first.
+        let _ = self.names.set(ServerNames { id: id.to_owned(), workspace });
+    }
+
+    pub(crate) fn names(&self) -> &ServerNames {
+        self.names.get_or_init(ServerNames::default)
     }
 
     /// Whether somebody is looking at this server now.
@@ -79,13 +110,22 @@ impl Monitor {
         self.visible.lock().values().any(|until| *until > now)
     }
 
+    /// Receives the calls of a runtime.
+    pub fn recorder(self: &Arc<Monitor>) -> impl Recorder + use<> {
+        CallObserver(self.clone())
+    }
+
     /// The current state, and the event number after which a client reads on.
     pub(crate) fn state(&self, after: Option<u64>) -> State {
         let log = self.log.lock();
         let (seq, missed) = after.map_or((log.ring.last(), 0), |after| log.ring.resume(after));
-        let waiting: Vec<Question> =
-            log.questions.iter().map(|open| open.question().clone()).collect();
-        State { seq, missed, waiting, running: Vec::new() }
+        let waiting: Vec<Arc<OpenQuestion>> = log.questions.open().cloned().collect();
+        let running: Vec<Arc<ObservedCall>> = log.running.values().cloned().collect();
+        drop(log);
+        let waiting = waiting.iter().map(|open| open.question().clone()).collect();
+        let running: Vec<RunningCall> =
+            running.iter().map(|call| call.shown(self.names())).collect();
+        State { seq, missed, waiting, running }
     }
 
     /// Waits for events after a number, at most for this time.
@@ -112,14 +152,25 @@ impl Monitor {
     /// Records whether somebody looks at a client.
     pub(crate) fn set_visible(&self, client: u64, visible: bool) {
         let mut all = self.visible.lock();
-        match visible {
-            true => all.insert(client, Instant::now() + VISIBLE_FOR),
-            false => all.remove(&client),
-        };
+        if visible {
+            all.insert(client, Instant::now() + VISIBLE_FOR);
+        } else {
+            all.remove(&client);
+        }
     }
 
-    fn push(&self, log: &mut Log, bytes: usize, event: Event) {
-        log.ring.push(bytes, Arc::new(event));
+    /// Changes the state and adds the events of the change, in one step.
+    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut Log) -> (T, Option<Event>)) -> T {
+        let mut log = self.log.lock();
+        let (result, event) = change(&mut log);
+        if let Some(event) = event {
+            self.push(&mut log, ObservedEvent::Other(Box::new(event)));
+        }
+        result
+    }
+
+    fn push(&self, log: &mut Log, event: ObservedEvent) {
+        log.ring.push(event.bytes(), Arc::new(event));
         if self.subscribers.load(Ordering::Acquire) > 0 {
             self.added.notify_all();
         }
@@ -127,23 +178,99 @@ impl Monitor {
 
     /// Records the name and version of the MCP client.
     pub fn name_client(&self, client: &str) {
-        let server = {
-            let mut server = self.server.lock();
-            if server.client.as_deref() == Some(client) {
-                return;
-            }
-            server.client = Some(client.to_owned());
-            server.clone()
-        };
-        self.push(&mut self.log.lock(), client.len() + 200, Event::ClientNamed(server));
+        let mut server = self.server.lock();
+        if server.client.as_deref() == Some(client) {
+            return;
+        }
+        server.client = Some(client.to_owned());
+        let event = Event::ClientNamed(server.clone());
+        drop(server);
+        self.update(|_| ((), Some(event)));
     }
 
-    /// An open or recently settled question.
-    pub(crate) fn question(&self, id: &str) -> Result<Arc<OpenQuestion>, RequestError> {
-        let log = self.log.lock();
-        let found = log.questions.iter().find(|open| open.question().id == id);
-        let missing = || RequestError::new(RequestErrorKind::NotFound, "there is no such question");
-        found.cloned().ok_or_else(missing)
+    /// Output of the command of a call.
+    pub(crate) fn output(&self, call: &str, from: u64) -> Result<OutputPart, RequestError> {
+        let part = self.command(call)?.output(from, OUTPUT_BYTES);
+        Ok(OutputPart {
+            from: part.from,
+            next: part.next,
+            text: part.text,
+            dropped: part.dropped,
+            ended: part.ended,
+        })
+    }
+
+    /// Ends the command of a call.
+    pub(crate) fn stop(&self, call: &str) -> Result<(), RequestError> {
+        if self.command(call)?.stop() {
+            Ok(())
+        } else {
+            Err(RequestError::new(RequestErrorKind::NotFound, "the command has ended"))
+        }
+    }
+
+    fn command(&self, call: &str) -> Result<CallCommand, RequestError> {
+        let number = self.names().call_number(call);
+        let command = number.and_then(|number| self.log.lock().commands.get(number));
+        let missing = || {
+            let message = "the call has no command, or its output is no longer kept";
+            RequestError::new(RequestErrorKind::NotFound, message)
+        };
+        command.ok_or_else(missing)
+    }
+}
+
+/// Reports the calls of a runtime to its monitor.
+struct CallObserver(Arc<Monitor>);
+
+impl Recorder for CallObserver {
+    fn begun(&self, call: BegunCall) {
+        let number = call.call;
+        let call = Arc::new(ObservedCall { call, job: OnceLock::new() });
+        let mut log = self.0.log.lock();
+        log.running.insert(number, call.clone());
+        self.0.push(&mut log, ObservedEvent::Begun(call));
+    }
+
+    fn command_started(&self, call: u64, command: CallCommand) {
+        let mut log = self.0.log.lock();
+        let Some(running) = log.running.get(&call) else { return };
+        let session = running.call.session;
+        // A call starts one command.
+        let _ = running.job.set(command.id().to_owned());
+        log.commands.add(call, session, command);
+    }
+
+    fn connection(&self, made: &ConnectionEntry) {
+        let mut log = self.0.log.lock();
+        let call = log.commands.call_of(made.session, &made.job);
+        let decision = if made.decision == "refused" { "deny" } else { "allow" };
+        let is_closed = !made.is_open && made.decision == "allowed";
+        let connection = Connection {
+            call: call.map(|call| self.0.names().call_id(call)),
+            host: made.host.clone(),
+            port: made.port,
+            decision: decision.to_owned(),
+            rule: Some(made.rule.clone()),
+            why: made.why.clone(),
+            bytes_up: is_closed.then_some(made.sent),
+            bytes_down: is_closed.then_some(made.received),
+            at: made.time_ms,
+        };
+        self.0.push(&mut log, ObservedEvent::Other(Box::new(Event::Connection(connection))));
+    }
+
+    fn record(&self, record: Record) {
+        let mut log = self.0.log.lock();
+        let job = log.running.remove(&record.call).and_then(|call| call.job.get().cloned());
+        let command = job.as_ref().and_then(|_| log.commands.get(record.call));
+        let ended = EndedCall {
+            record,
+            job,
+            is_running: command.as_ref().is_some_and(CallCommand::is_running),
+            denied: command.map(|command| command.denied_accesses()).unwrap_or_default(),
+        };
+        self.0.push(&mut log, ObservedEvent::Ended(Box::new(ended)));
     }
 }
 

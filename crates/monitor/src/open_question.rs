@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::protocol::{Question, Settled};
 
 /// A question, open or settled.
-pub struct OpenQuestion {
+pub(crate) struct OpenQuestion {
     question: Question,
     state: Mutex<Settling>,
     changed: Condvar,
@@ -42,12 +42,12 @@ impl OpenQuestion {
     }
 
     /// The question.
-    pub fn question(&self) -> &Question {
+    pub(crate) fn question(&self) -> &Question {
         &self.question
     }
 
     /// How it was settled, if it was.
-    pub fn settled(&self) -> Option<Settled> {
+    pub(crate) fn settled(&self) -> Option<Settled> {
         self.state.lock().settled.clone()
     }
 
@@ -71,7 +71,7 @@ impl OpenQuestion {
     }
 
     /// Calls a function when the question is settled, or at once if it is.
-    pub fn on_settled(&self, listener: impl FnOnce() + Send + 'static) {
+    pub(crate) fn on_settled(&self, listener: impl FnOnce() + Send + 'static) {
         let mut state = self.state.lock();
         if state.settled.is_none() {
             state.listeners.push(Box::new(listener));

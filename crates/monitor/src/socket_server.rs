@@ -188,7 +188,17 @@ impl ServedClient {
                 monitor.set_visible(self.number, visible);
                 Ok(Value::Object(serde_json::Map::new()))
             }
-            _ => Err(RequestError::new(RequestErrorKind::Invalid, "not supported yet")),
+            Request::Answer(given) => json(serde_json::to_value(monitor.answer(given)?)),
+            Request::Output { call, from } => {
+                json(serde_json::to_value(monitor.output(&call, from)?))
+            }
+            Request::Stop { call } => {
+                monitor.stop(&call)?;
+                Ok(Value::Object(serde_json::Map::new()))
+            }
+            Request::Subscribe { .. } => {
+                Err(RequestError::new(RequestErrorKind::Invalid, "subscribe has no result alone"))
+            }
         }
     }
 
@@ -217,6 +227,7 @@ impl ServedClient {
         let monitor = &self.shared.monitor;
         let _subscriber = monitor.subscriber();
         while !self.is_gone.load(Ordering::Acquire) {
+            monitor.expire_questions();
             let next = monitor.next_events(after, CHECK_INTERVAL);
             if next.missed > 0 {
                 after += next.missed;
@@ -224,7 +235,7 @@ impl ServedClient {
             }
             let mut lines = Vec::new();
             for (seq, event) in next.events {
-                write_line(&mut lines, &ServerLine::Event { seq, event: (*event).clone() })?;
+                write_line(&mut lines, &ServerLine::Event { seq, event: event.shown(monitor.names()) })?;
                 after = seq;
             }
             if !lines.is_empty() {

@@ -1,3 +1,4 @@
 //! Tests with real sockets.
 
+mod answers;
 mod sockets;

@@ -19,7 +19,7 @@ fn server(program: &str) -> Server {
 fn a_client_says_hello_and_gets_events() {
     let top = tempfile::tempdir().unwrap();
     let directory = top.path().join("run");
-    let monitor = Monitor::new(server("serve"));
+    let monitor = Monitor::new(server("serve"), None);
     let listening = monitor.listen(&directory).unwrap();
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&directory), mode(&listening.socket().path)), (0o700, 0o600));
@@ -49,7 +49,7 @@ fn a_client_says_hello_and_gets_events() {
 fn all_servers_of_a_directory_are_joined_as_they_come_and_go() {
     let top = tempfile::tempdir().unwrap();
     let directory = top.path().join("run");
-    let early = Monitor::new(server("serve"));
+    let early = Monitor::new(server("serve"), None);
     let early_socket = early.listen(&directory).unwrap();
     let stale = directory.join("999999-00.sock");
     drop(UnixListener::bind(&stale).unwrap());
@@ -63,7 +63,7 @@ fn all_servers_of_a_directory_are_joined_as_they_come_and_go() {
     assert!(matches!(next(), ServerNotice::Joined { info, .. } if info.program == "serve"));
     assert!(!stale.exists(), "the socket of an ended process is removed");
 
-    let late = Monitor::new(server("run"));
+    let late = Monitor::new(server("run"), None);
     let late_socket = late.listen(&directory).unwrap();
     assert!(matches!(next(), ServerNotice::Joined { info, .. } if info.program == "run"));
     servers.visible(true);
@@ -79,7 +79,7 @@ fn all_servers_of_a_directory_are_joined_as_they_come_and_go() {
 #[test]
 fn invalid_lines_are_answered_and_endless_ones_end_the_connection() {
     let top = tempfile::tempdir().unwrap();
-    let monitor = Monitor::new(server("serve"));
+    let monitor = Monitor::new(server("serve"), None);
     let listening = monitor.listen(&top.path().join("run")).unwrap();
     let mut stream = UnixStream::connect(&listening.socket().path).unwrap();
     stream.write_all(b"{\"id\": 7, \"method\": \"no_such\"}\nnot json\n").unwrap();
