@@ -1,5 +1,7 @@
 // A home with two agents at work, for screenshots and measurements.
 
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Home } from "../tests/program.mjs";
 
 const RULES = `# Rules for all workspaces.
@@ -55,7 +57,8 @@ sleep 600
 `;
 
 export async function demoHome() {
-  const home = await Home.create(RULES);
+  // A fixed name, because the pictures show it.
+  const home = await Home.create(RULES, "", join(tmpdir(), "ana"));
   const shop = await home.workspace("shop", {
     "src/cart.ts": CART, "src/old.ts": "export {};\n", "watch.sh": TEST_SCRIPT, "README.md": "# Shop\n", "package.json": "{}\n",
   });

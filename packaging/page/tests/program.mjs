@@ -14,9 +14,10 @@ export const PROGRAM = process.env.TOOLCRIB_BINARY ?? "toolcrib";
 export class Home {
   #children = [];
 
-  static async create(rules = "", config = "") {
+  static async create(rules = "", config = "", root = null) {
     const home = new Home();
-    home.root = await mkdtemp(join(process.env.TOOLCRIB_TEST_DIRECTORY ?? tmpdir(), "toolcrib-page-"));
+    home.root = root ?? await mkdtemp(join(tmpdir(), "toolcrib-page-"));
+    await mkdir(home.root, { recursive: true });
     home.runtime = join(home.root, "run");
     home.rules = join(home.root, "config/toolcrib/rules.toml");
     await mkdir(home.runtime, { mode: 0o700 });
