@@ -64,7 +64,8 @@ export interface Call extends RunningCall {
   dry_run?: boolean;
   decision?: Decision | null;
   rule?: string | null;
-  answered?: { answer: AnswerWord; by: Answerer } | null;
+  /** `nobody`: there was nobody to ask. */
+  answered?: { answer: AnswerWord | "nobody"; by: Answerer } | null;
   change?: string | number | null;
   files_changed?: number | null;
   refusals?: Refusal[] | null;
@@ -154,6 +155,7 @@ export interface ChangedFile {
   path: string;
   kind: string;
   not_kept?: string | null;
+  undone?: boolean;
   hunks: Hunk[];
   cut?: boolean;
   binary?: boolean;
@@ -172,6 +174,10 @@ export interface Change {
   workspace: string;
   summary: string;
   undone: boolean;
+  undone_in_part?: boolean;
+  /** Changes that this one undid, and changes that undid it. */
+  undoes?: string[];
+  undone_by?: string[];
   files: ChangedFile[];
   undo: UndoForecast;
 }
@@ -216,6 +222,7 @@ export interface RulePreview {
   calls: { at: number; tool: string; what: string; before: Decision; after: Decision }[];
   total: number;
   days: number;
+  note?: string | null;
 }
 
 export type RuleEdit = { add: string } | { remove: { first_line: number; last_line: number; text: string } };

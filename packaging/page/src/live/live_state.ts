@@ -49,7 +49,7 @@ export function applyEvent(state: LiveState, event: LiveEvent, now: number): Liv
     case "client_named":
       return joinServer(state, data as Server);
     case "server_left":
-      return leaveServer(state, (data as { server: string }).server);
+      return leaveServer(state, (data as { server: string }).server, now);
     case "call_begun":
       return { ...state, running: upsert(state.running, data as RunningCall) };
     case "call_ended":
@@ -89,7 +89,7 @@ function applySnapshot(state: LiveState, data: Partial<LiveState>, now: number):
   // A question that vanished while the stream was down was settled by somebody; who did it is not known any more.
   const vanished = state.waiting
     .filter((one) => !ids.has(one.id))
-    .map((question) => ({ question, settled: { answer: "no", by: "cancelled", at: now } as Settled, seenAt: now }));
+    .map((question) => ({ question, settled: withdrawn(now), seenAt: now }));
   return {
     servers: data.servers ?? [],
     waiting,
@@ -106,13 +106,18 @@ function joinServer(state: LiveState, server: Server): LiveState {
   return { ...state, servers: [...others, server].sort((a, b) => a.started - b.started) };
 }
 
-function leaveServer(state: LiveState, server: string): LiveState {
+function leaveServer(state: LiveState, server: string, now: number): LiveState {
+  const left = state.waiting.filter((one) => one.server === server);
+  const settled = left.reduce((before, one) => settleQuestion(before, one.id, withdrawn(now), now), state);
   return {
-    ...state,
+    ...settled,
     servers: state.servers.filter((one) => one.server !== server),
     running: state.running.filter((one) => one.server !== server),
-    waiting: state.waiting.filter((one) => one.server !== server),
   };
+}
+
+function withdrawn(now: number): Settled {
+  return { answer: "no", by: "cancelled", at: now };
 }
 
 function endCall(state: LiveState, call: Call): LiveState {

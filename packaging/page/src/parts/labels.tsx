@@ -74,3 +74,8 @@ export function settledText(settled: Settled, mine: boolean): string {
   const answer = minutes ?? ANSWERS[settled.answer] ?? settled.answer;
   return `${answer} ${mine ? "by you" : ANSWERERS[settled.by] ?? settled.by}`;
 }
+
+/** The same for a logged call. */
+export function answeredText(answered: NonNullable<Call["answered"]>): string {
+  return answered.answer === "nobody" ? "Nobody could be asked" : settledText({ ...answered, answer: answered.answer, at: 0 }, false);
+}

@@ -31,6 +31,7 @@ export function RulePreviewView({ preview }: { preview: RulePreview }) {
           ))}
         </ul>
       )}
+      {preview.note ? <p class="quiet"><Raw text={preview.note} /></p> : null}
       {total > calls.length ? <p class="quiet">and {plural(total - calls.length, "more call")}</p> : null}
     </div>
   );

@@ -71,17 +71,18 @@ function ChangeBody({ change, reload }: { change: Change; reload: () => void }) 
   return (
     <>
       <p class="change-summary"><Raw text={change.summary} layout /></p>
+      <Relations text="Undoes" ids={change.undoes ?? []} />
+      <Relations text="Undone by" ids={change.undone_by ?? []} />
       <section class="undo" aria-labelledby="undo-title" ref={panel}>
-        <h2 id="undo-title">{change.undone ? "This change was undone" : "Undo today"}</h2>
+        <h2 id="undo-title">{change.undone ? "This change was undone" : change.undone_in_part ? "Undo the rest today" : "Undo today"}</h2>
         <Forecast change={change} />
         <div class="panel-buttons">
-          {change.undone
-            ? <button type="button" class="button" disabled={action.busy} onClick={redo}>Redo</button>
-            : (
-              <button type="button" class="button" disabled={action.busy || !change.undo.possible} onClick={() => ask({}, "all of this change")}>
-                Undo all…<kbd aria-hidden="true">u</kbd>
-              </button>
-            )}
+          {change.undone || change.undone_in_part ? <button type="button" class="button" disabled={action.busy} onClick={redo}>Redo</button> : null}
+          {change.undone ? null : (
+            <button type="button" class="button" disabled={action.busy || !change.undo.possible} onClick={() => ask({}, "all of this change")}>
+              Undo all…<kbd aria-hidden="true">u</kbd>
+            </button>
+          )}
         </div>
         {pending ? (
           <div class="panel" role="group" aria-label="Confirm the undo">
@@ -107,10 +108,12 @@ function ChangeBody({ change, reload }: { change: Change; reload: () => void }) 
           <DiffFile
             key={file.path}
             file={file}
-            actions={change.undone ? null : (
+            actions={change.undone || file.undone ? (
+              file.undone && !change.undone ? <span class="tag">undone</span> : null
+            ) : (
               <button type="button" class="button small" disabled={action.busy} onClick={() => ask({ paths: [file.path] }, "this file")}>Undo file…</button>
             )}
-            hunkAction={change.undone || file.hunks.length < 2 ? () => null : (index) => (
+            hunkAction={change.undone || file.undone || file.hunks.length < 2 ? () => null : (index) => (
               <button type="button" class="button small" disabled={action.busy} onClick={() => ask({ hunk: { path: file.path, index } }, "this hunk")}>Undo hunk…</button>
             )}
           />
@@ -120,6 +123,12 @@ function ChangeBody({ change, reload }: { change: Change; reload: () => void }) 
         ) : null}
       </section>
     </>
+  );
+}
+
+function Relations({ text, ids }: { text: string; ids: string[] }) {
+  return ids.length === 0 ? null : (
+    <p class="quiet">{text} {ids.map((id) => <><a href={href("change", id)}>change <Raw text={id} /></a> </>)}</p>
   );
 }
 

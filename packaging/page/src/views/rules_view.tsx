@@ -66,7 +66,7 @@ function StretchView({ stretch, onChange }: { stretch: Stretch; onChange: (rules
       {rule ? (
         <div class="rule-head">
           <DecisionLabel decision={rule.decision} />
-          <span class="rule-title"><Raw text={rule.name === "" ? "unnamed rule" : rule.name} /></span>
+          <span class="rule-title"><Raw text={rule.name.replace(/^rule:/, "")} /></span>
           <span class="quiet">
             {rule.decided_30_days === 0 ? "decided no call in 30 days" : `${plural(rule.decided_30_days, "call")} in 30 days`}
             {rule.last_decided ? `, last ${ago(rule.last_decided, now)}` : ""}
@@ -95,7 +95,7 @@ function AddRule({ onChange }: { onChange: (rules: Rules) => void }) {
         <span class="hidden-text">The rule as TOML</span>
         <textarea
           class="field code" rows={6} spellcheck={false} value={toml} maxLength={20_000}
-          placeholder={'[[rule]]\nname = "tests"\ndecision = "allow"\nkind = "command"\ncommand = ["npm test"]'}
+          placeholder={'[[rule]]\nname = "tests"\ndecision = "allow"\nkind = "command"\ncommands = ["npm test"]'}
           onInput={(event) => setToml(event.currentTarget.value)}
         />
       </label>

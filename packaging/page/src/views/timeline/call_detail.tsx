@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { getCall, getChange, type CallFilter } from "../../api";
 import type { Call, Connection } from "../../api_schema";
 import { DiffFile } from "../../parts/diff_view";
-import { Accesses, DecisionLabel, OutcomeMark, settledText, Tool } from "../../parts/labels";
+import { Accesses, answeredText, DecisionLabel, OutcomeMark, Tool } from "../../parts/labels";
 import { LiveOutput } from "../../parts/live_output";
 import { ErrorNote, useLoaded } from "../../parts/loading";
 import { LongRaw, Raw } from "../../parts/raw";
@@ -46,7 +46,7 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
         {call.workspace ? <><dt>Workspace</dt><dd class="code"><Raw text={call.workspace} /> <FilterLink onClick={() => onFilter({ workspace: call.workspace ?? "" })} /></dd></> : null}
         <dt>Session</dt><dd class="code"><Raw text={call.session} /> <FilterLink onClick={() => onFilter({ session: call.session, ...(call.server ? { server: call.server } : {}) })} /></dd>
         {call.decision ? <><dt>Decision</dt><dd><DecisionLabel decision={call.decision} />{call.rule ? <> by <span class="code"><Raw text={call.rule} /></span></> : null}
-          {call.answered ? `. ${settledText({ ...call.answered, at: 0 }, false)}.` : ""}</dd></> : null}
+          {call.answered ? `. ${answeredText(call.answered)}.` : ""}</dd></> : null}
       </dl>
       {others.length > 0 ? <Part title="Accesses"><Accesses accesses={others} /></Part> : null}
       {call.change !== undefined && call.change !== null ? <ChangePart id={String(call.change)} /> : null}

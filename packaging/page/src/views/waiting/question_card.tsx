@@ -1,8 +1,8 @@
 // One request for approval: everything that will happen, why it asks, and the answers.
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { answerQuestion, ApiError, type Answer } from "../../api";
-import type { Question } from "../../api_schema";
+import type { Question, Settled } from "../../api_schema";
 import { settle, useStore } from "../../live/store";
 import { CommandSteps } from "../../parts/command_steps";
 import { DiffFile } from "../../parts/diff_view";
@@ -13,18 +13,20 @@ import { elapsed } from "../../text/format";
 import { parseUnifiedDiff } from "../../text/unified_diff";
 import { visibleText } from "../../text/visible_text";
 import { AnswerBar } from "./answer_bar";
-import { keepFocus, keepHeight } from "./card_heights";
 import type { Movement } from "./movement";
 import { useSeenEnd } from "./seen_end";
+import { SettledNote, useKeptPlace } from "./settled_note";
 
 interface QuestionCardProps {
   question: Question;
+  /** Set for some seconds after an answer. */
+  settled: Settled | null;
   selected: boolean;
   onSelect: () => void;
   movement: Movement;
 }
 
-export function QuestionCard({ question, selected, onSelect, movement }: QuestionCardProps) {
+export function QuestionCard({ question, settled, selected, onSelect, movement }: QuestionCardProps) {
   const online = useStore((state) => state.link === "live");
   const action = useAction();
   const card = useRef<HTMLElement>(null);
@@ -36,16 +38,7 @@ export function QuestionCard({ question, selected, onSelect, movement }: Questio
   const cut = (question.cut ?? []).filter((field) => /command|diff|access|steps/.test(field));
   const [cutAccepted, setCutAccepted] = useState(false);
 
-  useLayoutEffect(() => {
-    if (card.current) {
-      keepHeight(question.id, card.current.offsetHeight);
-    }
-  });
-  useLayoutEffect(() => () => {
-    if (card.current?.contains(document.activeElement)) {
-      keepFocus(question.id);
-    }
-  }, []);
+  useKeptPlace(card, settled !== null);
   const answer = (given: Answer) => {
     if (movement.isDead() || !online) {
       return;
@@ -59,7 +52,7 @@ export function QuestionCard({ question, selected, onSelect, movement }: Questio
   const title = `${question.tool} asks for approval: ${visibleText(question.command?.text ?? question.accesses[0]?.text ?? "")}`;
   return (
     <article
-      class={selected ? "card question selected" : "card question"}
+      class={`card question${selected ? " selected" : ""}${settled ? " settled" : ""}`}
       data-question={question.id}
       tabIndex={-1}
       ref={card}
@@ -68,7 +61,7 @@ export function QuestionCard({ question, selected, onSelect, movement }: Questio
       onFocusCapture={onSelect}
       onPointerDown={onSelect}
     >
-      <CardHead question={question} />
+      <CardHead question={question} open={settled === null} />
       {question.description ? <p class="card-words">“<Raw text={question.description} />”</p> : null}
       {question.command ? (
         <ScrollBox label="Command">
@@ -84,21 +77,23 @@ export function QuestionCard({ question, selected, onSelect, movement }: Questio
         </ScrollBox>
       ) : null}
       <CardReasons question={question} />
-      {cut.length > 0 ? (
+      {cut.length > 0 && settled === null ? (
         <label class="note note-warn check">
           <input type="checkbox" checked={cutAccepted} onChange={(event) => setCutAccepted(event.currentTarget.checked)} />
           <span>The {cut.join(" and ")} {cut.length === 1 ? "is" : "are"} too long for this page and cut above. I accept that I do not see all of it.</span>
         </label>
       ) : null}
       <ErrorNote message={action.error} />
-      <AnswerBar
-        question={question}
-        selected={selected}
-        blocked={blockedBecause(seen, cut.length > 0 && !cutAccepted)}
-        disabled={!online || action.busy || movement.settling}
-        onAnswer={answer}
-        onUnseen={scrollToUnseen}
-      />
+      {settled ? <SettledNote id={question.id} settled={settled} /> : (
+        <AnswerBar
+          question={question}
+          selected={selected}
+          blocked={blockedBecause(seen, cut.length > 0 && !cutAccepted)}
+          disabled={!online || action.busy || movement.settling}
+          onAnswer={answer}
+          onUnseen={scrollToUnseen}
+        />
+      )}
     </article>
   );
 }
@@ -122,7 +117,7 @@ async function send(question: Question, given: Answer): Promise<void> {
   }
 }
 
-function CardHead({ question }: { question: Question }) {
+function CardHead({ question, open }: { question: Question; open: boolean }) {
   const now = useNow();
   const left = question.expires ? question.expires - now : null;
   return (
@@ -130,10 +125,12 @@ function CardHead({ question }: { question: Question }) {
       <h2><Tool name={question.tool} /></h2>
       {question.client ? <span class="card-client"><Raw text={question.client} /></span> : null}
       <span class="card-place code" title="working directory"><Raw text={question.directory || question.workspace} /></span>
-      <span class="card-wait">
-        waiting {elapsed(now - question.opened)}
-        {left !== null && left > 0 && left < 600_000 ? `, ${elapsed(left)} left` : ""}
-      </span>
+      {open ? (
+        <span class="card-wait">
+          waiting {elapsed(now - question.opened)}
+          {left !== null && left > 0 && left < 600_000 ? `, ${elapsed(left)} left` : ""}
+        </span>
+      ) : null}
     </header>
   );
 }

@@ -9,7 +9,6 @@ import { Empty } from "../../parts/loading";
 import { plural } from "../../text/format";
 import { useMovement } from "./movement";
 import { QuestionCard } from "./question_card";
-import { SettledCard } from "./settled_card";
 
 export function WaitingView() {
   const live = useStore((state) => state.live);
@@ -45,17 +44,16 @@ export function WaitingView() {
         <p class="view-sub">{live.waiting.length === 0 ? "No agent waits for you" : `${plural(live.waiting.length, "request")}, oldest first`}</p>
       </div>
       <div class="cards" ref={movement.list}>
-        {entries.map((entry) => entry.settled === null
-          ? (
-            <QuestionCard
-              key={entry.question.id}
-              question={entry.question}
-              selected={selected === entry.question.id || (selected === null && ids.length === 1)}
-              onSelect={() => setChosen(entry.question.id)}
-              movement={movement}
-            />
-          )
-          : <SettledCard key={entry.question.id} question={entry.question} settled={entry.settled} />)}
+        {entries.map((entry) => (
+          <QuestionCard
+            key={entry.question.id}
+            question={entry.question}
+            settled={entry.settled}
+            selected={selected === entry.question.id || (selected === null && ids.length === 1)}
+            onSelect={() => setChosen(entry.question.id)}
+            movement={movement}
+          />
+        ))}
       </div>
       {entries.length === 0 && known ? (
         <Empty title="Nothing to approve">
