@@ -10,8 +10,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, deny, generated_docs, layering, notebooks, packages, page, task_programs,
-    tidy, tool_formats,
+    book, clients, deny, generated_docs, layering, notebooks, packages, page, task_programs, tidy,
+    tool_formats,
 };
 
 /// A step, in the order of a whole run.

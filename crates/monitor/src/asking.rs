@@ -24,8 +24,7 @@ const WATCHER_FIRST_TIMEOUT: Duration = Duration::from_secs(20);
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The sentence of a denial whose question can still be answered.
-const STILL_OPEN: &str =
-    "The question is still open on the page; after the user has answered it there, repeat the call.";
+const STILL_OPEN: &str = "The question is still open on the page; after the user has answered it there, repeat the call.";
 
 /// How a transport asks its own user or program.
 pub trait Channel: Sync {
@@ -144,10 +143,8 @@ impl<'a> FirstAnswer<'a> {
     }
 
     fn put(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
-        let asked = Asked {
-            monitor: self.monitor.clone(),
-            open: self.monitor.open_question(question),
-        };
+        let asked =
+            Asked { monitor: self.monitor.clone(), open: self.monitor.open_question(question) };
         // An earlier call has left it, and it was answered since.
         if let Some(settled) = asked.settled() {
             return self.use_answer(&asked, &settled);

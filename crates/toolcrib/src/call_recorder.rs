@@ -180,10 +180,13 @@ impl Record {
         // Computed on demand: most records need no masking here.
         let secrets = LazyCell::new(secrets);
         mask_accesses(&mut self.accesses, |text| secrets.mask(text).into_owned());
-        if let Ok(reply) = outcome {
-            self.change = reply.metadata().get("change").and_then(Value::as_u64);
-            self.files_changed = self.change.map(|_| self.count_files(reply.metadata()));
-        }
+        // A command that failed may have changed files.
+        let metadata = match outcome {
+            Ok(reply) => reply.metadata(),
+            Err(error) => error.metadata(),
+        };
+        self.change = metadata.get("change").and_then(Value::as_u64);
+        self.files_changed = self.change.map(|_| self.count_files(metadata));
         self.outcome = match outcome {
             Ok(reply) => Outcome::Done {
                 output_chars: reply.output().chars().count() + reply.diff_text().chars().count(),

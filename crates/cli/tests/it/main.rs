@@ -21,6 +21,7 @@ mod install;
 mod low_nofile_limit;
 mod mcp;
 mod other_user;
+mod page;
 mod pages;
 mod people;
 mod policy;

@@ -42,7 +42,11 @@ impl Setup {
     }
 
     /// Waits for an open question and answers it.
-    fn answer(&self, answer: AnswerWord, minutes: Option<u32>) -> Result<Settled, RequestErrorKind> {
+    fn answer(
+        &self,
+        answer: AnswerWord,
+        minutes: Option<u32>,
+    ) -> Result<Settled, RequestErrorKind> {
         let question = loop {
             if let Some(question) = self.waiting().pop() {
                 break question;
@@ -195,7 +199,9 @@ fn of_two_answerers_exactly_one_wins_in_10000_races() {
                 let opened = loop {
                     use toolcrib_monitor::{Notice, protocol::Event};
                     match seen.recv().unwrap() {
-                        Notice::Event { event: Event::QuestionOpened(question), .. } => break question,
+                        Notice::Event { event: Event::QuestionOpened(question), .. } => {
+                            break question;
+                        }
                         Notice::Event { .. } => {}
                         other => panic!("{other:?}"),
                     }
