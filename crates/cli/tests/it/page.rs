@@ -220,4 +220,5 @@ fn only_the_user_can_access_the_files_of_the_page() {
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&user.path("run/toolcrib")), 0o700);
     assert_eq!(mode(&user.path("run/toolcrib/page.lock")), 0o600);
+    assert_eq!(mode(&user.path("run/toolcrib/page.control")), 0o600);
 }

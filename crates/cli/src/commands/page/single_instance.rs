@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -81,6 +81,8 @@ impl Claimed {
         // An earlier page may have been killed. The lock says that none runs.
         let _ = std::fs::remove_file(&self.socket);
         let listener = UnixListener::bind(&self.socket)?;
+        // The directory protects it until then.
+        std::fs::set_permissions(&self.socket, std::fs::Permissions::from_mode(0o600))?;
         let thread = std::thread::Builder::new().name("page addresses".to_owned());
         thread.spawn(move || {
             let _lock = self.lock;
