@@ -194,6 +194,9 @@ pub(crate) enum Command {
         /// Preset of tool and field names in the replies: toolcrib, codex or camel
         #[arg(long, value_name = "NAME", default_value_t)]
         dialect: Dialect,
+        /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+        #[arg(long)]
+        no_monitor: bool,
     },
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
@@ -271,6 +274,13 @@ pub(crate) enum Command {
     Index {
         #[command(subcommand)]
         command: IndexCommand,
+    },
+    /// Show what all agents do now, and answer their questions
+    #[command(long_about = WATCH)]
+    Watch {
+        /// Print the current state and exit; the default without a terminal
+        #[arg(long)]
+        once: bool,
     },
     /// List the running commands of all sessions of this user
     Jobs,
@@ -363,6 +373,10 @@ pub(crate) struct ServeArgs {
     /// Additional allowed Host header: NAME or NAME:PORT of a proxy or tunnel. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
+
+    /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+    #[arg(long)]
+    pub(crate) no_monitor: bool,
 }
 
 /// Subcommands of `index`.
@@ -416,6 +430,15 @@ server prints the path of the token file at the start, and creates the file if i
 
 Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header \
 `Toolcrib-Session: NAME` share one. A session ends after an hour without use.";
+
+const WATCH: &str = "\
+Show the calls and the approval questions of all running servers of this user, as they come.
+
+Answer a question by typing a line: `y` allows the call, `s` allows it for the session, `t 30` for 30 minutes, `n TEXT` \
+denies it with a message to the agent. `a`, `d` and `v` add a rule that the question shows. The first answer counts, \
+here, in the client or on the page.
+
+While it runs on a terminal, an agent whose client cannot ask waits for your answer.";
 
 const INSTALL: &str = "\
 Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else \

@@ -63,13 +63,18 @@ impl Channel for NoChannel {
 }
 
 /// A question that several may answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Asked {
     monitor: Arc<Monitor>,
     open: Arc<OpenQuestion>,
 }
 
 impl Asked {
+    /// Opens a question.
+    pub fn open(monitor: &Arc<Monitor>, question: &Question<'_>) -> Asked {
+        Asked { monitor: monitor.clone(), open: monitor.open_question(question) }
+    }
+
     /// How the question was settled, if it was.
     pub fn settled(&self) -> Option<Settled> {
         self.open.settled()
@@ -144,10 +149,7 @@ impl<'a> FirstAnswer<'a> {
     }
 
     fn put(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
-        let asked = Asked {
-            monitor: self.monitor.clone(),
-            open: self.monitor.open_question(question),
-        };
+        let asked = Asked::open(self.monitor, question);
         // An earlier call has left it, and it was answered since.
         if let Some(settled) = asked.settled() {
             return self.use_answer(&asked, &settled);
