@@ -166,7 +166,7 @@ async fn elicit(
                 _ => Elicited::Failed,
             };
         }
-        () = context.ct.cancelled() => (Elicited::Failed, "the call was cancelled"),
+        () = context.ct.cancelled() => return Elicited::Failed,
         () = timeout => (Elicited::Timeout, "no answer came in time"),
         _ = settled => (Elicited::Settled, "the question was answered elsewhere"),
     };

@@ -126,12 +126,13 @@ impl View {
     fn notice(&mut self, notice: ServerNotice) -> io::Result<Reaction> {
         match notice {
             ServerNotice::Joined { server, info, state } => {
+                if let Some(client) = self.servers.client(&server) {
+                    // A server that has just ended leaves.
+                    let _ = client.visible(true);
+                }
                 print(&server_line(&info))?;
                 for call in &state.running {
                     print(&call_begun(call))?;
-                }
-                if let Some(client) = self.servers.client(&server) {
-                    let _ = client.visible(true);
                 }
                 let mut reaction = Reaction::Nothing;
                 for question in state.waiting {
