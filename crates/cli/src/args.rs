@@ -200,6 +200,9 @@ pub(crate) enum Command {
         /// Preset of tool and field names in the replies: toolcrib, codex or camel
         #[arg(long, value_name = "NAME", default_value_t)]
         dialect: Dialect,
+        /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+        #[arg(long)]
+        no_monitor: bool,
     },
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
@@ -281,6 +284,13 @@ pub(crate) enum Command {
     /// Show what agents do, answer their questions and undo their changes, in a browser
     #[command(long_about = PAGE)]
     Page(PageArgs),
+    /// Show what all agents do now, and answer their questions
+    #[command(long_about = WATCH)]
+    Watch {
+        /// Print the current state and exit; the default without a terminal
+        #[arg(long)]
+        once: bool,
+    },
     /// List the running commands of all sessions of this user
     Jobs,
     /// Kill a running command and its child processes
@@ -373,6 +383,10 @@ pub(crate) struct ServeArgs {
     /// Additional allowed Host header: NAME or NAME:PORT of a proxy or tunnel. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
+
+    /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+    #[arg(long)]
+    pub(crate) no_monitor: bool,
 }
 
 /// Arguments of `page`.
@@ -448,6 +462,15 @@ Serve a page on 127.0.0.1 that shows all running servers of this user and the jo
 
 It prints an address that can be opened once. If the page runs already, it prints a new address of it and exits. \
 Servers do not depend on the page.";
+
+const WATCH: &str = "\
+Show the calls and the approval questions of all running servers of this user, as they come.
+
+Answer a question by typing a line: `y` allows the call, `s` allows it for the session, `t 30` for 30 minutes, `n TEXT` \
+denies it with a message to the agent. `a`, `d` and `v` add a rule that the question shows. The first answer counts, \
+here, in the client or on the page.
+
+While it runs on a terminal, an agent whose client cannot ask waits for your answer.";
 
 const INSTALL: &str = "\
 Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else \

@@ -14,17 +14,28 @@ use crate::monitor::Monitor;
 use crate::open_question::{OpenQuestion, SettleError};
 use crate::protocol::{Answerer, Settled};
 
-/// How long a call waits for somebody who looks, if its client cannot be asked. Clients give up after 60 s.
-const WATCHER_TIMEOUT: Duration = Duration::from_secs(50);
+/// How long a call waits for somebody who looks.
+#[derive(Debug, Clone, Copy)]
+pub struct WatcherTimeouts {
+    /// If its client cannot be asked. Clients give up after 60 s.
+    pub alone: Duration,
+    /// Before it returns the question to its client.
+    pub before_result: Duration,
+}
 
-/// How long a call waits for somebody who looks before it returns a question to its client.
-const WATCHER_FIRST_TIMEOUT: Duration = Duration::from_secs(20);
+impl Default for WatcherTimeouts {
+    fn default() -> Self {
+        let (alone, before_result) = (Duration::from_secs(50), Duration::from_secs(20));
+        WatcherTimeouts { alone, before_result }
+    }
+}
 
 /// How often a waiting call checks whether it was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The sentence of a denial whose question can still be answered.
-const STILL_OPEN: &str = "The question is still open on the page; after the user has answered it there, repeat the call.";
+const STILL_OPEN: &str =
+    "The question is still open on the page; after the user has answered it there, repeat the call.";
 
 /// How a transport asks its own user or program.
 pub trait Channel: Sync {
@@ -62,13 +73,18 @@ impl Channel for NoChannel {
 }
 
 /// A question that several may answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Asked {
     monitor: Arc<Monitor>,
     open: Arc<OpenQuestion>,
 }
 
 impl Asked {
+    /// Opens a question.
+    pub fn open(monitor: &Arc<Monitor>, question: &Question<'_>) -> Asked {
+        Asked { monitor: monitor.clone(), open: monitor.open_question(question) }
+    }
+
     /// How the question was settled, if it was.
     pub fn settled(&self) -> Option<Settled> {
         self.open.settled()
@@ -127,6 +143,7 @@ pub struct FirstAnswer<'a> {
     monitor: &'a Arc<Monitor>,
     channel: &'a dyn Channel,
     cancel: &'a Cancel,
+    timeouts: WatcherTimeouts,
     /// Who gave the last answer.
     answerer: Mutex<&'static str>,
 }
@@ -139,12 +156,18 @@ impl<'a> FirstAnswer<'a> {
         cancel: &'a Cancel,
     ) -> FirstAnswer<'a> {
         let answerer = Mutex::new(channel.answerer().name());
-        FirstAnswer { monitor, channel, cancel, answerer }
+        let timeouts = WatcherTimeouts::default();
+        FirstAnswer { monitor, channel, cancel, timeouts, answerer }
+    }
+
+    /// Sets how long it waits for somebody who looks.
+    #[must_use]
+    pub fn waiting(self, timeouts: WatcherTimeouts) -> FirstAnswer<'a> {
+        FirstAnswer { timeouts, ..self }
     }
 
     fn put(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
-        let asked =
-            Asked { monitor: self.monitor.clone(), open: self.monitor.open_question(question) };
+        let asked = Asked::open(self.monitor, question);
         // An earlier call has left it, and it was answered since.
         if let Some(settled) = asked.settled() {
             return self.use_answer(&asked, &settled);
@@ -160,7 +183,7 @@ impl<'a> FirstAnswer<'a> {
         let by_result = self.channel.asks_by_result() && limit.is_none();
         if by_result
             && !self.channel.has_answer(question)
-            && let Some(settled) = watch(WATCHER_FIRST_TIMEOUT)
+            && let Some(settled) = watch(self.timeouts.before_result)
         {
             return self.use_answer(&asked, &settled);
         }
@@ -177,7 +200,7 @@ impl<'a> FirstAnswer<'a> {
                 self.monitor.leave_question(&asked.open);
                 answer
             }
-            Answer::NoApprover if self.monitor.is_watched() => match watch(WATCHER_TIMEOUT) {
+            Answer::NoApprover if self.monitor.is_watched() => match watch(self.timeouts.alone) {
                 Some(settled) => self.use_answer(&asked, &settled),
                 None if self.cancel.is_cancelled() => {
                     self.give_up(&asked, Answerer::Cancelled, answer)

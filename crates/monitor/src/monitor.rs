@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use toolcrib::{BegunCall, CallCommand, ConnectionEntry, Record, Recorder};
+use toolcrib::{BegunCall, CallCommand, ConnectionEntry, Record, Recorder, SandboxSummary};
 
 use crate::event_ring::EventRing;
 use crate::kept_commands::KeptCommands;
@@ -33,6 +33,8 @@ pub type RuleStore = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 pub struct Monitor {
     server: Mutex<Server>,
     names: OnceLock<ServerNames>,
+    /// Describes the sandbox when somebody asks: that can take a moment.
+    sandbox: OnceLock<SandboxSummary>,
     pub(crate) rules: Option<RuleStore>,
     log: Mutex<Log>,
     /// An event was added.
@@ -74,6 +76,7 @@ impl Monitor {
         Arc::new(Monitor {
             server: Mutex::new(server),
             names: OnceLock::new(),
+            sandbox: OnceLock::new(),
             rules,
             log: Mutex::default(),
             added: Condvar::new(),
@@ -85,12 +88,17 @@ impl Monitor {
 
     /// Description of the server.
     pub fn server(&self) -> Server {
-        self.server.lock().clone()
+        let server = self.server.lock().clone();
+        match self.sandbox.get() {
+            Some(summary) => Server { sandbox: summary(), ..server },
+            None => server,
+        }
     }
 
-    /// Changes the description of the server. Called before the socket is opened.
-    pub fn describe(&self, change: impl FnOnce(&mut Server)) {
-        change(&mut self.server.lock());
+    /// Sets the description of the sandbox.
+    pub fn describe_sandbox(&self, summary: SandboxSummary) {
+        // A server has one sandbox.
+        let _ = self.sandbox.set(summary);
     }
 
     /// Sets the id of the server, which begins the ids of its calls and questions.
@@ -183,8 +191,8 @@ impl Monitor {
             return;
         }
         server.client = Some(client.to_owned());
-        let event = Event::ClientNamed(server.clone());
         drop(server);
+        let event = Event::ClientNamed(self.server());
         self.update(|_| ((), Some(event)));
     }
 

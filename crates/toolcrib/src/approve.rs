@@ -84,7 +84,7 @@ impl Question<'_> {
     /// diff. Every name is on one line with control characters escaped, so that no file name can imitate a
     /// question.
     pub fn parts(&self) -> Vec<String> {
-        parts(&self.wants())
+        split_question(&self.wants())
     }
 
     fn wants(&self) -> String {
@@ -126,9 +126,9 @@ fn sentence(text: &str) -> String {
     format!("{}\n", visible_name(truncate_line(text, MAX_SENTENCE_CHARS).as_bytes()))
 }
 
-/// Splits a text into parts of at most [`PART_CHARS`] characters. Lines stay whole unless one line is longer
-/// than that.
-fn parts(text: &str) -> Vec<String> {
+/// Splits the text of a question into parts of at most 3,000 characters, to be shown one after the other. Lines stay
+/// whole unless one line is longer than that.
+pub fn split_question(text: &str) -> Vec<String> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((limit, _)) = rest.char_indices().nth(PART_CHARS) {
         let cut = rest[..limit].rfind('\n').map_or(limit, |newline| newline + 1);
@@ -222,11 +222,11 @@ mod tests {
         let lines: String = (0..2_000).map(|number| format!("+line {number}\n")).collect();
         let long = format!("short\n{}\nend", "ä".repeat(10_000));
         for text in ["", "one\n", lines.as_str(), long.as_str()] {
-            let parts = parts(text);
+            let parts = split_question(text);
             assert_eq!(parts.concat(), text);
             assert!(parts.iter().all(|part| part.chars().count() <= PART_CHARS));
             assert!(parts.len() <= text.len() / PART_CHARS * 2 + 1);
         }
-        assert!(parts(&lines).iter().all(|part| part.ends_with('\n')), "lines stay whole");
+        assert!(split_question(&lines).iter().all(|part| part.ends_with('\n')), "lines stay whole");
     }
 }

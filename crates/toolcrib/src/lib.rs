@@ -134,7 +134,7 @@ mod undo_part;
 pub mod user_machine;
 
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
-pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question};
+pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question, split_question};
 pub use call_command::{CallCommand, CommandOutput, WeakCallCommand};
 pub use call_log::logged_access;
 pub use call_recorder::{BegunCall, Outcome, Record, Recorder};
@@ -161,7 +161,7 @@ pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
 pub use request::{Call, Options};
 pub use runtime::{Runtime, RuntimeBuilder};
-pub use sandbox_checkup::Checkup;
+pub use sandbox_checkup::{Checkup, SandboxSummary};
 pub use sandbox_refusal_notes::DeniedAccess;
 pub use sandbox_settings::SandboxSettings;
 pub use session::Session;

@@ -20,6 +20,7 @@ mod index;
 mod install;
 mod low_nofile_limit;
 mod mcp;
+mod monitor;
 mod other_user;
 mod page;
 mod pages;

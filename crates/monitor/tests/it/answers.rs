@@ -10,7 +10,7 @@ use toolcrib::{Access, Answer, Approver as _, Cancel, Question};
 use toolcrib_monitor::protocol::{AnswerWord, Answerer, Server, Settled};
 use toolcrib_monitor::{
     Asked, Channel, Client, FirstAnswer, GivenAnswer, ListeningSocket, Monitor, RequestErrorKind,
-    SettleError,
+    SettleError, WatcherTimeouts,
 };
 
 struct Setup {
@@ -264,6 +264,27 @@ fn somebody_who_looks_is_asked_if_the_client_cannot() {
         setup.answer(AnswerWord::Session, None).unwrap();
         assert_eq!(asking.join().unwrap(), Answer::AllowForSession);
     });
+}
+
+#[test]
+fn a_question_without_an_answer_stays_open_for_the_next_call() {
+    let setup = setup();
+    setup.client.visible(true).unwrap();
+    let accesses = [Access::Command("make".to_owned())];
+    let timeouts = WatcherTimeouts { alone: Duration::from_millis(20), ..Default::default() };
+    let ask = || {
+        let cancel = Cancel::new();
+        let nobody = Gives(Answer::NoApprover);
+        let approver = FirstAnswer::new(&setup.monitor, &nobody, &cancel).waiting(timeouts);
+        approver.ask(&question(&accesses))
+    };
+    assert!(matches!(ask(), Answer::LeftOpen(sentence) if sentence.contains("still open")));
+    assert!(matches!(ask(), Answer::LeftOpen(_)));
+    assert_eq!(setup.waiting().len(), 1, "it is the same question");
+    setup.answer(AnswerWord::Session, None).unwrap();
+    assert!(setup.waiting().is_empty());
+    assert_eq!(ask(), Answer::AllowForSession);
+    assert!(matches!(ask(), Answer::LeftOpen(_)), "an answer is used once");
 }
 
 /// Asks by a result, like MCP since 2026-07-28.
