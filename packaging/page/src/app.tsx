@@ -29,15 +29,15 @@ export function App({ problem }: { problem: string | null }) {
   const running = useStore((state) => state.live.running.length);
   const missed = useStore((state) => state.live.missed);
   const [dialog, setDialog] = useState<"help" | "settings" | null>(null);
-  const live = link === "live";
+  const signedIn = link === "connecting" || link === "live" || link === "gone";
 
-  useEffect(() => showCount(waiting, live || link === "connecting"), [waiting, link]);
+  useEffect(() => showCount(waiting, link !== "gone"), [waiting, link]);
   useAnnouncedRequests(waiting);
   useKeys({
     "?": () => setDialog("help"),
-    "/": () => go(href("timeline")),
+    "/": () => go(href("timeline", null, new URLSearchParams({ focus: "search" }))),
     ...Object.fromEntries(VIEWS.map((view, index) => [String(index + 1), () => go(href(view))])),
-  });
+  }, true);
   return (
     <>
       <a class="skip" href="#content" onClick={(event) => {
@@ -66,7 +66,7 @@ export function App({ problem }: { problem: string | null }) {
         {waiting > 0 && route.view !== "waiting" ? (
           <p class="note note-wait banner">{plural(waiting, "request")} {waiting === 1 ? "waits" : "wait"} for your answer. <a href={href("waiting")}>Review</a></p>
         ) : null}
-        {problem === null && link !== "no_token" && link !== "refused" ? <CurrentView route={route} /> : null}
+        {problem === null && signedIn ? <CurrentView route={route} /> : null}
       </main>
       <LiveRegions />
       {dialog === "help" ? <HelpDialog onClose={() => setDialog(null)} /> : null}
@@ -104,7 +104,7 @@ function NavCount({ view, waiting, running }: { view: View; waiting: number; run
 }
 
 const LINK_WORDS: Record<Link, string> = {
-  no_token: "not signed in", connecting: "connecting", live: "live", gone: "offline", refused: "not signed in",
+  starting: "connecting", no_token: "not signed in", connecting: "connecting", live: "live", gone: "offline", refused: "not signed in",
 };
 
 function LinkState({ link }: { link: Link }) {

@@ -7,12 +7,16 @@ type Keys = Record<string, (event: KeyboardEvent) => void>;
 
 const layers: { current: Keys }[] = [];
 
-/** Keys of a component while it is shown. The component that was shown last wins. */
-export function useKeys(keys: Keys): void {
+/** Keys of a component while it is shown. The component that was shown last wins; keys of the frame come last. */
+export function useKeys(keys: Keys, ofFrame = false): void {
   const layer = useRef(keys);
   layer.current = keys;
   useEffect(() => {
-    layers.push(layer);
+    if (ofFrame) {
+      layers.unshift(layer);
+    } else {
+      layers.push(layer);
+    }
     return () => {
       layers.splice(layers.indexOf(layer), 1);
     };

@@ -2,9 +2,9 @@
 
 const SIZE = 64;
 
-export function showCount(count: number, live: boolean): void {
+export function showCount(count: number, online: boolean): void {
   const name = "Toolcrib";
-  document.title = !live ? `(offline) ${name}` : count === 0 ? name : `(${count}) ${name}`;
+  document.title = !online ? `(offline) ${name}` : count === 0 ? name : `(${count}) ${name}`;
   const link = document.querySelector<HTMLLinkElement>("link[rel=icon]");
   if (link) {
     const address = count === 0 ? "/favicon.svg" : draw(count) ?? "/favicon.svg";

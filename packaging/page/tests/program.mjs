@@ -63,6 +63,9 @@ export class Home {
     child.stderr.on("data", (data) => {
       child.errors = (child.errors + data).slice(-10_000);
     });
+    child.on("error", (error) => {
+      child.errors = `${PROGRAM}: ${error.message}`;
+    });
     child.stdin.on("error", () => undefined);
     this.#children.push(child);
     return child;

@@ -2,8 +2,8 @@
 
 import type { LiveEvent, LiveState } from "./live_state";
 
-/** The state of the stream: `gone` = the page process does not answer, `refused` = it does not know our token. */
-export type Link = "no_token" | "connecting" | "live" | "gone" | "refused";
+/** The state of the stream: `starting` = the worker has not answered yet, `gone` = the page process does not answer, `refused` = it does not know our token. */
+export type Link = "starting" | "no_token" | "connecting" | "live" | "gone" | "refused";
 
 export type ToWorker =
   | { kind: "hello"; token: string | null }

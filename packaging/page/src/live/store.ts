@@ -14,7 +14,7 @@ export interface TabState {
   mine: ReadonlySet<string>;
 }
 
-let current: TabState = { live: emptyState(), link: "connecting", known: false, mine: new Set() };
+let current: TabState = { live: emptyState(), link: "starting", known: false, mine: new Set() };
 const listeners = new Set<() => void>();
 
 export function tabState(): TabState {

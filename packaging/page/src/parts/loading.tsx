@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../api";
+import { useStore } from "../live/store";
 
 export interface Loaded<T> {
   value: T | null;
@@ -32,6 +33,12 @@ export function useLoaded<T>(load: () => Promise<T>, keys: readonly unknown[]): 
       },
     );
   }, keys);
+  const link = useStore((state) => state.link);
+  useEffect(() => {
+    if (link === "live" && error !== null) {
+      reload();
+    }
+  }, [link]);
   useEffect(() => {
     reload();
     return () => {

@@ -15,21 +15,15 @@ const TYPING_MS = 250;
 
 interface FilterBarProps {
   filter: CallFilter;
-  onChange: (filter: CallFilter) => void;
+  /** Sets some filters; an empty text removes one. */
+  onChange: (part: CallFilter) => void;
   search: RefObject<HTMLInputElement | null>;
 }
 
 export function FilterBar({ filter, onChange, search }: FilterBarProps) {
   const workspaces = useLoaded(listWorkspaces, []);
   const paths = (workspaces.value?.workspaces ?? []).map((one) => one.path);
-  const withoutSession = () => {
-    const { session: _session, server: _server, ...others } = filter;
-    onChange(others);
-  };
-  const set = (name: keyof CallFilter) => (value: string) => {
-    const { [name]: _, ...others } = filter;
-    onChange(value === "" ? others : { ...others, [name]: value });
-  };
+  const set = (name: keyof CallFilter) => (value: string) => onChange({ [name]: value });
   return (
     <search class="filters">
       <Typed label="Search" placeholder="Search commands, paths, messages" value={filter.text ?? ""} onChange={set("text")} field={search} wide />
@@ -38,7 +32,7 @@ export function FilterBar({ filter, onChange, search }: FilterBarProps) {
       <Choice label="Outcome" all="All outcomes" value={filter.outcome ?? ""} values={OUTCOMES} onChange={set("outcome")} />
       <Choice label="Workspace" all="All workspaces" value={filter.workspace ?? ""} values={paths} show={baseName} onChange={set("workspace")} />
       {filter.session ? (
-        <button type="button" class="chip" onClick={withoutSession}>one session<span aria-hidden="true"> ✕</span><span class="hidden-text">: remove this filter</span></button>
+        <button type="button" class="chip" onClick={() => onChange({ session: "", server: "" })}>one session<span aria-hidden="true"> ✕</span><span class="hidden-text">: remove this filter</span></button>
       ) : null}
     </search>
   );

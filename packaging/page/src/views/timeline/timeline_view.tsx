@@ -8,7 +8,7 @@ import { announce } from "../../parts/announce";
 import { OutcomeMark, Place, Tool } from "../../parts/labels";
 import { Empty, ErrorNote } from "../../parts/loading";
 import { Raw } from "../../parts/raw";
-import { go, href, type Route } from "../../router";
+import { go, href, parseRoute, type Route } from "../../router";
 import { date, duration, number, plural, time } from "../../text/format";
 import { CallDetail } from "./call_detail";
 import { CallList, type CallRow } from "./call_list";
@@ -29,6 +29,12 @@ export function TimelineView({ route }: { route: Route }) {
   const at = list.rows.findIndex((row) => row.id === route.id);
   const [moved, setMoved] = useState<number | null>(null);
 
+  useEffect(() => {
+    if (route.params.get("focus") === "search") {
+      search.current?.focus();
+      go(href("timeline", route.id, paramsOf(filter)), true);
+    }
+  }, [route.params]);
   const choose = (index: number) => {
     const row = list.rows[Math.min(Math.max(index, 0), list.rows.length - 1)];
     if (row) {
@@ -48,7 +54,11 @@ export function TimelineView({ route }: { route: Route }) {
     "/": () => search.current?.focus(),
     ...(route.id === null ? {} : { Escape: () => go(href("timeline", null, route.params), true) }),
   });
-  const setFilter = (next: CallFilter) => go(href("timeline", null, paramsOf(next)), true);
+  const setFilter = (part: CallFilter) => {
+    // A text filter is set after a pause: the others may have changed since it was typed.
+    const current = filterOf(parseRoute(location.hash).params);
+    go(href("timeline", null, paramsOf({ ...current, ...part })), true);
+  };
   const onRange = (first: number, last: number) => {
     setRange([first, last]);
     list.want(last + 50);
@@ -85,7 +95,7 @@ export function TimelineView({ route }: { route: Route }) {
             key={route.id}
             id={route.id}
             onClose={() => go(href("timeline", null, route.params), true)}
-            onFilter={(part) => setFilter({ ...filter, ...part })}
+            onFilter={setFilter}
           />
         )}
       </div>
