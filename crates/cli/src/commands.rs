@@ -7,8 +7,8 @@ mod index;
 mod install;
 mod jobs;
 mod log;
-mod page;
 mod monitor_socket;
+mod page;
 mod policy;
 mod reference;
 mod run;
@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use toolcrib::{Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling};
 
-use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use self::monitor_socket::MonitorSocket;
+use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
 use crate::{output, rules, wide_roots};
 use toolcrib::user_machine;

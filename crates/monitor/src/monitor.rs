@@ -101,11 +101,17 @@ impl Monitor {
         let _ = self.sandbox.set(summary);
     }
 
-    /// Sets the id of the server, which begins the ids of its calls and questions.
-    pub(crate) fn set_id(&self, id: &str) {
+    /// Sets the id of the server, which begins the ids of its calls and questions: the one of the runtime, so that
+    /// the log of calls has the same ids.
+    pub fn set_id(&self, id: &str) {
         let workspace = self.server.lock().roots.first().cloned().unwrap_or_default();
         // A second socket would have the ids of the first.
         let _ = self.names.set(ServerNames { id: id.to_owned(), workspace });
+    }
+
+    /// The id of the server, if it was set.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.names.get().map(|names| names.id.as_str()).filter(|id| !id.is_empty())
     }
 
     pub(crate) fn names(&self) -> &ServerNames {

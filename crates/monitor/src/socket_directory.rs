@@ -48,16 +48,24 @@ pub fn sockets(directory: &Path) -> Vec<SocketPath> {
     sockets
 }
 
-/// Creates a socket in a directory that only the user can access. The directory is created if it does not exist.
-pub(crate) fn bind(directory: &Path) -> io::Result<(UnixListener, SocketPath)> {
+/// Creates the socket of a server in a directory that only the user can access. The directory is created if it does
+/// not exist. Without an id, the server gets a random one.
+pub(crate) fn bind(directory: &Path, id: Option<&str>) -> io::Result<(UnixListener, SocketPath)> {
     let directory =
         make_private_directory(directory).map_err(|error| io::Error::other(error.to_string()))?;
-    let random: [u8; 6] = random_bytes().map_err(io::Error::other)?;
-    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let server = format!("{}-{random}", std::process::id());
+    let server = match id {
+        Some(id) => id.to_owned(),
+        None => random_id()?,
+    };
     let path = directory.join(format!("{server}{SUFFIX}"));
     let listener = UnixListener::bind(&path)?;
     // The directory protects it until then.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     Ok((listener, SocketPath { server, path }))
+}
+
+fn random_id() -> io::Result<String> {
+    let random: [u8; 6] = random_bytes().map_err(io::Error::other)?;
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}-{random}", std::process::id()))
 }

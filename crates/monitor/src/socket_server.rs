@@ -52,7 +52,7 @@ impl Monitor {
     ///
     /// Fails if other users can access the directory, or if the socket cannot be created.
     pub fn listen(self: &Arc<Monitor>, directory: &Path) -> io::Result<ListeningSocket> {
-        let (listener, socket) = bind(directory)?;
+        let (listener, socket) = bind(directory, self.id())?;
         self.set_id(&socket.server);
         let listener = Arc::new(listener);
         let shared = Arc::new(Shared {

@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolcrib_monitor::{
@@ -14,16 +16,38 @@ use toolcrib_monitor::{
 use crate::api_error::ApiError;
 use crate::live::Live;
 
+/// A browser repeats that somebody is looking more often than this.
+const VISIBLE_FOR: Duration = Duration::from_secs(15);
+
 /// The connections to all servers of the user.
 pub(crate) struct Monitors {
-    servers: Servers,
+    servers: Arc<OnceLock<Servers>>,
+    /// Until when somebody is looking, as far as is known.
+    visible_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Monitors {
     /// Connects to the servers with sockets in a directory, now and later.
     pub(crate) fn join(directory: &Path, live: Arc<Live>) -> io::Result<Monitors> {
-        let servers = Servers::join(directory, move |notice| report(&live, notice))?;
-        Ok(Monitors { servers })
+        let servers: Arc<OnceLock<Servers>> = Arc::default();
+        let visible_until: Arc<Mutex<Option<Instant>>> = Arc::default();
+        let (joined, visible) = (Arc::downgrade(&servers), visible_until.clone());
+        let tell = move |server: &str| {
+            let is_visible = visible.lock().is_some_and(|until| until > Instant::now());
+            let client = joined.upgrade().and_then(|servers| servers.get()?.client(server));
+            if let Some(client) = client.filter(|_| is_visible) {
+                // The notices of the server wait until it has announced itself.
+                std::thread::spawn(move || client.visible(true));
+            }
+        };
+        let found = Servers::join(directory, move |notice| {
+            if let ServerNotice::Joined { server, .. } = &notice {
+                tell(server);
+            }
+            report(&live, notice);
+        })?;
+        let _ = servers.set(found);
+        Ok(Monitors { servers, visible_until })
     }
 
     /// Answers a question of a server.
@@ -44,7 +68,10 @@ impl Monitors {
 
     /// Reports to all servers whether somebody is looking.
     pub(crate) fn visible(&self, visible: bool) {
-        self.servers.visible(visible);
+        *self.visible_until.lock() = visible.then(|| Instant::now() + VISIBLE_FOR);
+        if let Some(servers) = self.servers.get() {
+            servers.visible(visible);
+        }
     }
 
     /// The server of a call: its id without the number.
@@ -54,7 +81,7 @@ impl Monitors {
     }
 
     fn client(&self, server: &str) -> Result<Arc<Client>, ApiError> {
-        let client = self.servers.client(server);
+        let client = self.servers.get().and_then(|servers| servers.client(server));
         client.ok_or_else(|| ApiError::not_found("The server of this call has ended."))
     }
 }

@@ -46,6 +46,11 @@ impl CallLog {
         CallLog { journal, server, workspace, commands: Mutex::default() }
     }
 
+    /// The beginning of the ids of its calls.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// A call has started a command.
     pub(crate) fn command_started(&self, call: u64, command: CallCommand) {
         if self.journal.is_some() {

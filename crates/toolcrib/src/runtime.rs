@@ -44,6 +44,11 @@ impl Runtime {
         self.table.register(tool.into_entry())
     }
 
+    /// Returns the beginning of the ids of logged calls. See [`RuntimeBuilder::server_id`].
+    pub fn server_id(&self) -> &str {
+        self.services.calls.server()
+    }
+
     /// Creates a session whose working directory is the first root.
     pub fn session(&self) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;

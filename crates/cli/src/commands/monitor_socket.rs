@@ -44,9 +44,8 @@ impl MonitorSocket {
             client: None,
             rules_file: rules_file.as_ref().map(|file| file.display().to_string()),
         };
-        let store = rules_file.map(|file| -> RuleStore {
-            Box::new(move |rules| rules::add(&file, rules))
-        });
+        let store =
+            rules_file.map(|file| -> RuleStore { Box::new(move |rules| rules::add(&file, rules)) });
         let is_on = config.has_monitor() && !is_off;
         Ok(MonitorSocket { monitor: Monitor::new(server, store), is_on, socket: OnceLock::new() })
     }
@@ -66,6 +65,7 @@ impl MonitorSocket {
         let directory = user_machine::socket_directory().filter(|_| self.is_on);
         if let Some(directory) = directory {
             self.monitor.describe_sandbox(runtime.sandbox_summary());
+            self.monitor.set_id(runtime.server_id());
             match self.monitor.listen(&directory) {
                 Ok(socket) => drop(self.socket.set(socket)),
                 Err(error) => output::warning(&format!(

@@ -52,7 +52,8 @@ fn print_state(common: &Common, directory: &Path) -> io::Result<()> {
         }
     }
     if !output::for_people(common) {
-        let object = |(server, info, state)| json!({"server": server, "info": info, "state": state});
+        let object =
+            |(server, info, state)| json!({"server": server, "info": info, "state": state});
         let all: Vec<Value> = found.into_iter().map(object).collect();
         return writeln!(io::stdout(), "{}", Value::Array(all));
     }

@@ -546,7 +546,10 @@ fn a_program_is_told_that_its_question_was_settled_elsewhere() {
     let settled = rest.lines().find(|line| line.contains("\"settled\"")).unwrap();
     let settled: Value = serde_json::from_str(settled).unwrap();
     assert_eq!(settled["settled"]["answer"], "once");
-    assert_eq!((&settled["settled"]["by"], &settled["settled"]["call_id"]), (&json!("page"), &json!(7)));
+    assert_eq!(
+        (&settled["settled"]["by"], &settled["settled"]["call_id"]),
+        (&json!("page"), &json!(7))
+    );
     run.send(r#"{"approve": "a1", "answer": "no"}"#);
     assert!(run.until("not_found").contains("approve"));
     run.end();

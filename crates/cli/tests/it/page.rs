@@ -3,6 +3,7 @@
 mod api;
 mod attacks;
 mod changes;
+mod live;
 mod rules;
 mod timeline;
 
