@@ -124,11 +124,7 @@ impl TerminalApprover {
 }
 
 /// Shows the rules and what they cover. Returns whether they are to be added.
-fn confirm_rule(
-    proposal: &Proposal,
-    file: &Path,
-    input: &mut impl BufRead,
-) -> io::Result<bool> {
+fn confirm_rule(proposal: &Proposal, file: &Path, input: &mut impl BufRead) -> io::Result<bool> {
     let shown = output::plain(&file.display().to_string());
     let mut text =
         format!("\nThis would be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));

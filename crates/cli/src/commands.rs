@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use toolcrib::{Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling};
 
-use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use self::monitor_socket::MonitorSocket;
+use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
 use crate::{output, rules, wide_roots};
 use toolcrib::user_machine;

@@ -34,8 +34,7 @@ pub fn question_digest(question: &toolcrib::Question<'_>) -> String {
 /// The question, without what only its server knows: ids, times, sandbox, client.
 pub(crate) fn describe_question(question: &toolcrib::Question<'_>) -> Question {
     let mut cut = Cut::default();
-    let mut sentence =
-        |field: &'static str, text: &str| cut.text(field, text, MAX_SENTENCE_CHARS);
+    let mut sentence = |field: &'static str, text: &str| cut.text(field, text, MAX_SENTENCE_CHARS);
     let described = Question {
         digest: question_digest(question),
         session: question.session.to_string(),

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use toolcrib::{Access as RuntimeAccess, BegunCall, DeniedAccess, ErrorKind, Outcome as Ended, Record};
+use toolcrib::{
+    Access as RuntimeAccess, BegunCall, DeniedAccess, ErrorKind, Outcome as Ended, Record,
+};
 
 use crate::bounded_text::Cut;
 use crate::clock::to_ms;
@@ -229,7 +231,10 @@ fn value_bytes(value: &Value) -> usize {
         Value::String(text) => text.len() + 32,
         Value::Array(items) => 32 + items.iter().map(value_bytes).sum::<usize>(),
         Value::Object(fields) => {
-            32 + fields.iter().map(|(key, value)| key.len() + 32 + value_bytes(value)).sum::<usize>()
+            32 + fields
+                .iter()
+                .map(|(key, value)| key.len() + 32 + value_bytes(value))
+                .sum::<usize>()
         }
         _ => 32,
     }

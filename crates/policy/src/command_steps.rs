@@ -132,9 +132,8 @@ impl Walk<'_> {
             return;
         };
         let front = step.text.len();
-        let shift = |span: Range<usize>| {
-            span.start - range.start + front..span.end - range.start + front
-        };
+        let shift =
+            |span: Range<usize>| span.start - range.start + front..span.end - range.start + front;
         step.text += more.trim_end();
         step.spans.extend(spans.into_iter().map(|(span, part)| (shift(span), part)));
         step.writes |= writes(&format!(":{more}"));

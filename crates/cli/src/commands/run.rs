@@ -20,9 +20,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolcrib::backend::{Exec, ExecEvent, OutputStream, ProcessControl, ProcessStdin, has_reader};
-use toolcrib::{
-    Cancel, Dialect, Error, ErrorKind, Options, Progress, Runtime, Session, to_json,
-};
+use toolcrib::{Cancel, Dialect, Error, ErrorKind, Options, Progress, Runtime, Session, to_json};
 use toolcrib_monitor::{Channel, FirstAnswer, Monitor, NoChannel};
 
 use self::approvals::{Approvals, LineApprover};

@@ -52,7 +52,8 @@ fn print_state(common: &Common, directory: &Path) -> io::Result<()> {
         }
     }
     if !output::for_people(common) {
-        let object = |(server, info, state)| json!({"server": server, "info": info, "state": state});
+        let object =
+            |(server, info, state)| json!({"server": server, "info": info, "state": state});
         let all: Vec<Value> = found.into_iter().map(object).collect();
         return writeln!(io::stdout(), "{}", Value::Array(all));
     }
@@ -69,6 +70,7 @@ fn print_state(common: &Common, directory: &Path) -> io::Result<()> {
 }
 
 /// What the view reacts to.
+#[allow(clippy::large_enum_variant, reason = "nearly all inputs are events")]
 enum Input {
     Notice(ServerNotice),
     Line(String),

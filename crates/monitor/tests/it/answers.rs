@@ -42,7 +42,11 @@ impl Setup {
     }
 
     /// Waits for an open question and answers it.
-    fn answer(&self, answer: AnswerWord, minutes: Option<u32>) -> Result<Settled, RequestErrorKind> {
+    fn answer(
+        &self,
+        answer: AnswerWord,
+        minutes: Option<u32>,
+    ) -> Result<Settled, RequestErrorKind> {
         let question = loop {
             if let Some(question) = self.waiting().pop() {
                 break question;
@@ -195,7 +199,9 @@ fn of_two_answerers_exactly_one_wins_in_10000_races() {
                 let opened = loop {
                     use toolcrib_monitor::{Notice, protocol::Event};
                     match seen.recv().unwrap() {
-                        Notice::Event { event: Event::QuestionOpened(question), .. } => break question,
+                        Notice::Event { event: Event::QuestionOpened(question), .. } => {
+                            break question;
+                        }
                         Notice::Event { .. } => {}
                         other => panic!("{other:?}"),
                     }
@@ -336,11 +342,11 @@ fn only_the_winner_stores_its_rule() {
             let failed = asked.settle(&Answer::AllowAlways, Answerer::Terminal, fails);
             assert!(matches!(failed, Err(SettleError::Rule("disk full"))));
             assert!(asked.settled().is_none(), "the question is still open");
-            let mut stores = || {
+            let stores = || {
                 self.0.fetch_add(1, Ordering::Relaxed);
                 Ok::<(), &str>(())
             };
-            asked.settle(&Answer::AllowAlways, Answerer::Terminal, &mut stores).unwrap();
+            asked.settle(&Answer::AllowAlways, Answerer::Terminal, stores).unwrap();
             let late = asked.settle(&Answer::AllowAlways, Answerer::Terminal, stores);
             assert!(matches!(late, Err(SettleError::Before(_))));
             Answer::AllowAlways

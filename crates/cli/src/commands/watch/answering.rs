@@ -174,7 +174,9 @@ impl Answering {
         let Some(first) = self.waiting.front() else { return String::new() };
         if !self.unseen.is_empty() {
             let lines: usize = self.unseen.iter().map(|part| part.lines().count()).sum();
-            return format!("[{lines} more lines are not shown; m shows the next part, n denies]\n");
+            return format!(
+                "[{lines} more lines are not shown; m shows the next part, n denies]\n"
+            );
         }
         let mut answers = vec!["y yes", "s session", "t N minutes"];
         answers.extend(first.question.always.as_ref().map(|_| "a always"));

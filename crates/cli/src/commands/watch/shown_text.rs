@@ -6,9 +6,8 @@ use toolcrib_monitor::protocol::{Call, Connection, Outcome, Question, RunningCal
 /// A server, in one line.
 pub(super) fn server_line(info: &Server) -> String {
     let roots: Vec<String> = info.roots.iter().map(|root| name(root)).collect();
-    let client = info.client.as_deref().map_or_else(String::new, |client| {
-        format!(" for {}", name(client))
-    });
+    let client =
+        info.client.as_deref().map_or_else(String::new, |client| format!(" for {}", name(client)));
     let (program, pid) = (name(&info.program), info.pid);
     format!("== {program} {pid}{client}: {} ({})\n", roots.join(", "), name(&info.profile))
 }
@@ -32,15 +31,18 @@ pub(super) fn call_ended(call: &Call) -> String {
         let files = call.files_changed.unwrap_or(1);
         format!("change {change}, {files} {}", if files == 1 { "file" } else { "files" })
     }));
-    facts.extend(call.answered.as_ref().map(|answered| {
-        format!("answered {} by {}", name(&answered.answer), name(&answered.by))
-    }));
+    facts.extend(
+        call.answered.as_ref().map(|answered| {
+            format!("answered {} by {}", name(&answered.answer), name(&answered.by))
+        }),
+    );
     facts.extend(call.message.as_deref().map(name));
     let mut text = format!("   {title}: {}\n", facts.join("; "));
     for refusal in &call.refusals {
-        let setting = refusal.setting.as_deref().map_or_else(String::new, |setting| {
-            format!(" ({})", name(setting))
-        });
+        let setting = refusal
+            .setting
+            .as_deref()
+            .map_or_else(String::new, |setting| format!(" ({})", name(setting)));
         text += &format!("     refused: {}{setting}\n", name(&refusal.what));
     }
     text
@@ -142,7 +144,11 @@ mod tests {
     #[test]
     fn the_line_of_a_call_names_its_outcome() {
         let call = Call {
-            call: RunningCall { tool: "Edit".into(), title: "Edit a.rs".into(), ..Default::default() },
+            call: RunningCall {
+                tool: "Edit".into(),
+                title: "Edit a.rs".into(),
+                ..Default::default()
+            },
             ms: 1_250,
             change: Some(7),
             files_changed: Some(2),
