@@ -192,11 +192,12 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
             "toolcrib-exec",
             "toolcrib-net",
             "toolcrib-search",
+            "toolcrib-monitor",
             "toolcrib-devtools",
             "toolcrib-torture",
             "toolcrib-bench",
         ],
-        reason: "only the leaves that access the machine make system calls, and their stress tests",
+        reason: "only the leaves that access the machine and the monitor socket make system calls, and their stress tests",
     },
     RestrictedCrates {
         crates: &["clap"],

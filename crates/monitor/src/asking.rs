@@ -34,8 +34,7 @@ impl Default for WatcherTimeouts {
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The sentence of a denial whose question can still be answered.
-const STILL_OPEN: &str =
-    "The question is still open on the page; after the user has answered it there, repeat the call.";
+const STILL_OPEN: &str = "The question is still open on the page; after the user has answered it there, repeat the call.";
 
 /// How a transport asks its own user or program.
 pub trait Channel: Sync {

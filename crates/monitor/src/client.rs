@@ -27,6 +27,7 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a server sends by itself.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all notices are events")]
 pub enum Notice {
     /// An event, with its number.
     Event {

@@ -70,6 +70,7 @@ fn print_state(common: &Common, directory: &Path) -> io::Result<()> {
 }
 
 /// What the view reacts to.
+#[allow(clippy::large_enum_variant, reason = "nearly all inputs are events")]
 enum Input {
     Notice(ServerNotice),
     Line(String),

@@ -401,6 +401,30 @@ fn a_modern_client_is_not_asked_while_the_page_answers() {
 }
 
 #[test]
+fn a_modern_client_that_declines_at_once_leaves_the_question_to_the_page() {
+    let setup = Setup::new();
+    let mut server = setup.serve(&["--profile", "cautious"]);
+    let watcher = setup.watch();
+    // Nobody looks, so the client gets the question at once.
+    let asked = modern(&mut server, "two", json!({}));
+    let question = watcher.question();
+    watcher.client.visible(true).unwrap();
+    let decline = json!({"permission": {"action": "decline"}});
+    let state = asked["result"]["requestState"].clone();
+    let more = json!({"requestState": state, "inputResponses": decline});
+    let reply = std::thread::scope(|scope| {
+        let calling = scope.spawn(|| modern(&mut server, "two", more));
+        // On a slow machine the decline counts as one of a person.
+        let settled = watcher.answer(&question, AnswerWord::Once);
+        let reply = calling.join().unwrap();
+        let is_allowed = reply_text(&reply).contains("Edited");
+        assert_eq!(settled.is_ok(), is_allowed, "{reply:?}");
+        reply
+    });
+    assert!(reply.contains_key("result"));
+}
+
+#[test]
 fn an_always_answer_on_the_page_adds_the_rule() {
     let setup = Setup::new();
     let mut server = setup.serve(&["--profile", "cautious"]);

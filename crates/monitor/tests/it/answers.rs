@@ -342,11 +342,11 @@ fn only_the_winner_stores_its_rule() {
             let failed = asked.settle(&Answer::AllowAlways, Answerer::Terminal, fails);
             assert!(matches!(failed, Err(SettleError::Rule("disk full"))));
             assert!(asked.settled().is_none(), "the question is still open");
-            let mut stores = || {
+            let stores = || {
                 self.0.fetch_add(1, Ordering::Relaxed);
                 Ok::<(), &str>(())
             };
-            asked.settle(&Answer::AllowAlways, Answerer::Terminal, &mut stores).unwrap();
+            asked.settle(&Answer::AllowAlways, Answerer::Terminal, stores).unwrap();
             let late = asked.settle(&Answer::AllowAlways, Answerer::Terminal, stores);
             assert!(matches!(late, Err(SettleError::Before(_))));
             Answer::AllowAlways

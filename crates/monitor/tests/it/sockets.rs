@@ -96,3 +96,39 @@ fn invalid_lines_are_answered_and_endless_ones_end_the_connection() {
     let _ = stream.write_all(b"\n");
     assert!(matches!(stream.read(&mut read), Ok(0) | Err(_)));
 }
+
+#[test]
+fn a_client_that_does_not_read_delays_nobody_and_learns_what_it_missed() {
+    let top = tempfile::tempdir().unwrap();
+    let monitor = Monitor::new(server("serve"), None);
+    let listening = monitor.listen(&top.path().join("run")).unwrap();
+    let mut slow = UnixStream::connect(&listening.socket().path).unwrap();
+    slow.write_all(b"{\"id\": 1, \"method\": \"subscribe\"}\n").unwrap();
+    let long = "x".repeat(1_000);
+    for number in 0..20_000 {
+        monitor.name_client(&format!("{long} {number}"));
+    }
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(slow));
+    let missed = lines.find_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        line["missed"].as_u64().filter(|_| line.get("event").is_none() && line.get("id").is_none())
+    });
+    assert!(missed.is_some_and(|missed| missed > 1_000), "{missed:?}");
+}
+
+#[test]
+fn clients_beyond_the_limit_are_disconnected() {
+    let top = tempfile::tempdir().unwrap();
+    let monitor = Monitor::new(server("serve"), None);
+    let listening = monitor.listen(&top.path().join("run")).unwrap();
+    let clients: Vec<Client> =
+        (0..16).map(|_| Client::connect(listening.socket(), |_| {}).unwrap()).collect();
+    clients.iter().for_each(|client| drop(client.hello().unwrap()));
+    let refused = Client::connect(listening.socket(), |_| {}).unwrap();
+    assert_eq!(refused.hello().unwrap_err().kind, RequestErrorKind::Io);
+    drop(clients);
+    // The places become free as the threads end.
+    while Client::connect(listening.socket(), |_| {}).unwrap().hello().is_err() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
