@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { show } from "./browser.mjs";
-import { card, usePage } from "./fixture.mjs";
+import { ask, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
@@ -27,9 +27,7 @@ test("a hostile request is readable", async () => {
   const { tab, agent } = fixture;
   await show(tab, "#/waiting");
   const command = `npm publish "${MARKUP}" '${BIDI}' $'\\x1b[2K' \u200b# end`;
-  const reply = agent.call("Bash", { command, description: `${MARKUP} ${BIDI}` });
-  const asked = card(tab, "npm publish");
-  await asked.waitFor();
+  const { asked, reply } = await ask(tab, agent, "Bash", { command, description: `${MARKUP} ${BIDI}` }, "npm publish");
   const text = await asked.innerText();
   assert.ok(text.includes(MARKUP), text);
   assert.ok(text.includes("\\u{202e}"), text);
@@ -41,7 +39,7 @@ test("a hostile request is readable", async () => {
   await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
   await asked.locator(".settled-note").waitFor();
   await checkView("settled");
-  await reply;
+  await reply();
 });
 
 test("hostile file names and diffs with a line of a megabyte", async () => {

@@ -83,6 +83,15 @@ export function forgetSettled(state: LiveState, now: number): LiveState {
   return kept.length === state.settled.length ? state : { ...state, settled: kept };
 }
 
+/** Whether a call waits for an answer. It does not run before that. */
+export function isWaiting(state: LiveState, call: RunningCall): boolean {
+  return state.waiting.some((question) => question.call === call.id);
+}
+
+export function runningCount(state: LiveState): number {
+  return state.running.filter((call) => !isWaiting(state, call)).length;
+}
+
 function applySnapshot(state: LiveState, data: Partial<LiveState>, now: number): LiveState {
   const waiting = oldestFirst(data.waiting ?? []);
   const ids = new Set(waiting.map((one) => one.id));

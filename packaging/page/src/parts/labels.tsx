@@ -36,6 +36,9 @@ export function Tool({ name }: { name: string }) {
   return <span class="tool"><Raw text={name} /></span>;
 }
 
+/** A rule of the rules file without its prefix. */
+export const ruleName = (name: string) => name.replace(/^rule:/, "");
+
 const EFFECTS: Record<Access["effect"], string> = {
   read: "reads", write: "writes", command: "runs", connect: "connects to", reach: "reaches",
 };
