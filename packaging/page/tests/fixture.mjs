@@ -30,16 +30,17 @@ export const FILES = {
 };
 
 /** Starts everything before the tests of a file and ends it after them. Fields are set in `before`. */
-export function usePage({ rules = RULES, config = "", context: contextOptions = {} } = {}) {
+export function usePage({ rules = RULES, config = "", prepare = async () => undefined } = {}) {
   const fixture = {};
   before(async () => {
     fixture.home = await Home.create(rules, config);
     fixture.page = await fixture.home.page();
     fixture.browser = await launch();
-    fixture.context = await newContext(fixture.browser, contextOptions);
+    fixture.context = await newContext(fixture.browser);
     fixture.tab = await open(fixture.context, fixture.page.address);
     fixture.root = await fixture.home.workspace("shop", FILES);
     fixture.agent = await fixture.home.agent(fixture.root);
+    await prepare(fixture);
   });
   after(async () => {
     await fixture.browser?.close();

@@ -61,7 +61,7 @@ test("hostile output", async () => {
   await show(tab, "#/now");
   const output = `printf '%s\\n' '${MARKUP}'; printf '\\033]0;title\\007\\033[8mhidden\\033[0m \\xe2\\x80\\xaebidi\\n'; head -c 1000000 /dev/zero | tr '\\0' y; echo; echo the-end; sleep 600`;
   const reply = agent.call("Bash", { command: output });
-  const running = tab.locator(".card", { hasText: "sleep 600" });
+  const running = tab.locator(".card", { hasText: "onerror=alert(1)" });
   await running.locator(".output-line", { hasText: "the-end" }).waitFor();
   const text = await running.locator(".output-box").innerText();
   assert.ok(text.includes(MARKUP) && text.includes("hidden") && text.includes("\\u{202e}bidi"), text.slice(0, 500));

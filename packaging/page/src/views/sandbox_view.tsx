@@ -12,7 +12,7 @@ import { dateAndTime, number } from "../text/format";
 
 export function SandboxView() {
   const servers = useStore((state) => state.live.servers);
-  const ended = useStore((state) => state.live.endedCalls);
+  const ended = useStore((state) => state.live.journalNews);
   const [rows, setRows] = useState<RefusalRow[] | null>(null);
   const [next, setNext] = useState<string | null>(null);
   const [error, setError] = useState<string | null>(null);
