@@ -62,7 +62,7 @@ export async function demoHome() {
   const shop = await home.workspace("shop", {
     "src/cart.ts": CART, "src/old.ts": "export {};\n", "watch.sh": TEST_SCRIPT, "README.md": "# Shop\n", "package.json": "{}\n",
   });
-  const billing = await home.workspace("billing", { "src/invoice.rs": "fn total() {}\n", "notes.md": "# Notes\n" });
+  const billing = await home.workspace("billing", { "src/invoice.rs": "/// The total of an invoice.\npub fn total(lines: &[Money]) -> Money {\n    lines.iter().sum()\n}\n", "notes.md": "# Notes\n" });
   return { home, shop, billing };
 }
 

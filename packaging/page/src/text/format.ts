@@ -36,7 +36,7 @@ export function elapsed(ms: number): string {
 export function ago(at: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - at) / 1_000));
   if (seconds < 60) {
-    return "less than a minute ago";
+    return "a moment ago";
   }
   const units: [number, string][] = [[86_400, "day"], [3_600, "hour"], [60, "minute"]];
   for (const [size, name] of units) {

@@ -5,7 +5,7 @@ import { stopCall } from "../api";
 import type { RunningCall, Server } from "../api_schema";
 import { isWaiting, runningCount } from "../live/live_state";
 import { useStore } from "../live/store";
-import { Accesses, OutcomeMark, Place, titleOf, Tool } from "../parts/labels";
+import { Accesses, OutcomeMark, Place, SandboxLine, titleOf, Tool } from "../parts/labels";
 import { LiveOutput } from "../parts/live_output";
 import { Empty, ErrorNote, useAction, useNow } from "../parts/loading";
 import { Raw } from "../parts/raw";
@@ -49,13 +49,16 @@ function RunningCard({ call, asks, openAtFirst }: { call: RunningCall; asks: boo
   const now = useNow();
   const isCommand = Boolean(call.job) || (call.accesses ?? []).some((access) => access.effect === "command");
   const [open, setOpen] = useState(openAtFirst);
+  const server = useStore((state) => state.live.servers).find((one) => one.server === call.server);
+  const place = call.workspace ?? server?.roots[0];
   const others = (call.accesses ?? []).filter((access) => access.effect !== "command");
   return (
     <article class="card" aria-label={`${call.tool}, running`}>
       <header class="card-head">
         {asks ? null : <span class="pulse" aria-hidden="true" />}
         <h2><Tool name={call.tool} /></h2>
-        {call.workspace ? <Place path={call.workspace} /> : null}
+        {server?.client ? <span class="card-client"><Raw text={server.client} /></span> : null}
+        {place ? <Place path={place} /> : null}
         <span class="card-wait" aria-hidden="true">{elapsed(now - call.started)}</span>
       </header>
       <p class="running-title code"><Raw text={titleOf(call)} /></p>
@@ -128,7 +131,7 @@ function Agents({ servers }: { servers: Server[] }) {
             {server.roots.map((root) => <p class="agent-root code"><Raw text={root} /></p>)}
             <dl class="pairs">
               <dt>Profile</dt><dd><Raw text={server.profile} />, network <Raw text={server.network} /></dd>
-              <dt>Sandbox</dt><dd><Raw text={server.sandbox} /></dd>
+              <dt>Sandbox</dt><dd><SandboxLine text={server.sandbox} /></dd>
               <dt>Started</dt><dd title={dateAndTime(server.started)}>{ago(server.started, now)} (pid {server.pid})</dd>
             </dl>
           </li>

@@ -54,7 +54,7 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
         <Part title="Refused by the sandbox">
           <ul class="refusals">
             {(call.refusals ?? []).map((refusal) => (
-              <li><span class="code"><Raw text={refusal.what} /></span>{refusal.setting ? <span class="quiet">Allowed by <span class="code"><Raw text={refusal.setting} /></span></span> : null}</li>
+              <li><span class="code"><Raw text={refusal.what} /></span>{refusal.setting ? <span class="quiet"><Raw text={refusal.setting} /></span> : null}</li>
             ))}
           </ul>
         </Part>
