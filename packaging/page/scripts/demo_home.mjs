@@ -57,12 +57,12 @@ sleep 600
 `;
 
 export async function demoHome() {
-  // A fixed name, because the pictures show it.
-  const home = await Home.create(RULES, "", join(tmpdir(), "ana"));
+  // The pictures show the name. The directory must not exist: it is removed at the end.
+  const home = await Home.create(RULES, "", process.env.DEMO_HOME ?? join(tmpdir(), "ana"));
   const shop = await home.workspace("shop", {
     "src/cart.ts": CART, "src/old.ts": "export {};\n", "watch.sh": TEST_SCRIPT, "README.md": "# Shop\n", "package.json": "{}\n",
   });
-  const billing = await home.workspace("billing", { "src/invoice.rs": "fn total() {}\n", "notes.md": "# Notes\n" });
+  const billing = await home.workspace("billing", { "src/invoice.rs": "/// The total of an invoice.\npub fn total(lines: &[Money]) -> Money {\n    lines.iter().sum()\n}\n", "notes.md": "# Notes\n" });
   return { home, shop, billing };
 }
 

@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { mkdir, rename, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { launch, newContext, open, show } from "../tests/browser.mjs";
+import { ask } from "../tests/fixture.mjs";
 import { demoHome, fillTimeline } from "./demo_home.mjs";
 
 const IMAGES = new URL("../../../docs/images/", import.meta.url).pathname;
@@ -21,11 +22,11 @@ try {
   const other = await home.agent(billing, { client: "codex" });
   await fillTimeline(agent, other);
   void agent.call("Bash", { command: "sh watch.sh", description: "Run the tests and watch" }).catch(() => undefined);
-  void agent.call("Bash", {
-    command: "cd src && npm publish --access public > publish.log && rm -rf dist", description: "Publish the new version",
-  }).catch(() => undefined);
-  void other.call("Edit", { file_path: `${shop}/README.md`, old_string: "# Shop", new_string: "# Shop\n\nSells things." }).catch(() => undefined);
-  await tab.locator(".question").nth(1).waitFor();
+  const publish = { command: "cd src && npm publish --access public > publish.log && rm -rf dist", description: "Publish the new version" };
+  await ask(tab, agent, "Bash", publish, "npm publish");
+  const edit = { file_path: "src/invoice.rs", old_string: "lines.iter().sum()", new_string: "let net: Money = lines.iter().sum();\n    net + tax(net)" };
+  const cautious = await home.agent(billing, { profile: "cautious", client: "gemini-cli" });
+  await ask(tab, cautious, "Edit", edit, "invoice.rs");
   await everyView(tab);
 } finally {
   await browser.close();
@@ -41,7 +42,7 @@ async function everyView(tab) {
   await tab.locator(".undo").waitFor();
   const change = await tab.evaluate(() => location.hash);
   const views = [
-    ["waiting", "#/waiting", ".question"], ["now", "#/now", ".output-line"], ["timeline", call, ".detail .line-added"],
+    ["waiting", "#/waiting", ".answer-approve:enabled"], ["now", "#/now", ".output-line"], ["timeline", call, ".detail .line-added"],
     ["change", change, ".diff-file"], ["sandbox", "#/sandbox", ".refusal-row"], ["rules", "#/rules", ".rule"],
   ];
   for (const scheme of ["light", "dark"]) {
@@ -49,7 +50,6 @@ async function everyView(tab) {
     for (const [name, route, ready] of views) {
       await show(tab, route);
       await tab.locator(ready).first().waitFor();
-      await tab.locator(".answer-approve:enabled").first().waitFor().catch(() => undefined);
       await tab.mouse.move(0, 0);
       await tab.screenshot({ path: `${IMAGES}page-${name}-${scheme}.png`, animations: "disabled" });
       await shrink(`${IMAGES}page-${name}-${scheme}.png`);

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "./keyboard";
+import { runningCount } from "./live/live_state";
 import type { Link } from "./live/messages";
 import { useStore } from "./live/store";
 import { retryNow } from "./live/worker_link";
@@ -26,7 +27,7 @@ export function App({ problem }: { problem: string | null }) {
   const route = useRoute();
   const link = useStore((state) => state.link);
   const waiting = useStore((state) => state.live.waiting.length);
-  const running = useStore((state) => state.live.running.length);
+  const running = useStore((state) => runningCount(state.live));
   const missed = useStore((state) => state.live.missed);
   const [dialog, setDialog] = useState<"help" | "settings" | null>(null);
   const signedIn = link === "connecting" || link === "live" || link === "gone";

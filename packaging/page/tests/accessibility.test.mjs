@@ -3,22 +3,22 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { newContext, open, show } from "./browser.mjs";
-import { card, usePage } from "./fixture.mjs";
+import { ask, card, usePage } from "./fixture.mjs";
 
-const fixture = usePage();
+const fixture = usePage({ prepare });
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 let routes = [];
 
-before(async () => {
-  const { tab, agent } = fixture;
+/** Something to see in every view. */
+async function prepare({ tab, agent, home, root }) {
   await agent.call("Bash", { command: "rm README.md; echo x > src/made.txt; touch /etc/refused" });
   await agent.call("Bash", { command: "git push --force" });
   void agent.call("Bash", { command: "printf '\\033[31mred\\033[0m\\n'; sleep 600" }).catch(() => undefined);
-  void agent.call("Bash", { command: "cd src && npm publish --tag axe > out.txt", description: "Publish" }).catch(() => undefined);
-  await card(tab, "--tag axe").waitFor();
+  const cautious = await home.agent(root, { profile: "cautious", client: "cautious-agent" });
+  await ask(tab, cautious, "Bash", { command: "cd src && make axe > out.txt", description: "Make it" }, "make axe");
   await show(tab, "#/timeline");
   await tab.locator(".row", { hasText: "rm README.md" }).first().click();
   const call = await tab.evaluate(() => location.hash);
@@ -29,7 +29,7 @@ before(async () => {
     ["#/waiting", ".question"], ["#/now", ".output-line"], ["#/timeline", ".row"], [call, ".detail .line-removed"],
     [change, ".diff-file"], ["#/sandbox", ".refusal-row"], ["#/rules", ".rule"],
   ];
-});
+}
 
 async function axe(tab, name) {
   // The debugger runs it: the policy of the page allows no other script.
@@ -51,7 +51,7 @@ for (const scheme of ["light", "dark"]) {
       await axe(tab, `${route} ${scheme}`);
     }
     await show(tab, "#/waiting");
-    const asked = card(tab, "--tag axe");
+    const asked = card(tab, "make axe");
     for (const name of [/For minutes/, /Always/, /Deny…/]) {
       await asked.getByRole("button", { name }).click();
       await asked.locator(".panel").waitFor();
@@ -93,7 +93,7 @@ test("forced colours and reduced motion keep every view usable", async () => {
 test("every control is reached with the Tab key, and shows the focus", async () => {
   const { tab } = fixture;
   await show(tab, "#/waiting");
-  const asked = card(tab, "--tag axe");
+  const asked = card(tab, "make axe");
   await asked.locator(".answer-approve:enabled").first().waitFor();
   await tab.reload();
   await asked.locator(".answer-approve:enabled").first().waitFor();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { show } from "./browser.mjs";
-import { card, usePage } from "./fixture.mjs";
+import { ask, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
@@ -27,9 +27,7 @@ test("a hostile request is readable", async () => {
   const { tab, agent } = fixture;
   await show(tab, "#/waiting");
   const command = `npm publish "${MARKUP}" '${BIDI}' $'\\x1b[2K' \u200b# end`;
-  const reply = agent.call("Bash", { command, description: `${MARKUP} ${BIDI}` });
-  const asked = card(tab, "npm publish");
-  await asked.waitFor();
+  const { asked, reply } = await ask(tab, agent, "Bash", { command, description: `${MARKUP} ${BIDI}` }, "npm publish");
   const text = await asked.innerText();
   assert.ok(text.includes(MARKUP), text);
   assert.ok(text.includes("\\u{202e}"), text);
@@ -41,7 +39,7 @@ test("a hostile request is readable", async () => {
   await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
   await asked.locator(".settled-note").waitFor();
   await checkView("settled");
-  await reply;
+  await reply();
 });
 
 test("hostile file names and diffs with a line of a megabyte", async () => {
@@ -63,7 +61,7 @@ test("hostile output", async () => {
   await show(tab, "#/now");
   const output = `printf '%s\\n' '${MARKUP}'; printf '\\033]0;title\\007\\033[8mhidden\\033[0m \\xe2\\x80\\xaebidi\\n'; head -c 1000000 /dev/zero | tr '\\0' y; echo; echo the-end; sleep 600`;
   const reply = agent.call("Bash", { command: output });
-  const running = tab.locator(".card", { hasText: "sleep 600" });
+  const running = tab.locator(".card", { hasText: "onerror=alert(1)" });
   await running.locator(".output-line", { hasText: "the-end" }).waitFor();
   const text = await running.locator(".output-box").innerText();
   assert.ok(text.includes(MARKUP) && text.includes("hidden") && text.includes("\\u{202e}bidi"), text.slice(0, 500));

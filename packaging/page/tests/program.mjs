@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
 /** The program under test. */
@@ -16,8 +16,7 @@ export class Home {
 
   static async create(rules = "", config = "", root = null) {
     const home = new Home();
-    home.root = root ?? await mkdtemp(join(tmpdir(), "toolcrib-page-"));
-    await mkdir(home.root, { recursive: true });
+    home.root = root === null ? await scratch() : await mkdir(root).then(() => root);
     home.runtime = join(home.root, "run");
     home.rules = join(home.root, "config/toolcrib/rules.toml");
     await mkdir(home.runtime, { mode: 0o700 });
@@ -77,6 +76,13 @@ export class Home {
     }
     await rm(this.root, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** A new directory. Not in /tmp, which every session has for itself. */
+async function scratch() {
+  const parent = join(homedir(), ".cache", "toolcrib-page-tests");
+  await mkdir(parent, { recursive: true });
+  return mkdtemp(join(parent, "home-"));
 }
 
 /** Ends a process and waits for it. */

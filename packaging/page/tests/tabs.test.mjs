@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { launch, live, newContext, open, show } from "./browser.mjs";
-import { card, FILES, RULES } from "./fixture.mjs";
+import { ask, card, FILES, RULES } from "./fixture.mjs";
 import { end, Home } from "./program.mjs";
 
 let home, page, browser, context, root, agent;
@@ -28,7 +28,7 @@ test("twelve tabs share one stream, and all see a request and its answer", async
   while (tabs.length < 12) {
     tabs.push(await open(context, `${page.origin}/#/waiting`));
   }
-  const reply = agent.call("Bash", { command: "npm publish --tag twelve" });
+  const { reply } = await ask(tabs[0], agent, "Bash", { command: "npm publish --tag twelve" }, "--tag twelve");
   for (const tab of tabs) {
     await card(tab, "--tag twelve").waitFor();
   }
@@ -37,7 +37,7 @@ test("twelve tabs share one stream, and all see a request and its answer", async
   for (const tab of tabs) {
     await card(tab, "--tag twelve").locator(".settled-note").waitFor();
   }
-  await reply;
+  await reply();
   for (const tab of tabs.slice(1)) {
     await tab.close();
   }
@@ -82,7 +82,7 @@ test("a killed page process is told, agents go on, and a new one brings all tabs
   const port = new URL(page.origin).port;
   await end(page.child, "SIGKILL");
   await tab.getByText("The page process does not answer").waitFor();
-  assert.match(await tab.title(), /offline/);
+  await tab.waitForFunction(() => document.title.includes("offline"));
   assert.match(await agent.call("Bash", { command: "echo still-working" }), /still-working/);
 
   page = await home.page("--port", port);
@@ -94,9 +94,9 @@ test("a killed page process is told, agents go on, and a new one brings all tabs
   await tab.locator(".row", { hasText: "still-working" }).first().waitFor();
   await fresh.bringToFront();
   await show(fresh, "#/waiting");
-  const reply = agent.call("Bash", { command: "npm publish --tag after-return" });
-  await card(fresh, "--tag after-return").getByRole("button", { name: /Approve once/ }).click();
-  await reply;
+  const { asked, reply } = await ask(fresh, agent, "Bash", { command: "npm publish --tag return" }, "--tag return");
+  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await reply();
   await fresh.close();
 });
 
@@ -105,10 +105,9 @@ test("an agent that ends takes its request along", async () => {
   await tab.bringToFront();
   await show(tab, "#/waiting");
   const other = await home.agent(root, { client: "short-lived" });
-  other.call("Bash", { command: "npm publish --tag orphan" }).catch(() => undefined);
-  await card(tab, "--tag orphan").waitFor();
+  const { asked } = await ask(tab, other, "Bash", { command: "npm publish --tag orphan" }, "--tag orphan");
   await other.end();
-  await card(tab, "--tag orphan").locator(".settled-note", { hasText: "withdrawn" }).waitFor();
+  await asked.locator(".settled-note", { hasText: "withdrawn" }).waitFor();
 });
 
 test("nothing was refused by the policy of the page, and no script failed", () => {

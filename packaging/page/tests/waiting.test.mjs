@@ -4,25 +4,22 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { open, show } from "./browser.mjs";
-import { card, usePage } from "./fixture.mjs";
+import { ask, card, deny, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
-/** Starts a call that asks, and waits for its card. */
-async function ask(command, description) {
+/** Starts a command that asks. The last word of its first line names its card. */
+async function askFor(command, description) {
   const { agent, tab } = fixture;
   await show(tab, "#/waiting");
-  const reply = agent.call("Bash", { command, ...(description ? { description } : {}) });
-  reply.catch(() => undefined);
-  const asked = card(tab, command.slice(0, 40));
-  await asked.waitFor();
-  return { reply, asked };
+  const name = command.split("\n")[0].split(" ").find((word, at, all) => all[at - 1] === "--tag");
+  return ask(tab, agent, "Bash", { command, ...(description ? { description } : {}) }, `--tag ${name}`);
 }
 
 test("a card shows the command in steps, the rule, the reason and the sandbox", async () => {
-  const { reply, asked } = await ask("cd src && npm publish --tag one > out.txt", "Publish it");
+  const { reply, asked } = await askFor("cd src && npm publish --tag one > out.txt", "Publish it");
   const steps = asked.locator(".step");
-  assert.deepEqual(await steps.locator(".step-text").allInnerTexts(), ["cd src", "npm publish --tag one > out.txt"]);
+  assert.deepEqual(await steps.locator(".step-text").allInnerTexts(), ["cd src", "&& npm publish --tag one > out.txt"]);
   assert.match(await steps.nth(1).getAttribute("class"), /step-writes/);
   await asked.getByText("“Publish it”").waitFor();
   assert.match(await asked.locator(".reasons").innerText(), /publishing[\s\S]*it publishes a package[\s\S]*Sandbox/);
@@ -30,53 +27,69 @@ test("a card shows the command in steps, the rule, the reason and the sandbox", 
   assert.match(await fixture.tab.locator("link[rel=icon]").getAttribute("href"), /^data:image\/png/);
   await asked.getByRole("button", { name: /Approve once/ }).click();
   await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
-  assert.doesNotMatch(await reply, /not allowed/);
+  assert.doesNotMatch(await reply(), /not allowed/);
 });
 
 test("a denial carries the message to the agent", async () => {
-  const { reply, asked } = await ask("npm publish --tag two");
+  const { reply, asked } = await askFor("npm publish --tag two");
   await asked.getByRole("button", { name: /Deny/ }).click();
   await asked.getByLabel("Message to the agent").fill("use <b>staging</b>");
   await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
   await asked.locator(".settled-note", { hasText: "use <b>staging</b>" }).waitFor();
-  assert.match(await reply, /use <b>staging<\/b>/);
+  assert.match(await reply(), /use <b>staging<\/b>/);
 });
 
 test("this session: the same command does not ask again", async () => {
-  const { reply, asked } = await ask("npm publish --tag session");
+  const { reply, asked } = await askFor("npm publish --tag session");
   await asked.getByRole("button", { name: /This session/ }).click();
-  await reply;
+  await reply();
   assert.doesNotMatch(await fixture.agent.call("Bash", { command: "npm publish --tag session" }), /not allowed/);
 });
 
 test("for minutes", async () => {
-  const { reply, asked } = await ask("npm publish --tag minutes");
+  const { reply, asked } = await askFor("npm publish --tag minutes");
   await asked.getByRole("button", { name: /For minutes/ }).click();
   await asked.getByRole("spinbutton").fill("7");
   await asked.getByRole("button", { name: "Approve for 7 minutes" }).click();
   await asked.locator(".settled-note", { hasText: "for 7 minutes" }).waitFor();
-  await reply;
+  await reply();
 });
 
 test("always shows the rule and its preview, asks again, and writes the rule", async () => {
-  const { reply, asked } = await ask("npm publish --tag always");
+  const { home, root, tab } = fixture;
+  await show(tab, "#/waiting");
+  const cautious = await home.agent(root, { profile: "cautious", client: "cautious-agent" });
+  const { reply, asked } = await ask(tab, cautious, "Bash", { command: "make always-made" }, "make always-made");
   await asked.getByRole("button", { name: /Always/ }).click();
   const toml = await asked.locator(".toml").innerText();
-  assert.match(toml, /\[\[rule\]\][\s\S]*npm publish/);
-  await asked.locator(".preview-title, .note-error").waitFor();
+  assert.match(toml, /\[\[rule\]\][\s\S]*make always-made/);
+  await asked.locator(".preview-title").waitFor();
+  assert.doesNotMatch(await readFile(home.rules, "utf8"), /always-made/, "nothing is written before the second step");
   await asked.getByRole("button", { name: "Add the rule and approve" }).click();
-  await reply;
-  const rules = await readFile(fixture.home.rules, "utf8");
-  assert.ok(rules.includes(toml.trim().split("\n").at(-1)), rules);
+  await asked.locator(".settled-note").waitFor();
+  await reply();
+  assert.match(await readFile(home.rules, "utf8"), /make always-made/);
+  await cautious.end();
+});
+
+test("never adds a rule that denies", async () => {
+  const { home } = fixture;
+  const { reply, asked } = await askFor("npm publish --tag never");
+  await asked.getByRole("button", { name: /Never/ }).click();
+  assert.match(await asked.locator(".toml").innerText(), /decision = "deny"/);
+  await asked.getByRole("button", { name: "Add the rule and deny" }).click();
+  await asked.locator(".settled-note", { hasText: "never again" }).waitFor();
+  assert.match(await reply(), /not allowed/);
+  assert.match(await readFile(home.rules, "utf8"), /--tag never/);
 });
 
 test("an answer in another tab is shown with its answer", async () => {
   const other = await open(fixture.context, `${fixture.page.origin}/#/waiting`);
   await fixture.tab.bringToFront();
-  const { reply, asked } = await ask("npm publish --tag tabs");
+  const { reply, asked } = await askFor("npm publish --tag tabs");
   await other.bringToFront();
   await card(other, "--tag tabs").getByRole("button", { name: /Approve once/ }).click();
-  await reply;
+  await reply();
   await asked.locator(".settled-note", { hasText: "Approved once on the page" }).waitFor();
   await other.close();
   await fixture.tab.bringToFront();
@@ -84,7 +97,7 @@ test("an answer in another tab is shown with its answer", async () => {
 
 test("a lost race shows who answered what", async () => {
   const { tab, context } = fixture;
-  const { reply, asked } = await ask("npm publish --tag race");
+  const { reply, asked } = await askFor("npm publish --tag race");
   const approve = asked.getByRole("button", { name: /Approve once/ });
   await approve.and(tab.locator(":enabled")).waitFor();
   // Somebody else denies while our answer is on its way.
@@ -101,39 +114,38 @@ test("a lost race shows who answered what", async () => {
   await approve.click();
   assert.equal((await answered).status(), 409);
   await asked.locator(".settled-note", { hasText: "Denied on the page" }).waitFor();
-  assert.match(await reply, /not allowed/);
+  assert.match(await reply(), /not allowed/);
   await tab.unroute("**/api/questions/*");
 });
 
 test("approving is not possible until the end of a long command was on the screen", async () => {
   const lines = Array.from({ length: 80 }, (_, at) => `echo step ${at}`).join("\n");
-  const { reply, asked } = await ask(`npm publish --tag long\n${lines}\nrm -rf build`);
+  const { reply, asked } = await askFor(`npm publish --tag long\n${lines}\nrm -rf build`);
   const approve = asked.getByRole("button", { name: /Approve once/ });
   await asked.getByRole("button", { name: "Scroll to the end first" }).waitFor();
   assert.equal(await approve.isDisabled(), true);
   await asked.getByRole("button", { name: "Scroll to the end first" }).click();
   await approve.and(fixture.tab.locator(":enabled")).waitFor();
-  await asked.getByRole("button", { name: /Deny/ }).click();
-  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
-  assert.match(await reply, /not allowed/);
+  await deny(asked);
+  assert.match(await reply(), /not allowed/);
 });
 
 test("an edit outside the workspace shows its diff", async () => {
   const { agent, tab, home } = fixture;
   await show(tab, "#/waiting");
   const outside = await home.workspace("elsewhere", { "note.txt": "one\ntwo\n" });
-  const reply = agent.call("Edit", { file_path: `${outside}/note.txt`, old_string: "two", new_string: "three" });
-  const asked = card(tab, "note.txt");
+  const edit = { file_path: `${outside}/note.txt`, old_string: "two", new_string: "three" };
+  const { reply, asked } = await ask(tab, agent, "Edit", edit, "note.txt");
   await asked.locator(".line-added", { hasText: "three" }).waitFor();
   await asked.locator(".line-removed", { hasText: "two" }).waitFor();
   await asked.getByRole("button", { name: /Approve once/ }).click();
-  await reply;
+  await reply();
   assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
 });
 
 test("the keyboard alone chooses and answers; Enter does nothing by itself", async () => {
   const { tab } = fixture;
-  const { reply, asked } = await ask("npm publish --tag keys");
+  const { reply, asked } = await askFor("npm publish --tag keys");
   await tab.keyboard.press("j");
   await tab.keyboard.press("j");
   await tab.keyboard.press("j");
@@ -148,7 +160,7 @@ test("the keyboard alone chooses and answers; Enter does nothing by itself", asy
   assert.equal(await asked.getByLabel("Message to the agent").count(), 0);
   await tab.keyboard.press("y");
   await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
-  await reply;
+  await reply();
 });
 
 test("single keys can be switched off", async () => {
@@ -167,22 +179,16 @@ test("single keys can be switched off", async () => {
 
 test("an event does not move the focus", async () => {
   const { tab, agent } = fixture;
-  const { reply, asked } = await ask("npm publish --tag focus-one");
+  const { reply, asked } = await askFor("npm publish --tag focus-one");
   await asked.getByRole("button", { name: /Deny/ }).click();
   await asked.getByLabel("Message to the agent").fill("half a sen");
-  const second = agent.call("Bash", { command: "npm publish --tag focus-two" });
-  await card(tab, "focus-two").waitFor();
+  const second = await ask(tab, agent, "Bash", { command: "npm publish --tag focus-two" }, "--tag focus-two");
   await tab.keyboard.type("tence");
   assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "half a sentence");
-  for (const name of ["focus-one", "focus-two"]) {
-    const one = card(tab, name);
-    if (name === "focus-two") {
-      await one.getByRole("button", { name: /Deny…/ }).click();
-    }
-    await one.getByRole("button", { name: /^Deny(?!…)/ }).click();
-    await one.locator(".settled-note").waitFor();
-  }
-  await Promise.all([reply, second]);
+  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
+  await asked.locator(".settled-note").waitFor();
+  await deny(second.asked);
+  await Promise.all([reply(), second.reply()]);
 });
 
 test("nothing was refused by the policy of the page, and no script failed", () => {

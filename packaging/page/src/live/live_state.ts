@@ -25,8 +25,8 @@ export interface LiveState {
   recent: Call[];
   /** Events that were lost since the page was opened. */
   missed: number;
-  /** Counts ended calls, so that views know that the journal has news. */
-  endedCalls: number;
+  /** Grows when the journal may have news. */
+  journalNews: number;
 }
 
 export const SETTLED_SHOWN_MS = 10_000;
@@ -34,7 +34,7 @@ const RECENT_LIMIT = 20;
 const LIST_LIMIT = 2_000;
 
 export function emptyState(): LiveState {
-  return { servers: [], waiting: [], settled: [], running: [], recent: [], missed: 0, endedCalls: 0 };
+  return { servers: [], waiting: [], settled: [], running: [], recent: [], missed: 0, journalNews: 0 };
 }
 
 export function applyEvent(state: LiveState, event: LiveEvent, now: number): LiveState {
@@ -83,6 +83,15 @@ export function forgetSettled(state: LiveState, now: number): LiveState {
   return kept.length === state.settled.length ? state : { ...state, settled: kept };
 }
 
+/** Whether a call waits for an answer. It does not run before that. */
+export function isWaiting(state: LiveState, call: RunningCall): boolean {
+  return state.waiting.some((question) => question.call === call.id);
+}
+
+export function runningCount(state: LiveState): number {
+  return state.running.filter((call) => !isWaiting(state, call)).length;
+}
+
 function applySnapshot(state: LiveState, data: Partial<LiveState>, now: number): LiveState {
   const waiting = oldestFirst(data.waiting ?? []);
   const ids = new Set(waiting.map((one) => one.id));
@@ -97,13 +106,15 @@ function applySnapshot(state: LiveState, data: Partial<LiveState>, now: number):
     running: data.running ?? [],
     recent: state.recent,
     missed: state.missed + (data.missed ?? 0),
-    endedCalls: state.endedCalls + 1,
+    journalNews: state.journalNews + 1,
   };
 }
 
 function joinServer(state: LiveState, server: Server): LiveState {
   const others = state.servers.filter((one) => one.server !== server.server);
-  return { ...state, servers: [...others, server].sort((a, b) => a.started - b.started) };
+  const servers = [...others, server].sort((a, b) => a.started - b.started);
+  // Its first calls may have ended before the page joined it.
+  return { ...state, servers, journalNews: state.journalNews + 1 };
 }
 
 function leaveServer(state: LiveState, server: string, now: number): LiveState {
@@ -123,7 +134,7 @@ function withdrawn(now: number): Settled {
 function endCall(state: LiveState, call: Call): LiveState {
   const recent = [call, ...state.recent.filter((one) => one.id !== call.id)].slice(0, RECENT_LIMIT);
   const running = state.running.filter((one) => one.id !== call.id);
-  return { ...state, running, recent, endedCalls: state.endedCalls + 1 };
+  return { ...state, running, recent, journalNews: state.journalNews + 1 };
 }
 
 function upsert<T extends { id: string }>(list: T[], item: T): T[] {

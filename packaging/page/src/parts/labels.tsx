@@ -25,7 +25,21 @@ export function DecisionLabel({ decision }: { decision: Decision }) {
 
 /** The title without the name of the tool, which is shown beside it. */
 export function titleOf(call: Pick<Call, "tool" | "title">): string {
+  if (call.title === call.tool) {
+    return "";
+  }
   return call.title.startsWith(`${call.tool} `) ? call.title.slice(call.tool.length + 1) : call.title;
+}
+
+/** The sandbox of an agent; what it does not enforce is one click away. */
+export function SandboxLine({ text }: { text: string }) {
+  const [enforced = "", ...rest] = text.split("; not enforced: ");
+  return (
+    <>
+      <Raw text={enforced} />
+      {rest.length === 0 ? null : <details class="limits"><summary>Not enforced</summary><Raw text={rest.join("; not enforced: ")} /></details>}
+    </>
+  );
 }
 
 export function Place({ path }: { path: string }) {
@@ -35,6 +49,9 @@ export function Place({ path }: { path: string }) {
 export function Tool({ name }: { name: string }) {
   return <span class="tool"><Raw text={name} /></span>;
 }
+
+/** A rule of the rules file without its prefix. */
+export const ruleName = (name: string) => name.replace(/^rule:/, "");
 
 const EFFECTS: Record<Access["effect"], string> = {
   read: "reads", write: "writes", command: "runs", connect: "connects to", reach: "reaches",

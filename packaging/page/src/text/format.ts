@@ -28,12 +28,15 @@ export function duration(ms: number | null | undefined): string {
 }
 
 /** A duration in whole seconds, for clocks that run. */
-export const elapsed = (ms: number) => duration(Math.max(1_000, Math.floor(ms / 1_000) * 1_000));
+export function elapsed(ms: number): string {
+  const seconds = Math.max(1, Math.floor(ms / 1_000));
+  return seconds < 60 ? `${seconds} s` : duration(seconds * 1_000);
+}
 
 export function ago(at: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - at) / 1_000));
   if (seconds < 60) {
-    return "less than a minute ago";
+    return "a moment ago";
   }
   const units: [number, string][] = [[86_400, "day"], [3_600, "hour"], [60, "minute"]];
   for (const [size, name] of units) {

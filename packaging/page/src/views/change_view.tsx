@@ -12,6 +12,8 @@ import { href } from "../router";
 import { dateAndTime, plural } from "../text/format";
 
 const FILES_AT_FIRST = 50;
+/** The page says it in its own words. */
+const DRY_RUN = /^Dry run, nothing written\.\s*/;
 
 /** A part that was asked for, with the preview of the page process. */
 interface Pending {
@@ -87,7 +89,7 @@ function ChangeBody({ change, reload }: { change: Change; reload: () => void }) 
         {pending ? (
           <div class="panel" role="group" aria-label="Confirm the undo">
             <p><b>Undo {pending.name}:</b></p>
-            <pre class="undo-preview code"><Raw text={pending.preview.text} layout /></pre>
+            <pre class="undo-preview code"><Raw text={pending.preview.text.replace(DRY_RUN, "")} layout /></pre>
             <div class="panel-buttons">
               <button type="button" class="button answer-approve" disabled={action.busy} onClick={() => undo(pending.part)}>Undo now</button>
               <button type="button" class="button" onClick={() => setPending(null)}>Cancel</button>
@@ -139,7 +141,7 @@ const RESULTS: Record<string, string> = {
 function Forecast({ change }: { change: Change }) {
   return (
     <>
-      <p><Raw text={change.undo.text} layout /></p>
+      <p><Raw text={change.undo.text.replace(DRY_RUN, "")} layout /></p>
       <ul class="forecast">
         {change.undo.files.slice(0, 200).map((file) => (
           <li>

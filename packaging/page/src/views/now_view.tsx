@@ -3,8 +3,9 @@
 import { useState } from "preact/hooks";
 import { stopCall } from "../api";
 import type { RunningCall, Server } from "../api_schema";
+import { isWaiting, runningCount } from "../live/live_state";
 import { useStore } from "../live/store";
-import { Accesses, OutcomeMark, Place, titleOf, Tool } from "../parts/labels";
+import { Accesses, OutcomeMark, Place, SandboxLine, titleOf, Tool } from "../parts/labels";
 import { LiveOutput } from "../parts/live_output";
 import { Empty, ErrorNote, useAction, useNow } from "../parts/loading";
 import { Raw } from "../parts/raw";
@@ -16,19 +17,22 @@ const OPEN_AT_FIRST = 3;
 export function NowView() {
   const live = useStore((state) => state.live);
   const known = useStore((state) => state.known);
+  const running = runningCount(live);
   return (
     <div class="view">
       <div class="view-head">
         <h1>Now</h1>
         <p class="view-sub">
-          {live.running.length === 0 ? "No call is running" : `${plural(live.running.length, "call")} running`}
+          {running === 0 ? "No call is running" : `${plural(running, "call")} running`}
           {live.servers.length === 0 ? "" : `, ${plural(live.servers.length, "agent")} connected`}
         </p>
       </div>
       <div class="columns">
         <div class="column-main">
           <div class="cards">
-            {live.running.map((call, index) => <RunningCard key={call.id} call={call} openAtFirst={index < OPEN_AT_FIRST} />)}
+            {live.running.map((call, index) => (
+              <RunningCard key={call.id} call={call} asks={isWaiting(live, call)} openAtFirst={index < OPEN_AT_FIRST} />
+            ))}
           </div>
           {live.running.length === 0 && known ? (
             <Empty title="Nothing runs right now"><p>Commands and other calls of your agents appear here while they run.</p></Empty>
@@ -41,23 +45,27 @@ export function NowView() {
   );
 }
 
-function RunningCard({ call, openAtFirst }: { call: RunningCall; openAtFirst: boolean }) {
+function RunningCard({ call, asks, openAtFirst }: { call: RunningCall; asks: boolean; openAtFirst: boolean }) {
   const now = useNow();
   const isCommand = Boolean(call.job) || (call.accesses ?? []).some((access) => access.effect === "command");
   const [open, setOpen] = useState(openAtFirst);
+  const server = useStore((state) => state.live.servers).find((one) => one.server === call.server);
+  const place = call.workspace ?? server?.roots[0];
   const others = (call.accesses ?? []).filter((access) => access.effect !== "command");
   return (
     <article class="card" aria-label={`${call.tool}, running`}>
       <header class="card-head">
-        <span class="pulse" aria-hidden="true" />
+        {asks ? null : <span class="pulse" aria-hidden="true" />}
         <h2><Tool name={call.tool} /></h2>
-        {call.workspace ? <Place path={call.workspace} /> : null}
+        {server?.client ? <span class="card-client"><Raw text={server.client} /></span> : null}
+        {place ? <Place path={place} /> : null}
         <span class="card-wait" aria-hidden="true">{elapsed(now - call.started)}</span>
       </header>
       <p class="running-title code"><Raw text={titleOf(call)} /></p>
       {call.description ? <p class="card-words">“<Raw text={call.description} />”</p> : null}
       {others.length > 0 ? <Accesses accesses={others} /> : null}
-      {isCommand ? (
+      {asks ? <p class="note note-wait">It waits for your answer. <a href={href("waiting")}>Review</a></p> : null}
+      {isCommand && !asks ? (
         <>
           {open ? <LiveOutput call={call.id} /> : null}
           <div class="card-foot">
@@ -123,7 +131,7 @@ function Agents({ servers }: { servers: Server[] }) {
             {server.roots.map((root) => <p class="agent-root code"><Raw text={root} /></p>)}
             <dl class="pairs">
               <dt>Profile</dt><dd><Raw text={server.profile} />, network <Raw text={server.network} /></dd>
-              <dt>Sandbox</dt><dd><Raw text={server.sandbox} /></dd>
+              <dt>Sandbox</dt><dd><SandboxLine text={server.sandbox} /></dd>
               <dt>Started</dt><dd title={dateAndTime(server.started)}>{ago(server.started, now)} (pid {server.pid})</dd>
             </dl>
           </li>

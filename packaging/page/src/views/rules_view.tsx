@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { editRules, getRules, previewRules } from "../api";
 import type { Rule, RuleEdit, RulePreview, Rules } from "../api_schema";
 import { announce } from "../parts/announce";
-import { DecisionLabel } from "../parts/labels";
+import { DecisionLabel, ruleName } from "../parts/labels";
 import { Empty, ErrorNote, useAction, useLoaded, useNow } from "../parts/loading";
 import { Raw } from "../parts/raw";
 import { RulePreviewView } from "../parts/rule_preview";
@@ -66,7 +66,7 @@ function StretchView({ stretch, onChange }: { stretch: Stretch; onChange: (rules
       {rule ? (
         <div class="rule-head">
           <DecisionLabel decision={rule.decision} />
-          <span class="rule-title"><Raw text={rule.name.replace(/^rule:/, "")} /></span>
+          <span class="rule-title"><Raw text={ruleName(rule.name)} /></span>
           <span class="quiet">
             {rule.decided_30_days === 0 ? "decided no call in 30 days" : `${plural(rule.decided_30_days, "call")} in 30 days`}
             {rule.last_decided ? `, last ${ago(rule.last_decided, now)}` : ""}

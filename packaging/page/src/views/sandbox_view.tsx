@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { listRefusals, messageOf } from "../api";
 import type { RefusalRow } from "../api_schema";
 import { useStore } from "../live/store";
-import { Place, Tool } from "../parts/labels";
+import { Place, SandboxLine, Tool } from "../parts/labels";
 import { Empty, ErrorNote } from "../parts/loading";
 import { Raw } from "../parts/raw";
 import { href } from "../router";
@@ -12,7 +12,7 @@ import { dateAndTime, number } from "../text/format";
 
 export function SandboxView() {
   const servers = useStore((state) => state.live.servers);
-  const ended = useStore((state) => state.live.endedCalls);
+  const ended = useStore((state) => state.live.journalNews);
   const [rows, setRows] = useState<RefusalRow[] | null>(null);
   const [next, setNext] = useState<string | null>(null);
   const [error, setError] = useState<string | null>(null);
@@ -49,7 +49,7 @@ export function SandboxView() {
         <ul class="sandboxes" aria-label="Sandboxes of the connected agents">
           {servers.map((server) => (
             <li key={server.server}>
-              <b><Raw text={server.client ?? server.program} /></b> {server.roots[0] ? <Place path={server.roots[0]} /> : null} <span><Raw text={server.sandbox} /></span>
+              <b><Raw text={server.client ?? server.program} /></b> {server.roots[0] ? <Place path={server.roots[0]} /> : null} <SandboxLine text={server.sandbox} />
             </li>
           ))}
         </ul>
@@ -59,7 +59,7 @@ export function SandboxView() {
         {(rows ?? []).map((row) => (
           <li class="refusal-row">
             <p class="refusal-what code"><Raw text={row.what} />{row.count > 1 ? <span class="tag">{number(row.count)} times</span> : null}</p>
-            {row.setting ? <p class="refusal-setting">To allow it: <span class="code"><Raw text={row.setting} /></span></p> : null}
+            {row.setting ? <p class="refusal-setting"><Raw text={row.setting} /></p> : null}
             <p class="refusal-facts quiet">
               <Tool name={row.tool} /> <Place path={row.workspace} /> <time>{dateAndTime(row.at)}</time>
               {row.call ? <> <a href={href("timeline", row.call)}>Show the call</a></> : null}

@@ -91,6 +91,10 @@ class Hub {
       const id = (event.data as { id: string }).id;
       setTimeout(() => this.#notify(id), NOTIFY_AFTER_MS);
     }
+    if (event.name === "server_joined") {
+      // A new server does not know yet that somebody looks.
+      this.#tellVisible(true);
+    }
     if (this.#batch.push(event) === 1) {
       setTimeout(() => this.#flush(), BATCH_MS);
     }

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { getCall, getChange, type CallFilter } from "../../api";
 import type { Call, Connection } from "../../api_schema";
 import { DiffFile } from "../../parts/diff_view";
-import { Accesses, answeredText, DecisionLabel, OutcomeMark, Tool } from "../../parts/labels";
+import { Accesses, answeredText, DecisionLabel, OutcomeMark, ruleName, Tool } from "../../parts/labels";
 import { LiveOutput } from "../../parts/live_output";
 import { ErrorNote, useLoaded } from "../../parts/loading";
 import { LongRaw, Raw } from "../../parts/raw";
@@ -45,7 +45,7 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
         <dt>Started</dt><dd>{dateAndTime(call.started)}{call.outcome === "running" || call.ms === null ? "" : `, took ${duration(call.ms)}`}{call.dry_run ? ", dry run" : ""}</dd>
         {call.workspace ? <><dt>Workspace</dt><dd class="code"><Raw text={call.workspace} /> <FilterLink onClick={() => onFilter({ workspace: call.workspace ?? "" })} /></dd></> : null}
         <dt>Session</dt><dd class="code"><Raw text={call.session} /> <FilterLink onClick={() => onFilter({ session: call.session, ...(call.server ? { server: call.server } : {}) })} /></dd>
-        {call.decision ? <><dt>Decision</dt><dd><DecisionLabel decision={call.decision} />{call.rule ? <> by <span class="code"><Raw text={call.rule} /></span></> : null}
+        {call.decision ? <><dt>Decision</dt><dd><DecisionLabel decision={call.decision} />{call.rule ? <> by <span class="code"><Raw text={ruleName(call.rule)} /></span></> : null}
           {call.answered ? `. ${answeredText(call.answered)}.` : ""}</dd></> : null}
       </dl>
       {others.length > 0 ? <Part title="Accesses"><Accesses accesses={others} /></Part> : null}
@@ -54,7 +54,7 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
         <Part title="Refused by the sandbox">
           <ul class="refusals">
             {(call.refusals ?? []).map((refusal) => (
-              <li><span class="code"><Raw text={refusal.what} /></span>{refusal.setting ? <span class="quiet">Allowed by <span class="code"><Raw text={refusal.setting} /></span></span> : null}</li>
+              <li><span class="code"><Raw text={refusal.what} /></span>{refusal.setting ? <span class="quiet"><Raw text={refusal.setting} /></span> : null}</li>
             ))}
           </ul>
         </Part>

@@ -131,7 +131,7 @@ function useCallList(filter: CallFilter, key: string): CallList {
     list.start();
     return () => list.close();
   }, [list]);
-  const ended = useStore((state) => state.live.endedCalls);
+  const ended = useStore((state) => state.live.journalNews);
   const first = useRef(ended);
   useEffect(() => {
     if (ended === first.current) {

@@ -6,7 +6,7 @@ import type { Question, Settled } from "../../api_schema";
 import { settle, useStore } from "../../live/store";
 import { CommandSteps } from "../../parts/command_steps";
 import { DiffFile } from "../../parts/diff_view";
-import { Accesses, Tool } from "../../parts/labels";
+import { Accesses, ruleName, Tool } from "../../parts/labels";
 import { ErrorNote, useAction, useNow } from "../../parts/loading";
 import { Raw } from "../../parts/raw";
 import { elapsed } from "../../text/format";
@@ -146,7 +146,7 @@ function CardReasons({ question }: { question: Question }) {
     <dl class="reasons">
       <dt>Asks</dt>
       <dd>
-        {question.rule === "" ? null : <><span class="code rule-name"><Raw text={question.rule} /></span> </>}
+        {question.rule === "" ? null : <><span class="code rule-name"><Raw text={ruleName(question.rule)} /></span> </>}
         <Raw text={question.why} />
       </dd>
       <dt>Sandbox</dt>
