@@ -188,13 +188,14 @@ fn of_two_answerers_exactly_one_wins_in_10000_races() {
     }
     std::thread::scope(|scope| {
         let (setup, page, client) = (&setup, &page, &client);
+        let (notices, seen) = std::sync::mpsc::channel();
+        let watcher = Client::connect(setup._socket.socket(), move |notice| {
+            let _ = notices.send(notice);
+        });
+        let watcher = watcher.unwrap();
+        // Before the first race, so that each question is seen.
+        watcher.subscribe(None).unwrap();
         let answering = scope.spawn(move || {
-            let (notices, seen) = std::sync::mpsc::channel();
-            let watcher = Client::connect(setup._socket.socket(), move |notice| {
-                let _ = notices.send(notice);
-            });
-            let watcher = watcher.unwrap();
-            watcher.subscribe(None).unwrap();
             while receiver.recv().is_ok() {
                 let opened = loop {
                     use toolcrib_monitor::{Notice, protocol::Event};

@@ -127,7 +127,7 @@ fn calls_are_reported_as_they_begin_and_commands_as_they_start() {
     let session = runtime.session();
     let call = |tool: &str, args| runtime.call(&session, Call::new(tool, args), Options::default());
     let token = format!("ghp_{}", "aB3dE5fG7h".repeat(4));
-    let script = format!("echo ä {token}; echo x > made; : > /etc/toolcrib-test");
+    let script = format!("echo ä {token}; echo x > made; : > /etc/toolcrib-test; true");
     let bash = json!({"command": script, "description": "Makes a file."});
     call("Bash", bash).unwrap_or_else(|error| panic!("{error}"));
     call("Write", json!({"file_path": "b.txt", "content": "x"})).unwrap();
@@ -136,7 +136,8 @@ fn calls_are_reported_as_they_begin_and_commands_as_they_start() {
     let begun = kept.begun.lock();
     let [bash, write] = begun.as_slice() else { panic!("{begun:?}") };
     assert_eq!((bash.tool, bash.description.as_deref()), ("Bash", Some("Makes a file.")));
-    let masked = |access: &Access| matches!(access, Access::Command(text) if !text.contains(&token));
+    let masked =
+        |access: &Access| matches!(access, Access::Command(text) if !text.contains(&token));
     assert!(masked(&bash.accesses[0]), "{bash:?}");
     let ended = kept.ended.lock();
     let numbers: Vec<u64> = ended.iter().map(|record| record.call).collect();
