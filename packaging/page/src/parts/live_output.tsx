@@ -7,6 +7,7 @@ import { bytes, plural } from "../text/format";
 import { Raw } from "./raw";
 
 const PULL_MS = 250;
+const RETRY_MS = 2_000;
 const PARTS_PER_PULL = 4;
 const PART_BYTES = 32 * 1024;
 const SHOWN_LINES = 1_500;
@@ -20,12 +21,12 @@ interface Shown {
   gone: boolean;
 }
 
-export function LiveOutput({ call }: { call: string }) {
+export function LiveOutput({ call, running }: { call: string; running: boolean }) {
   const [shown, setShown] = useState<Shown | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
 
-  useEffect(() => pull(call, setShown), [call]);
+  useEffect(() => pull(call, running, setShown), [call, running]);
   useEffect(() => {
     if (follows.current && box.current) {
       box.current.scrollTop = box.current.scrollHeight;
@@ -81,7 +82,7 @@ function blocks(lines: Line[]): Line[][] {
 }
 
 /** Pulls until the command has ended. Returns a function that stops. */
-function pull(call: string, show: (shown: Shown) => void): () => void {
+function pull(call: string, running: boolean, show: (shown: Shown) => void): () => void {
   const text = new TerminalText();
   let from = 0;
   let dropped = 0;
@@ -123,10 +124,12 @@ function pull(call: string, show: (shown: Shown) => void): () => void {
         timer = setTimeout(() => void loop(), PULL_MS);
       }
     } catch (error) {
-      if (!stopped && error instanceof ApiError && error.status === 404) {
+      const missing = error instanceof ApiError && error.status === 404;
+      // The command of a running call may not have started yet.
+      if (!stopped && missing && !running) {
         publish(true, true);
       } else if (!stopped) {
-        timer = setTimeout(() => void loop(), 2_000);
+        timer = setTimeout(() => void loop(), missing ? PULL_MS : RETRY_MS);
       }
     }
   };

@@ -67,7 +67,7 @@ function RunningCard({ call, asks, openAtFirst }: { call: RunningCall; asks: boo
       {asks ? <p class="note note-wait">It waits for your answer. <a href={href("waiting")}>Review</a></p> : null}
       {isCommand && !asks ? (
         <>
-          {open ? <LiveOutput call={call.id} /> : null}
+          {open ? <LiveOutput call={call.id} running /> : null}
           <div class="card-foot">
             <button type="button" class="button" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide output" : "Show output"}</button>
             <StopButton call={call} />

@@ -60,7 +60,7 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
         </Part>
       ) : null}
       {(call.connections ?? []).length > 0 ? <Part title="Connections"><Connections connections={call.connections ?? []} /></Part> : null}
-      {isCommand ? <Part title="Output"><LiveOutput call={call.id} /></Part> : null}
+      {isCommand ? <Part title="Output"><LiveOutput call={call.id} running={call.outcome === "running"} /></Part> : null}
       {call.arguments === undefined || call.arguments === null ? null : (
         <Part title="Arguments"><pre class="arguments code"><LongRaw text={argumentText(call.arguments)} layout /></pre></Part>
       )}
