@@ -113,3 +113,26 @@ fn some_files_of_a_change_are_undone() {
     assert_eq!(page.post(&undo, &json!({})).status(), 200);
     assert!(!exists("b.txt"));
 }
+
+/// Names and contents are sent as they are: the app shows them as text.
+#[test]
+fn hostile_names_and_contents_arrive_unchanged() {
+    let user = User::new();
+    let name = "<img src=x onerror=alert(1)>\u{202e}\u{1b}[31m'\".txt";
+    let long = "<script>".repeat(10_000);
+    let content = format!("</script>\u{1b}]0;x\u{7}\u{200b}\u{2028}{{{{1+1}}}}\n{long}\n");
+    let reply = user.call("Write", &json!({"file_path": name, "content": content}));
+    assert_eq!(reply["success"], true, "{reply}");
+    let page = RunningPage::start(&user);
+    let change = page.get("/api/changes/1").json();
+    let file = &change["files"][0];
+    let lines = file["hunks"][0]["lines"].as_array().unwrap();
+    assert_eq!(lines[0]["text"], content.lines().next().unwrap());
+    assert_eq!(lines[1]["text"].as_str().unwrap().len(), 2_000);
+    assert_eq!(lines[1]["cut"], true);
+    let calls = page.get("/api/calls?text=onerror").json();
+    let text = calls["calls"][0]["accesses"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with(name), "{text}");
+    assert_eq!(page.post("/api/changes/1/undo", &json!({"paths": [file["path"]]})).status(), 200);
+    assert!(!user.path("ws").join(name).exists());
+}
