@@ -54,9 +54,14 @@ async function timeline(tab) {
   await tab.locator(".virtual").evaluate((box) => {
     box.scrollTop = box.scrollHeight;
   });
-  await tab.locator(".row-loading").first().waitFor().catch(() => undefined);
-  await tab.locator(".row-loading").first().waitFor({ state: "detached" });
+  await tab.waitForFunction(() => {
+    const box = document.querySelector(".virtual");
+    const atEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 1;
+    box.scrollTop = box.scrollHeight;
+    return atEnd && document.querySelectorAll(".row").length > 0 && !document.querySelector(".row-loading");
+  }, undefined, { polling: 100, timeout: 300_000 });
   report("jump to the oldest call, all pages loaded", `${Date.now() - started} ms`);
+  report("calls", await tab.locator(".view-sub").innerText());
   report("rows in the document", await tab.locator(".row").count());
   report("scrolling 600 frames of 400 px", await frames(tab, 600, -400));
 }

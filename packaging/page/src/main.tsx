@@ -11,6 +11,7 @@ applyTheme();
 listenForKeys();
 const root = document.getElementById("app");
 if (root) {
+  root.replaceChildren();
   render(<App problem={null} />, root);
   void connect().then((problem) => problem !== null && render(<App problem={problem} />, root));
 }
