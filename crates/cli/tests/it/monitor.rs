@@ -520,6 +520,22 @@ fn the_socket_can_be_turned_off() {
     served(&mut setup.serve(&[]));
 }
 
+#[test]
+fn a_server_over_http_has_a_socket_until_it_is_killed() {
+    let setup = Setup::new();
+    let listen = format!("unix:{}", setup.path("http.sock").display());
+    let mut server = setup.command(&["serve", "--http", &listen]);
+    let mut server = server.stderr(Stdio::null()).spawn().unwrap();
+    let watcher = setup.watch();
+    let hello = watcher.client.hello().unwrap();
+    assert_eq!((hello.program.as_str(), hello.pid), ("serve", server.id()));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let [left] = setup.sockets().try_into().unwrap();
+    assert!(Client::connect(&left, |_| {}).is_err());
+    assert!(setup.sockets().is_empty(), "whoever finds the socket of an ended server removes it");
+}
+
 /// A process whose lines are read and written.
 struct Lines {
     child: Child,
