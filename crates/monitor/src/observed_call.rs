@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use toolcrib::{
     Access as RuntimeAccess, BegunCall, DeniedAccess, ErrorKind, Outcome as Ended, Record,
+    call_title,
 };
 
 use crate::bounded_text::Cut;
 use crate::clock::to_ms;
 use crate::protocol::{Access, Answered, Call, Event, Outcome, Refusal, RunningCall};
 
-/// Limits of one call: characters of an access and of a title, number of accesses.
+/// Limits of one call: characters of an access, number of accesses.
 const MAX_ACCESS_CHARS: usize = 16 << 10;
-const MAX_TITLE_CHARS: usize = 200;
 const MAX_ACCESSES: usize = 200;
 
 /// Fixed size of a kept call, for the limit of kept events.
@@ -101,7 +101,7 @@ impl ObservedCall {
             id: names.call_id(*call),
             session: session.to_string(),
             tool: (*tool).to_owned(),
-            title: title(tool, accesses, &names.workspace),
+            title: call_title(tool, accesses, Path::new(&names.workspace)),
             description: description.clone(),
             started: to_ms(*started),
             accesses: shown_accesses(accesses, &mut cut),
@@ -149,7 +149,7 @@ impl EndedCall {
             id: names.call_id(record.call),
             session: record.session.to_string(),
             tool: record.tool.clone(),
-            title: title(&record.tool, &record.accesses, &names.workspace),
+            title: call_title(&record.tool, &record.accesses, Path::new(&names.workspace)),
             description: record.description.clone(),
             started: to_ms(record.started),
             accesses: shown_accesses(&record.accesses, &mut cut),
@@ -199,21 +199,6 @@ fn access_text(access: &RuntimeAccess) -> String {
         RuntimeAccess::Connect(host, port) => format!("{host}:{port}"),
         RuntimeAccess::Command(text) | RuntimeAccess::Reach(text) => text.clone(),
     }
-}
-
-/// One line about a call.
-fn title(tool: &str, accesses: &[RuntimeAccess], workspace: &str) -> String {
-    let command = accesses.iter().find_map(|access| match access {
-        RuntimeAccess::Command(text) => text.lines().find(|line| !line.trim().is_empty()),
-        _ => None,
-    });
-    if let Some(line) = command {
-        return line.trim().chars().take(MAX_TITLE_CHARS).collect();
-    }
-    let Some(path) = accesses.iter().find_map(RuntimeAccess::path) else { return tool.to_owned() };
-    let path = path.strip_prefix(Path::new(workspace)).unwrap_or(path);
-    let line = format!("{tool} {}", path.to_string_lossy());
-    line.trim_end().chars().take(MAX_TITLE_CHARS).collect()
 }
 
 fn access_bytes(access: &RuntimeAccess) -> usize {

@@ -123,7 +123,7 @@ impl Rules {
             // Comments and empty lines before the next rule belong to that one.
             let is_content = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
             let own = lines.get(first_line - 1..next - 1).unwrap_or_default();
-            let length = own.iter().rposition(|line| is_content(line)).map_or(1, |at| at + 1);
+            let length = own.iter().rposition(is_content).map_or(1, |at| at + 1);
             let kind = entry.get_ref().kind.name();
             let last_line = first_line + length - 1;
             LocatedRule { name: rule.name, kind, decision: rule.decision, first_line, last_line }
