@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use toolcrib::{Answer, Proposal, Question};
 use toolcrib_monitor::protocol::Answerer;
-use toolcrib_monitor::{Asked, Channel, SettleError, described};
+use toolcrib_monitor::{Asked, Channel, SettleError, SettledSignal, described};
 
 use crate::{output, rules};
 
@@ -41,21 +41,21 @@ impl Channel for TerminalApprover {
 
 /// The terminal, until somebody else answers the question. The terminal returns one line at a time, so no typed line is
 /// lost with the buffer around this.
-struct TerminalInput<'a> {
+struct TerminalInput {
     input: File,
-    asked: &'a Asked,
+    settled: SettledSignal,
 }
 
-impl<'a> TerminalInput<'a> {
-    fn new(asked: &'a Asked) -> io::Result<Self> {
+impl TerminalInput {
+    fn new(asked: &Asked) -> io::Result<Self> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
-        Ok(TerminalInput { input: input.into(), asked })
+        Ok(TerminalInput { input: input.into(), settled: asked.settled_signal()? })
     }
 }
 
-impl Read for TerminalInput<'_> {
+impl Read for TerminalInput {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if self.asked.wait_for_input(self.input.as_fd())? {
+        if self.settled.wait_for_input(self.input.as_fd())? {
             self.input.read(bytes)
         } else {
             Err(io::Error::other("the question is settled"))

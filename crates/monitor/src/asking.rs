@@ -1,7 +1,7 @@
 //! Asks everybody who can answer a question, and uses the first answer.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -114,19 +114,38 @@ impl Asked {
         self.monitor.settle(&self.open, settled, store).map(|_| ())
     }
 
+    /// A signal that ends the wait for input when the question is settled.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process has too many open files.
+    pub fn settled_signal(&self) -> io::Result<SettledSignal> {
+        let signal = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        let settled = signal.clone();
+        self.on_settled(move || {
+            let _ = rustix::io::write(&*settled, &1_u64.to_ne_bytes());
+        });
+        Ok(SettledSignal { signal })
+    }
+}
+
+/// Ends the wait for input when a question is settled.
+#[derive(Debug)]
+pub struct SettledSignal {
+    signal: Arc<OwnedFd>,
+}
+
+impl SettledSignal {
     /// Waits until there is input, or until the question is settled. Returns whether there is input.
     ///
     /// # Errors
     ///
     /// Fails if the system cannot wait.
     pub fn wait_for_input(&self, input: BorrowedFd<'_>) -> io::Result<bool> {
-        let signal = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
-        let settled = signal.clone();
-        self.on_settled(move || {
-            let _ = rustix::io::write(&*settled, &1_u64.to_ne_bytes());
-        });
-        let mut polled =
-            [PollFd::from_borrowed_fd(input, PollFlags::IN), PollFd::new(&*signal, PollFlags::IN)];
+        let mut polled = [
+            PollFd::from_borrowed_fd(input, PollFlags::IN),
+            PollFd::new(&*self.signal, PollFlags::IN),
+        ];
         loop {
             match poll(&mut polled, None) {
                 Err(rustix::io::Errno::INTR) => {}

@@ -31,7 +31,7 @@ mod socket_directory;
 mod socket_server;
 
 pub use answers::described;
-pub use asking::{Asked, Channel, FirstAnswer, NoChannel, WatcherTimeouts};
+pub use asking::{Asked, Channel, FirstAnswer, NoChannel, SettledSignal, WatcherTimeouts};
 pub use client::{Client, Notice};
 pub use clock::now_ms;
 pub use describe_question::question_digest;

@@ -240,7 +240,7 @@ struct CallObserver(Arc<Monitor>);
 impl Recorder for CallObserver {
     fn begun(&self, call: BegunCall) {
         let number = call.call;
-        let call = Arc::new(ObservedCall { call, job: OnceLock::new() });
+        let call = Arc::new(ObservedCall::new(call));
         let mut log = self.0.log.lock();
         log.running.insert(number, call.clone());
         self.0.push(&mut log, ObservedEvent::Begun(call));
@@ -258,7 +258,13 @@ impl Recorder for CallObserver {
     fn connection(&self, made: &ConnectionEntry) {
         let mut log = self.0.log.lock();
         let call = log.commands.call_of(made.session, &made.job);
-        let decision = if made.decision == "refused" { "deny" } else { "allow" };
+        let is_refused = made.decision == "refused";
+        if let Some(running) = call.and_then(|call| log.running.get(&call))
+            && is_refused
+        {
+            running.add_refused(made);
+        }
+        let decision = if is_refused { "deny" } else { "allow" };
         let is_closed = !made.is_open && made.decision == "allowed";
         let connection = Connection {
             call: call.map(|call| self.0.names().call_id(call)),
@@ -276,13 +282,16 @@ impl Recorder for CallObserver {
 
     fn record(&self, record: Record) {
         let mut log = self.0.log.lock();
-        let job = log.running.remove(&record.call).and_then(|call| call.job.get().cloned());
+        let begun = log.running.remove(&record.call);
+        let job = begun.as_ref().and_then(|call| call.job.get().cloned());
+        let refused = begun.map(|call| std::mem::take(&mut *call.refused.lock()));
         let command = job.as_ref().and_then(|_| log.commands.get(record.call));
         let ended = EndedCall {
             record,
             job,
             is_running: command.as_ref().is_some_and(CallCommand::is_running),
             denied: command.map(|command| command.denied_accesses()).unwrap_or_default(),
+            refused: refused.unwrap_or_default(),
         };
         self.0.push(&mut log, ObservedEvent::Ended(Box::new(ended)));
     }

@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib::{
-    Access as RuntimeAccess, BegunCall, DeniedAccess, ErrorKind, Outcome as Ended, Record,
-    call_title,
+    Access as RuntimeAccess, BegunCall, ConnectionEntry, DeniedAccess, ErrorKind, Outcome as Ended,
+    Record, call_title,
 };
 
 use crate::bounded_text::Cut;
@@ -17,6 +18,9 @@ use crate::protocol::{Access, Answered, Call, Event, Outcome, Refusal, RunningCa
 /// Limits of one call: characters of an access, number of accesses.
 const MAX_ACCESS_CHARS: usize = 16 << 10;
 const MAX_ACCESSES: usize = 200;
+
+/// Refused connections that are listed for a call.
+const MAX_REFUSED: usize = 50;
 
 /// Fixed size of a kept call, for the limit of kept events.
 const BASE_BYTES: usize = 300;
@@ -87,9 +91,29 @@ pub(crate) struct ObservedCall {
     pub(crate) call: BegunCall,
     /// Id of its command in the session, once it has started.
     pub(crate) job: OnceLock<String>,
+    /// Connections of its command that were refused.
+    pub(crate) refused: Mutex<Vec<Refusal>>,
 }
 
 impl ObservedCall {
+    pub(crate) fn new(call: BegunCall) -> ObservedCall {
+        ObservedCall { call, job: OnceLock::new(), refused: Mutex::default() }
+    }
+
+    /// Records a connection of its command that was refused.
+    pub(crate) fn add_refused(&self, made: &ConnectionEntry) {
+        let mut refused = self.refused.lock();
+        let what = format!("connect {}:{}", made.host, made.port);
+        if refused.len() < MAX_REFUSED && !refused.iter().any(|known| known.what == what) {
+            let why = made.why.as_deref().unwrap_or("refused");
+            refused.push(Refusal {
+                what,
+                setting: Some(format!("{why} ({})", made.rule)),
+                at: made.time_ms,
+            });
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         BASE_BYTES + self.call.accesses.iter().map(access_bytes).sum::<usize>()
     }
@@ -119,13 +143,16 @@ pub(crate) struct EndedCall {
     /// Whether its command still runs.
     pub(crate) is_running: bool,
     pub(crate) denied: Vec<DeniedAccess>,
+    /// Connections of its command that were refused.
+    pub(crate) refused: Vec<Refusal>,
 }
 
 impl EndedCall {
     pub(crate) fn bytes(&self) -> usize {
         let accesses = self.record.accesses.iter().map(access_bytes).sum::<usize>();
         let denied = self.denied.iter().map(|denied| denied.what.len() + 100).sum::<usize>();
-        BASE_BYTES + accesses + denied + value_bytes(&self.record.arguments)
+        let refused = self.refused.len() * BASE_BYTES;
+        BASE_BYTES + accesses + denied + refused + value_bytes(&self.record.arguments)
     }
 
     pub(crate) fn shown(&self, names: &ServerNames) -> Call {
@@ -172,7 +199,7 @@ impl EndedCall {
             }),
             change: record.change,
             files_changed: record.files_changed,
-            refusals: self.denied.iter().map(refusal).collect(),
+            refusals: self.denied.iter().map(refusal).chain(self.refused.clone()).collect(),
             arguments: Some(record.arguments.clone()),
         }
     }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib::{
-    Access, CallRecord, ConnectionRecord, DecisionRecord, OperatorLogs, RefusalRecord, call_title,
-    logged_access,
+    Access, CallRecord, ConnectionRecord, DecisionRecord, OperatorLogs, call_title, logged_access,
 };
 
 use crate::api_error::ApiError;
+use crate::call_refusals::{RefusedConnections, process};
 use crate::query::Query;
 
 /// Calls on one page of the timeline.
@@ -48,7 +48,9 @@ pub(crate) fn list(logs: &OperatorLogs, query: &Query) -> Result<Value, ApiError
         oldest = call.time_ms;
         filter.includes(call)
     })?;
-    let mut answer = json!({"calls": page.calls.iter().map(call_json).collect::<Vec<_>>()});
+    let refused = RefusedConnections::read(logs)?;
+    let calls: Vec<Value> = page.calls.iter().map(|call| call_json(call, &refused)).collect();
+    let mut answer = json!({"calls": calls});
     let next = match page.next {
         // Older calls have only a decision.
         None => Some(format!("{DECISION}{oldest}-0")).filter(|_| has_older(logs, oldest)),
@@ -73,7 +75,7 @@ pub(crate) fn one(logs: &OperatorLogs, id: &str) -> Result<Value, ApiError> {
     let call = logs.call(id)?.ok_or_else(|| no_call(id))?;
     let connections = logs.connections()?;
     let connections = connections.iter().filter(|made| is_of(made, &call));
-    let mut answer = call_json(&call);
+    let mut answer = call_json(&call, &RefusedConnections::read(logs)?);
     answer["arguments"] = call.arguments.clone();
     answer["connections"] =
         connections.map(|made| connection_json(made, &call)).collect::<Vec<_>>().into();
@@ -157,10 +159,10 @@ fn server_id(call: &CallRecord) -> &str {
 }
 
 /// A call in the form of the monitor.
-pub(crate) fn call_json(call: &CallRecord) -> Value {
+fn call_json(call: &CallRecord, refused: &RefusedConnections) -> Value {
     let accesses =
         call.accesses.iter().map(|(effect, text)| json!({"effect": effect, "text": text}));
-    let refusals: Vec<Value> = call.refusals.iter().map(refusal_json).collect();
+    let refusals = refused.refusals(call);
     let answered = call.answered.as_ref().map(|(answer, by)| json!({"answer": answer, "by": by}));
     let mut answer = json!({
         "id": call.id,
@@ -202,14 +204,9 @@ fn title(call: &CallRecord) -> String {
     call_title(&call.tool, &accesses, Path::new(&call.workspace))
 }
 
-pub(crate) fn refusal_json(refusal: &RefusalRecord) -> Value {
-    json!({"what": refusal.what, "setting": refusal.setting, "at": refusal.time_ms})
-}
-
 /// Whether a connection was made by the command of a call.
 fn is_of(made: &ConnectionRecord, call: &CallRecord) -> bool {
-    let process = call.id.split('-').next().and_then(|process| process.parse().ok());
-    process == Some(made.process)
+    process(call) == Some(made.process)
         && made.session == call.session
         && call.job.as_deref() == Some(made.job.as_str())
         && made.time_ms >= call.time_ms

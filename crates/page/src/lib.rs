@@ -11,6 +11,7 @@
 
 mod api_error;
 mod assets;
+mod call_refusals;
 mod calls;
 mod changes;
 mod event_stream;

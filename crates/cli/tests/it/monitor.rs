@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolcrib_monitor::protocol::{AnswerWord, Answerer, Event, Outcome, Question, Settled};
+use toolcrib_monitor::protocol::{
+    AnswerWord, Answerer, Event, Outcome, Question, Refusal, Settled,
+};
 use toolcrib_monitor::{
     Client, GivenAnswer, Notice, OutputPart, RequestError, RequestErrorKind, SocketPath, State,
     sockets,
@@ -205,7 +207,7 @@ fn output_of_a_running_command_is_read_and_the_command_stopped() {
     let mut server = setup.serve(&[]);
     let watcher = setup.watch();
     initialize(&mut server, json!({}));
-    let script = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second; sleep 1000";
+    let script = ": 2> /dev/null > /etc/x; echo first; while [ ! -e go ]; do sleep 0.05; done; echo second; sleep 1000";
     call(&mut server, 1, "Bash", json!({"command": script}));
     let begun = watcher.find(|event| match event {
         Event::CallBegun(call) => Some(call),
@@ -237,6 +239,8 @@ fn output_of_a_running_command_is_read_and_the_command_stopped() {
         _ => None,
     });
     assert_eq!(ended.call.id, begun.id);
+    let refused = |refusal: &Refusal| refusal.what == "write /etc/x" && refusal.setting.is_some();
+    assert!(ended.refusals.iter().any(refused), "{ended:?}");
     let last = loop {
         let part: OutputPart = watcher.client.output(&begun.id, 6).unwrap();
         if part.ended {

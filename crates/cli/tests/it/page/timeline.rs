@@ -117,4 +117,12 @@ fn refusals_name_the_setting_that_would_allow_them() {
     assert_eq!(one["what"], "write /etc/x");
     assert!(one["setting"].as_str().unwrap().contains("--root"), "{one}");
     assert!(one["call"].is_string() && one["tool"] == "Bash");
+    let connect = json!({"command": "exec 3<>/dev/tcp/refused.example/80"}).to_string();
+    user.run(&["call", "Bash", &connect, "--network-access", "list"]);
+    let all = page.get("/api/refusals").json();
+    assert_eq!(all["refusals"][0]["what"], "connect refused.example:80", "{all}");
+    let call = all["refusals"][0]["call"].as_str().unwrap();
+    let one = page.get(&format!("/api/calls/{call}")).json();
+    assert_eq!(one["refusals"][0]["what"], "connect refused.example:80");
+    assert_eq!(one["connections"][0]["decision"], "refused");
 }
