@@ -217,7 +217,8 @@ fn connection_json(made: &ConnectionRecord, call: &CallRecord) -> Value {
         "call": call.id,
         "host": made.host,
         "port": made.port,
-        "decision": made.decision,
+        // A connection that failed was allowed.
+        "decision": if made.decision == "refused" { "deny" } else { "allow" },
         "rule": made.rule,
         "why": made.why,
         "bytes_up": made.sent,

@@ -124,5 +124,5 @@ fn refusals_name_the_setting_that_would_allow_them() {
     let call = all["refusals"][0]["call"].as_str().unwrap();
     let one = page.get(&format!("/api/calls/{call}")).json();
     assert_eq!(one["refusals"][0]["what"], "connect refused.example:80");
-    assert_eq!(one["connections"][0]["decision"], "refused");
+    assert_eq!(one["connections"][0]["decision"], "deny");
 }
