@@ -61,6 +61,14 @@ test("output is bounded", () => {
   assert.equal(text.lines().at(-1).number, 50_001);
 });
 
+test("lines that are not kept are counted", () => {
+  const text = new TerminalText();
+  text.push("1\n2\n3");
+  text.skip("-end of 3\n4\n5\n");
+  text.push("6\n");
+  assert.deepEqual(text.lines().map((line) => [line.number, line.runs[0].text]), [[6, "6"]]);
+});
+
 test("a unified diff is split into files and hunks with line numbers", () => {
   const files = parseUnifiedDiff("--- a/x\n+++ b/x\n@@ -3,2 +3,2 @@ f\n a\n-b\n+c\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+d\n\\ No newline at end of file\n");
   assert.deepEqual(files.map((file) => file.path), ["x", "y"]);

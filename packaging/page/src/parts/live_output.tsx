@@ -8,7 +8,9 @@ import { Raw } from "./raw";
 
 const PULL_MS = 250;
 const RETRY_MS = 2_000;
-const PARTS_PER_PULL = 4;
+const PARTS_PER_PULL = 16;
+/** If even so many parts do not reach the end, only this much of them is drawn. */
+const DRAWN_PER_PULL = 256 * 1024;
 const PART_BYTES = 32 * 1024;
 const SHOWN_LINES = 1_500;
 const BLOCK = 100;
@@ -95,7 +97,10 @@ function pull(call: string, running: boolean, show: (shown: Shown) => void): () 
     show({ lines, omittedLines: (lines[0]?.number ?? 1) - 1, droppedBytes: dropped, ended, gone });
   };
   const turn = async (): Promise<boolean> => {
-    for (let part = 0; part < PARTS_PER_PULL; part += 1) {
+    let backlog = "";
+    let ended = false;
+    let behind = true;
+    for (let part = 0; part < PARTS_PER_PULL && !ended; part += 1) {
       const reply = await getOutput(call, from);
       if (stopped) {
         return true;
@@ -103,15 +108,17 @@ function pull(call: string, running: boolean, show: (shown: Shown) => void): () 
       dropped += reply.dropped;
       const size = reply.next - from;
       from = reply.next;
-      text.push(reply.text);
-      if (reply.ended && reply.text === "") {
-        return true;
-      }
+      backlog += reply.text;
+      ended = reply.ended && reply.text === "";
       if (!reply.ended && size < PART_BYTES) {
+        behind = false;
         break;
       }
     }
-    return false;
+    const end = behind && backlog.length > DRAWN_PER_PULL ? backlog.indexOf("\n", backlog.length - DRAWN_PER_PULL) + 1 : 0;
+    text.skip(backlog.slice(0, end));
+    text.push(backlog.slice(end));
+    return ended;
   };
   const loop = async () => {
     try {

@@ -34,7 +34,6 @@ export class TerminalText {
   #bold = false;
   #colour = "";
   #rest = "";
-  dropped = 0;
 
   push(text: string): void {
     const input = this.#rest + text;
@@ -52,6 +51,17 @@ export class TerminalText {
         }
         at += length;
       }
+    }
+  }
+
+  /** Counts the lines of a text that is not kept. */
+  skip(text: string): void {
+    if (text !== "") {
+      this.#lines = [];
+      this.#rest = "";
+      this.#newLine();
+      this.#lines = [];
+      this.#number += text.split("\n").length - 2;
     }
   }
 
@@ -138,7 +148,6 @@ export class TerminalText {
     if (this.#lines.length > 2 * LINE_LIMIT) {
       this.#lines = this.#lines.slice(-LINE_LIMIT);
     }
-    this.dropped = (this.#lines[0]?.number ?? 1) - 1;
   }
 
   #line(): Line {
