@@ -307,6 +307,8 @@ fn a_client_that_declines_at_once_is_not_asked_again_while_somebody_looks() {
     };
     // On a slow machine a decline may count as one of a person, or come after the answer, so it is repeated.
     let is_remembered = (1..50).any(|id| {
+        // It expires after some seconds.
+        watcher.client.visible(true).unwrap();
         let question = write(&mut server, id);
         let asked = server.receive();
         assert_eq!(asked["method"], "elicitation/create");
@@ -323,6 +325,7 @@ fn a_client_that_declines_at_once_is_not_asked_again_while_somebody_looks() {
         answered.is_ok()
     });
     assert!(is_remembered);
+    watcher.client.visible(true).unwrap();
     let question = write(&mut server, 60);
     watcher.answer(&question, AnswerWord::Once).unwrap();
     let reply = server.receive();
