@@ -9,6 +9,7 @@ mod timeline;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -28,6 +29,8 @@ impl User {
         for name in ["ws", "run", "state", "config"] {
             std::fs::create_dir(directory.path().join(name)).unwrap();
         }
+        let private = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(directory.path().join("run"), private).unwrap();
         User { directory }
     }
 
@@ -215,7 +218,6 @@ fn a_second_start_prints_a_new_address_of_the_first() {
 
 #[test]
 fn only_the_user_can_access_the_files_of_the_page() {
-    use std::os::unix::fs::PermissionsExt as _;
     let user = User::new();
     let _page = RunningPage::start(&user);
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
