@@ -10,7 +10,7 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, deny, generated_docs, layering, notebooks, packages, task_programs, tidy,
+    book, clients, deny, generated_docs, layering, notebooks, packages, page, task_programs, tidy,
     tool_formats,
 };
 
@@ -49,6 +49,8 @@ pub(crate) enum Step {
     Clients,
     /// The Python and npm packages work
     Packages,
+    /// The app of `toolcrib page` works in a browser, and its committed files are current
+    Page,
     /// The fuzz targets pass on some thousands of fixed inputs
     FuzzSmoke,
     /// A sample of every race, fault and crash: no file is torn, lost or leaked
@@ -84,6 +86,7 @@ impl Step {
             Step::Notebooks => notebooks::check(),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),
+            Step::Page => page::check(),
             Step::FuzzSmoke => task_programs::fuzz(&["--smoke"]),
             Step::TortureSmoke => task_programs::torture(&["--smoke"]),
             Step::BenchSmoke => task_programs::bench(&["--smoke"]),

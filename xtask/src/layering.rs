@@ -76,14 +76,29 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "the core crate: depends on the leaves, not on a front end",
     },
     CrateRule {
-        name: "toolcrib-mcp",
+        name: "toolcrib-http",
+        may_use: &[],
+        reason: "a leaf: what HTTP servers on loopback share",
+    },
+    CrateRule {
+        name: "toolcrib-monitor",
         may_use: &["toolcrib"],
-        reason: "a front end: MCP, depends on the core crate only",
+        reason: "what a front end shows to the user's other programs",
+    },
+    CrateRule {
+        name: "toolcrib-mcp",
+        may_use: &["toolcrib", "toolcrib-http", "toolcrib-monitor"],
+        reason: "a front end: MCP",
+    },
+    CrateRule {
+        name: "toolcrib-page",
+        may_use: &["toolcrib", "toolcrib-http", "toolcrib-monitor"],
+        reason: "a front end: the page for people, which answers questions and undoes changes",
     },
     CrateRule {
         name: "toolcrib-cli",
-        may_use: &["toolcrib", "toolcrib-mcp"],
-        reason: "a front end: the command line, which also starts the MCP server",
+        may_use: &["toolcrib", "toolcrib-mcp", "toolcrib-monitor", "toolcrib-page"],
+        reason: "a front end: the command line, which also starts the MCP server and the page",
     },
     CrateRule {
         name: TESTKIT,
@@ -156,7 +171,13 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
     },
     RestrictedCrates {
         crates: &["tokio"],
-        only_in: &["toolcrib-mcp", "toolcrib-cli", "toolcrib-net"],
+        only_in: &[
+            "toolcrib-http",
+            "toolcrib-mcp",
+            "toolcrib-page",
+            "toolcrib-cli",
+            "toolcrib-net",
+        ],
         reason: "only the front ends and inspected connections use async",
     },
     RestrictedCrates {
@@ -171,11 +192,12 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
             "toolcrib-exec",
             "toolcrib-net",
             "toolcrib-search",
+            "toolcrib-monitor",
             "toolcrib-devtools",
             "toolcrib-torture",
             "toolcrib-bench",
         ],
-        reason: "only the leaves that access the machine make system calls, and their stress tests",
+        reason: "only the leaves that access the machine and the monitor socket make system calls, and their stress tests",
     },
     RestrictedCrates {
         crates: &["clap"],
@@ -365,8 +387,10 @@ mod tests {
     fn rejects_a_restricted_third_party_crate() {
         assert_eq!(
             problems_with(member_with("toolcrib", &["tokio", "serde"], &[])),
-            ["toolcrib → tokio: only in toolcrib-mcp, toolcrib-cli, toolcrib-net \
-              (only the front ends and inspected connections use async)"]
+            [
+                "toolcrib → tokio: only in toolcrib-http, toolcrib-mcp, toolcrib-page, toolcrib-cli, toolcrib-net \
+              (only the front ends and inspected connections use async)"
+            ]
         );
     }
 

@@ -23,6 +23,7 @@ mod generated_docs;
 mod layering;
 mod notebooks;
 mod packages;
+mod page;
 mod picture;
 mod task_programs;
 mod tidy;
@@ -73,6 +74,12 @@ enum Task {
         /// Names of frameworks
         names: Vec<String>,
     },
+    /// Test the app of `toolcrib page` in Chromium
+    Page {
+        /// Write docs/images/page-*.png instead
+        #[arg(long)]
+        screenshots: bool,
+    },
     /// Build the product quickly, and show a session of an agent with undo
     Demo,
     /// Run a benchmark
@@ -112,6 +119,8 @@ fn run(task: Task) -> Result<()> {
         Task::Notebooks => notebooks::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
+        Task::Page { screenshots: false } => page::check(),
+        Task::Page { screenshots: true } => page::screenshots(),
         Task::Demo => demo::run(),
         Task::Bench(rest) => task_programs::bench(&rest.arguments),
         Task::Torture(rest) => task_programs::torture(&rest.arguments),

@@ -1,10 +1,15 @@
 //! Asks for approval on the terminal.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use toolcrib::{Answer, Approver, Proposal, Question};
+use toolcrib::{Answer, Proposal, Question};
+use toolcrib_monitor::protocol::Answerer;
+use toolcrib_monitor::{Asked, Channel, SettleError, SettledSignal, described};
 
 use crate::{output, rules};
 
@@ -15,21 +20,61 @@ pub(crate) struct TerminalApprover {
     pub(crate) rules: Option<PathBuf>,
 }
 
-impl Approver for TerminalApprover {
-    fn ask(&self, question: &Question<'_>) -> Answer {
-        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-            return Answer::NoApprover;
-        }
-        self.ask_on(question, &mut io::stdin().lock()).unwrap_or(Answer::NoApprover)
+impl Channel for TerminalApprover {
+    fn answerer(&self) -> Answerer {
+        Answerer::Terminal
     }
 
-    fn name(&self) -> &'static str {
-        "terminal"
+    fn ask(&self, question: &Question<'_>, asked: &Asked, _: Option<Duration>) -> Answer {
+        if !TerminalApprover::is_available() {
+            return Answer::NoApprover;
+        }
+        let answer = TerminalInput::new(asked)
+            .and_then(|input| self.ask_on(question, asked, &mut BufReader::new(input)));
+        if let Some(settled) = asked.settled().filter(|settled| settled.by != Answerer::Terminal) {
+            // Nobody reads it if this fails.
+            let _ = print(&format!("\n{}\n", described(&settled)));
+        }
+        answer.unwrap_or(Answer::NoApprover)
+    }
+}
+
+/// The terminal, until somebody else answers the question. The terminal returns one line at a time, so no typed line is
+/// lost with the buffer around this.
+struct TerminalInput {
+    input: File,
+    settled: SettledSignal,
+}
+
+impl TerminalInput {
+    fn new(asked: &Asked) -> io::Result<Self> {
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(TerminalInput { input: input.into(), settled: asked.settled_signal()? })
+    }
+}
+
+impl Read for TerminalInput {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.settled.wait_for_input(self.input.as_fd())? {
+            self.input.read(bytes)
+        } else {
+            Err(io::Error::other("the question is settled"))
+        }
     }
 }
 
 impl TerminalApprover {
-    fn ask_on(&self, question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
+    /// Whether there is a terminal for questions and answers.
+    pub(crate) fn is_available() -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    fn ask_on(
+        &self,
+        question: &Question<'_>,
+        asked: &Asked,
+        input: &mut impl BufRead,
+    ) -> io::Result<Answer> {
         let mut parts = Parts::new(question);
         print(&format!("{}{}", parts.next(), question.because()))?;
         let can_add_rules = self.rules.is_some();
@@ -55,49 +100,61 @@ impl TerminalApprover {
                 "v" | "never" => never,
                 _ => None,
             };
-            match (word.to_lowercase().as_str(), rules) {
-                ("m" | "more", ..) if !parts.is_over() => print(&parts.next())?,
+            let answer = match (word.to_lowercase().as_str(), rules) {
+                ("m" | "more", ..) if !parts.is_over() => {
+                    print(&parts.next())?;
+                    continue;
+                }
                 ("y" | "yes", ..) => return Ok(Answer::Allow),
                 ("s" | "session", ..) => return Ok(Answer::AllowForSession),
                 ("n" | "no", ..) => return Ok(Answer::Deny(rest)),
-                ("a" | "always", Some(rules)) if self.confirm_and_add(rules, input)? => {
-                    return Ok(Answer::AllowAlways);
-                }
-                ("d" | "directory", Some(rules)) if self.confirm_and_add(rules, input)? => {
-                    return Ok(Answer::AllowDirectoryAlways);
-                }
-                ("v" | "never", Some(rules)) if self.confirm_and_add(rules, input)? => {
-                    return Ok(Answer::DenyAlways(rest));
-                }
-                _ => {}
+                ("a" | "always", Some(_)) => Answer::AllowAlways,
+                ("d" | "directory", Some(_)) => Answer::AllowDirectoryAlways,
+                ("v" | "never", Some(_)) => Answer::DenyAlways(rest),
+                _ => continue,
+            };
+            if let Some((rules, file)) = rules.zip(self.rules.as_deref())
+                && confirm_rule(rules, file, input)?
+                && settle_with_rule(&answer, rules, file, asked)?
+            {
+                return Ok(answer);
             }
         }
     }
+}
 
-    /// Shows the rules and what they cover, and adds them after confirmation. Returns whether they were added.
-    fn confirm_and_add(&self, proposal: &Proposal, input: &mut impl BufRead) -> io::Result<bool> {
-        let Some(file) = &self.rules else { return Ok(false) };
-        let shown = output::plain(&file.display().to_string());
-        let mut text =
-            format!("\nThis would be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));
-        text += "It applies to:\n";
-        for covers in proposal.covers() {
-            text += &format!("  {}\n", output::plain(covers));
+/// Shows the rules and what they cover. Returns whether they are to be added.
+fn confirm_rule(proposal: &Proposal, file: &Path, input: &mut impl BufRead) -> io::Result<bool> {
+    let shown = output::plain(&file.display().to_string());
+    let mut text =
+        format!("\nThis would be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));
+    text += "It applies to:\n";
+    for covers in proposal.covers() {
+        text += &format!("  {}\n", output::plain(covers));
+    }
+    print(&text)?;
+    let confirmed = prompt("Add it? [y]es, or anything else to choose another answer: ", input)?;
+    Ok(confirmed.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")))
+}
+
+/// Settles the question, and adds the rules if nobody was faster. Returns whether it is settled.
+fn settle_with_rule(
+    answer: &Answer,
+    proposal: &Proposal,
+    file: &Path,
+    asked: &Asked,
+) -> io::Result<bool> {
+    let add = || rules::add(file, &proposal.text());
+    match asked.settle(answer, Answerer::Terminal, add) {
+        Ok(()) => {
+            print(&format!("Added to {}.\n", output::plain(&file.display().to_string())))?;
+            Ok(true)
         }
-        print(&text)?;
-        let confirmed =
-            prompt("Add it? [y]es, or anything else to choose another answer: ", input)?;
-        if !confirmed.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")) {
-            return Ok(false);
+        Err(SettleError::Before(_)) => Ok(true),
+        Err(SettleError::Rule(problem)) => {
+            output::usage_error(&problem);
+            Ok(false)
         }
-        match rules::add(file, &proposal.text()) {
-            Ok(()) => print(&format!("Added to {shown}.\n"))?,
-            Err(problem) => {
-                output::usage_error(&problem);
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
 
@@ -151,6 +208,8 @@ fn print(text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use toolcrib::Access;
+    use toolcrib_monitor::Monitor;
+    use toolcrib_monitor::protocol::Server;
 
     use super::*;
 
@@ -159,6 +218,7 @@ mod tests {
         let accesses: Vec<Access> =
             (0..1_000).map(|number| Access::Write(format!("/w/{number}").into())).collect();
         let question = Question {
+            call: 1,
             session: 1,
             tool: "ApplyPatch",
             description: None,
@@ -183,7 +243,10 @@ mod tests {
             assert!(all.contains(&format!("  write /w/{number}\n")), "{number}");
         }
         let terminal = TerminalApprover { rules: None };
-        let answered = |typed: &str| terminal.ask_on(&question, &mut typed.as_bytes()).unwrap();
+        let monitor = Monitor::new(Server::default(), None);
+        let asked = Asked::open(&monitor, &question);
+        let answered =
+            |typed: &str| terminal.ask_on(&question, &asked, &mut typed.as_bytes()).unwrap();
         assert_eq!(answered("m\nm\ny\n"), Answer::Allow);
         assert_eq!(answered("m\nn no\n"), Answer::Deny("no".to_owned()));
     }

@@ -5,7 +5,7 @@ mod listen_address;
 mod reference_page;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -104,7 +104,7 @@ impl NetworkWord {
     }
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Common {
     /// A directory that the tools may change [default: the current one]; `DIR:ro` is read-only. Repeatable; relative
     /// paths in calls start at the first
@@ -166,6 +166,12 @@ impl Common {
         }
     }
 
+    /// The same options for another workspace.
+    pub(crate) fn for_workspace(&self, directory: &Path) -> Common {
+        let root = RootArg { directory: directory.to_owned(), read_only: false };
+        Common { named_roots: vec![root], ..self.clone() }
+    }
+
     /// The roots from the command line.
     pub(crate) fn named_roots(&self) -> &[RootArg] {
         &self.named_roots
@@ -194,6 +200,9 @@ pub(crate) enum Command {
         /// Preset of tool and field names in the replies: toolcrib, codex or camel
         #[arg(long, value_name = "NAME", default_value_t)]
         dialect: Dialect,
+        /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+        #[arg(long)]
+        no_monitor: bool,
     },
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
@@ -272,6 +281,16 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: IndexCommand,
     },
+    /// Show what agents do, answer their questions and undo their changes, in a browser
+    #[command(long_about = PAGE)]
+    Page(PageArgs),
+    /// Show what all agents do now, and answer their questions
+    #[command(long_about = WATCH)]
+    Watch {
+        /// Print the current state and exit; the default without a terminal
+        #[arg(long)]
+        once: bool,
+    },
     /// List the running commands of all sessions of this user
     Jobs,
     /// Kill a running command and its child processes
@@ -316,6 +335,7 @@ impl Command {
         !matches!(
             self,
             Command::Kill { .. }
+                | Command::Page(_)
                 | Command::Index { command: IndexCommand::Build | IndexCommand::Drop }
                 | Command::Reference { man: Some(_), .. }
         )
@@ -363,6 +383,26 @@ pub(crate) struct ServeArgs {
     /// Additional allowed Host header: NAME or NAME:PORT of a proxy or tunnel. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
+
+    /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+    #[arg(long)]
+    pub(crate) no_monitor: bool,
+}
+
+/// Arguments of `page`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PageArgs {
+    /// Port on 127.0.0.1 [default: a free one]
+    #[arg(long, value_name = "N", value_parser = number::<u16>)]
+    pub(crate) port: Option<u16>,
+
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+
+    /// Print only the address, without notes
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 /// Subcommands of `index`.
@@ -416,6 +456,21 @@ server prints the path of the token file at the start, and creates the file if i
 
 Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header \
 `Toolcrib-Session: NAME` share one. A session ends after an hour without use.";
+
+const PAGE: &str = "\
+Serve a page on 127.0.0.1 that shows all running servers of this user and the journal, until it is ended.
+
+It prints an address that can be opened once. If the page runs already, it prints a new address of it and exits. \
+Servers do not depend on the page.";
+
+const WATCH: &str = "\
+Show the calls and the approval questions of all running servers of this user, as they come.
+
+Answer a question by typing a line: `y` allows the call, `s` allows it for the session, `t 30` for 30 minutes, `n TEXT` \
+denies it with a message to the agent. `a`, `d` and `v` add a rule that the question shows. The first answer counts, \
+here, in the client or on the page.
+
+While it runs on a terminal, an agent whose client cannot ask waits for your answer.";
 
 const INSTALL: &str = "\
 Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else \

@@ -7,6 +7,8 @@ mod index;
 mod install;
 mod jobs;
 mod log;
+mod monitor_socket;
+mod page;
 mod policy;
 mod reference;
 mod run;
@@ -14,6 +16,7 @@ mod serve;
 mod server_private_paths;
 mod tools;
 mod undo;
+mod watch;
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -22,6 +25,7 @@ use std::time::Duration;
 
 use toolcrib::{Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling};
 
+use self::monitor_socket::MonitorSocket;
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
 use crate::{output, rules, wide_roots};
@@ -41,9 +45,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Call { tool, args, dialect } => {
             call::call(common, &runtime(common)?, tool, args, *dialect)
         }
-        Command::Run { approvals, dialect } => {
+        Command::Run { approvals, dialect, no_monitor } => {
             let answer_within = approvals.then(|| answer_deadline(common)).transpose()?;
-            run::run(common, runtime_for_program(common, &[])?, *dialect, answer_within)
+            let monitor = MonitorSocket::new(common, "run", *no_monitor)?;
+            let runtime = runtime_for_program(common, &[], &monitor)?;
+            monitor.open(&runtime);
+            run::run(common, runtime, *dialect, answer_within, &monitor)
         }
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),
@@ -76,6 +83,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
             policy::host(common, &runtime(common)?, target)
         }
         Command::Index { command } => index::index(common, &runtime(common)?, command),
+        Command::Page(args) => page::page(common, args),
+        Command::Watch { once } => watch::watch(common, *once),
         Command::Jobs => jobs::jobs(common),
         Command::Kill { id, yes } => jobs::kill(common, id, *yes),
         Command::Completions { shell } => completions::completions(*shell),
@@ -85,16 +94,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
 
 /// A runtime with the settings of an agent.
 fn runtime(common: &Common) -> Result<Runtime, String> {
-    runtime_with(common, &[], None)
+    runtime_with(common, &[], None, None)
 }
 
 /// A runtime with the settings of an agent, for a process that may lack the user's login environment. `own` lists
 /// further paths that no tool may access, besides our configuration and state.
-fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
+fn runtime_for_program(
+    common: &Common,
+    own: &[PathBuf],
+    monitor: &MonitorSocket,
+) -> Result<Runtime, String> {
     for warning in wide_roots::warnings(&common.roots()) {
         output::warning(&warning);
     }
-    runtime_with(common, own, user_machine::login_shell())
+    runtime_with(common, own, user_machine::login_shell(), Some(monitor))
 }
 
 /// The time limit for answering a question.
@@ -106,6 +119,7 @@ fn runtime_with(
     common: &Common,
     own: &[PathBuf],
     login_shell: Option<PathBuf>,
+    monitor: Option<&MonitorSocket>,
 ) -> Result<Runtime, String> {
     make_configuration_directory(common);
     let config = Config::of(common)?;
@@ -116,8 +130,17 @@ fn runtime_with(
     server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
     let builder = with_tools(Runtime::builder(), common, &config).inspection(config.inspection()?);
+    let builder = monitor.into_iter().fold(builder, |builder, monitor| monitor.observe(builder));
     let held_to = (profile, rules, sandbox);
     build(builder, common, &common.roots(), &config, held_to, own, login_shell)
+}
+
+/// A runtime with the settings of an agent and these rules, to explain decisions. It runs no command.
+fn runtime_with_rules(common: &Common, rules: Rules) -> Result<Runtime, String> {
+    let config = Config::of(common)?;
+    let held_to = (config.profile(common)?, rules, config.sandbox()?);
+    let builder = with_tools(Runtime::builder(), common, &config);
+    build(builder, common, &common.roots(), &config, held_to, &[], None)
 }
 
 /// Applies the operator's selection of tools. A list in a flag replaces the one in the configuration; exclusions
@@ -149,10 +172,7 @@ fn make_configuration_directory(common: &Common) {
 /// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so.
 fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::of(common)?;
-    let runtime = |roots: &[RootArg]| {
-        let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
-        build(Runtime::builder(), common, roots, &config, held_to, &[], None)
-    };
+    let runtime = |roots: &[RootArg]| operator_runtime_of(common, roots, &config);
     let here = runtime(&common.roots())?;
     if !common.named_roots().is_empty() {
         return Ok(here);
@@ -161,6 +181,15 @@ fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let Some(directory) = enclosing else { return Ok(here) };
     output::note(&format!("Workspace: {}, which contains this directory.", directory.display()));
     runtime(&[RootArg { directory, read_only: false }])
+}
+
+fn operator_runtime_of(
+    common: &Common,
+    roots: &[RootArg],
+    config: &Config,
+) -> Result<Runtime, String> {
+    let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
+    build(Runtime::builder(), common, roots, config, held_to, &[], None)
 }
 
 /// A path to undo. Without named roots, a relative path starts in the current directory, which may be a subdirectory
@@ -235,6 +264,7 @@ fn own_paths(common: &Common, config: &Config) -> Result<Vec<PathBuf>, String> {
     // A file in the configuration directory may be a symlink.
     let usual = user_machine::configuration_directory().into_iter().chain(config::default_path());
     let usual = usual.chain(user_machine::state_directory());
+    let usual = usual.chain(user_machine::socket_directory());
     let named = common.config.clone().into_iter().chain(state(common)?);
     Ok(usual.chain(named).chain(rules::files(common, config)).collect())
 }

@@ -85,6 +85,13 @@ pub(crate) struct Config {
     tmp_size: Option<String>,
     /// Seconds that the program behind `toolcrib run --approvals` has to answer a question. Then the call is denied.
     approval_seconds: Option<u64>,
+    /// Command that `toolcrib page` runs for each question that nobody answers within 2 seconds: a program and its
+    /// arguments, without a shell. It gets the question as JSON on its standard input.
+    #[serde(default)]
+    pub(crate) notify: Vec<String>,
+    /// Whether `serve` and `run` show their calls and questions to `toolcrib page` and `toolcrib watch`, on a
+    /// [socket](security.md#the-monitor-socket) that only you can open. `--no-monitor` turns it off.
+    monitor: Option<bool>,
     /// Size limit of the journal in MB. The oldest changes are dropped first.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.
@@ -175,6 +182,16 @@ impl Config {
     }
 
     /// The time limit for answering a question.
+    /// Network access of commands, as a word.
+    pub(crate) fn network_name(&self) -> &'static str {
+        self.network.name()
+    }
+
+    /// Whether servers have a monitor socket.
+    pub(crate) fn has_monitor(&self) -> bool {
+        self.monitor.unwrap_or(true)
+    }
+
     pub(crate) fn answer_deadline(&self) -> Duration {
         Duration::from_secs(self.approval_seconds.unwrap_or(APPROVAL_SECONDS))
     }

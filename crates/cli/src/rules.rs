@@ -11,7 +11,7 @@ use toolcrib::{Rules, check_tools_of_rules};
 use crate::args::Common;
 use crate::config::Config;
 use crate::network_presets;
-pub(crate) use append::add;
+pub(crate) use append::{add, replace_if_unchanged, with};
 use toolcrib::user_machine;
 
 /// Larger than any handwritten rules file.
@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// All effective rules.
 pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
-    let mut rules = match user_file(common) {
+    let rules = match user_file(common) {
         Some((path, named)) => match text(&path) {
             Ok(text) => {
                 check_outside_workspace(common, &path)?;
@@ -32,7 +32,22 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
         },
         None => Rules::default(),
     };
-    rules = rules.merged_with(network_presets::rules(common, &config.network_presets)?);
+    with_others(rules, common, config)
+}
+
+/// The rules that would be effective with another text of the user's file.
+pub(crate) fn effective_with(
+    text: &str,
+    common: &Common,
+    config: &Config,
+) -> Result<Rules, String> {
+    let rules = Rules::parse(text).map_err(|error| error.to_string())?;
+    with_others(rules, common, config)
+}
+
+/// The user's rules with those of presets and of the project.
+fn with_others(rules: Rules, common: &Common, config: &Config) -> Result<Rules, String> {
+    let mut rules = rules.merged_with(network_presets::rules(common, &config.network_presets)?);
     if let Some(path) = &config.project_rules {
         let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let narrowing = Rules::parse_restricting(&text)
@@ -40,6 +55,16 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
         rules = rules.merged_with(narrowing);
     }
     Ok(rules)
+}
+
+/// The user's rules file, and its text. The text is empty if the file does not exist.
+pub(crate) fn user_text(common: &Common) -> Result<(PathBuf, String), String> {
+    let (path, _) = user_file(common).ok_or("the configuration directory is unknown")?;
+    match text(&path) {
+        Ok(text) => Ok((path, text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((path, String::new())),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
 }
 
 /// Reads one rules file.

@@ -20,6 +20,9 @@ pub const QEMU: Package = Package { name: "qemu-user-static", program: "qemu-aar
 /// debootstrap, which makes the root of a Debian system.
 pub const DEBOOTSTRAP: Package = Package { name: "debootstrap", program: "debootstrap" };
 
+/// Chromium, which runs the tests of the page.
+pub const CHROMIUM: Package = Package { name: "chromium", program: "chromium" };
+
 /// A package, and one of its programs that supports `--version`.
 pub struct Package {
     name: &'static str,

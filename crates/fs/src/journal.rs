@@ -5,7 +5,7 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
+//! the decisions about calls; `calls`, the calls that have ended; `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
 //! change; `version`, the format of all of it (`state_version.rs`); and two lock files. No other user can
 //! access it (`private_directory.rs`).
 //!
@@ -25,6 +25,7 @@
 //! (`collect.rs`).
 
 mod bounded_log;
+mod calls;
 mod collect;
 mod connections;
 mod decisions;
@@ -32,6 +33,7 @@ mod entry;
 mod log;
 mod open_captures;
 mod pending;
+mod read_back;
 mod store;
 
 use std::os::fd::OwnedFd;
@@ -40,6 +42,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
 
+pub use self::calls::{CallPage, CallRecord, RefusalRecord};
 pub use self::collect::Caps;
 pub use self::connections::ConnectionRecord;
 pub use self::decisions::DecisionRecord;
@@ -48,7 +51,7 @@ pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;
 
-use self::bounded_log::BoundedLog;
+use self::bounded_log::{BoundedLog, MAX_BYTES};
 use self::log::Log;
 use self::pending::Pending;
 use self::store::Store;
@@ -62,6 +65,9 @@ use crate::state_version;
 /// Longer than any process holds the journal's locks.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Room for about 100,000 calls, and as many in the older file.
+const MAX_CALLS_BYTES: u64 = 32 << 20;
+
 /// The subdirectories.
 const BLOBS: &str = "blobs";
 const PENDING: &str = "pending";
@@ -73,6 +79,7 @@ pub struct Journal {
     directory: PrivateDirectory,
     log: Log,
     store: Store,
+    calls: BoundedLog,
     decisions: BoundedLog,
     connections: BoundedLog,
     /// Apart, so that a sweep of hosts does not replace the records of connections that were made.
@@ -92,10 +99,17 @@ impl Journal {
             Err(PrivateDirectoryError::Errno(..)) => {}
         }
         let (log, store) = (Log::new(directory.clone()), Store::new(directory.clone()));
-        let decisions = BoundedLog::new(directory.clone(), "decisions");
-        let connections = BoundedLog::new(directory.clone(), "connections");
-        let refused_connections = BoundedLog::new(directory.clone(), "refused-connections");
-        Ok(Journal { directory, log, store, decisions, connections, refused_connections, caps })
+        let bounded = |name, bytes| BoundedLog::new(directory.clone(), name, bytes);
+        Ok(Journal {
+            log,
+            store,
+            calls: bounded("calls", MAX_CALLS_BYTES),
+            decisions: bounded("decisions", MAX_BYTES),
+            connections: bounded("connections", MAX_BYTES),
+            refused_connections: bounded("refused-connections", MAX_BYTES),
+            caps,
+            directory: directory.clone(),
+        })
     }
 
     /// The directory.

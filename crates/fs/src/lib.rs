@@ -69,11 +69,12 @@ pub use file_kind::FileKind;
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Changes, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry,
-    FileChange, Journal, KeptDirectory, KeptPath, Version,
+    About, CallPage, CallRecord, Caps, Changes, ConnectionRecord, Damage, DamagedChanges,
+    DecisionRecord, Entry, FileChange, Journal, KeptDirectory, KeptPath, RefusalRecord, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
+pub use private_directory::make_private_directory;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use real_path::{RealPaths, real_path, symlinks_on_the_way};

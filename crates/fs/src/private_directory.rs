@@ -232,6 +232,17 @@ impl PrivateDirectory {
     }
 }
 
+/// Creates a directory that only this user can access, unless it exists. Returns its path without symlinks above it.
+///
+/// # Errors
+///
+/// Fails if another user could access it, or write a directory above it.
+pub fn make_private_directory(path: &Path) -> Result<PathBuf, FsError> {
+    let directory = PrivateDirectory::new(path);
+    directory.make(&[])?;
+    Ok(directory.path)
+}
+
 /// Resolves the symlinks above the last component, as far as the path exists.
 fn resolve_parents(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

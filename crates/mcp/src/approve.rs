@@ -1,24 +1,34 @@
 //! Asks for approval through the client.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    InputRequest, ServerRequest,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{PeerRequestOptions, RequestContext};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use toolcrib::{Answer, Approver, Question};
+use tokio::sync::oneshot;
+use toolcrib::{Answer, Question};
+use toolcrib_monitor::protocol::Answerer;
+use toolcrib_monitor::{Asked, Channel, question_digest};
+
+use crate::client_session::Client;
+
+/// No person reads a question and declines it in this time. Some clients do so without showing it.
+pub(crate) const UNSEEN_DECLINE: Duration = Duration::from_millis(300);
 
 /// How the client of a call can be asked.
 pub(crate) enum ApprovalChannel {
     /// The client cannot be asked.
     Unavailable,
     /// By an elicitation request, while the call waits.
-    Elicitation { context: Box<RequestContext<RoleServer>>, runtime: Handle },
+    Elicitation { context: Box<RequestContext<RoleServer>>, runtime: Handle, client: Arc<Client> },
     /// By an `InputRequired` result: the client repeats the call with the answer.
     InputRequired(Box<InputRequiredApproval>),
 }
@@ -56,62 +66,113 @@ pub(crate) struct Page {
     is_last: bool,
 }
 
-impl Approver for ApprovalChannel {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+impl Channel for ApprovalChannel {
+    fn answerer(&self) -> Answerer {
+        Answerer::Client
+    }
+
+    fn ask(&self, question: &Question<'_>, asked: &Asked, limit: Option<Duration>) -> Answer {
         match self {
             ApprovalChannel::Unavailable => Answer::NoApprover,
-            ApprovalChannel::Elicitation { .. } => self.request(question, None),
+            ApprovalChannel::Elicitation { .. } => self.request(question, asked, limit),
+            // A client that makes the call again with the answer would run the command twice, so it is not asked.
+            ApprovalChannel::InputRequired(_) if limit.is_some() => Answer::NoApprover,
             ApprovalChannel::InputRequired(answered) => answered.answer(question),
         }
     }
 
-    /// A client that makes the call again with the answer would run the command twice, so it is not asked.
-    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
-        match self {
-            ApprovalChannel::Unavailable | ApprovalChannel::InputRequired(_) => Answer::NoApprover,
-            ApprovalChannel::Elicitation { .. } => self.request(question, Some(limit)),
-        }
+    fn asks_by_result(&self) -> bool {
+        matches!(self, ApprovalChannel::InputRequired(_))
     }
 
-    fn name(&self) -> &'static str {
-        "client"
+    fn has_answer(&self, question: &Question<'_>) -> bool {
+        match self {
+            ApprovalChannel::InputRequired(answered) => answered.is_about(question),
+            _ => false,
+        }
     }
+}
+
+/// What came of an elicitation request.
+enum Elicited {
+    Result(ElicitResult),
+    /// The request failed, or the call was cancelled.
+    Failed,
+    Timeout,
+    /// Somebody else has answered.
+    Settled,
 }
 
 impl ApprovalChannel {
     /// Asks with elicitation requests, one for each part of the question.
-    fn request(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
-        let ApprovalChannel::Elicitation { context, runtime } = self else {
+    fn request(&self, question: &Question<'_>, asked: &Asked, limit: Option<Duration>) -> Answer {
+        let ApprovalChannel::Elicitation { context, runtime, client } = self else {
             return Answer::NoApprover;
         };
+        if client.cannot_ask() && asked.is_watched() {
+            return Answer::NoApprover;
+        }
+        let (tell, mut settled) = oneshot::channel();
+        asked.on_settled(move || {
+            let _ = tell.send(());
+        });
         let until = limit.map(|limit| Instant::now() + limit);
         let parts = question.parts();
         for part in 0..parts.len() {
             let Some(form) = form(&Page::new(question, &parts, part)) else { break };
-            let asked = async {
-                let timeout = async {
-                    match until {
-                        Some(until) => tokio::time::sleep_until(until.into()).await,
-                        None => std::future::pending().await,
+            let began = Instant::now();
+            match runtime.block_on(elicit(context, form, until, &mut settled)) {
+                Elicited::Timeout => return Answer::Unanswered("timeout".to_owned()),
+                Elicited::Failed | Elicited::Settled => break,
+                Elicited::Result(result) => {
+                    let is_declined = result.action != ElicitationAction::Accept;
+                    let is_unseen = is_declined && began.elapsed() < UNSEEN_DECLINE;
+                    if is_unseen && asked.is_watched() {
+                        client.set_cannot_ask();
+                        break;
                     }
-                };
-                tokio::select! {
-                    asked = context.peer.create_elicitation(form) => Ok(asked.ok()),
-                    () = context.ct.cancelled() => Ok(None),
-                    () = timeout => Err(Answer::Unanswered("timeout".to_owned())),
+                    if let Choice::Answer(answer) = choice(&result) {
+                        return answer;
+                    }
                 }
-            };
-            match runtime.block_on(asked) {
-                Err(timeout) => return timeout,
-                Ok(None) => break,
-                Ok(Some(result)) => match choice(&result) {
-                    Choice::Answer(answer) => return answer,
-                    Choice::More => {}
-                },
             }
         }
         Answer::NoApprover
     }
+}
+
+/// Makes an elicitation request. Cancels it if it is not needed any more.
+async fn elicit(
+    context: &RequestContext<RoleServer>,
+    form: ElicitRequestParams,
+    until: Option<Instant>,
+    settled: &mut oneshot::Receiver<()>,
+) -> Elicited {
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+    let options = PeerRequestOptions::no_options();
+    let Ok(mut request) = context.peer.send_cancellable_request(request, options).await else {
+        return Elicited::Failed;
+    };
+    let timeout = async {
+        match until {
+            Some(until) => tokio::time::sleep_until(until.into()).await,
+            None => std::future::pending().await,
+        }
+    };
+    let (elicited, reason) = tokio::select! {
+        response = &mut request.rx => {
+            return match response {
+                Ok(Ok(ClientResult::ElicitResult(result))) => Elicited::Result(result),
+                _ => Elicited::Failed,
+            };
+        }
+        () = context.ct.cancelled() => return Elicited::Failed,
+        () = timeout => (Elicited::Timeout, "no answer came in time"),
+        _ = settled => (Elicited::Settled, "the question was answered elsewhere"),
+    };
+    // The client may be gone.
+    let _ = request.cancel(Some(reason.to_owned())).await;
+    elicited
 }
 
 impl InputRequiredApproval {
@@ -119,7 +180,7 @@ impl InputRequiredApproval {
     /// not used.
     fn answer(&self, question: &Question<'_>) -> Answer {
         let parts = question.parts();
-        let digest = digest(question, &parts);
+        let digest = question_digest(question);
         let part = match &self.answered_part {
             Some((asked, Choice::Answer(answer))) if asked.question == digest => {
                 return answer.clone();
@@ -132,6 +193,12 @@ impl InputRequiredApproval {
         let open = (QuestionPart { question: digest, part }, page);
         *self.open.lock() = Some(open);
         Answer::NoApprover
+    }
+
+    /// Whether the client has answered a part of this question.
+    fn is_about(&self, question: &Question<'_>) -> bool {
+        let asked = self.answered_part.as_ref();
+        asked.is_some_and(|(asked, _)| asked.question == question_digest(question))
     }
 
     /// The question to send, if there is one.
@@ -162,19 +229,15 @@ impl Page {
     }
 }
 
-/// A digest that identifies a question.
-fn digest(question: &Question<'_>, parts: &[String]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(part.as_bytes());
-    }
-    hasher.update(question.because().as_bytes());
-    hasher.finalize().to_hex().to_string()
-}
-
 /// The question as an input request.
 pub(crate) fn input_request(page: &Page) -> Option<InputRequest> {
     Some(InputRequest::Elicitation(ElicitRequest::new(form(page)?)))
+}
+
+/// Whether a client's response declines.
+pub(crate) fn is_declined(response: &Value) -> bool {
+    let result: Result<ElicitResult, _> = serde_json::from_value(response.clone());
+    result.is_ok_and(|result| result.action != ElicitationAction::Accept)
 }
 
 /// The choice in a client's response.

@@ -1,6 +1,7 @@
 //! The state that the calls of one client share: its session with working directory, exported variables, read files
 //! and background commands.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hyper::http::request::Parts;
@@ -16,6 +17,8 @@ use crate::running_calls::RunningCalls;
 pub(crate) struct Client {
     session: OnceLock<Session>,
     calls: RunningCalls,
+    /// Whether it declines questions without showing them.
+    cannot_ask: AtomicBool,
 }
 
 impl Client {
@@ -26,6 +29,16 @@ impl Client {
 
     pub(crate) fn session(&self, runtime: &Runtime) -> &Session {
         self.session.get_or_init(|| runtime.session())
+    }
+
+    /// Remembers that it declines questions without showing them.
+    pub(crate) fn set_cannot_ask(&self) {
+        self.cannot_ask.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it declines questions without showing them.
+    pub(crate) fn cannot_ask(&self) -> bool {
+        self.cannot_ask.load(Ordering::Relaxed)
     }
 
     /// Its running calls.

@@ -1,6 +1,7 @@
 //! The MCP request handler.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rmcp::model::{
@@ -17,9 +18,12 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib::{Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo};
+use toolcrib_monitor::protocol::Server;
+use toolcrib_monitor::{FirstAnswer, Monitor};
 
 use crate::approve::{
-    ApprovalChannel, InputRequiredApproval, Page, QuestionPart, input_answer, input_request,
+    ApprovalChannel, InputRequiredApproval, Page, QuestionPart, UNSEEN_DECLINE, input_answer,
+    input_request, is_declined,
 };
 use crate::client_session::Client;
 use crate::instructions::instructions;
@@ -44,6 +48,8 @@ pub struct ServeOptions {
     /// Also returns results as objects, with their schemas in the list. Several clients then show the model these
     /// instead of the text.
     pub structured: bool,
+    /// Shows its calls and questions to the user's other programs.
+    pub monitor: Option<Arc<Monitor>>,
 }
 
 impl ServeOptions {
@@ -55,6 +61,9 @@ impl ServeOptions {
 
 /// The only input that a call may require: an approval.
 const PERMISSION: &str = "permission";
+
+/// Characters of the name of a client.
+const MAX_CLIENT_CHARS: usize = 200;
 
 /// The time for which a client may cache the server's description and tool list. They do not change while it runs.
 const CACHE_MILLISECONDS: u64 = 60 * 60 * 1_000;
@@ -68,6 +77,9 @@ pub struct Handler {
     tools: Vec<Tool>,
     options: ServeOptions,
     sealer: StateSealer,
+    monitor: Arc<Monitor>,
+    /// Whether the monitor knows the name of a client.
+    has_named_client: AtomicBool,
     /// The client of a transport with a single client.
     sole: Arc<Client>,
     running: Arc<Semaphore>,
@@ -97,11 +109,15 @@ impl Handler {
         let sealer = StateSealer::new().map_err(|error| ServeError::new(&error))?;
         let runtime = Arc::new(runtime);
         let running = Arc::new(Semaphore::new(Self::THREADS));
+        let monitor = options.monitor.clone();
+        let monitor = monitor.unwrap_or_else(|| Monitor::new(Server::default(), None));
         Ok(Handler {
             runtime,
             tools,
             options,
             sealer,
+            monitor,
+            has_named_client: AtomicBool::new(false),
             sole: Arc::default(),
             running,
             submitter: None,
@@ -132,11 +148,24 @@ impl Handler {
         self.sole.clone()
     }
 
+    /// Tells the monitor the name of the first client.
+    fn name_client(&self, context: &RequestContext<RoleServer>) {
+        if self.has_named_client.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(client) = context.client_info() {
+            self.has_named_client.store(true, Ordering::Relaxed);
+            let name = format!("{} {}", client.name, client.version);
+            self.monitor.name_client(&name.chars().take(MAX_CLIENT_CHARS).collect::<String>());
+        }
+    }
+
     /// How the client of this call can be asked for approval.
     fn approval_channel(
         &self,
         request: &Request,
         context: &RequestContext<RoleServer>,
+        client: &Arc<Client>,
     ) -> Result<ApprovalChannel, ErrorData> {
         let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
         let modern = context
@@ -147,21 +176,34 @@ impl Handler {
             (true, false) => ApprovalChannel::Elicitation {
                 context: Box::new(context.clone()),
                 runtime: Handle::current(),
+                client: client.clone(),
             },
+            (true, true) if client.cannot_ask() && self.monitor.is_watched() => {
+                ApprovalChannel::Unavailable
+            }
             (true, true) => {
                 let call = associated_data_of(&request.tool, &request.arguments);
                 let state = request.state.as_ref();
                 let asked = match state.map(|state| self.sealer.open(state, &call)) {
                     None | Some(OpenedState::Stale) => None,
-                    Some(OpenedState::Question(asked)) => Some(asked),
+                    Some(OpenedState::Question(asked, age)) => Some((asked, age)),
                     Some(OpenedState::Forged) => {
                         let message = "requestState was not issued by this server for this call";
                         return Err(ErrorData::invalid_params(message, None));
                     }
                 };
                 let response = request.responses.as_ref().and_then(|all| all.get(PERMISSION));
-                let answered_part =
-                    asked.zip(response).map(|(asked, response)| (asked, input_answer(response)));
+                let is_unseen = |age| age < UNSEEN_DECLINE && response.is_some_and(is_declined);
+                if let Some((_, age)) = asked
+                    && is_unseen(age)
+                    && self.monitor.is_watched()
+                {
+                    client.set_cannot_ask();
+                    return Ok(ApprovalChannel::Unavailable);
+                }
+                let answered_part = asked
+                    .zip(response)
+                    .map(|((asked, _), response)| (asked, input_answer(response)));
                 ApprovalChannel::InputRequired(Box::new(InputRequiredApproval {
                     answered_part,
                     open: Mutex::new(None),
@@ -177,7 +219,9 @@ impl Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let dry_run = self.options.dry_run || wants_dry_run(&context.meta)?;
-        let channel = Arc::new(self.approval_channel(&request, &context)?);
+        let client = Client::of(&context).unwrap_or_else(|| self.sole.clone());
+        self.name_client(&context);
+        let channel = Arc::new(self.approval_channel(&request, &context, &client)?);
         let Request { tool, arguments, .. } = request;
         let reporter =
             Arc::new(Reporter::new(context.peer.clone(), context.meta.get_progress_token()));
@@ -187,7 +231,8 @@ impl Handler {
         };
         let work = Work {
             runtime: self.runtime.clone(),
-            client: Client::of(&context).unwrap_or_else(|| self.sole.clone()),
+            client,
+            monitor: self.monitor.clone(),
             call: Call::new(tool.clone(), arguments.clone()),
             dry_run,
             dialect: self.options.dialect,
@@ -258,8 +303,9 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.name_client(&context);
         let mut list = ListToolsResult::with_all_items(self.tools.clone());
         (list.ttl_ms, list.cache_scope) = (Some(CACHE_MILLISECONDS), Some(CacheScope::Public));
         Ok(list)
@@ -343,6 +389,7 @@ impl ServerHandler for Handler {
 struct Work {
     runtime: Arc<Runtime>,
     client: Arc<Client>,
+    monitor: Arc<Monitor>,
     call: Call,
     dry_run: bool,
     dialect: Dialect,
@@ -355,10 +402,11 @@ impl Work {
     fn run(self) -> Result<Reply, Error> {
         let _listed = self.client.calls().add(self.cancel.clone());
         let reporter = &self.reporter;
+        let approver = FirstAnswer::new(&self.monitor, &*self.channel, &self.cancel);
         let options = Options {
             dry_run: self.dry_run,
             cancel: &self.cancel,
-            approver: &*self.channel,
+            approver: &approver,
             dialect: self.dialect,
             progress: &|progress| reporter.report(progress),
         };

@@ -1,12 +1,8 @@
 //! The HTTP transport, for programs on this machine that have the token.
 
-mod body;
-mod connections;
 mod guard;
 mod server_names;
 mod sessions;
-mod strict_heads;
-mod token;
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -25,13 +21,12 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
+use toolcrib_http::{
+    BodyLimit, BodyWith, Connection, Connections, NextHead, Refusal, StrictHeads, Token, read_body,
+};
 
-use self::body::BodyWith;
-use self::connections::{Connection, Connections};
-pub use self::guard::{Guard, Refusal};
+pub use self::guard::Guard;
 use self::sessions::Sessions;
-use self::strict_heads::{NextHead, StrictHeads};
-pub use self::token::{Token, TokenError};
 use crate::client_session::Client;
 use crate::handler::{Handler, ServeOptions};
 use crate::ndjson::MAX_MESSAGE_BYTES;
@@ -61,6 +56,12 @@ pub enum Listener {
 
 /// More than any legitimate request head.
 const MAX_HEADER_BYTES: usize = 64 << 10;
+
+/// The largest body of a request.
+const MAX_BODY: BodyLimit = BodyLimit {
+    bytes: MAX_MESSAGE_BYTES,
+    sentence: "The body is too large: a message has at most 64 MiB.",
+};
 
 /// The pause after a failed accept, which is usually caused by too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -207,7 +208,7 @@ impl<H: ServerHandler> HttpServer<H> {
         })?;
         let (mut head, body) = request.into_parts();
         head.extensions.insert(client.clone());
-        let body = body::read(body).await?;
+        let body = read_body(body, MAX_BODY).await?;
         next_head.follows();
         let answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
         Ok(answer.map(|body| BodyWith::new(body, (busy, client)).boxed()))

@@ -9,6 +9,7 @@ use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib::random_bytes;
+use toolcrib_monitor::now_ms;
 
 use crate::approve::QuestionPart;
 
@@ -31,6 +32,8 @@ struct SealedState {
     asked: QuestionPart,
     /// Distinguishes this question from an identical later one.
     nonce: [u8; 16],
+    /// When it was sealed, in milliseconds since 1970.
+    at: u64,
 }
 
 impl StateSealer {
@@ -43,7 +46,7 @@ impl StateSealer {
 
     /// Seals a question about a call.
     pub(crate) fn seal(&self, asked: QuestionPart, call: &[u8]) -> Option<String> {
-        let asked = SealedState { asked, nonce: random_bytes().ok()? };
+        let asked = SealedState { asked, nonce: random_bytes().ok()?, at: now_ms() };
         let options = SealOptions::new().associated_data(call).ttl(VALID_FOR);
         self.codec.seal_json_with(&asked, &options).ok()
     }
@@ -62,14 +65,15 @@ impl StateSealer {
         if used.len() >= MAX_USED || used.insert(sealed.nonce, Instant::now()).is_some() {
             return OpenedState::Stale;
         }
-        OpenedState::Question(sealed.asked)
+        let age = Duration::from_millis(now_ms().saturating_sub(sealed.at));
+        OpenedState::Question(sealed.asked, age)
     }
 }
 
 /// The state that a client returned.
 pub(crate) enum OpenedState {
-    /// It was sealed for this call, is not expired and was not used before.
-    Question(QuestionPart),
+    /// It was sealed for this call this long ago, is not expired and was not used before.
+    Question(QuestionPart, Duration),
     /// It was sealed for this call, but is expired or was used before. The question is asked again.
     Stale,
     /// It was not sealed for this call, or not by us.

@@ -13,6 +13,7 @@ mod wrapper;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use tree_sitter_cross_check::parse_tree;
 pub(crate) use value::PIPE_PREFIX;
 
 /// A longer script is analyzed only up to this length.

@@ -6,6 +6,7 @@
 mod access;
 mod approval_subject;
 mod command;
+mod command_steps;
 mod contacted_hosts;
 mod decide;
 mod decision;
@@ -27,13 +28,14 @@ pub use command::{
     Assignment, Command, CommandAnalysis, RedirectedFile, Role, ShellContext, Unparsed,
     UnparsedKind, Word, analyze_command,
 };
+pub use command_steps::{CommandStep, StepPart, command_steps};
 pub use decide::{DANGER, PartDecision, Policy, RequestVerdict, Verdict};
 pub use decision::Decision;
 pub use name_pattern::name_matches;
 pub use outside_access::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
 pub use protected_names::Protection;
-pub use rule::{RequestSubject, RuleError, Rules};
+pub use rule::{LocatedRule, RequestSubject, RuleError, Rules};
 pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;
 pub use system_damage::{Danger, find_danger};

@@ -15,7 +15,7 @@ use crate::access::Effect;
 use crate::command::{Command, ShellContext};
 use crate::decision::Decision;
 use argv::ArgvPattern;
-pub use file::RuleError;
+pub use file::{LocatedRule, RuleError};
 use host::HostPattern;
 pub(crate) use path::PathPattern;
 pub(crate) use request::RequestPatterns;

@@ -185,7 +185,8 @@ impl McpTransport {
         McpTransport::start(program, flags, &[])
     }
 
-    fn start(
+    /// Starts the program with these flags and variables.
+    pub fn start(
         program: impl AsRef<Path>,
         flags: Vec<String>,
         variables: &[(&'static str, PathBuf)],

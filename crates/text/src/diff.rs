@@ -1,6 +1,7 @@
 //! Unified diffs between two versions of a file.
 
 mod indent;
+mod line_hunks;
 mod myers;
 #[cfg(test)]
 mod oracle;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use similar::{Algorithm, DiffOp};
 
 use self::indent::Indents;
+pub use self::line_hunks::{LineHunk, NumberedLine, line_hunks, without_hunk};
 use self::myers::Changes;
 pub use self::shortened::{ShortenedDiff, shortened_diff};
 
@@ -123,6 +125,8 @@ struct Sides<'a> {
     new: Vec<&'a [u8]>,
     /// Number of lines that are omitted at the beginning.
     skipped_lines: usize,
+    /// Number of bytes that are omitted at the end.
+    left_out_behind: usize,
     /// Number of lines at the beginning and at the end that no change may move to. Other lines are omitted
     /// beyond them, so they are needed as context.
     fixed: (usize, usize),
@@ -157,6 +161,7 @@ impl<'a> Sides<'a> {
             old: middle(old),
             new: middle(new),
             skipped_lines: memchr::memchr_iter(terminator, &old[..first]).count(),
+            left_out_behind: last,
             fixed: (fixed(first), fixed(last)),
             terminator,
             hide_cr: endings.into_iter().all(uniform),

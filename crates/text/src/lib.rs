@@ -26,7 +26,10 @@ mod text_properties;
 mod truncate;
 mod visible;
 
-pub use diff::{Diff, ShortenedDiff, changed_lines, renamed_diff, shortened_diff, unified_diff};
+pub use diff::{
+    Diff, LineHunk, NumberedLine, ShortenedDiff, changed_lines, line_hunks, renamed_diff,
+    shortened_diff, unified_diff, without_hunk,
+};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
 pub use equivalent::{

@@ -41,7 +41,7 @@ pub trait Approver: Sync {
         self.ask(question)
     }
 
-    /// Name of the approver in records. Defaults to `host`.
+    /// Name of who answered last, for records. Defaults to `host`.
     fn name(&self) -> &'static str {
         "host"
     }
@@ -50,6 +50,8 @@ pub trait Approver: Sync {
 /// An approval request for one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
+    /// Number of the call in its runtime.
+    pub call: u64,
     /// Session of the call.
     pub session: u64,
     /// Name of the tool.
@@ -82,7 +84,7 @@ impl Question<'_> {
     /// diff. Every name is on one line with control characters escaped, so that no file name can imitate a
     /// question.
     pub fn parts(&self) -> Vec<String> {
-        parts(&self.wants())
+        split_question(&self.wants())
     }
 
     fn wants(&self) -> String {
@@ -124,9 +126,9 @@ fn sentence(text: &str) -> String {
     format!("{}\n", visible_name(truncate_line(text, MAX_SENTENCE_CHARS).as_bytes()))
 }
 
-/// Splits a text into parts of at most [`PART_CHARS`] characters. Lines stay whole unless one line is longer
-/// than that.
-fn parts(text: &str) -> Vec<String> {
+/// Splits the text of a question into parts of at most 3,000 characters, to be shown one after the other. Lines stay
+/// whole unless one line is longer than that.
+pub fn split_question(text: &str) -> Vec<String> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((limit, _)) = rest.char_indices().nth(PART_CHARS) {
         let cut = rest[..limit].rfind('\n').map_or(limit, |newline| newline + 1);
@@ -145,6 +147,8 @@ pub enum Answer {
     Allow,
     /// Allow this call, and the same accesses for the rest of the session.
     AllowForSession,
+    /// Allow this call, and the same accesses in this session for some time.
+    AllowFor(Duration),
     /// Allow always. The approver has stored a rule; it applies in this session at once.
     AllowAlways,
     /// Allow this call, and always for the directories of the files. The approver has stored the rule, which takes
@@ -156,6 +160,8 @@ pub enum Answer {
     DenyAlways(String),
     /// No approver is available.
     NoApprover,
+    /// No approver is available now, but the question is still open. The sentence says where it can be answered.
+    LeftOpen(String),
     /// No answer came, for this reason.
     Unanswered(String),
 }
@@ -166,11 +172,12 @@ impl Answer {
         match self {
             Answer::Allow => "once",
             Answer::AllowForSession => "session",
+            Answer::AllowFor(_) => "minutes",
             Answer::AllowAlways => "always",
             Answer::AllowDirectoryAlways => "always for the directory",
             Answer::Deny(_) => "no",
             Answer::DenyAlways(_) => "never",
-            Answer::NoApprover => "nobody",
+            Answer::NoApprover | Answer::LeftOpen(_) => "nobody",
             Answer::Unanswered(_) => "none",
         }
     }
@@ -179,7 +186,7 @@ impl Answer {
 /// Answer to a question, for records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerRecord {
-    /// `once`, `session`, `always`, `always for the directory`, `no`, `never`, `none` if no answer came, or `nobody` if
+    /// `once`, `session`, `minutes`, `always`, `always for the directory`, `no`, `never`, `none` if no answer came, or `nobody` if
     /// no approver was available.
     pub answer: &'static str,
     /// Name of the approver.
@@ -215,11 +222,11 @@ mod tests {
         let lines: String = (0..2_000).map(|number| format!("+line {number}\n")).collect();
         let long = format!("short\n{}\nend", "ä".repeat(10_000));
         for text in ["", "one\n", lines.as_str(), long.as_str()] {
-            let parts = parts(text);
+            let parts = split_question(text);
             assert_eq!(parts.concat(), text);
             assert!(parts.iter().all(|part| part.chars().count() <= PART_CHARS));
             assert!(parts.len() <= text.len() / PART_CHARS * 2 + 1);
         }
-        assert!(parts(&lines).iter().all(|part| part.ends_with('\n')), "lines stay whole");
+        assert!(split_question(&lines).iter().all(|part| part.ends_with('\n')), "lines stay whole");
     }
 }

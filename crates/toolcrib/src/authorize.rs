@@ -136,6 +136,8 @@ pub(crate) fn permit(
 /// The part of a question about the call itself.
 #[derive(Clone, Copy)]
 pub(crate) struct CallDescription<'a> {
+    /// Number of the call in its runtime.
+    pub(crate) call: u64,
     pub(crate) tool: &'a str,
     /// Purpose of the call, in the agent's words.
     pub(crate) description: Option<&'a str>,
@@ -191,6 +193,7 @@ impl ApprovalRequest<'_> {
     fn question<'q>(&'q self, verdict: &'q Verdict) -> Question<'q> {
         let Verdict { rule, why, remedy, .. } = verdict;
         Question {
+            call: self.call.call,
             session: self.session.id(),
             tool: self.call.tool,
             description: self.call.description,
@@ -236,6 +239,8 @@ impl ApprovalRequest<'_> {
             self.apply(&answer, &verdict, proposals, &opened)
         };
         let opened = match &permitted {
+            // After some minutes they are closed again.
+            Ok(()) if matches!(answer, Answer::AllowFor(_)) => Vec::new(),
             Ok(()) => opened.into_iter().filter_map(opened_path).collect(),
             Err(_) => Vec::new(),
         };
@@ -270,6 +275,7 @@ impl ApprovalRequest<'_> {
             // Writing a file outside the workspace opens its directory; the question says so.
             Answer::Allow => self.session.remember(opened.clone()),
             Answer::AllowForSession => self.session.remember(verdict.asks.clone()),
+            Answer::AllowFor(time) => self.session.remember_for(verdict.asks.clone(), *time),
             Answer::AllowAlways => always_allow(proposals.always),
             Answer::AllowDirectoryAlways => always_allow(proposals.always_directory),
             Answer::Deny(message) => return denied_with(message),
@@ -286,13 +292,11 @@ impl ApprovalRequest<'_> {
             }
             Answer::NoApprover if !opened.is_empty() => return Err(self.outside()),
             Answer::NoApprover => {
-                let next = match proposals.always {
-                    Some(rules) => {
-                        format!("Ask the operator to add this to rules.toml: {}.", rules.line())
-                    }
-                    None => next_step(verdict),
-                };
-                return denied("no approver is available.", &next);
+                return denied("no approver is available.", &operator_step(verdict, &proposals));
+            }
+            Answer::LeftOpen(sentence) => {
+                let next = format!("{sentence} {}", operator_step(verdict, &proposals));
+                return denied("nobody has answered yet.", next.trim());
             }
         }
         Ok(())
@@ -314,6 +318,14 @@ fn opened_path(asked: ApprovalScope) -> Option<PathBuf> {
     match asked {
         ApprovalScope::Outside(_, path) => Some(path),
         _ => None,
+    }
+}
+
+/// Hint of a denial that the operator can prevent the next time.
+fn operator_step(verdict: &Verdict, proposals: &Proposals) -> String {
+    match &proposals.always {
+        Some(rules) => format!("Ask the operator to add this to rules.toml: {}.", rules.line()),
+        None => next_step(verdict),
     }
 }
 

@@ -62,7 +62,8 @@ impl Runtime {
         let _names = Spelling::of(options.dialect);
         let running = session.begin_call();
         let secrets = self.services().secrets(session);
-        let (mut record, began) = Record::begin(session, call, &secrets, options.dry_run);
+        let number = self.next_call();
+        let (mut record, began) = Record::begin(number, session, call, &secrets, options.dry_run);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.carry_out(session, (&call.tool, decode), options, &secrets, &mut record)
         }));
@@ -96,6 +97,10 @@ impl Runtime {
         let description = tool.description();
         let grant = Grant::resolve(&self.services().paths, session, tool.access())?;
         record.accesses = grant.accesses();
+        record.set_description(description.as_deref(), secrets);
+        if let Some(recorder) = &self.services().recorder {
+            recorder.begun(record.begun(row.entry.name, secrets));
+        }
         let mut agreed = None;
         let preview = || {
             let previewed = self.preview(row, decode, session, &grant, options)?;
@@ -106,7 +111,11 @@ impl Runtime {
         };
         let requested = grant.requested();
         let touched = (record.accesses.as_slice(), requested.as_slice());
-        let asked = CallDescription { tool: row.entry.name, description: description.as_deref() };
+        let asked = CallDescription {
+            call: record.call,
+            tool: row.entry.name,
+            description: description.as_deref(),
+        };
         let permission = permit(&self.services().policy, session, asked, touched, options, preview);
         let verdict = permission.verdict;
         let about = About {
@@ -129,6 +138,7 @@ impl Runtime {
         grant.check()?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self.services(), session, &grant, options, about)
+            .numbered(record.call)
             .agreed(agreed)
             .allowing(permission.hosts.clone());
         let outcome = tool.run(&mut cx).map_err(|error| {

@@ -3,12 +3,14 @@
 use std::cell::LazyCell;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::Value;
-use toolcrib_policy::Access;
+use serde_json::{Map, Value};
+use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, truncate_line};
 
 use crate::approve::AnswerRecord;
+use crate::call_command::CallCommand;
 use crate::error::{Error, ErrorKind};
+use crate::network::ConnectionEntry;
 use crate::reply::Reply;
 use crate::request::Call;
 use crate::session::Session;
@@ -27,10 +29,14 @@ const MAX_ARGUMENTS_BYTES: usize = 64 << 10;
 /// See [`crate::RuntimeBuilder::recorder`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
+    /// Number of the call in its runtime.
+    pub call: u64,
     /// Id of the session.
     pub session: u64,
     /// Name of the tool. If no such tool exists, the name in the call.
     pub tool: String,
+    /// Purpose of the call, in the agent's words.
+    pub description: Option<String>,
     /// Arguments. Long strings are truncated and marked.
     pub arguments: Value,
     /// Accesses of the call, with resolved paths.
@@ -47,6 +53,27 @@ pub struct Record {
     pub duration: Duration,
     /// Result of the call.
     pub outcome: Outcome,
+    /// Id of its change in the journal.
+    pub change: Option<u64>,
+    /// Number of files that it changed.
+    pub files_changed: Option<u64>,
+}
+
+/// A call that was decoded and has not been decided on. Secrets are masked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BegunCall {
+    /// Number of the call in its runtime.
+    pub call: u64,
+    /// Id of the session.
+    pub session: u64,
+    /// Name of the tool.
+    pub tool: &'static str,
+    /// Purpose of the call, in the agent's words.
+    pub description: Option<String>,
+    /// Accesses of the call, with resolved paths.
+    pub accesses: Vec<Access>,
+    /// Start time.
+    pub started: SystemTime,
 }
 
 /// Result of a recorded call.
@@ -69,7 +96,24 @@ pub enum Outcome {
 }
 
 /// Receives the record of each call. A closure is a recorder.
+///
+/// Its methods are called on the threads of calls and connections, so they should return soon.
 pub trait Recorder: Send + Sync {
+    /// Receives a call whose accesses are known. Calls that cannot be decoded have no such event.
+    fn begun(&self, call: BegunCall) {
+        let _ = call;
+    }
+
+    /// Receives the command that a call has started.
+    fn command_started(&self, call: u64, command: CallCommand) {
+        let _ = (call, command);
+    }
+
+    /// Receives a connection of a command that was opened, refused or closed.
+    fn connection(&self, connection: &ConnectionEntry) {
+        let _ = connection;
+    }
+
     /// Receives the record of a call that has ended. Called on the thread of the call.
     fn record(&self, record: Record);
 }
@@ -82,14 +126,17 @@ impl<F: Fn(Record) + Send + Sync> Recorder for F {
 
 impl Record {
     pub(crate) fn begin(
+        number: u64,
         session: &Session,
         call: &Call,
         secrets: &Secrets,
         dry_run: bool,
     ) -> (Record, Instant) {
         let record = Record {
+            call: number,
             session: session.id(),
             tool: call.tool.clone(),
+            description: None,
             arguments: bounded(&call.args, secrets),
             accesses: Vec::new(),
             decision: None,
@@ -98,8 +145,29 @@ impl Record {
             started: SystemTime::now(),
             duration: Duration::ZERO,
             outcome: Outcome::Running,
+            change: None,
+            files_changed: None,
         };
         (record, Instant::now())
+    }
+
+    /// Sets the purpose of the call, within the limit of a string.
+    pub(crate) fn set_description(&mut self, description: Option<&str>, secrets: &Secrets) {
+        self.description = description.map(|text| cut_string(text, secrets));
+    }
+
+    /// The call as it begins.
+    pub(crate) fn begun(&self, tool: &'static str, secrets: &Secrets) -> BegunCall {
+        let mut accesses = self.accesses.clone();
+        mask_accesses(&mut accesses, |text| secrets.mask(text).into_owned());
+        BegunCall {
+            call: self.call,
+            session: self.session,
+            tool,
+            description: self.description.clone(),
+            accesses,
+            started: self.started,
+        }
     }
 
     pub(crate) fn end(
@@ -111,11 +179,14 @@ impl Record {
         self.duration = began.elapsed();
         // Computed on demand: most records need no masking here.
         let secrets = LazyCell::new(secrets);
-        for access in &mut self.accesses {
-            if let Access::Command(text) | Access::Reach(text) = access {
-                *text = secrets.mask(text).into_owned();
-            }
-        }
+        mask_accesses(&mut self.accesses, |text| secrets.mask(text).into_owned());
+        // A command that failed may have changed files.
+        let metadata = match outcome {
+            Ok(reply) => reply.metadata(),
+            Err(error) => error.metadata(),
+        };
+        self.change = metadata.get("change").and_then(Value::as_u64);
+        self.files_changed = self.change.map(|_| self.count_files(metadata));
         self.outcome = match outcome {
             Ok(reply) => Outcome::Done {
                 output_chars: reply.output().chars().count() + reply.diff_text().chars().count(),
@@ -125,6 +196,22 @@ impl Record {
                 Outcome::Failed { kind: error.kind(), message }
             }
         };
+    }
+
+    /// Number of files in a change, by the metadata of its reply.
+    fn count_files(&self, metadata: &Map<String, Value>) -> u64 {
+        let of_command = metadata.get("files_changed").and_then(|files| files.get("count"));
+        let counted = of_command.or_else(|| metadata.get("files_modified"));
+        let written = || self.accesses.iter().filter(|access| access.effect() == Effect::Write);
+        counted.and_then(Value::as_u64).unwrap_or_else(|| written().count().max(1) as u64)
+    }
+}
+
+fn mask_accesses(accesses: &mut [Access], mask: impl Fn(&str) -> String) {
+    for access in accesses {
+        if let Access::Command(text) | Access::Reach(text) = access {
+            *text = mask(text);
+        }
     }
 }
 
@@ -139,13 +226,15 @@ fn bounded(arguments: &Value, secrets: &Secrets) -> Value {
     }
 }
 
+fn cut_string(text: &str, secrets: &Secrets) -> String {
+    let (first, rest) = text.split_at(text.floor_char_boundary(LOOKED_THROUGH));
+    let masked = [&*secrets.mask(first), rest].concat();
+    truncate_line(&masked, MAX_ARGUMENT_CHARS)
+}
+
 fn cut_strings(value: &Value, secrets: &Secrets) -> Value {
     match value {
-        Value::String(text) => {
-            let (first, rest) = text.split_at(text.floor_char_boundary(LOOKED_THROUGH));
-            let masked = [&*secrets.mask(first), rest].concat();
-            truncate_line(&masked, MAX_ARGUMENT_CHARS).into()
-        }
+        Value::String(text) => cut_string(text, secrets).into(),
         Value::Array(items) => items.iter().map(|item| cut_strings(item, secrets)).collect(),
         Value::Object(fields) => {
             let cut = |(key, value): (&String, &Value)| (key.clone(), cut_strings(value, secrets));

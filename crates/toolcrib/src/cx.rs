@@ -49,6 +49,8 @@ pub struct Cx<'a> {
     grant: &'a Grant,
     options: Options<'a>,
     about: About,
+    /// Number of the call in its runtime.
+    call: u64,
     /// Hashes of the files that the call changes, from before the change.
     basis: RefCell<Basis>,
     /// Files that the call has written and not deleted.
@@ -72,7 +74,14 @@ impl<'a> Cx<'a> {
         let (basis, written) = (RefCell::default(), RefCell::default());
         let policy = services.policy.of_tool(&about.tool);
         let (agreed, hosts) = (None, SessionApprovals::default());
-        Cx { services, session, grant, options, about, basis, written, agreed, hosts, policy }
+        let call = 0;
+        Cx { services, session, grant, options, about, call, basis, written, agreed, hosts, policy }
+    }
+
+    /// Sets the number of the call in its runtime.
+    pub(crate) fn numbered(mut self, call: u64) -> Self {
+        self.call = call;
+        self
     }
 
     /// Makes a change fail if a file differs from the version that the approver has seen.

@@ -3,7 +3,7 @@
 use toolcrib_net::RequestPath;
 use toolcrib_policy::{
     Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, RequestSubject,
-    RequestVerdict, Verdict,
+    RequestVerdict, SessionApprovals, Verdict,
 };
 
 use crate::authorize::command_directory;
@@ -100,6 +100,14 @@ impl Runtime {
         let decision = if verdict.is_allowed { Decision::Allow } else { Decision::Deny };
         let RequestVerdict { rule, why, remedy, .. } = verdict;
         Explanation { decision, rule, why, remedy, ..explanation }
+    }
+
+    /// Decides on accesses of a tool, without the answers of a session. Only the text of a command counts: bash is not
+    /// asked about its syntax.
+    pub fn decide(&self, session: &Session, tool: &str, accesses: &[Access]) -> Decision {
+        let directory = command_directory(session, accesses);
+        let policy = self.services().policy.for_call(session, tool, accesses);
+        policy.decide_from(&directory, accesses, &SessionApprovals::default()).decision
     }
 
     fn explain_accesses(

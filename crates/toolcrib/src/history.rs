@@ -1,5 +1,6 @@
 //! The changes in the journal, for people and models.
 
+mod file_diffs;
 mod ignored_files;
 mod undone;
 
@@ -13,6 +14,7 @@ use toolcrib_fs::{
 };
 use toolcrib_text::{Diff, unified_diff, visible_name};
 
+pub use self::file_diffs::FileDiff;
 use self::ignored_files::IgnoredFiles;
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
@@ -50,6 +52,8 @@ pub struct HistoryEntry {
     pub undoes: Vec<u64>,
     /// Ids of the changes that it redoes by reverting their undo.
     pub redoes: Vec<u64>,
+    /// Id of the change of which it reverts one hunk.
+    pub hunk_of: Option<u64>,
     /// Path at which it reverts them. `None` if everywhere.
     pub only: Option<String>,
     /// Whether it has been undone completely.
@@ -344,6 +348,7 @@ impl History {
             only_ignored: entry.only_ignored,
             undoes: entry.about.undoes.clone(),
             redoes: Vec::new(),
+            hunk_of: entry.about.hunk_of,
             only,
             undone: undone_parts.is_all_of(&entry),
             undone_in_part: undone_parts.is_part_of(&entry),
@@ -435,6 +440,9 @@ impl HistoryEntry {
         }
         if !self.undoes.is_empty() {
             maker += &format!(" of {}", first_of(&self.undoes, NAMED, u64::to_string));
+        }
+        if let Some(change) = self.hunk_of {
+            maker += &format!(" of a hunk of {change}");
         }
         match &self.only {
             Some(only) => format!("{maker} at {only}"),

@@ -6,8 +6,11 @@ use std::thread::Scope;
 use toolcrib_policy::{Decision, Verdict};
 
 use crate::approve::{Answer, Question};
+use crate::call_recorder::Recorder;
 use crate::message_names::{SHELL_TOOL, Spelling};
-use crate::network::{ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionConnections, SessionRules};
+use crate::network::{
+    ANSWER_TIMEOUT, ConnectionSink, HostAnswer, HostQuestion, SessionConnections, SessionRules,
+};
 use crate::request::Options;
 use crate::services::Services;
 use crate::session::Session;
@@ -17,6 +20,8 @@ pub(crate) struct HostAsker<'a> {
     network: Arc<SessionConnections>,
     services: &'a Services,
     session: &'a Session,
+    /// Number of the call.
+    call: u64,
     options: Options<'a>,
 }
 
@@ -25,11 +30,11 @@ impl<'a> HostAsker<'a> {
         network: Arc<SessionConnections>,
         services: &'a Services,
         session: &'a Session,
-        options: Options<'a>,
+        (call, options): (u64, Options<'a>),
     ) -> HostAsker<'a> {
         network.set_rules(session_rules(services, session));
         network.add_asker();
-        HostAsker { network, services, session, options }
+        HostAsker { network, services, session, call, options }
     }
 
     /// Starts to ask the questions that wait, on threads of their own. Most commands have none.
@@ -69,6 +74,7 @@ impl<'a> HostAsker<'a> {
         let propose = |decision| policy.proposal(&directory, &accesses, verdict, decision);
         let (always, never) = (propose(Decision::Allow), propose(Decision::Deny));
         let asked = Question {
+            call: self.call,
             session: self.session.id(),
             tool: SHELL_TOOL,
             description: None,
@@ -88,6 +94,10 @@ impl<'a> HostAsker<'a> {
                 self.session.remember(verdict.asks.clone());
                 HostAnswer::ByRules
             }
+            Answer::AllowFor(time) => {
+                self.session.remember_for(verdict.asks.clone(), time);
+                HostAnswer::ByRules
+            }
             Answer::AllowAlways | Answer::AllowDirectoryAlways => {
                 match always {
                     Some(rules) => self.session.agree(rules),
@@ -105,7 +115,7 @@ impl<'a> HostAsker<'a> {
             }
             // There was no approver, so the reply names the rule.
             Answer::NoApprover => HostAnswer::ByRules,
-            Answer::Unanswered(_) => HostAnswer::Unanswered,
+            Answer::LeftOpen(_) | Answer::Unanswered(_) => HostAnswer::Unanswered,
         }
     }
 }
@@ -117,9 +127,15 @@ pub(crate) fn session_rules(services: &Services, session: &Session) -> SessionRu
         remembered: session.remembered(),
         refused: session.refused(),
         journal: services.history.journal().cloned(),
+        on_connection: services.recorder.clone().map(connection_sink),
         session: session.id(),
         workspace: services.paths.workspace.top().path().display().to_string(),
     }
+}
+
+/// Passes connections to the recorder.
+fn connection_sink(recorder: Arc<dyn Recorder>) -> ConnectionSink {
+    Arc::new(move |connection| recorder.connection(connection))
 }
 
 impl Drop for HostAsker<'_> {

@@ -63,8 +63,11 @@ mod approve;
 mod authorize;
 pub mod backend;
 mod call;
+mod call_command;
+mod call_log;
 mod call_policy;
 mod call_recorder;
+mod call_title;
 mod cancel_and_progress;
 mod change_notices;
 mod changed_by;
@@ -94,6 +97,7 @@ mod limits;
 mod message_names;
 mod metadata_fields;
 mod network;
+mod operator_logs;
 mod output_notes;
 mod path_access;
 mod path_rules;
@@ -126,11 +130,15 @@ mod tool_table;
 mod tools;
 mod type_map;
 mod undo;
+mod undo_part;
 pub mod user_machine;
 
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
-pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question};
-pub use call_recorder::{Outcome, Record, Recorder};
+pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question, split_question};
+pub use call_command::{CallCommand, CommandOutput, WeakCallCommand};
+pub use call_log::logged_access;
+pub use call_recorder::{BegunCall, Outcome, Record, Recorder};
+pub use call_title::call_title;
 pub use cancel_and_progress::{Cancel, Progress};
 pub use change_notices::ChangedFile;
 pub use command_state::login_files;
@@ -140,7 +148,7 @@ pub use dialect::Dialect;
 pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use helper::run_helper;
-pub use history::{ChangeLog, HistoryDirectory, HistoryEntry, HistoryFile};
+pub use history::{ChangeLog, FileDiff, HistoryDirectory, HistoryEntry, HistoryFile};
 pub use host_tool::{HostTool, HostToolFunction};
 pub use index_admin::RootIndex;
 pub use inspection_settings::{Injection, InspectionSettings};
@@ -148,11 +156,13 @@ pub use limits::Limits;
 pub use message_names::Spelling;
 pub use metadata_fields::{COMMON as COMMON_METADATA, MetadataField};
 pub use network::ConnectionEntry;
+pub use operator_logs::OperatorLogs;
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
 pub use request::{Call, Options};
 pub use runtime::{Runtime, RuntimeBuilder};
-pub use sandbox_checkup::Checkup;
+pub use sandbox_checkup::{Checkup, SandboxSummary};
+pub use sandbox_refusal_notes::DeniedAccess;
 pub use sandbox_settings::SandboxSettings;
 pub use session::Session;
 pub use strict_json::parse_json;
@@ -163,17 +173,24 @@ pub use toolcrib_exec::{
     Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,
 };
 pub use toolcrib_fs::{
-    Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
-    RecoveryOutcome, ReservedPaths, check_state_version, random_bytes,
+    CallPage, CallRecord, Caps, ConnectionRecord, Content, DamagedChanges, DecisionRecord,
+    HardLinks, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome, RefusalRecord,
+    ReservedPaths, check_state_version, make_private_directory, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{
-    Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, Decision, Effect,
-    Outside, PartDecision, Profile, Proposal, Protection, RedirectedFile, Role, RuleError, Rules,
-    SessionApprovals, UnknownOutside, UnknownProfile, Unparsed, UnparsedKind, Word,
+    Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, CommandStep,
+    Decision, Effect, LocatedRule, Outside, PartDecision, Profile, Proposal, Protection,
+    RedirectedFile, Role, RuleError, Rules, SessionApprovals, StepPart, UnknownOutside,
+    UnknownProfile, Unparsed, UnparsedKind, Word, command_steps,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
-pub use toolcrib_text::{visible, visible_content, visible_lines, visible_name};
+pub use toolcrib_text::{
+    LineHunk, NumberedLine, visible, visible_content, visible_lines, visible_name,
+};
+
+pub use undo::{UndoPart, UndoSelection};
+pub use undo_part::{FileUndo, FileUndoResult};
 
 /// For the argument struct of your own tool: `#[derive(serde::Deserialize, toolcrib::JsonSchema)]`.
 pub use schemars::{self, JsonSchema};

@@ -13,7 +13,7 @@ mod session_connections;
 
 pub(crate) use self::inspection::Inspection;
 pub use self::log::ConnectionEntry;
-pub(crate) use self::log::connections;
+pub(crate) use self::log::{ConnectionSink, connections};
 pub(crate) use self::session_connections::{
     ANSWER_TIMEOUT, HostAnswer, HostQuestion, SessionConnections, SessionRules,
 };

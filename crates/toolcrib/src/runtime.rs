@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolcrib_fs::Recovered;
 
 pub use self::builder::RuntimeBuilder;
-use crate::call_recorder::{Record, Recorder};
+use crate::call_recorder::Record;
 use crate::command_state::ShellHost;
 use crate::error::Error;
 use crate::host_tool::HostTool;
@@ -24,8 +24,8 @@ pub struct Runtime {
     table: Table,
     services: Services,
     recovered: Vec<Recovered>,
-    recorder: Option<Box<dyn Recorder>>,
     sessions: AtomicU64,
+    calls: AtomicU64,
     notice: Option<NoticeSink>,
 }
 
@@ -42,6 +42,11 @@ impl Runtime {
     /// Fails if the name is taken or not allowed, or if the description is too long.
     pub fn register(&mut self, tool: HostTool) -> Result<(), Error> {
         self.table.register(tool.into_entry())
+    }
+
+    /// Returns the beginning of the ids of logged calls. See [`RuntimeBuilder::server_id`].
+    pub fn server_id(&self) -> &str {
+        self.services.calls.server()
     }
 
     /// Creates a session whose working directory is the first root.
@@ -65,8 +70,15 @@ impl Runtime {
         &self.services
     }
 
+    /// A number for a new call.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     pub(crate) fn record(&self, record: Record) {
-        if let Some(recorder) = &self.recorder {
+        // First in the log: who is told of a call may look for it there.
+        self.services.calls.record(&record);
+        if let Some(recorder) = &self.services.recorder {
             recorder.record(record);
         }
     }

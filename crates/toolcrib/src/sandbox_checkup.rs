@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use toolcrib_exec::{
-    Amount, Command, EscapeAttempt, Level, Limits as CommandLimits, Stdin, free_bytes,
+    Amount, Command, EscapeAttempt, Level, Limits as CommandLimits, Network, Stdin, free_bytes,
     machine_memory, reports_denials, size_text, try_to_escape,
 };
 
@@ -36,7 +37,16 @@ pub struct Checkup {
     pub left_out: Vec<String>,
 }
 
+/// Describes the sandbox of commands in one line. The first time, it finds out what the system supports.
+pub type SandboxSummary = Arc<dyn Fn() -> String + Send + Sync>;
+
 impl Runtime {
+    /// Returns a function that describes the sandbox of commands in one line.
+    pub fn sandbox_summary(&self) -> SandboxSummary {
+        let host = self.services().commands.clone();
+        Arc::new(move || host.as_deref().map_or_else(|| "no commands".to_owned(), summary))
+    }
+
     /// Checks the sandbox: runs commands that try to escape from the same sandbox that an agent's commands get.
     /// With the profile `open`, which has no sandbox, it checks the sandbox of the other profiles.
     ///
@@ -114,4 +124,25 @@ fn environment(host: &ShellHost, level: Level, tmp: &Path) -> Vec<(OsString, OsS
     let mut environment = host.environment().0.variables.clone();
     environment.push(("TMPDIR".into(), visible_tmp(level, tmp).into()));
     environment
+}
+/// The sandbox of commands in one line.
+fn summary(host: &ShellHost) -> String {
+    let Some(settings) = host.sandbox() else {
+        return "no sandbox: the profile is open".to_owned();
+    };
+    let enforced = host.enforced();
+    if !is_sufficient(enforced) {
+        return "the sandbox is not available, so no command runs".to_owned();
+    }
+    let network = match settings.network {
+        Network::None => "no network",
+        Network::List => "listed hosts only",
+        Network::All => "all of the network",
+    };
+    let (number, level) = (enforced.level.number(), &enforced.level);
+    let mut line = format!("sandbox level {number} of 4 ({level}), {network}");
+    if !enforced.missing.is_empty() {
+        line += &format!("; not enforced: {}", enforced.missing.join(", "));
+    }
+    line
 }

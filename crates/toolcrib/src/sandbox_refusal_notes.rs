@@ -110,6 +110,22 @@ fn is_history(path: &Path) -> bool {
     ends || HISTORY_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
+/// An access of a command that the sandbox denied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeniedAccess {
+    /// The access, such as `write /etc/passwd`.
+    pub what: String,
+    /// What would allow it.
+    pub setting: &'static str,
+}
+
+/// Denied accesses with the setting that would allow each.
+pub(crate) fn denied_accesses(refusals: &[Refusal]) -> Vec<DeniedAccess> {
+    let denied =
+        |refusal| DeniedAccess { what: description(refusal), setting: kind(refusal).remedy };
+    refusals.iter().take(MAX_REFUSALS).map(denied).collect()
+}
+
 /// Metadata of a reply about a command with refused operations.
 pub(crate) const REFUSED: &[MetadataField] = &[
     MetadataField::new(

@@ -8,7 +8,9 @@ use toolcrib_fs::HardLinks;
 use toolcrib_search::ListingCaches;
 use toolcrib_text::Secrets;
 
+use crate::call_log::CallLog;
 use crate::call_policy::CallPolicy;
+use crate::call_recorder::Recorder;
 use crate::command_state::ShellHost;
 use crate::decision_log::DecisionLog;
 use crate::history::History;
@@ -23,6 +25,7 @@ pub(crate) struct Services {
     pub(crate) policy: CallPolicy,
     pub(crate) history: History,
     pub(crate) decisions: DecisionLog,
+    pub(crate) calls: CallLog,
     /// `None` if the host has no helper program.
     pub(crate) commands: Option<Arc<ShellHost>>,
     /// Directories besides the roots that commands may write, opened when the runtime was built.
@@ -33,6 +36,8 @@ pub(crate) struct Services {
     pub(crate) helper: Option<PathBuf>,
     pub(crate) limits: Limits,
     pub(crate) hard_links: HardLinks,
+    /// Receives calls, commands and connections.
+    pub(crate) recorder: Option<Arc<dyn Recorder>>,
     /// Values of the host for its own tools.
     pub(crate) states: TypeMap,
 }

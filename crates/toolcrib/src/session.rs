@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use toolcrib_exec::Ending;
@@ -51,6 +51,8 @@ pub struct Session {
     id: u64,
     directory: ResolvedPath,
     remembered: Mutex<SessionApprovals>,
+    /// Approvals that end at a time.
+    expiring: Mutex<Vec<(Instant, SessionApprovals)>>,
     refused: Mutex<SessionApprovals>,
     /// Permanent rules that were accepted during the session.
     agreed: Mutex<Vec<Proposal>>,
@@ -133,6 +135,7 @@ impl Session {
             id,
             directory,
             remembered: Mutex::default(),
+            expiring: Mutex::default(),
             refused: Mutex::default(),
             agreed: Mutex::default(),
             policies: Mutex::default(),
@@ -215,8 +218,16 @@ impl Session {
         self.changed_outside.lock().paths.iter().any(|changed| changed.starts_with(path))
     }
 
+    /// The approvals that hold now.
     pub(crate) fn remembered(&self) -> SessionApprovals {
-        self.remembered.lock().clone()
+        let mut all = self.remembered.lock().clone();
+        let mut expiring = self.expiring.lock();
+        if !expiring.is_empty() {
+            let now = Instant::now();
+            expiring.retain(|(end, _)| *end > now);
+            all.extend(expiring.iter().flat_map(|(_, asked)| asked.iter().cloned()));
+        }
+        all
     }
 
     /// Remembers an approval of exactly these accesses.
@@ -224,6 +235,16 @@ impl Session {
         let mut all = self.remembered.lock();
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
+        }
+    }
+
+    /// Remembers an approval of exactly these accesses for some time.
+    pub(crate) fn remember_for(&self, asked: SessionApprovals, time: Duration) {
+        let mut all = self.expiring.lock();
+        if let Some(end) = Instant::now().checked_add(time)
+            && all.len() < MAX_REMEMBERED
+        {
+            all.push((end, asked));
         }
     }
 

@@ -27,6 +27,7 @@ mod undo;
 mod unrecorded_changes;
 mod write;
 
+pub(crate) use self::undo::Undo;
 use crate::tool::Entry;
 
 /// Every tool, in the order in which a model reads them.

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode};
 
+pub use self::request::{UndoPart, UndoSelection};
 pub(crate) use self::request::{UndoRequest, real_paths};
 pub(crate) use self::selection::Selection;
 
@@ -70,10 +71,16 @@ impl Plan {
                     files.insert(path.clone(), CurrentFile::of(cx, &path)?);
                 }
                 if let Some(file_state) = files.get_mut(&path)
-                    && file_state.revert(cx, file, change, &later)?
+                    && match chosen.hunk {
+                        Some(index) => file_state.revert_hunk(cx, file, (change, index), &later)?,
+                        None => file_state.revert(cx, file, change, &later)?,
+                    }
                 {
                     merged.insert(path, change.id);
                 }
+            }
+            if chosen.hunk.is_some() {
+                continue;
             }
             let made = change.entry.directories.iter().map(KeptPath::path);
             let made = made.map(|path| (path, None));

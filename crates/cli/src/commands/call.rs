@@ -2,10 +2,17 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolcrib::{Call, Dialect, Error, Options, Runtime, parse_json};
+use toolcrib::{
+    Answer, Approver, Call, Cancel, Dialect, Error, Options, Question, Runtime, parse_json,
+};
+use toolcrib_monitor::FirstAnswer;
 
+use super::monitor_socket::MonitorSocket;
 use crate::approve::TerminalApprover;
 use crate::args::Common;
 use crate::{bounded_input, output, rules};
@@ -17,9 +24,14 @@ pub(crate) fn call(
     args: &str,
     dialect: Dialect,
 ) -> Result<ExitCode, String> {
-    let terminal = TerminalApprover { rules: rules::file_for_additions(common) };
-    let options =
-        Options { dry_run: common.dry_run, approver: &terminal, dialect, ..Options::default() };
+    let approver = CallApprover::new(common, runtime);
+    let options = Options {
+        dry_run: common.dry_run,
+        approver: &approver,
+        cancel: &approver.cancel,
+        dialect,
+        ..Options::default()
+    };
     let parsed = read_args(args)?.map_err(|error| error.hint(example(runtime, tool, args)));
     let outcome = parsed.and_then(|args| {
         runtime.call(&runtime.session().for_one_call(), Call::new(tool, args), options)
@@ -39,6 +51,59 @@ pub(crate) fn call(
         return Ok(ExitCode::from(1));
     }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Asks at the terminal and on the monitor socket, which is opened with the first question: most calls have none.
+struct CallApprover<'a> {
+    common: &'a Common,
+    runtime: &'a Runtime,
+    terminal: TerminalApprover,
+    cancel: Cancel,
+    monitor: OnceLock<Option<MonitorSocket>>,
+    answerer: Mutex<&'static str>,
+}
+
+impl<'a> CallApprover<'a> {
+    fn new(common: &'a Common, runtime: &'a Runtime) -> CallApprover<'a> {
+        CallApprover {
+            common,
+            runtime,
+            terminal: TerminalApprover { rules: rules::file_for_additions(common) },
+            cancel: Cancel::new(),
+            monitor: OnceLock::new(),
+            answerer: Mutex::new("terminal"),
+        }
+    }
+
+    fn put(&self, ask: impl FnOnce(&FirstAnswer<'_>) -> Answer) -> Answer {
+        if !TerminalApprover::is_available() {
+            return Answer::NoApprover;
+        }
+        let monitor = self.monitor.get_or_init(|| {
+            let monitor = MonitorSocket::new(self.common, "call", false).ok()?;
+            monitor.open(self.runtime);
+            Some(monitor)
+        });
+        let Some(monitor) = monitor else { return Answer::NoApprover };
+        let approver = FirstAnswer::new(monitor.monitor(), &self.terminal, &self.cancel);
+        let answer = ask(&approver);
+        *self.answerer.lock() = approver.name();
+        answer
+    }
+}
+
+impl Approver for CallApprover<'_> {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        self.put(|approver| approver.ask(question))
+    }
+
+    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
+        self.put(|approver| approver.ask_within(question, limit))
+    }
+
+    fn name(&self) -> &'static str {
+        *self.answerer.lock()
+    }
 }
 
 fn read_args(args: &str) -> Result<Result<Value, Error>, String> {

@@ -63,27 +63,62 @@ pub(crate) fn explain(
 /// `policy test COMMAND`
 pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<ExitCode, String> {
     let explanation = runtime.explain_command(&runtime.session(), command);
-    let config = Config::of(common)?;
-    let offline = explanation.decision == Decision::Allow
-        && config.profile(common)? != Profile::Open
-        && config.sandbox()?.network == Network::None
-        && !explanation.bases.iter().all(|basis| basis.rule.starts_with(HARMLESS));
+    let offline = is_offline(common, &explanation)?;
     show_with(common, &explanation, offline)
 }
 
 /// `policy host HOST:PORT`, or `policy host 'METHOD URL'`
 pub(crate) fn host(common: &Common, runtime: &Runtime, target: &str) -> Result<ExitCode, String> {
+    show(common, &host_explanation(runtime, target)?)
+}
+
+/// The text of `policy explain`, without colours.
+pub(crate) fn explain_text(runtime: &Runtime, tool: &str, args: Value) -> Result<String, String> {
+    let explained = runtime.explain(&runtime.session(), Call::new(tool, args));
+    explained.map(|explanation| plain_text(&explanation, false)).map_err(|error| error.text())
+}
+
+/// The text of `policy test`, without colours.
+pub(crate) fn test_text(
+    common: &Common,
+    runtime: &Runtime,
+    command: &str,
+) -> Result<String, String> {
+    let explanation = runtime.explain_command(&runtime.session(), command);
+    let offline = is_offline(common, &explanation)?;
+    Ok(plain_text(&explanation, offline))
+}
+
+/// The text of `policy host`, without colours.
+pub(crate) fn host_text(runtime: &Runtime, target: &str) -> Result<String, String> {
+    Ok(plain_text(&host_explanation(runtime, target)?, false))
+}
+
+fn plain_text(explanation: &Explanation, offline: bool) -> String {
+    anstream::adapter::strip_str(&for_people(explanation, offline)).to_string()
+}
+
+/// Whether an allowed command would reach no host that it may need.
+fn is_offline(common: &Common, explanation: &Explanation) -> Result<bool, String> {
+    let config = Config::of(common)?;
+    Ok(explanation.decision == Decision::Allow
+        && config.profile(common)? != Profile::Open
+        && config.sandbox()?.network == Network::None
+        && !explanation.bases.iter().all(|basis| basis.rule.starts_with(HARMLESS)))
+}
+
+fn host_explanation(runtime: &Runtime, target: &str) -> Result<Explanation, String> {
     let session = runtime.session();
     if let Some((method, url)) = target.split_once(' ') {
         let (host, port, path) = url_parts(url.trim())
             .ok_or_else(|| format!("{url} is not a URL such as https://example.com/x"))?;
-        return show(common, &runtime.explain_request(&session, (host, port), method, path));
+        return Ok(runtime.explain_request(&session, (host, port), method, path));
     }
     let (host, port) = target
         .rsplit_once(':')
         .and_then(|(host, port)| Some((host, port.parse().ok()?)))
         .ok_or_else(|| format!("{target} has no port; write it as in example.com:443"))?;
-    show(common, &runtime.explain_host(&session, host, port))
+    Ok(runtime.explain_host(&session, host, port))
 }
 
 /// The host, the port, and the path with the query.

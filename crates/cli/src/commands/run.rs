@@ -20,10 +20,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolcrib::backend::{Exec, ExecEvent, OutputStream, ProcessControl, ProcessStdin, has_reader};
-use toolcrib::{
-    Approver, Cancel, Dialect, Error, ErrorKind, NoApprover, Options, Progress, Runtime, Session,
-    to_json,
-};
+use toolcrib::{Cancel, Dialect, Error, ErrorKind, Options, Progress, Runtime, Session, to_json};
+use toolcrib_monitor::{Channel, FirstAnswer, Monitor, NoChannel};
 
 use self::approvals::{Approvals, LineApprover};
 use self::client_tools::ClientTools;
@@ -34,6 +32,7 @@ use self::pool::{MAX_PENDING, MAX_PENDING_BYTES, Pool, WhenFull};
 use self::request::{Message, OperationRequest, Request};
 use self::running_calls::RunningCalls;
 use self::running_commands::{Input, RunningCommands};
+use super::monitor_socket::MonitorSocket;
 use crate::args::Common;
 use crate::rules;
 
@@ -47,6 +46,7 @@ pub(crate) fn run(
     mut runtime: Runtime,
     dialect: Dialect,
     answer_within: Option<Duration>,
+    monitor: &MonitorSocket,
 ) -> Result<ExitCode, String> {
     let approvals =
         answer_within.map(|deadline| Approvals::new(deadline, rules::file_for_additions(common)));
@@ -67,6 +67,7 @@ pub(crate) fn run(
         commands: RunningCommands::default(),
         client_tools,
         output,
+        monitor: monitor.monitor(),
     };
     std::thread::scope(|scope| {
         let mut pool = Pool::new(scope, |work: Work| server.perform(work));
@@ -136,6 +137,7 @@ struct Server<'a> {
     commands: RunningCommands,
     client_tools: Arc<ClientTools>,
     output: Arc<Output>,
+    monitor: &'a Arc<Monitor>,
 }
 
 impl Server<'_> {
@@ -372,10 +374,11 @@ impl Server<'_> {
             cancel,
             write: &write,
         });
-        let approver: &dyn Approver = match &approver {
+        let channel: &dyn Channel = match &approver {
             Some(approver) => approver,
-            None => &NoApprover,
+            None => &NoChannel,
         };
+        let approver = &FirstAnswer::new(self.monitor, channel, cancel);
         call(Options { dry_run, dialect: self.dialect, cancel, approver, ..Options::default() })
     }
 

@@ -8,12 +8,15 @@ use std::process::ExitCode;
 
 use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
 
+use super::monitor_socket::MonitorSocket;
 use crate::args::{Common, ListenAt, ServeArgs};
 use crate::output;
 use toolcrib::user_machine;
 
 pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
+    let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
     let options = ServeOptions {
+        monitor: Some(monitor.monitor().clone()),
         dry_run: common.dry_run,
         program: (env!("CARGO_BIN_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         dialect: args.dialect,
@@ -22,7 +25,8 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
     };
     let served = match &args.http {
         None => {
-            let runtime = super::runtime_for_program(common, &[])?;
+            let runtime = super::runtime_for_program(common, &[], &monitor)?;
+            monitor.open(&runtime);
             if io::stdin().is_terminal() {
                 output::note(
                     "Waiting for an MCP client on standard input. A client starts this command itself: \
@@ -34,7 +38,9 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         Some(at) => {
             let file = token_file(common, args)?;
             // Tools never access the token file, wherever it is.
-            let runtime = super::runtime_for_program(common, std::slice::from_ref(&file))?;
+            let runtime =
+                super::runtime_for_program(common, std::slice::from_ref(&file), &monitor)?;
+            monitor.open(&runtime);
             let http = http_options(at, &file, args)?;
             serve_http(runtime, options, http).map(|never| match never {})
         }

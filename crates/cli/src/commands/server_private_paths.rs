@@ -12,6 +12,7 @@ pub(super) fn record(own: &[PathBuf]) {
     let usual: Vec<PathBuf> = user_machine::configuration_directory()
         .into_iter()
         .chain(user_machine::state_directory())
+        .chain(user_machine::socket_directory())
         .collect();
     let is_usual = |path: &Path| usual.iter().any(|usual| path.starts_with(usual));
     let absolute = own.iter().filter_map(|path| std::path::absolute(path).ok());

@@ -41,6 +41,7 @@ fn default(key: &str) -> String {
         "index_files" => index.least_files,
         "index_megabytes" => index.max_bytes / MEGABYTE,
         "profile" => return format!("{:?}", Profile::default().name()),
+        "monitor" => return "true".to_owned(),
         "absolute_paths" => return "false".to_owned(),
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),
@@ -49,7 +50,7 @@ fn default(key: &str) -> String {
         "file_size" => return format!("\"{}\"", commands.file_size),
         "tmp_size" => return format!("\"{}\"", commands.tmp_size),
         "no_tools" | "protect" | "allow_protected" | "allow_hidden" | "caches"
-        | "network_presets" | "expose" | "inject" => {
+        | "network_presets" | "expose" | "inject" | "notify" => {
             return "[]".to_owned();
         }
         _ => return String::new(),

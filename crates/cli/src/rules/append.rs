@@ -38,8 +38,28 @@ pub(crate) fn add(path: &Path, rules: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Replaces the text of a file if it still is `was`. Returns whether it was replaced.
+pub(crate) fn replace_if_unchanged(path: &Path, was: &str, new: &str) -> Result<bool, String> {
+    let at = |error: io::Error| format!("{}: {error}", path.display());
+    let file = destination(path).map_err(at)?;
+    let directory = file.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(at)?;
+    let locked = lock(directory).map_err(at)?;
+    let text = match super::text(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(at(error)),
+    };
+    if text != was {
+        return Ok(false);
+    }
+    replace(&file, new).map_err(at)?;
+    let _ = locked.sync_all();
+    Ok(true)
+}
+
 /// The text with the rules appended. `None` if it already contains them.
-fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
+pub(crate) fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
     let parse = |text: &str| Rules::parse(text).map_err(|error| error.to_string());
     let (before, added) = (parse(text)?.count(), parse(rules)?.count());
     let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };

@@ -23,6 +23,9 @@ pub struct About {
     /// The numbers of the changes that this one reverts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<u64>,
+    /// The number of the change of which it reverts one hunk. The change stays in effect otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunk_of: Option<u64>,
     /// It reverts them only at this path and beneath it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<KeptPath>,

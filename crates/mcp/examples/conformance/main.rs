@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     eprintln!("serving MCP at http://127.0.0.1:{port}/mcp; the token is in {file}");
     let http = HttpOptions { listener: Listener::Tcp(listener), token, hosts: Vec::new() };
     let options = ServeOptions {
+        monitor: None,
         program: ("conformance".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ..ServeOptions::default()
     };

@@ -1,22 +1,14 @@
 //! Decides which requests are processed, by the head alone, before the body is read.
 
-use http_body_util::Full;
-use hyper::body::Bytes;
-use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
-    WWW_AUTHENTICATE,
-};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
+use hyper::{Method, Request, StatusCode};
+use toolcrib_http::{FETCH_SITE, Refusal, Token, bearer, is_json, is_repeated};
 
 use super::server_names::Names;
 use super::sessions::SHARED_SESSION;
-use super::token::Token;
 
 /// The only path.
 const PATH: &str = "/mcp";
-
-/// The header in which a browser reports the origin of a request.
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Headers that must not occur twice: another program on the path could use the other one.
 const SINGLE: [HeaderName; 6] = [
@@ -32,15 +24,6 @@ const SINGLE: [HeaderName; 6] = [
 pub struct Guard {
     token: Token,
     names: Names,
-}
-
-/// The refusal of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
-    /// The status of the response.
-    pub status: StatusCode,
-    /// The body of the response: how to fix the request.
-    pub sentence: &'static str,
 }
 
 impl Guard {
@@ -71,7 +54,7 @@ impl Guard {
         if target.path() != PATH {
             return refuse(StatusCode::NOT_FOUND, "MCP is at /mcp.");
         }
-        if SINGLE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
+        if SINGLE.iter().any(|name| is_repeated(headers, name)) {
             return refuse(
                 StatusCode::BAD_REQUEST,
                 "A header that is allowed only once occurs twice.",
@@ -107,35 +90,6 @@ impl Guard {
 
 fn refuse(status: StatusCode, sentence: &'static str) -> Result<(), Refusal> {
     Err(Refusal { status, sentence })
-}
-
-impl Refusal {
-    /// The response. It closes the connection, so that each request without the token costs a new connection.
-    pub(super) fn response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(Bytes::from_static(self.sentence.as_bytes())));
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
-    }
-}
-
-/// The token of a request, from its `Authorization` header only.
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut all = headers.get_all(AUTHORIZATION).iter();
-    let (first, second) = (all.next()?, all.next());
-    let (scheme, token) = first.as_bytes().split_at_checked(b"Bearer ".len())?;
-    (second.is_none() && scheme.eq_ignore_ascii_case(b"Bearer ")).then(|| token.trim_ascii())
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = content_type.and_then(|value| value.split(';').next());
-    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@
 
 use std::ops::ControlFlow;
 
-use tree_sitter::{Node, ParseOptions, ParseState, Parser};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 /// The limit of parsing steps. An ordinary script of the maximum length needs a hundredth of them.
 const MAX_STEPS: usize = 200_000;
 
-/// The sorted offsets of commands, redirections and substitutions. `None` if the script has a syntax error.
-pub(super) fn command_offsets(text: &str) -> Option<Vec<usize>> {
+/// The syntax tree of a script. `None` if it has a syntax error.
+pub(crate) fn parse_tree(text: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     let mut steps = 0;
@@ -23,9 +23,12 @@ pub(super) fn command_offsets(text: &str) -> Option<Vec<usize>> {
     let bytes = text.as_bytes();
     let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
     let tree = parser.parse_with_options(&mut read, None, Some(options))?;
-    if tree.root_node().has_error() {
-        return None;
-    }
+    (!tree.root_node().has_error()).then_some(tree)
+}
+
+/// The sorted offsets of commands, redirections and substitutions. `None` if the script has a syntax error.
+pub(super) fn command_offsets(text: &str) -> Option<Vec<usize>> {
+    let tree = parse_tree(text)?;
     let mut offsets = Vec::new();
     let mut cursor = tree.walk();
     // Visits every node once without recursion: a tree can be as deep as its text is long.

@@ -80,7 +80,57 @@ enum KindWord {
     Network,
 }
 
+impl KindWord {
+    /// The word in the file.
+    fn name(self) -> &'static str {
+        match self {
+            KindWord::Read => "read",
+            KindWord::Edit => "edit",
+            KindWord::Command => "command",
+            KindWord::ExternalDirectory => "external_directory",
+            KindWord::Network => "network",
+        }
+    }
+}
+
+/// A rule and its place in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocatedRule {
+    /// The name in decisions: `rule:` and its name, or its line if it has no name.
+    pub name: String,
+    /// `read`, `edit`, `command`, `external_directory` or `network`.
+    pub kind: &'static str,
+    /// The decision.
+    pub decision: Decision,
+    /// The first line, from 1.
+    pub first_line: usize,
+    /// The last line.
+    pub last_line: usize,
+}
+
 impl Rules {
+    /// Parses the user's rules and finds their lines. Fails like [`Rules::parse`].
+    pub fn locate(text: &str) -> Result<Vec<LocatedRule>, RuleError> {
+        let rules = Rules::parse(text)?.rules;
+        let file: RuleFile = toml::from_str(text)
+            .map_err(|error| RuleError(error.to_string().trim_end().to_owned()))?;
+        let lines: Vec<&str> = text.lines().collect();
+        let line_at = |at: usize| text[..at].matches('\n').count() + 1;
+        let firsts: Vec<usize> = file.rule.iter().map(|one| line_at(one.span().start)).collect();
+        let located = rules.into_iter().zip(&file.rule).enumerate().map(|(at, (rule, entry))| {
+            let first_line = firsts[at];
+            let next = firsts.get(at + 1).copied().unwrap_or(lines.len() + 1);
+            // Comments and empty lines before the next rule belong to that one.
+            let is_content = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
+            let own = lines.get(first_line - 1..next - 1).unwrap_or_default();
+            let length = own.iter().rposition(is_content).map_or(1, |at| at + 1);
+            let kind = entry.get_ref().kind.name();
+            let last_line = first_line + length - 1;
+            LocatedRule { name: rule.name, kind, decision: rule.decision, first_line, last_line }
+        });
+        Ok(located.collect())
+    }
+
     /// Parses the user's rules. Fails at invalid TOML and at rules that can match nothing.
     pub fn parse(text: &str) -> Result<Rules, RuleError> {
         let file: RuleFile = toml::from_str(text)
@@ -256,6 +306,22 @@ fn matches_request_example(rule: &Rule, example: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_are_located_with_all_their_lines() {
+        let text = "# mine\n[[rule]]\ndecision = \"deny\"\nkind = \"command\"\ncommands = [\n  \"rm\",\n]\n\n\
+                    # next\n[[rule]]\nname = \"b\"\ndecision = \"ask\"\nkind = \"edit\"\npaths = [\"*\"]\n# end\n";
+        let rules = Rules::locate(text).unwrap();
+        let places: Vec<_> = rules
+            .iter()
+            .map(|rule| (rule.name.as_str(), rule.kind, rule.first_line, rule.last_line))
+            .collect();
+        assert_eq!(places, [("rule:line-2", "command", 2, 7), ("rule:b", "edit", 10, 14)]);
+        let list = "rule = [{decision = \"deny\", kind = \"command\", commands = [\"rm\"]}]\n";
+        assert_eq!(Rules::locate(list).unwrap()[0].last_line, 1);
+        assert!(Rules::locate("[[rule]]").is_err());
+        assert_eq!(Rules::locate("").unwrap(), []);
+    }
 
     #[test]
     fn parses_a_rules_file() {

@@ -51,6 +51,8 @@ pub(crate) struct Revert {
     pub(crate) edits: Vec<FileEdit>,
     /// Ids of the reverted changes.
     pub(crate) undoes: Vec<u64>,
+    /// Id of the change of which one hunk is reverted.
+    pub(crate) hunk_of: Option<u64>,
     /// Revert them only at this path and below.
     pub(crate) only: Option<PathBuf>,
     /// Revert them only in these directories. Empty if all of their files are visible.
@@ -260,7 +262,8 @@ impl Cx<'_> {
     /// Reverts changes atomically. The call must have declared [`Access::WriteAny`](toolcrib_policy::Access).
     /// The restored content does not count as seen by the session. In a dry run nothing is written.
     pub(crate) fn restore(&self, restoring: Revert) -> Result<Changed, Error> {
-        let Revert { edits, undoes, only, within, protected, needed, unneeded } = restoring;
+        let Revert { edits, undoes, hunk_of, only, within, protected, needed, unneeded } =
+            restoring;
         let protected: HashSet<&PathBuf> = protected.iter().collect();
         let places = edits.iter().map(|edit| {
             let place = self.entry(&edit.path)?;
@@ -274,7 +277,7 @@ impl Cx<'_> {
         let locks = self.lock(&places)?;
         let only = only.as_deref().map(KeptPath::new);
         let within = within.iter().map(|path| KeptPath::new(path)).collect();
-        let about = About { undoes, only, within, ..self.about.clone() };
+        let about = About { undoes, hunk_of, only, within, ..self.about.clone() };
         let directories = Directories {
             needed: needed
                 .iter()

@@ -45,7 +45,7 @@ impl<'a> Cx<'a> {
     /// Lets this call ask about hosts until the result is dropped. `None` if commands do not reach listed hosts only.
     pub(crate) fn host_asker(&self) -> Option<HostAsker<'a>> {
         let network = self.session.shell()?.network()?.clone();
-        Some(HostAsker::new(network, self.services, self.session, self.options))
+        Some(HostAsker::new(network, self.services, self.session, (self.call, self.options)))
     }
 
     /// The hosts that a job tried to reach, since the last reply about it.

@@ -10,6 +10,7 @@ use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 
 use super::Cx;
 use super::command::no_helper;
+use crate::call_command::CallCommand;
 use crate::command_changes::CommandChanges;
 use crate::command_guard::CommandGuard;
 use crate::command_sandbox::command_sandbox;
@@ -212,6 +213,11 @@ impl PreparedCommand<'_> {
                 (started.map_err(|error| job_error(&error))?, None)
             }
         };
+        let started = CallCommand::new(job.clone(), secrets.clone());
+        self.cx.services.calls.command_started(self.cx.call, started.clone());
+        if let Some(recorder) = &self.cx.services.recorder {
+            recorder.command_started(self.cx.call, started);
+        }
         self.shell.add_job(job.id(), guarded.as_ref().map(|guarded| guarded.changes.clone()));
         let directory = self.directory();
         let confined = if self.shell.claim_sandbox_explanation() {

@@ -1,5 +1,7 @@
 //! The log of connections, for the operator.
 
+use std::sync::Arc;
+
 use toolcrib_fs::{ConnectionRecord, Journal, Workspace};
 
 use crate::error::Error;
@@ -37,6 +39,9 @@ pub struct ConnectionEntry {
     pub duration_ms: u64,
 }
 
+/// Receives connections as they are opened, refused and closed.
+pub(crate) type ConnectionSink = Arc<dyn Fn(&ConnectionEntry) + Send + Sync>;
+
 impl ConnectionEntry {
     /// Age of its last record, in words.
     pub fn age(&self) -> String {
@@ -44,14 +49,9 @@ impl ConnectionEntry {
     }
 }
 
-/// The logged connections of commands in this workspace, newest first.
-pub(crate) fn connections(
-    journal: &Journal,
-    workspace: &Workspace,
-) -> Result<Vec<ConnectionEntry>, Error> {
-    let all = journal.connections().map_err(|error| journal_error(&error))?;
-    let here = workspace.top().path().display().to_string();
-    let entry = |made: ConnectionRecord| ConnectionEntry {
+/// A connection without what only the journal needs.
+pub(super) fn entry(made: ConnectionRecord) -> ConnectionEntry {
+    ConnectionEntry {
         time_ms: made.time_ms,
         session: made.session,
         job: made.job,
@@ -65,6 +65,15 @@ pub(crate) fn connections(
         sent: made.sent,
         received: made.received,
         duration_ms: made.duration_ms,
-    };
+    }
+}
+
+/// The logged connections of commands in this workspace, newest first.
+pub(crate) fn connections(
+    journal: &Journal,
+    workspace: &Workspace,
+) -> Result<Vec<ConnectionEntry>, Error> {
+    let all = journal.connections().map_err(|error| journal_error(&error))?;
+    let here = workspace.top().path().display().to_string();
     Ok(all.into_iter().filter(|made| made.workspace == here).map(entry).collect())
 }

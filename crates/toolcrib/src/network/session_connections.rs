@@ -19,6 +19,7 @@ use toolcrib_policy::{
 
 use super::gateway::SessionGateway;
 use super::inspection::Inspection;
+use super::log::{ConnectionSink, entry};
 use super::notes::{HostNote, HostOutcome};
 
 /// How long a connection waits for an answer. The least patient clients give up after 10 s.
@@ -71,6 +72,8 @@ pub(crate) struct SessionRules {
     pub(crate) remembered: SessionApprovals,
     pub(crate) refused: SessionApprovals,
     pub(crate) journal: Option<Journal>,
+    /// Receives connections.
+    pub(crate) on_connection: Option<ConnectionSink>,
     pub(crate) session: u64,
     pub(crate) workspace: String,
 }
@@ -404,10 +407,14 @@ impl SessionConnections {
                 received: record.received,
                 duration_ms: milliseconds(record.duration),
             };
-            Some((rules.journal.clone()?, stored))
+            (rules.journal.clone(), rules.on_connection.clone(), stored)
         };
-        let stored = self.state.lock().rules.as_ref().and_then(stored);
-        if let Some((journal, stored)) = stored {
+        let stored = self.state.lock().rules.as_ref().map(stored);
+        let Some((journal, on_connection, stored)) = stored else { return };
+        if let Some(on_connection) = on_connection {
+            on_connection(&entry(stored.clone()));
+        }
+        if let Some(journal) = journal {
             // `doctor` reports a journal that cannot be written.
             let _ = journal.record_connection(stored);
         }

@@ -12,6 +12,7 @@ use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
 use super::Runtime;
+use crate::call_log::CallLog;
 use crate::call_policy::CallPolicy;
 use crate::call_recorder::Recorder;
 use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
@@ -72,7 +73,7 @@ pub struct RuntimeBuilder {
     journal: Option<(PathBuf, Caps)>,
     own: Vec<PathBuf>,
     registry: Option<PathBuf>,
-    recorder: Option<Box<dyn Recorder>>,
+    recorder: Option<Arc<dyn Recorder>>,
     states: TypeMap,
     helper: Option<PathBuf>,
     environment: Option<EnvironmentSource>,
@@ -85,6 +86,7 @@ pub struct RuntimeBuilder {
     resolver: Option<Arc<dyn Resolver>>,
     proxies: UpstreamProxies,
     inspection: InspectionSettings,
+    server_id: Option<String>,
 }
 
 impl RuntimeBuilder {
@@ -220,7 +222,7 @@ impl RuntimeBuilder {
 
     /// Sets the receiver of call records.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
-        self.recorder = Some(Box::new(recorder));
+        self.recorder = Some(Arc::new(recorder));
         self
     }
 
@@ -317,6 +319,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the beginning of the ids of logged calls, which must be unique over processes and time. Defaults to the
+    /// number of the process and random digits.
+    pub fn server_id(mut self, id: impl Into<String>) -> Self {
+        self.server_id = Some(id.into());
+        self
+    }
+
     /// Builds the runtime: opens the roots and the journal, and recovers changes that a crash interrupted.
     ///
     /// # Errors
@@ -373,6 +382,7 @@ impl RuntimeBuilder {
             hidden.clone(),
         );
         let decisions = DecisionLog::new(journal.clone(), &workspace);
+        let calls = CallLog::new(journal.clone(), self.server_id, &workspace);
         let paths = Arc::new(Paths {
             workspace,
             hidden,
@@ -389,20 +399,22 @@ impl RuntimeBuilder {
             paths,
             policy: CallPolicy::new(policy, commands.clone()),
             decisions,
+            calls,
             commands,
             caches: pinned_caches,
             listings: ListingCaches::new(self.index, indexes),
             helper: self.helper,
             limits: self.limits,
             hard_links: self.hard_links,
+            recorder: self.recorder,
             states: self.states,
         };
         Ok(Runtime {
             table,
             services,
             recovered,
-            recorder: self.recorder,
             sessions: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
             notice: self.notice,
         })
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Runtime;
 use crate::decision_log::DecisionEntry;
 use crate::error::Error;
-use crate::history::{ChangeLog, HistoryEntry};
+use crate::history::{ChangeLog, FileDiff, HistoryEntry};
 use crate::network::{ConnectionEntry, connections};
 
 impl Runtime {
@@ -30,6 +30,11 @@ impl Runtime {
     /// Fails with kind [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the journal no longer has the content.
     pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
         self.services.history.diff_of(change)
+    }
+
+    /// Returns the files of a change with their hunks, and whether files are left out. Ignored files are included.
+    pub fn file_diffs(&self, change: &HistoryEntry) -> (Vec<FileDiff>, bool) {
+        self.services.history.file_diffs(change)
     }
 
     /// Returns the numbers of added and removed lines. `None` if the journal no longer has the content, or if the

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::undo::{Plan, Selection, UndoRequest, real_paths};
+use crate::undo::{Plan, Selection, UndoPart, UndoRequest, UndoSelection, real_paths};
 
 /// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
 /// written. Git state, and changes of commands in /tmp, stay. Changes only to ignored files need `id`.
@@ -33,6 +33,9 @@ pub(crate) struct Undo {
     since: Option<u64>,
     /// Only this path.
     path: Option<String>,
+    /// A part of the change `id` that only host programs can select.
+    #[serde(skip)]
+    part: UndoPart,
 }
 
 const METADATA: &[MetadataField] = &[
@@ -78,6 +81,12 @@ impl Tool for Undo {
 }
 
 impl Undo {
+    /// An undo of one change, or of a part of it.
+    pub(crate) fn of(selection: UndoSelection) -> Undo {
+        let UndoSelection { id, part } = selection;
+        Undo { steps: None, id: Some(id), since: None, path: None, part }
+    }
+
     fn undo(&self, cx: &Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
         let request = self.request(cx)?;
@@ -94,11 +103,19 @@ impl Undo {
         let files = plan.edits.len();
         let undone: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
         let is_partial = chosen.changes.iter().any(|change| change.is_partial);
-        let within = if is_partial { cx.visible_roots() } else { Vec::new() };
+        let (only, within) = match chosen.only.as_slice() {
+            [] if is_partial => (None, cx.visible_roots()),
+            [] => (None, Vec::new()),
+            [one] => (Some(one.clone()), Vec::new()),
+            several => (None, several.to_vec()),
+        };
+        let is_hunk = chosen.hunk.is_some();
         let changed = cx.restore(Revert {
             edits: plan.edits,
-            undoes: undone.clone(),
-            only: chosen.only,
+            // The other hunks stay in effect, so the change is not undone.
+            undoes: if is_hunk { Vec::new() } else { undone.clone() },
+            hunk_of: undone.first().copied().filter(|_| is_hunk),
+            only: only.filter(|_| !is_hunk),
             within,
             protected: plan.restored,
             needed: plan.needed,
@@ -125,6 +142,16 @@ impl Undo {
         if let [first, second, ..] = given[..] {
             return Err(Error::invalid(format!("`{second}` and `{first}` are both given"))
                 .hint("Give one of them."));
+        }
+        match (&self.part, self.id) {
+            (UndoPart::Paths(paths), Some(id)) => {
+                let paths = paths.iter().map(|path| real_paths(cx, path)).collect::<Result<_, _>>();
+                return Ok(UndoRequest::Paths { id, paths: paths? });
+            }
+            (UndoPart::Hunk { path, index }, Some(id)) => {
+                return Ok(UndoRequest::Hunk { id, at: real_paths(cx, path)?, index: *index });
+            }
+            _ => {}
         }
         let at = self.path.as_deref().map(|path| real_paths(cx, path)).transpose()?;
         let steps = usize::try_from(steps.unwrap_or(1)).unwrap_or(1);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, Version};
-use toolcrib_text::merge;
+use toolcrib_text::{merge, without_hunk};
 
 use super::later_changes::LaterChanges;
 use crate::cx::Cx;
@@ -100,6 +100,40 @@ impl CurrentFile {
                 }
             }
         }
+    }
+
+    /// Reverts one hunk of a change in the planned content. Returns whether later changes were merged.
+    pub(super) fn revert_hunk(
+        &mut self,
+        cx: &Cx<'_>,
+        file: &FileChange,
+        (change, index): (&HistoryEntry, usize),
+        later: &LaterChanges<'_>,
+    ) -> Result<bool, Error> {
+        let versions =
+            (cx.history().version(file.before)?, cx.history().version(file.after)?, &self.now);
+        let (Some(before), Some(after), Some(now)) = versions else {
+            return Err(self.no_hunks("was created or deleted, so it has no hunks of its own"));
+        };
+        if [&before, &after, now].into_iter().any(Content::is_link) || self.is_protected {
+            return Err(self.no_hunks("is a symlink or protected"));
+        }
+        let Some(without) = without_hunk(&before, &after, index) else {
+            return Err(self.no_hunks("has no such hunk"));
+        };
+        let merged = merge(&after, now, &without)
+            .map_err(|found| self.conflict(cx, change, later, Obstacle::SameLines(found.line)))?;
+        if merged == **now {
+            let message = format!("hunk {index} of {} is already undone", self.shown);
+            return Err(Error::new(ErrorKind::AlreadyApplied, message).nothing_written());
+        }
+        let is_merged = !Version::is(file.after, self.now.as_ref());
+        self.now = Some(merged.into());
+        Ok(is_merged)
+    }
+
+    fn no_hunks(&self, why: &str) -> Error {
+        Error::invalid(format!("{} {why}", self.shown)).hint("Nothing was written. Undo the file.")
     }
 
     /// New mode, if it differs from the current one.

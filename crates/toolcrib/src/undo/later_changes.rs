@@ -28,7 +28,8 @@ impl LaterChanges<'_> {
         let is_undone_now =
             |change: &HistoryEntry| self.undone.changes.iter().any(|one| one.id == change.id);
         let later = self.log.changes.iter().filter(|change| {
-            change.id > id && !change.undone && change.undoes.is_empty() && !is_undone_now(change)
+            let is_undo = !change.undoes.is_empty() || change.hunk_of == Some(id);
+            change.id > id && !change.undone && !is_undo && !is_undone_now(change)
         });
         let of_path = later.filter(|change| change.effective_files().any(|one| one.path() == path));
         of_path.map(|change| change.id).collect()

@@ -8,6 +8,32 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::path_access::resolve_any;
 
+/// A change to undo, or a part of it.
+#[derive(Debug, Clone)]
+pub struct UndoSelection {
+    /// Id of the change.
+    pub id: u64,
+    /// The part of it.
+    pub part: UndoPart,
+}
+
+/// The part of a change that is undone.
+#[derive(Debug, Clone, Default)]
+pub enum UndoPart {
+    /// All of it that is in effect.
+    #[default]
+    Whole,
+    /// Its effect at these paths and below.
+    Paths(Vec<String>),
+    /// One hunk of the diff of a file.
+    Hunk {
+        /// The file.
+        path: String,
+        /// The number of the hunk in the diff, from 0.
+        index: usize,
+    },
+}
+
 #[derive(Debug)]
 pub(crate) enum UndoRequest {
     /// The last `n` changes.
@@ -18,6 +44,10 @@ pub(crate) enum UndoRequest {
     One { id: u64, at: Option<(Vec<PathBuf>, String)> },
     /// All changes from this id on.
     Since(u64),
+    /// The effect of one change at some paths.
+    Paths { id: u64, paths: Vec<(Vec<PathBuf>, String)> },
+    /// One hunk of a file of a change.
+    Hunk { id: u64, at: (Vec<PathBuf>, String), index: usize },
 }
 
 /// The resolved paths that a path may mean, most likely first, and the path as replies show it: the path

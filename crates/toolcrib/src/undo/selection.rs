@@ -17,8 +17,10 @@ const MAX_NAMED_CHANGES: usize = 10;
 pub(crate) struct Selection {
     /// Newest first.
     pub(crate) changes: Vec<HistoryEntry>,
-    /// Undo them only at this resolved path and below.
-    pub(crate) only: Option<PathBuf>,
+    /// Undo them only at these resolved paths and below. Everywhere if there are none.
+    pub(crate) only: Vec<PathBuf>,
+    /// Undo only this hunk of the one path.
+    pub(crate) hunk: Option<usize>,
     /// Newer changes that affect only ignored files and are skipped.
     pub(crate) skipped_ignored: Vec<u64>,
 }
@@ -30,17 +32,38 @@ impl Selection {
             UndoRequest::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
             UndoRequest::One { id, at } => one(log, id, at),
             UndoRequest::Since(id) => since(log, id),
+            UndoRequest::Paths { id, paths } => {
+                let parts = paths.into_iter().map(|at| one(log, id, Some(at)));
+                let parts = parts.collect::<Result<Vec<_>, _>>()?;
+                let only = parts.iter().flat_map(|part| part.only.clone()).collect();
+                let first = parts.into_iter().next();
+                let first = first.ok_or_else(|| Error::invalid("no path is given"))?;
+                Ok(Selection { only, ..first })
+            }
+            UndoRequest::Hunk { id, at, index } => {
+                Ok(Selection { hunk: Some(index), ..one(log, id, Some(at))? })
+            }
         }
+    }
+
+    /// All of these changes.
+    fn whole(changes: Vec<HistoryEntry>) -> Selection {
+        Selection { changes, only: Vec::new(), hunk: None, skipped_ignored: Vec::new() }
+    }
+
+    /// These changes at one path.
+    fn at(path: PathBuf, changes: Vec<HistoryEntry>) -> Selection {
+        Selection { only: vec![path], ..Selection::whole(changes) }
     }
 
     /// Whether the undo includes a path.
     pub(crate) fn includes(&self, path: &Path) -> bool {
-        self.only.as_ref().is_none_or(|only| path.starts_with(only))
+        self.only.is_empty() || self.only.iter().any(|only| path.starts_with(only))
     }
 
     /// Whether the undo includes a directory, which is created and removed with its entries.
     pub(crate) fn includes_directory(&self, path: &Path) -> bool {
-        self.includes(path) || self.only.as_ref().is_some_and(|only| only.starts_with(path))
+        self.includes(path) || self.only.iter().any(|only| only.starts_with(path))
     }
 }
 
@@ -57,7 +80,7 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Selection, Error> {
     let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
     require_kept(&chosen, log)?;
     if chosen.len() == steps {
-        return Ok(Selection { changes: chosen, only: None, skipped_ignored: ignored });
+        return Ok(Selection { skipped_ignored: ignored, ..Selection::whole(chosen) });
     }
     let error = match (chosen.len(), ignored.as_slice()) {
         (0, []) => not_found("there is nothing to undo"),
@@ -96,9 +119,7 @@ fn last_at(
             let known = changes.len();
             Err(not_found(format!("there are only {known} changes of {shown} to undo")).hint(hint))
         }
-        Some((path, changes)) => {
-            Ok(Selection { changes, only: Some(path.clone()), skipped_ignored: Vec::new() })
-        }
+        Some((path, changes)) => Ok(Selection::at(path.clone(), changes)),
     }
 }
 
@@ -110,7 +131,7 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<S
     let changes = vec![change.clone()];
     require_kept(&changes, log)?;
     let Some((paths, shown)) = at else {
-        return Ok(Selection { changes, only: None, skipped_ignored: Vec::new() });
+        return Ok(Selection::whole(changes));
     };
     if !change.undoes.is_empty() {
         return Err(Error::invalid(format!(
@@ -119,7 +140,7 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<S
         .hint("Nothing was done. Omit path."));
     }
     match paths.into_iter().find(|path| change.is_effective_at(path)) {
-        Some(path) => Ok(Selection { changes, only: Some(path), skipped_ignored: Vec::new() }),
+        Some(path) => Ok(Selection::at(path, changes)),
         None => {
             let is_undone = change.files.iter().any(|file| file.path == shown);
             Err(if is_undone {
@@ -160,7 +181,7 @@ fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
             format!("all changes since {since} are already undone"),
         ));
     }
-    Ok(Selection { changes, only: None, skipped_ignored: Vec::new() })
+    Ok(Selection::whole(changes))
 }
 
 /// Fails at a change of which nothing is stored: Undo must not revert an older one in its place.

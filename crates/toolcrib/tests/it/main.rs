@@ -38,6 +38,7 @@ mod sandboxed;
 mod sessions;
 mod shells;
 mod undo_attribution;
+mod undo_parts;
 mod undo_since;
 
 use std::path::{Path, PathBuf};

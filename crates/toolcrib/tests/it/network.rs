@@ -94,6 +94,20 @@ struct Listed {
     runtime: Runtime,
     session: Session,
     server: Server,
+    /// Connections that the recorder received.
+    recorded: Recorded,
+}
+
+/// Keeps the connections that it receives.
+#[derive(Clone, Default)]
+struct Recorded(std::sync::Arc<parking_lot::Mutex<Vec<toolcrib::ConnectionEntry>>>);
+
+impl toolcrib::Recorder for Recorded {
+    fn connection(&self, connection: &toolcrib::ConnectionEntry) {
+        self.0.lock().push(connection.clone());
+    }
+
+    fn record(&self, _: toolcrib::Record) {}
 }
 
 /// The rules of the tests: hosts of `ok.test`, and the address of the server on its two ports.
@@ -155,9 +169,11 @@ impl Listed {
             ("https_proxy".into(), "http://proxy.test:3128".into()),
             ("NO_PROXY".into(), "ok.test".into()),
         ];
+        let recorded = Recorded::default();
         let runtime = Runtime::builder()
             .root(top.path().join("ws"))
             .journal(top.path().join("state"), Caps::default())
+            .recorder(recorded.clone())
             .profile(Profile::Workspace)
             .rules(Rules::parse(&rules(&server)).unwrap())
             .sandbox(settings)
@@ -168,7 +184,7 @@ impl Listed {
             .build()
             .unwrap();
         let session = runtime.session();
-        Listed { top, runtime, session, server }
+        Listed { top, runtime, session, server, recorded }
     }
 
     fn call(&self, tool: &str, args: Value, approver: &dyn Approver) -> Result<Reply, Error> {
@@ -231,6 +247,15 @@ fn a_reply_has_one_line_per_host_and_the_log_every_connection() {
     let refused = listed.connections("no.ok.test");
     assert_eq!(refused[0].decision, "refused");
     assert_eq!(listed.connections("missing.test")[0].decision, "failed");
+    let recorded = listed.recorded.0.lock();
+    let of = |host: &str| -> Vec<(&str, bool)> {
+        let entries = recorded.iter().filter(|entry| entry.host == host);
+        entries.map(|entry| (entry.decision.as_str(), entry.is_open)).collect()
+    };
+    assert_eq!(of("no.ok.test"), [("refused", false)]);
+    let allowed = of("a.ok.test");
+    assert_eq!(allowed.iter().filter(|(_, is_open)| *is_open).count(), 2, "{allowed:?}");
+    assert_eq!(allowed.len(), 4, "each has a beginning and an end");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::json;
 use toolcrib::{
-    Access, Answer, Call, Caps, Decision, ErrorKind, Options, Outcome, Profile, Question, Record,
-    Runtime,
+    Access, Answer, BegunCall, Call, CallCommand, Caps, Decision, ErrorKind, Options, Outcome,
+    Profile, Question, Record, Recorder, Runtime,
 };
 
 #[test]
@@ -87,4 +87,98 @@ fn decisions_and_answers_are_logged() {
     assert_eq!(kept, "[masked: GitHub token]", "a record has no key");
     let file = std::fs::read_to_string(directory.path().join("ws/a.txt")).unwrap();
     assert_eq!(file, format!("{token}\n"), "a file has what was meant");
+}
+
+/// Keeps all that it receives.
+#[derive(Clone, Default)]
+struct Kept {
+    begun: Arc<Mutex<Vec<BegunCall>>>,
+    commands: Arc<Mutex<Vec<(u64, CallCommand)>>>,
+    ended: Arc<Mutex<Vec<Record>>>,
+}
+
+impl Recorder for Kept {
+    fn begun(&self, call: BegunCall) {
+        assert!(self.ended.lock().iter().all(|ended| ended.call != call.call), "before its end");
+        self.begun.lock().push(call);
+    }
+
+    fn command_started(&self, call: u64, command: CallCommand) {
+        self.commands.lock().push((call, command));
+    }
+
+    fn record(&self, record: Record) {
+        self.ended.lock().push(record);
+    }
+}
+
+#[test]
+fn calls_are_reported_as_they_begin_and_commands_as_they_start() {
+    let directory = crate::command_directory();
+    std::fs::create_dir(directory.path().join("ws")).unwrap();
+    let kept = Kept::default();
+    let runtime = Runtime::builder()
+        .root(directory.path().join("ws"))
+        .journal(directory.path().join("state"), Caps::default())
+        .helper(crate::helper())
+        .recorder(kept.clone())
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    let call = |tool: &str, args| runtime.call(&session, Call::new(tool, args), Options::default());
+    let token = format!("ghp_{}", "aB3dE5fG7h".repeat(4));
+    let script = format!("echo ä {token}; echo x > made; : > /etc/toolcrib-test; true");
+    let bash = json!({"command": script, "description": "Makes a file."});
+    call("Bash", bash).unwrap_or_else(|error| panic!("{error}"));
+    call("Write", json!({"file_path": "b.txt", "content": "x"})).unwrap();
+    call("Read", json!({"nothing": 1})).unwrap_err();
+
+    let begun = kept.begun.lock();
+    let [bash, write] = begun.as_slice() else { panic!("{begun:?}") };
+    assert_eq!((bash.tool, bash.description.as_deref()), ("Bash", Some("Makes a file.")));
+    let masked =
+        |access: &Access| matches!(access, Access::Command(text) if !text.contains(&token));
+    assert!(masked(&bash.accesses[0]), "{bash:?}");
+    let ended = kept.ended.lock();
+    let numbers: Vec<u64> = ended.iter().map(|record| record.call).collect();
+    assert_eq!(numbers[..2], [bash.call, write.call]);
+    let changes: Vec<_> = ended.iter().map(|one| (one.change, one.files_changed)).collect();
+    assert_eq!(changes, [(Some(1), Some(1)), (Some(2), Some(1)), (None, None)]);
+
+    let commands = kept.commands.lock();
+    let [(number, command)] = commands.as_slice() else { panic!("{commands:?}") };
+    assert_eq!(*number, bash.call);
+    let output = command.output(0, 1_000);
+    assert!(output.text.starts_with("ä [masked"), "{output:?}");
+    assert!(output.ended && !command.is_running() && !command.stop());
+    let part = command.output(0, 2);
+    assert_eq!((part.text.as_str(), part.next, part.ended), ("ä", 2, false));
+    assert_eq!(command.output(1 << 40, 10).text, "");
+    let denied = command.denied_accesses();
+    let is_named = |denied: &toolcrib::DeniedAccess| {
+        denied.what.contains("/etc/toolcrib-test") && denied.setting.contains("--root")
+    };
+    assert!(denied.iter().any(is_named), "{denied:?}");
+}
+
+#[test]
+fn an_approval_for_some_minutes_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.txt"), "one\n").unwrap();
+    let runtime = Runtime::builder().root(directory.path()).profile(Profile::Cautious);
+    let runtime = runtime.build().unwrap();
+    let session = runtime.session();
+    let asked = Mutex::new(0);
+    let read = |time: std::time::Duration| {
+        let approver = |_: &Question<'_>| {
+            *asked.lock() += 1;
+            Answer::AllowFor(time)
+        };
+        let options = Options { approver: &approver, ..Options::default() };
+        runtime.call(&session, Call::new("Read", json!({"file_path": "a.txt"})), options).unwrap();
+        *asked.lock()
+    };
+    assert_eq!(read(std::time::Duration::ZERO), 1);
+    assert_eq!(read(std::time::Duration::from_secs(3_600)), 2, "the first approval has ended");
+    assert_eq!(read(std::time::Duration::ZERO), 2, "the second one holds");
 }

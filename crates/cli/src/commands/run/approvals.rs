@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Map, Value, json};
 use toolcrib::{
-    Access, Answer, Approver, Cancel, Error, ErrorKind, Proposal, Question, visible_lines,
-    visible_name,
+    Access, Answer, Cancel, Error, ErrorKind, Proposal, Question, visible_lines, visible_name,
 };
+use toolcrib_monitor::protocol::Answerer;
+use toolcrib_monitor::{Asked, Channel, SettleError, described};
 
 use super::request::Approve;
 use crate::rules;
 
-/// The interval for checking whether a waiting call was cancelled.
+/// The interval for checking whether a waiting call was cancelled or answered elsewhere.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum characters of the command and of the diff in a question. The question lists truncated fields.
@@ -46,7 +47,7 @@ struct Open {
 }
 
 struct OpenQuestion {
-    answer: Option<Answer>,
+    asked: Asked,
     always: Option<String>,
     always_directory: Option<String>,
     never: Option<String>,
@@ -60,36 +61,33 @@ impl Approvals {
     /// Answers an open question. After an error the question stays open.
     pub(super) fn answer(&self, approve: &Approve) -> Result<(), Error> {
         let mut open = self.open.lock();
-        let question = open.questions.get_mut(&approve.id);
-        let Some(question) = question.filter(|question| question.answer.is_none()) else {
+        let Some(question) = open.questions.get_mut(&approve.id) else {
             let id = visible_name(approve.id.as_bytes());
             return Err(Error::new(ErrorKind::NotFound, format!("there is no open question {id}"))
                 .hint("It was answered, its call was cancelled, or it timed out."));
         };
         let message = approve.message.clone();
-        let answer = match approve.answer.as_str() {
-            "yes" => Answer::Allow,
-            "session" => Answer::AllowForSession,
-            "always" => {
-                self.write(question.always.as_deref())?;
-                Answer::AllowAlways
-            }
-            "always_directory" => {
-                self.write(question.always_directory.as_deref())?;
-                Answer::AllowDirectoryAlways
-            }
-            "no" => Answer::Deny(message),
-            "never" => {
-                self.write(question.never.as_deref())?;
-                Answer::DenyAlways(message)
-            }
+        let (answer, rule) = match approve.answer.as_str() {
+            "yes" => (Answer::Allow, None),
+            "session" => (Answer::AllowForSession, None),
+            "always" => (Answer::AllowAlways, Some(&question.always)),
+            "always_directory" => (Answer::AllowDirectoryAlways, Some(&question.always_directory)),
+            "no" => (Answer::Deny(message), None),
+            "never" => (Answer::DenyAlways(message), Some(&question.never)),
             other => {
                 let other = visible_name(other.as_bytes());
                 let hint = format!("Valid answers: {}.", question.answers().join(", "));
                 return Err(Error::invalid(format!("unknown answer {other}")).hint(hint));
             }
         };
-        question.answer = Some(answer);
+        let store = || rule.map_or(Ok(()), |rule| self.write(rule.as_deref()));
+        let settled = question.asked.settle(&answer, Answerer::Program, store);
+        settled.map_err(|error| match error {
+            SettleError::Rule(error) => error,
+            SettleError::Before(settled) => {
+                Error::new(ErrorKind::NotFound, format!("the question was {}", described(&settled)))
+            }
+        })?;
         drop(open);
         self.changed.notify_all();
         Ok(())
@@ -110,12 +108,12 @@ impl Approvals {
     }
 
     /// Opens a question. Returns its id, and the fields that describe the valid answers.
-    fn open(&self, question: &Question<'_>) -> (String, Map<String, Value>) {
+    fn open(&self, question: &Question<'_>, asked: &Asked) -> (String, Map<String, Value>) {
         let rule = |proposal: Option<&Proposal>| {
             proposal.filter(|_| self.rules.is_some()).map(Proposal::text)
         };
         let entry = OpenQuestion {
-            answer: None,
+            asked: asked.clone(),
             always: rule(question.always),
             always_directory: rule(question.always_directory),
             never: rule(question.never),
@@ -141,10 +139,11 @@ impl Approvals {
         let end = Instant::now().checked_add(limit);
         let mut open = self.open.lock();
         loop {
-            let answer = open.questions.get_mut(id).and_then(|question| question.answer.take());
+            let settled = open.questions.get(id).and_then(|question| question.asked.settled());
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            let answer = match answer {
-                Some(answer) => answer,
+            let answer = match settled {
+                // The approver that asked us knows the answer.
+                Some(_) => Answer::NoApprover,
                 None if open.closed => Answer::Unanswered("the input ended".to_owned()),
                 None if cancel.is_cancelled() => {
                     Answer::Unanswered("the call was cancelled".to_owned())
@@ -185,13 +184,13 @@ pub(super) struct LineApprover<'a> {
     pub(super) write: &'a (dyn Fn(&Value) -> bool + Sync),
 }
 
-impl Approver for LineApprover<'_> {
-    fn ask(&self, question: &Question<'_>) -> Answer {
-        self.ask_within(question, self.approvals.deadline)
+impl Channel for LineApprover<'_> {
+    fn answerer(&self) -> Answerer {
+        Answerer::Program
     }
 
-    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
-        let (id, answers) = self.approvals.open(question);
+    fn ask(&self, question: &Question<'_>, asked: &Asked, limit: Option<Duration>) -> Answer {
+        let (id, answers) = self.approvals.open(question, asked);
         let mut fields = Map::new();
         fields.insert("id".to_owned(), id.clone().into());
         fields.insert("call_id".to_owned(), self.call_id.clone());
@@ -201,11 +200,20 @@ impl Approver for LineApprover<'_> {
             self.approvals.open.lock().questions.remove(&id);
             return Answer::NoApprover;
         }
-        self.approvals.wait(&id, self.cancel, limit.min(self.approvals.deadline))
-    }
-
-    fn name(&self) -> &'static str {
-        "program"
+        let deadline = self.approvals.deadline;
+        let limit = limit.map_or(deadline, |limit| limit.min(deadline));
+        let answer = self.approvals.wait(&id, self.cancel, limit);
+        if let Some(settled) = asked.settled().filter(|settled| settled.by != Answerer::Program) {
+            let fields = json!({
+                "id": id,
+                "call_id": self.call_id,
+                "answer": settled.answer,
+                "by": settled.by,
+            });
+            // The call goes on with this answer, whether or not the program reads it.
+            (self.write)(&json!({ "settled": fields }));
+        }
+        answer
     }
 }
 

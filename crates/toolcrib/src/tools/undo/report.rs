@@ -39,9 +39,11 @@ impl Report {
             (false, false) => "Undid",
         };
         let undos: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
-        let mut lines = vec![match &chosen.only {
-            Some(only) => format!("{did}, only at {}", cx.show_real(only)),
-            None if is_redo => {
+        let only: Vec<String> = chosen.only.iter().map(|only| cx.show_real(only)).collect();
+        let mut lines = vec![match only.as_slice() {
+            [one] if chosen.hunk.is_some() => format!("{did}, only one hunk of {one}"),
+            [_, ..] => format!("{did}, only at {}", first_of(&only, NAMED, String::clone)),
+            [] if is_redo => {
                 let at = match chosen.changes.as_slice() {
                     [HistoryEntry { only: Some(only), .. }] => format!(" at {only}"),
                     _ => String::new(),
@@ -49,7 +51,7 @@ impl Report {
                 let undos = first_of(&undos, MAX_CHANGES, u64::to_string);
                 format!("{did}{at} by reverting undo {undos}")
             }
-            None => did.to_owned(),
+            [] => did.to_owned(),
         }];
         let changes = if is_redo { redone(chosen, log) } else { chosen.changes.iter().collect() };
         for change in changes.iter().take(MAX_CHANGES) {

@@ -94,7 +94,7 @@ fn connections_do_not_outlive_the_session() {
     let reply =
         listed.bash("(exec 3<> /dev/tcp/a.ok.test/80; sleep 600) > /dev/null 2>&1 &\nsleep 0.2");
     assert!(reply.contains("a.ok.test:80 allowed"), "{reply}");
-    let Listed { runtime, session, server, top } = listed;
+    let Listed { runtime, session, server, top, .. } = listed;
     drop(session);
     let ended = || runtime.connections().unwrap().iter().any(|entry| entry.host == "a.ok.test");
     crate::eventually(ended);

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream that replaces a lone LF in a request head by an invalid byte, so that the HTTP library refuses the
 /// request with 400.
-pub(super) struct StrictHeads<S> {
+pub struct StrictHeads<S> {
     stream: S,
     scan: Scan,
     next: NextHead,
@@ -20,9 +20,9 @@ pub(super) struct StrictHeads<S> {
 /// Tells the stream that a request was read completely, so a head follows.
 ///
 /// If a client sends its next request before the response, the head may already have been read without a check. No
-/// MCP client does that.
+/// client of ours does that.
 #[derive(Clone)]
-pub(super) struct NextHead(Arc<AtomicBool>);
+pub struct NextHead(Arc<AtomicBool>);
 
 /// The position within a head.
 #[derive(Clone, Copy)]
@@ -34,14 +34,16 @@ enum Scan {
 const HEAD: Scan = Scan::Head { last: 0, line_bytes: 0, lines: 0 };
 
 impl<S> StrictHeads<S> {
-    pub(super) fn new(stream: S) -> (Self, NextHead) {
+    /// Wraps a new connection.
+    pub fn new(stream: S) -> (Self, NextHead) {
         let next = NextHead(Arc::default());
         (StrictHeads { stream, scan: HEAD, next: next.clone() }, next)
     }
 }
 
 impl NextHead {
-    pub(super) fn follows(&self) {
+    /// Reports that the body of the current request was read.
+    pub fn follows(&self) {
         self.0.store(true, Ordering::Release);
     }
 }

@@ -7,17 +7,24 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
-use super::guard::Refusal;
-use crate::ndjson::MAX_MESSAGE_BYTES;
+use crate::refusal::Refusal;
+
+/// The largest body that a server reads.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimit {
+    /// Its size.
+    pub bytes: usize,
+    /// The body of the response to a larger one.
+    pub sentence: &'static str,
+}
 
 /// Reads the body of a request.
-pub(super) async fn read(body: Incoming) -> Result<Bytes, Refusal> {
-    match Limited::new(body, MAX_MESSAGE_BYTES).collect().await {
+pub async fn read_body(body: Incoming, limit: BodyLimit) -> Result<Bytes, Refusal> {
+    match Limited::new(body, limit.bytes).collect().await {
         Ok(whole) => Ok(whole.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refusal {
-            status: StatusCode::PAYLOAD_TOO_LARGE,
-            sentence: "The body is too large: a message has at most 64 MiB.",
-        }),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, sentence: limit.sentence })
+        }
         Err(_) => Err(Refusal {
             status: StatusCode::BAD_REQUEST,
             sentence: "The body could not be read: it ended early, or a chunk of it is malformed.",
@@ -26,14 +33,15 @@ pub(super) async fn read(body: Incoming) -> Result<Bytes, Refusal> {
 }
 
 /// A body that keeps a value alive until it was sent or dropped.
-pub(super) struct BodyWith<B, T> {
+pub struct BodyWith<B, T> {
     body: B,
     #[expect(dead_code, reason = "it is held, and dropped with the body")]
     held: T,
 }
 
 impl<B, T> BodyWith<B, T> {
-    pub(super) fn new(body: B, held: T) -> Self {
+    /// Holds the value together with the body.
+    pub fn new(body: B, held: T) -> Self {
         BodyWith { body, held }
     }
 }

@@ -19,7 +19,7 @@ const TIME_TO_AUTHENTICATE: Duration = Duration::from_secs(5);
 
 /// All connections of a server.
 #[derive(Default)]
-pub(super) struct Connections {
+pub struct Connections {
     state: Mutex<State>,
 }
 
@@ -40,24 +40,24 @@ struct Slot {
 }
 
 /// One connection. Dropping it frees its slot.
-pub(super) struct Connection {
+pub struct Connection {
     id: u64,
     close: Arc<Notify>,
     all: Arc<Connections>,
 }
 
 /// An unfinished request on a connection, until dropped.
-pub(super) struct UnfinishedRequest {
+pub struct UnfinishedRequest {
     connection: Arc<Connection>,
 }
 
 /// Every slot belongs to a connection with an unfinished request.
 #[derive(Debug, PartialEq)]
-pub(super) struct Full;
+pub struct Full;
 
 impl Connections {
     /// Adds a new connection.
-    pub(super) fn open(self: &Arc<Self>) -> Arc<Connection> {
+    pub fn open(self: &Arc<Self>) -> Arc<Connection> {
         let mut state = self.state.lock();
         if state.unauthenticated.len() >= MAX_UNAUTHENTICATED {
             state.close_oldest_unauthenticated();
@@ -70,7 +70,7 @@ impl Connections {
     }
 
     /// Frees a descriptor if the system has none left.
-    pub(super) fn close_oldest_unauthenticated(&self) {
+    pub fn close_oldest_unauthenticated(&self) {
         self.state.lock().close_oldest_unauthenticated();
     }
 }
@@ -95,7 +95,7 @@ impl State {
 
 impl Connection {
     /// Registers a request with the token.
-    pub(super) fn begin_request(self: &Arc<Self>) -> Result<UnfinishedRequest, Full> {
+    pub fn begin_request(self: &Arc<Self>) -> Result<UnfinishedRequest, Full> {
         let mut state = self.all.state.lock();
         let known = state.authenticated.iter().position(|slot| slot.id == self.id);
         let mut slot = match known {
@@ -113,7 +113,7 @@ impl Connection {
     }
 
     /// Waits until the connection must be closed: to make room, or because it sent no token in time.
-    pub(super) async fn wait_for_close(&self) {
+    pub async fn wait_for_close(&self) {
         let closed = self.close.notified();
         tokio::pin!(closed);
         tokio::select! {

@@ -20,7 +20,8 @@ impl Token {
         is_fit.then(|| Token(blake3::hash(text.as_bytes()))).ok_or(TokenError)
     }
 
-    pub(super) fn is(&self, given: &[u8]) -> bool {
+    /// Whether these are the bytes of the token.
+    pub fn is(&self, given: &[u8]) -> bool {
         blake3::hash(given) == self.0
     }
 }

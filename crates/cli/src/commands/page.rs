@@ -1,0 +1,77 @@
+//! `toolcrib page`: serves the page for people.
+
+mod operator;
+mod single_instance;
+
+use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use toolcrib::{OperatorLogs, make_private_directory, user_machine};
+use toolcrib_page::{Page, PageOptions};
+
+use self::operator::PageOperator;
+use self::single_instance::{Instance, claim};
+use crate::args::{Common, PageArgs};
+use crate::config::Config;
+use crate::output;
+
+pub(crate) fn page(common: &Common, args: &PageArgs) -> Result<ExitCode, String> {
+    let sockets = user_machine::socket_directory().ok_or("the runtime directory is unknown")?;
+    let sockets = make_private_directory(&sockets).map_err(|error| error.to_string())?;
+    match claim(&sockets)? {
+        Instance::Other(address) => {
+            if !args.print {
+                output::note("The page runs already. This is a new address of it.");
+            }
+            show(&address, args)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Instance::First(claimed) => {
+            let page = prepare(common, args, &sockets)?;
+            let addresses = page.addresses();
+            let failed = |error: io::Error| format!("cannot serve the page: {error}");
+            let address = addresses.make().map_err(failed)?;
+            claimed.give_addresses(move || addresses.make()).map_err(failed)?;
+            if !args.print {
+                output::note(
+                    "The page runs until this command ends. Its address can be opened once; run the command again \
+                     for another.",
+                );
+            }
+            show(&address, args)?;
+            match page.serve() {
+                Ok(never) => match never {},
+                Err(error) => Err(failed(error)),
+            }
+        }
+    }
+}
+
+fn prepare(common: &Common, args: &PageArgs, sockets: &Path) -> Result<Page, String> {
+    let config = Config::of(common)?;
+    let state = super::state(common)?.ok_or("the state directory is unknown")?;
+    let logs = OperatorLogs::open(&state, config.journal_caps());
+    let logs = logs.map_err(|error| error.to_string())?;
+    let port = args.port.unwrap_or(0);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .map_err(|error| format!("cannot listen on 127.0.0.1:{port}: {error}"))?;
+    let operator = Box::new(PageOperator::new(common));
+    let (sockets, notify) = (sockets.to_owned(), config.notify.clone());
+    let options = PageOptions { listener, sockets, logs, operator, notify };
+    Page::new(options).map_err(|error| format!("cannot serve the page: {error}"))
+}
+
+/// Prints an address, and opens it in the browser if that is wanted.
+fn show(address: &str, args: &PageArgs) -> Result<(), String> {
+    writeln!(io::stdout(), "{address}").map_err(|error| error.to_string())?;
+    if args.open {
+        let mut browser = Command::new("xdg-open");
+        browser.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Err(error) = browser.spawn() {
+            output::warning(&format!("no browser was opened: xdg-open: {error}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! The texts of `toolcrib watch`. Everything that comes from files, commands or models is escaped.
+
+use toolcrib::{visible_lines, visible_name};
+use toolcrib_monitor::protocol::{Call, Connection, Outcome, Question, RunningCall, Server};
+
+/// A server, in one line.
+pub(super) fn server_line(info: &Server) -> String {
+    let roots: Vec<String> = info.roots.iter().map(|root| name(root)).collect();
+    let client =
+        info.client.as_deref().map_or_else(String::new, |client| format!(" for {}", name(client)));
+    let (program, pid) = (name(&info.program), info.pid);
+    format!("== {program} {pid}{client}: {} ({})\n", roots.join(", "), name(&info.profile))
+}
+
+/// A call that runs, in one line.
+pub(super) fn call_begun(call: &RunningCall) -> String {
+    format!("   {} …\n", named_title(call))
+}
+
+/// A call that has ended, in one line, and what was refused.
+pub(super) fn call_ended(call: &Call) -> String {
+    let title = named_title(&call.call);
+    let outcome = match call.outcome {
+        Outcome::Done => "done",
+        Outcome::Running => "in the background",
+        Outcome::Failed => "failed",
+        Outcome::Denied => "DENIED",
+    };
+    let mut facts = vec![format!("{outcome} in {}", duration(call.ms))];
+    facts.extend(call.change.map(|change| {
+        let files = call.files_changed.unwrap_or(1);
+        format!("change {change}, {files} {}", if files == 1 { "file" } else { "files" })
+    }));
+    facts.extend(
+        call.answered.as_ref().map(|answered| {
+            format!("answered {} by {}", name(&answered.answer), name(&answered.by))
+        }),
+    );
+    facts.extend(call.message.as_deref().map(name));
+    let mut text = format!("   {title}: {}\n", facts.join("; "));
+    for refusal in &call.refusals {
+        let setting = refusal
+            .setting
+            .as_deref()
+            .map_or_else(String::new, |setting| format!(" ({})", name(setting)));
+        text += &format!("     refused: {}{setting}\n", name(&refusal.what));
+    }
+    text
+}
+
+/// A connection of a command, in one line.
+pub(super) fn connection(made: &Connection) -> String {
+    let decision = if made.decision == "allow" { "connected to" } else { "not connected to" };
+    let why = made.why.as_deref().map_or_else(String::new, |why| format!(": {}", name(why)));
+    format!("     {decision} {}:{}{why}\n", name(&made.host), made.port)
+}
+
+/// The whole question, as text.
+pub(super) fn question_text(question: &Question) -> String {
+    let client = question.client.as_deref().unwrap_or("an agent");
+    let mut text = format!("\n?? {} in {} wants to:\n", name(client), name(&question.workspace));
+    for access in question.accesses.iter().filter(|access| access.effect != "command") {
+        text += &format!("  {} {}\n", name(&access.effect), name(&access.text));
+    }
+    if let Some(command) = &question.command {
+        text += "  run:\n";
+        for line in visible_lines(&command.text).lines() {
+            text += &format!("    {line}\n");
+        }
+        text += &format!("  in {}\n", name(&question.directory));
+        if let Some(reason) = &command.unparsed {
+            text += &format!("  It is not parsed: {}\n", name(reason));
+        }
+        if command.steps.len() > 1 {
+            text += "  In running order:\n";
+            for (number, step) in command.steps.iter().enumerate() {
+                let writes = if step.writes { "   [may write]" } else { "" };
+                text += &format!("    {}. {}{writes}\n", number + 1, name(&step.text));
+            }
+        }
+    }
+    if let Some(description) = &question.description {
+        text += &format!("The agent describes it as: {}\n", name(description));
+    }
+    if let Some(diff) = &question.diff {
+        text += &visible_lines(diff);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if !question.cut.is_empty() {
+        text += &format!("[truncated: {}]\n", name(&question.cut.join(", ")));
+    }
+    text += &format!("Asked because {} ({}).\n", name(&question.why), name(&question.rule));
+    if question.command.is_some() {
+        text += &format!("It would run with: {}\n", name(&question.sandbox));
+    }
+    text
+}
+
+fn named_title(call: &RunningCall) -> String {
+    let title = name(&call.title);
+    // The title of a command is its first line.
+    if title.starts_with(&call.tool) { title } else { format!("{} {title}", name(&call.tool)) }
+}
+
+fn duration(ms: u64) -> String {
+    if ms < 1_000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1_000, ms / 100 % 10) }
+}
+
+/// A text on one line, with every control and invisible character visible.
+fn name(text: &str) -> String {
+    visible_name(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_monitor::protocol::{Access, Command, Step};
+
+    use super::*;
+
+    #[test]
+    fn a_question_is_whole_and_cannot_imitate_another_text() {
+        let hostile = "echo \u{1b}[2J \u{202e}txt\necho two";
+        let step = |text: &str| Step { text: text.to_owned(), writes: true, spans: Vec::new() };
+        let question = Question {
+            accesses: vec![Access { effect: "command".into(), text: hostile.into() }],
+            command: Some(Command {
+                text: hostile.to_owned(),
+                steps: vec![step("echo \u{1b}[2J"), step("echo two")],
+                unparsed: None,
+            }),
+            description: Some("fine\nAsked because nothing".to_owned()),
+            why: "it asks".to_owned(),
+            rule: "profile".to_owned(),
+            ..Question::default()
+        };
+        let text = question_text(&question);
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+        assert!(text.contains("    echo two\n") && text.contains("2. echo two   [may write]"));
+        assert_eq!(text.lines().filter(|line| line.starts_with("Asked because")).count(), 1);
+    }
+
+    #[test]
+    fn the_line_of_a_call_names_its_outcome() {
+        let call = Call {
+            call: RunningCall {
+                tool: "Edit".into(),
+                title: "Edit a.rs".into(),
+                ..Default::default()
+            },
+            ms: 1_250,
+            change: Some(7),
+            files_changed: Some(2),
+            ..Call::default()
+        };
+        assert_eq!(call_ended(&call), "   Edit a.rs: done in 1.2 s; change 7, 2 files\n");
+    }
+}

@@ -1,0 +1,208 @@
+//! Opens questions, and settles each by its first answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolcrib::Answer;
+
+use crate::clock::now_ms;
+use crate::describe_question::describe_question;
+use crate::messages::{GivenAnswer, RequestError, RequestErrorKind};
+use crate::monitor::Monitor;
+use crate::open_question::{OpenQuestion, SettleError};
+use crate::protocol::{AnswerWord, Answerer, Event, Question, Settled};
+
+/// The longest approval for some minutes: a working day.
+const MAX_MINUTES: u32 = 480;
+
+/// Characters of a message to the agent.
+const MAX_MESSAGE_CHARS: usize = 2_000;
+
+impl Monitor {
+    /// Opens a question, or returns the same one that an earlier call has left, which may have an answer.
+    pub(crate) fn open_question(&self, question: &toolcrib::Question<'_>) -> Arc<OpenQuestion> {
+        let mut described = describe_question(question);
+        let server = self.server();
+        if self.rules.is_none() {
+            (described.always, described.always_directory, described.never) = (None, None, None);
+        }
+        self.expire_questions();
+        self.update(|log| {
+            if let Some(left) = log.questions.take_left(&described.digest) {
+                if left.settled().is_none() {
+                    log.questions.add(left.clone());
+                }
+                return (left, None);
+            }
+            let names = self.names();
+            let opened = Arc::new(OpenQuestion::new(Question {
+                id: format!("{}-q{}", names.id, log.questions.next_number()),
+                call: names.call_id(question.call),
+                opened: now_ms(),
+                sandbox: server.sandbox,
+                client: server.client,
+                workspace: names.workspace.clone(),
+                ..described
+            }));
+            log.questions.add(opened.clone());
+            let event = Event::QuestionOpened(Box::new(opened.question().clone()));
+            (opened, Some(event))
+        })
+    }
+
+    /// The call no longer waits, but the question can still be answered.
+    pub(crate) fn leave_question(&self, question: &Arc<OpenQuestion>) {
+        self.update(|log| (log.questions.leave(question), None));
+    }
+
+    /// Settles a question, unless it is settled. `store` stores the rule of the answer, if it wins.
+    pub(crate) fn settle<E>(
+        &self,
+        question: &Arc<OpenQuestion>,
+        settled: Settled,
+        store: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Settled, SettleError<E>> {
+        question.settle(settled.clone(), store)?;
+        let event =
+            Event::QuestionSettled { id: question.question().id.clone(), settled: settled.clone() };
+        self.update(|_| ((), Some(event)));
+        Ok(settled)
+    }
+
+    /// The call has its answer and does not need the question any more.
+    pub(crate) fn close_question(&self, question: &Arc<OpenQuestion>) {
+        self.update(|log| (log.questions.close(question), None));
+    }
+
+    /// Settles the questions that nobody answered in time.
+    pub(crate) fn expire_questions(&self) {
+        let expired = self.update(|log| (log.questions.take_expired(), None));
+        for question in expired {
+            let _ = self.settle(&question, unanswered(Answerer::Timeout), nothing);
+        }
+    }
+
+    /// An answer of a client of the socket.
+    pub(crate) fn answer(&self, given: GivenAnswer) -> Result<Settled, RequestError> {
+        let invalid = |message: &str| RequestError::new(RequestErrorKind::Invalid, message);
+        let found = self.update(|log| (log.questions.find(&given.question), None));
+        let missing = || RequestError::new(RequestErrorKind::NotFound, "there is no such question");
+        let open = found.ok_or_else(missing)?;
+        if open.question().digest != given.digest {
+            return Err(invalid("the digest is not the one of this question"));
+        }
+        if !matches!(given.by, Answerer::Page | Answerer::Watch) {
+            return Err(invalid("only a page or a watch answers here"));
+        }
+        let minutes = match (given.answer, given.minutes) {
+            (AnswerWord::Minutes, Some(minutes)) if (1..=MAX_MINUTES).contains(&minutes) => {
+                Some(minutes)
+            }
+            (AnswerWord::Minutes, _) => return Err(invalid("minutes must be from 1 to 480")),
+            _ => None,
+        };
+        let question = open.question();
+        let rules = match given.answer {
+            AnswerWord::Always => Some(&question.always),
+            AnswerWord::AlwaysDirectory => Some(&question.always_directory),
+            AnswerWord::Never => Some(&question.never),
+            _ => None,
+        };
+        let rules = match rules {
+            None => None,
+            Some(None) => return Err(invalid("no rule can be added for this question")),
+            Some(Some(proposal)) => Some(proposal.toml.as_str()),
+        };
+        let message = given.message.filter(|message| !message.trim().is_empty());
+        let settled = Settled {
+            answer: given.answer,
+            minutes,
+            by: given.by,
+            at: now_ms(),
+            message: message.map(|text| text.chars().take(MAX_MESSAGE_CHARS).collect()),
+        };
+        let store = || match (rules, &self.rules) {
+            (Some(rules), Some(store)) => store(rules),
+            _ => Ok(()),
+        };
+        self.settle(&open, settled, store).map_err(|error| match error {
+            SettleError::Before(settled) => RequestError {
+                kind: RequestErrorKind::Conflict,
+                message: format!("answered before: {}", described(&settled)),
+                settled: Some(settled),
+            },
+            SettleError::Rule(problem) => RequestError::new(RequestErrorKind::Io, problem),
+        })
+    }
+}
+
+/// A question that needs no rule to be stored.
+pub(crate) fn nothing() -> Result<(), String> {
+    Ok(())
+}
+
+/// A question that nobody answered.
+pub(crate) fn unanswered(by: Answerer) -> Settled {
+    Settled { answer: AnswerWord::No, minutes: None, by, at: now_ms(), message: None }
+}
+
+/// An answer of the runtime in the form of the protocol. `None` if it is not an answer.
+pub(crate) fn settled_by(answer: &Answer, by: Answerer) -> Option<Settled> {
+    let (word, minutes, message) = match answer {
+        Answer::Allow => (AnswerWord::Once, None, None),
+        Answer::AllowForSession => (AnswerWord::Session, None, None),
+        Answer::AllowFor(time) => {
+            let minutes = u32::try_from(time.as_secs().div_ceil(60)).unwrap_or(u32::MAX);
+            (AnswerWord::Minutes, Some(minutes), None)
+        }
+        Answer::AllowAlways => (AnswerWord::Always, None, None),
+        Answer::AllowDirectoryAlways => (AnswerWord::AlwaysDirectory, None, None),
+        Answer::Deny(message) => (AnswerWord::No, None, Some(message)),
+        Answer::DenyAlways(message) => (AnswerWord::Never, None, Some(message)),
+        Answer::NoApprover | Answer::LeftOpen(_) | Answer::Unanswered(_) => return None,
+    };
+    let message = message.filter(|message| !message.is_empty());
+    let message = message.map(|text| text.chars().take(MAX_MESSAGE_CHARS).collect());
+    Some(Settled { answer: word, minutes, by, at: now_ms(), message })
+}
+
+/// A settled question as an answer for the runtime.
+pub(crate) fn answer_of(settled: &Settled) -> Answer {
+    let message = settled.message.clone().unwrap_or_default();
+    match (settled.by, settled.answer) {
+        (Answerer::Timeout, _) => Answer::Unanswered("timeout".to_owned()),
+        (Answerer::Cancelled, _) => Answer::Unanswered("the call was cancelled".to_owned()),
+        (_, AnswerWord::Once) => Answer::Allow,
+        (_, AnswerWord::Session) => Answer::AllowForSession,
+        (_, AnswerWord::Minutes) => {
+            Answer::AllowFor(Duration::from_secs(60 * u64::from(settled.minutes.unwrap_or(1))))
+        }
+        (_, AnswerWord::Always) => Answer::AllowAlways,
+        (_, AnswerWord::AlwaysDirectory) => Answer::AllowDirectoryAlways,
+        (_, AnswerWord::No) => Answer::Deny(message),
+        (_, AnswerWord::Never) => Answer::DenyAlways(message),
+    }
+}
+
+/// Who answered what, for people.
+pub fn described(settled: &Settled) -> String {
+    let place = match settled.by {
+        Answerer::Terminal => "at the terminal",
+        Answerer::Client => "in the client",
+        Answerer::Program => "by the program",
+        Answerer::Page => "on the page",
+        Answerer::Watch => "in toolcrib watch",
+        Answerer::Timeout => return "it has expired".to_owned(),
+        Answerer::Cancelled => return "its call was cancelled".to_owned(),
+    };
+    let answer = match settled.answer {
+        AnswerWord::Once => "yes".to_owned(),
+        AnswerWord::Session => "yes, for this session".to_owned(),
+        AnswerWord::Minutes => format!("yes, for {} minutes", settled.minutes.unwrap_or(1)),
+        AnswerWord::Always => "yes, always".to_owned(),
+        AnswerWord::AlwaysDirectory => "yes, always in this directory".to_owned(),
+        AnswerWord::No => "no".to_owned(),
+        AnswerWord::Never => "no, never".to_owned(),
+    };
+    format!("answered {place}: {answer}")
+}

@@ -1,0 +1,309 @@
+//! The state of a server that its monitor socket shows.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use toolcrib::{BegunCall, CallCommand, ConnectionEntry, Record, Recorder, SandboxSummary};
+
+use crate::event_ring::EventRing;
+use crate::kept_commands::KeptCommands;
+use crate::messages::{OutputPart, RequestError, RequestErrorKind, State};
+use crate::observed_call::{EndedCall, ObservedCall, ObservedEvent, ServerNames};
+use crate::open_question::OpenQuestion;
+use crate::protocol::{Connection, Event, RunningCall, Server};
+use crate::question_list::QuestionList;
+
+/// How long somebody counts as looking after the last message that says so.
+const VISIBLE_FOR: Duration = Duration::from_secs(15);
+
+/// Events that a client gets at once.
+const BATCH: usize = 64;
+
+/// Bytes of output in one reply.
+const OUTPUT_BYTES: usize = 64 << 10;
+
+/// Adds rules to the rules file.
+pub type RuleStore = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// What a server shows. Calls report to it, and clients of its socket read it.
+pub struct Monitor {
+    server: Mutex<Server>,
+    names: OnceLock<ServerNames>,
+    /// Describes the sandbox when somebody asks: that can take a moment.
+    sandbox: OnceLock<SandboxSummary>,
+    pub(crate) rules: Option<RuleStore>,
+    log: Mutex<Log>,
+    /// An event was added.
+    added: Condvar,
+    /// Number of clients that wait for events.
+    subscribers: AtomicUsize,
+    /// Until when each client has somebody who looks.
+    visible: Mutex<HashMap<u64, Instant>>,
+    clients: AtomicU64,
+}
+
+/// The events, and the state that they lead to.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    ring: EventRing<ObservedEvent>,
+    running: BTreeMap<u64, Arc<ObservedCall>>,
+    commands: KeptCommands,
+    pub(crate) questions: QuestionList,
+}
+
+/// The next events of a client.
+#[derive(Debug)]
+pub(crate) struct NextEvents {
+    /// Number of events that were dropped before these.
+    pub(crate) missed: u64,
+    /// The events with their numbers.
+    pub(crate) events: Vec<(u64, Arc<ObservedEvent>)>,
+}
+
+impl fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Monitor").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl Monitor {
+    /// A monitor without a socket. `rules` stores the rules of answers, if they can be stored.
+    pub fn new(server: Server, rules: Option<RuleStore>) -> Arc<Monitor> {
+        Arc::new(Monitor {
+            server: Mutex::new(server),
+            names: OnceLock::new(),
+            sandbox: OnceLock::new(),
+            rules,
+            log: Mutex::default(),
+            added: Condvar::new(),
+            subscribers: AtomicUsize::new(0),
+            visible: Mutex::default(),
+            clients: AtomicU64::new(0),
+        })
+    }
+
+    /// Description of the server.
+    pub fn server(&self) -> Server {
+        let server = self.server.lock().clone();
+        match self.sandbox.get() {
+            Some(summary) => Server { sandbox: summary(), ..server },
+            None => server,
+        }
+    }
+
+    /// Sets the description of the sandbox.
+    pub fn describe_sandbox(&self, summary: SandboxSummary) {
+        // A server has one sandbox.
+        let _ = self.sandbox.set(summary);
+    }
+
+    /// Sets the id of the server, which begins the ids of its calls and questions: the one of the runtime, so that
+    /// the log of calls has the same ids.
+    pub fn set_id(&self, id: &str) {
+        let workspace = self.server.lock().roots.first().cloned().unwrap_or_default();
+        // A second socket would have the ids of the first.
+        let _ = self.names.set(ServerNames { id: id.to_owned(), workspace });
+    }
+
+    /// The id of the server, if it was set.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.names.get().map(|names| names.id.as_str()).filter(|id| !id.is_empty())
+    }
+
+    pub(crate) fn names(&self) -> &ServerNames {
+        self.names.get_or_init(ServerNames::default)
+    }
+
+    /// Whether somebody is looking at this server now.
+    pub fn is_watched(&self) -> bool {
+        let now = Instant::now();
+        self.visible.lock().values().any(|until| *until > now)
+    }
+
+    /// Receives the calls of a runtime.
+    pub fn recorder(self: &Arc<Monitor>) -> impl Recorder + use<> {
+        CallObserver(self.clone())
+    }
+
+    /// The current state, and the event number after which a client reads on.
+    pub(crate) fn state(&self, after: Option<u64>) -> State {
+        let log = self.log.lock();
+        let (seq, missed) = after.map_or((log.ring.last(), 0), |after| log.ring.resume(after));
+        let waiting: Vec<Arc<OpenQuestion>> = log.questions.open().cloned().collect();
+        let running: Vec<Arc<ObservedCall>> = log.running.values().cloned().collect();
+        drop(log);
+        let waiting = waiting.iter().map(|open| open.question().clone()).collect();
+        let running: Vec<RunningCall> =
+            running.iter().map(|call| call.shown(self.names())).collect();
+        State { seq, missed, waiting, running }
+    }
+
+    /// Waits for events after a number, at most for this time.
+    pub(crate) fn next_events(&self, after: u64, wait: Duration) -> NextEvents {
+        let mut log = self.log.lock();
+        if log.ring.last() <= after {
+            self.added.wait_for(&mut log, wait);
+        }
+        let (after, missed) = log.ring.resume(after);
+        NextEvents { missed, events: log.ring.after(after, BATCH) }
+    }
+
+    /// Registers a client that waits for events, until the result is dropped.
+    pub(crate) fn subscriber(&self) -> Subscriber<'_> {
+        self.subscribers.fetch_add(1, Ordering::AcqRel);
+        Subscriber { monitor: self }
+    }
+
+    /// A number for a new client.
+    pub(crate) fn next_client(&self) -> u64 {
+        self.clients.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Records whether somebody looks at a client.
+    pub(crate) fn set_visible(&self, client: u64, visible: bool) {
+        let mut all = self.visible.lock();
+        if visible {
+            all.insert(client, Instant::now() + VISIBLE_FOR);
+        } else {
+            all.remove(&client);
+        }
+    }
+
+    /// Changes the state and adds the events of the change, in one step.
+    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut Log) -> (T, Option<Event>)) -> T {
+        let mut log = self.log.lock();
+        let (result, event) = change(&mut log);
+        if let Some(event) = event {
+            self.push(&mut log, ObservedEvent::Other(Box::new(event)));
+        }
+        result
+    }
+
+    fn push(&self, log: &mut Log, event: ObservedEvent) {
+        log.ring.push(event.bytes(), Arc::new(event));
+        if self.subscribers.load(Ordering::Acquire) > 0 {
+            self.added.notify_all();
+        }
+    }
+
+    /// Records the name and version of the MCP client.
+    pub fn name_client(&self, client: &str) {
+        let mut server = self.server.lock();
+        if server.client.as_deref() == Some(client) {
+            return;
+        }
+        server.client = Some(client.to_owned());
+        drop(server);
+        let event = Event::ClientNamed(self.server());
+        self.update(|_| ((), Some(event)));
+    }
+
+    /// Output of the command of a call.
+    pub(crate) fn output(&self, call: &str, from: u64) -> Result<OutputPart, RequestError> {
+        let part = self.command(call)?.output(from, OUTPUT_BYTES);
+        Ok(OutputPart {
+            from: part.from,
+            next: part.next,
+            text: part.text,
+            dropped: part.dropped,
+            ended: part.ended,
+        })
+    }
+
+    /// Ends the command of a call.
+    pub(crate) fn stop(&self, call: &str) -> Result<(), RequestError> {
+        if self.command(call)?.stop() {
+            Ok(())
+        } else {
+            Err(RequestError::new(RequestErrorKind::NotFound, "the command has ended"))
+        }
+    }
+
+    fn command(&self, call: &str) -> Result<CallCommand, RequestError> {
+        let number = self.names().call_number(call);
+        let command = number.and_then(|number| self.log.lock().commands.get(number));
+        let missing = || {
+            let message = "the call has no command, or its output is no longer kept";
+            RequestError::new(RequestErrorKind::NotFound, message)
+        };
+        command.ok_or_else(missing)
+    }
+}
+
+/// Reports the calls of a runtime to its monitor.
+struct CallObserver(Arc<Monitor>);
+
+impl Recorder for CallObserver {
+    fn begun(&self, call: BegunCall) {
+        let number = call.call;
+        let call = Arc::new(ObservedCall::new(call));
+        let mut log = self.0.log.lock();
+        log.running.insert(number, call.clone());
+        self.0.push(&mut log, ObservedEvent::Begun(call));
+    }
+
+    fn command_started(&self, call: u64, command: CallCommand) {
+        let mut log = self.0.log.lock();
+        let Some(running) = log.running.get(&call) else { return };
+        let session = running.call.session;
+        // A call starts one command.
+        let _ = running.job.set(command.id().to_owned());
+        log.commands.add(call, session, command);
+    }
+
+    fn connection(&self, made: &ConnectionEntry) {
+        let mut log = self.0.log.lock();
+        let call = log.commands.call_of(made.session, &made.job);
+        let is_refused = made.decision == "refused";
+        if let Some(running) = call.and_then(|call| log.running.get(&call))
+            && is_refused
+        {
+            running.add_refused(made);
+        }
+        let decision = if is_refused { "deny" } else { "allow" };
+        let is_closed = !made.is_open && made.decision == "allowed";
+        let connection = Connection {
+            call: call.map(|call| self.0.names().call_id(call)),
+            host: made.host.clone(),
+            port: made.port,
+            decision: decision.to_owned(),
+            rule: Some(made.rule.clone()),
+            why: made.why.clone(),
+            bytes_up: is_closed.then_some(made.sent),
+            bytes_down: is_closed.then_some(made.received),
+            at: made.time_ms,
+        };
+        self.0.push(&mut log, ObservedEvent::Other(Box::new(Event::Connection(connection))));
+    }
+
+    fn record(&self, record: Record) {
+        let mut log = self.0.log.lock();
+        let begun = log.running.remove(&record.call);
+        let job = begun.as_ref().and_then(|call| call.job.get().cloned());
+        let refused = begun.map(|call| std::mem::take(&mut *call.refused.lock()));
+        let command = job.as_ref().and_then(|_| log.commands.get(record.call));
+        let ended = EndedCall {
+            record,
+            job,
+            is_running: command.as_ref().is_some_and(CallCommand::is_running),
+            denied: command.map(|command| command.denied_accesses()).unwrap_or_default(),
+            refused: refused.unwrap_or_default(),
+        };
+        self.0.push(&mut log, ObservedEvent::Ended(Box::new(ended)));
+    }
+}
+
+/// A client that waits for events.
+pub(crate) struct Subscriber<'a> {
+    monitor: &'a Monitor,
+}
+
+impl Drop for Subscriber<'_> {
+    fn drop(&mut self) {
+        self.monitor.subscribers.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,100 @@
+//! A question that exactly one answer settles.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::protocol::{Question, Settled};
+
+/// A question, open or settled.
+pub(crate) struct OpenQuestion {
+    question: Question,
+    state: Mutex<Settling>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Settling {
+    settled: Option<Settled>,
+    /// Called when the question is settled.
+    listeners: Vec<Box<dyn FnOnce() + Send>>,
+}
+
+/// Why an answer did not settle a question.
+#[derive(Debug)]
+pub enum SettleError<E> {
+    /// Another answer was first.
+    Before(Settled),
+    /// The rule of the answer could not be stored. The question is still open.
+    Rule(E),
+}
+
+impl fmt::Debug for OpenQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenQuestion").field("id", &self.question.id).finish_non_exhaustive()
+    }
+}
+
+impl OpenQuestion {
+    pub(crate) fn new(question: Question) -> OpenQuestion {
+        OpenQuestion { question, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// The question.
+    pub(crate) fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// How it was settled, if it was.
+    pub(crate) fn settled(&self) -> Option<Settled> {
+        self.state.lock().settled.clone()
+    }
+
+    /// Settles it, unless it is settled. `store` stores the rule of the answer, and only of the answer that wins.
+    pub(crate) fn settle<E>(
+        &self,
+        settled: Settled,
+        store: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), SettleError<E>> {
+        let mut state = self.state.lock();
+        if let Some(before) = &state.settled {
+            return Err(SettleError::Before(before.clone()));
+        }
+        store().map_err(SettleError::Rule)?;
+        state.settled = Some(settled);
+        let listeners = std::mem::take(&mut state.listeners);
+        drop(state);
+        self.changed.notify_all();
+        listeners.into_iter().for_each(|listener| listener());
+        Ok(())
+    }
+
+    /// Calls a function when the question is settled, or at once if it is.
+    pub(crate) fn on_settled(&self, listener: impl FnOnce() + Send + 'static) {
+        let mut state = self.state.lock();
+        if state.settled.is_none() {
+            state.listeners.push(Box::new(listener));
+            return;
+        }
+        drop(state);
+        listener();
+    }
+
+    /// Waits until it is settled, at most until this time and as long as `goes_on`, which is checked every `interval`.
+    pub(crate) fn wait(
+        &self,
+        until: Instant,
+        interval: Duration,
+        goes_on: impl Fn() -> bool,
+    ) -> Option<Settled> {
+        let mut state = self.state.lock();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if state.settled.is_some() || left.is_zero() || !goes_on() {
+                return state.settled.clone();
+            }
+            self.changed.wait_for(&mut state, left.min(interval));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The questions of a server: open ones, answers that wait for their call to be repeated, and recently settled ones.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::open_question::OpenQuestion;
+
+/// How long a question stays open after its call was denied, and how long its answer then waits for the same call.
+const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// More questions than a person answers. Beyond that, the oldest are forgotten.
+const MAX_LEFT_OPEN: usize = 100;
+
+/// Settled questions whose late answers are told who was first.
+const MAX_SETTLED: usize = 100;
+
+/// The questions.
+#[derive(Debug, Default)]
+pub(crate) struct QuestionList {
+    last: u64,
+    /// Calls wait for these, oldest first.
+    asked: Vec<Arc<OpenQuestion>>,
+    /// Open or answered after their calls were denied, with the time at which they are forgotten.
+    left: Vec<(Instant, Arc<OpenQuestion>)>,
+    settled: VecDeque<Arc<OpenQuestion>>,
+}
+
+impl QuestionList {
+    /// A number for a new question.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Adds a question that a call waits for.
+    pub(crate) fn add(&mut self, question: Arc<OpenQuestion>) {
+        self.asked.push(question);
+    }
+
+    /// Takes back the question that an earlier call has left, with its answer if there is one.
+    pub(crate) fn take_left(&mut self, digest: &str) -> Option<Arc<OpenQuestion>> {
+        let now = Instant::now();
+        let is_it = |(until, open): &(Instant, Arc<OpenQuestion>)| {
+            *until > now && open.question().digest == digest
+        };
+        let at = self.left.iter().position(is_it)?;
+        let (_, question) = self.left.remove(at);
+        Some(question)
+    }
+
+    /// The call no longer waits, but the question stays.
+    pub(crate) fn leave(&mut self, question: &Arc<OpenQuestion>) {
+        self.asked.retain(|open| !Arc::ptr_eq(open, question));
+        if self.left.len() >= MAX_LEFT_OPEN {
+            self.left.remove(0);
+        }
+        self.left.push((Instant::now() + KEPT_FOR, question.clone()));
+    }
+
+    /// The call has its answer.
+    pub(crate) fn close(&mut self, question: &Arc<OpenQuestion>) {
+        self.asked.retain(|open| !Arc::ptr_eq(open, question));
+        self.left.retain(|(_, open)| !Arc::ptr_eq(open, question));
+        if self.settled.len() >= MAX_SETTLED {
+            self.settled.pop_front();
+        }
+        self.settled.push_back(question.clone());
+    }
+
+    /// Takes the questions that nobody answered in time, and forgets answers that no call came back for.
+    pub(crate) fn take_expired(&mut self) -> Vec<Arc<OpenQuestion>> {
+        let now = Instant::now();
+        let expired = self.left.extract_if(.., |(until, _)| *until <= now);
+        let expired: Vec<_> = expired.map(|(_, open)| open).collect();
+        expired.into_iter().filter(|open| open.settled().is_none()).collect()
+    }
+
+    /// The open questions, oldest first.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Arc<OpenQuestion>> {
+        let left = self.left.iter().map(|(_, open)| open);
+        left.chain(&self.asked).filter(|open| open.settled().is_none())
+    }
+
+    /// A question by its id, also a recently settled one.
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<OpenQuestion>> {
+        let left = self.left.iter().map(|(_, open)| open);
+        let mut all = self.asked.iter().chain(left).chain(&self.settled);
+        all.find(|open| open.question().id == id).cloned()
+    }
+}

@@ -1,0 +1,162 @@
+//! Connections to all servers of the user, as they come and go.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::client::{Client, Notice};
+use crate::messages::State;
+use crate::protocol::{Event, Server};
+use crate::socket_directory::{SocketPath, sockets};
+
+/// How often the directory is searched for new servers.
+const SCAN_INTERVAL: Duration = Duration::from_millis(300);
+
+/// What happens at the servers.
+#[derive(Debug, Clone)]
+pub enum ServerNotice {
+    /// A server was found. It is the first notice about it.
+    Joined {
+        /// Id of the server.
+        server: String,
+        /// Its description.
+        info: Box<Server>,
+        /// Its state. Later events follow.
+        state: Box<State>,
+    },
+    /// An event.
+    Event {
+        /// Id of the server.
+        server: String,
+        /// Number of the event at this server.
+        seq: u64,
+        /// The event.
+        event: Event,
+    },
+    /// Events were dropped, because they were taken too slowly.
+    Missed {
+        /// Id of the server.
+        server: String,
+        /// Their number.
+        missed: u64,
+    },
+    /// A server has ended. It is the last notice about it.
+    Left {
+        /// Id of the server.
+        server: String,
+    },
+}
+
+/// The connections. Dropping them disconnects.
+#[derive(Debug)]
+pub struct Servers {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    directory: PathBuf,
+    clients: Mutex<BTreeMap<String, Arc<Client>>>,
+    is_closed: AtomicBool,
+}
+
+type Sink = Arc<dyn Fn(ServerNotice) + Send + Sync>;
+
+impl Servers {
+    /// Connects to the servers with sockets in a directory, now and later. `sink` is called on threads of the
+    /// connections, and for one server in order. A slow sink delays only its own notices.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no thread can be started.
+    pub fn join(
+        directory: &Path,
+        sink: impl Fn(ServerNotice) + Send + Sync + 'static,
+    ) -> std::io::Result<Servers> {
+        let shared = Arc::new(Shared {
+            directory: directory.to_owned(),
+            clients: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        });
+        let scanning = shared.clone();
+        let sink: Sink = Arc::new(sink);
+        scanning.scan(&sink);
+        thread::Builder::new().name("monitor servers".to_owned()).spawn(move || {
+            while !scanning.is_closed.load(Ordering::Acquire) {
+                thread::sleep(SCAN_INTERVAL);
+                scanning.scan(&sink);
+            }
+        })?;
+        Ok(Servers { shared })
+    }
+
+    /// The connection to a server.
+    pub fn client(&self, server: &str) -> Option<Arc<Client>> {
+        self.shared.clients.lock().get(server).cloned()
+    }
+
+    /// All connections.
+    pub fn clients(&self) -> Vec<Arc<Client>> {
+        self.shared.clients.lock().values().cloned().collect()
+    }
+
+    /// Reports to all servers whether somebody is looking. Repeat it every few seconds.
+    pub fn visible(&self, visible: bool) {
+        for client in self.clients() {
+            // A server that has ended is removed by its own thread.
+            let _ = client.visible(visible);
+        }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.shared.is_closed.store(true, Ordering::Release);
+        self.shared.clients.lock().clear();
+    }
+}
+
+impl Shared {
+    /// Connects to the servers that are not connected.
+    fn scan(self: &Arc<Shared>, sink: &Sink) {
+        for socket in sockets(&self.directory) {
+            let is_known = self.clients.lock().contains_key(&socket.server);
+            if !is_known && !self.is_closed.load(Ordering::Acquire) {
+                self.join_one(&socket, sink);
+            }
+        }
+    }
+
+    fn join_one(self: &Arc<Shared>, socket: &SocketPath, sink: &Sink) {
+        // Held until the server is announced, so that its first event comes after that.
+        let announced = Arc::new(Mutex::new(false));
+        let mut is_announced = announced.lock();
+        let (shared, server, notices) = (self.clone(), socket.server.clone(), sink.clone());
+        let gate = announced.clone();
+        let connected = Client::connect(socket, move |notice| {
+            let is_announced = *gate.lock();
+            let server = server.clone();
+            match notice {
+                Notice::Event { seq, event } => notices(ServerNotice::Event { server, seq, event }),
+                Notice::Missed { missed } => notices(ServerNotice::Missed { server, missed }),
+                Notice::Closed => {
+                    shared.clients.lock().remove(&server);
+                    if is_announced {
+                        notices(ServerNotice::Left { server });
+                    }
+                }
+            }
+        });
+        let Ok(client) = connected else { return };
+        let (Ok(info), Ok(state)) = (client.hello(), client.subscribe(None)) else { return };
+        let server = socket.server.clone();
+        self.clients.lock().insert(server.clone(), Arc::new(client));
+        sink(ServerNotice::Joined { server, info: Box::new(info), state: Box::new(state) });
+        *is_announced = true;
+    }
+}

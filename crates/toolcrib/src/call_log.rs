@@ -1,0 +1,181 @@
+//! Log of calls with their outcomes, for the operator.
+
+use std::collections::HashMap;
+use std::time::{Duration, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use toolcrib_fs::{CallRecord, Journal, RefusalRecord, Workspace, random_bytes};
+use toolcrib_policy::{Access, Effect};
+
+use crate::call_command::CallCommand;
+use crate::call_recorder::{Outcome, Record};
+use crate::error::ErrorKind;
+
+/// Limits of a logged call: accesses, characters of each, of a message and of each argument, bytes of all arguments.
+const MAX_ACCESSES: usize = 20;
+const MAX_ACCESS_CHARS: usize = 4_000;
+const MAX_TEXT_CHARS: usize = 300;
+const MAX_ARGUMENT_BYTES: usize = 2_000;
+
+/// Denied accesses of a logged call.
+const MAX_REFUSALS: usize = 20;
+
+/// The text of [`Access::WriteAny`].
+const ANY_FILE: &str = "any file of the workspace";
+
+/// The log of calls, in the journal.
+pub(crate) struct CallLog {
+    journal: Option<Journal>,
+    /// Begins the ids of the calls.
+    server: String,
+    /// The first root.
+    workspace: String,
+    /// The commands of calls that have not ended.
+    commands: Mutex<HashMap<u64, CallCommand>>,
+}
+
+impl CallLog {
+    pub(crate) fn new(
+        journal: Option<Journal>,
+        server: Option<String>,
+        workspace: &Workspace,
+    ) -> CallLog {
+        let workspace = workspace.top().path().display().to_string();
+        let server = server.unwrap_or_else(random_server_id);
+        CallLog { journal, server, workspace, commands: Mutex::default() }
+    }
+
+    /// The beginning of the ids of its calls.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// A call has started a command.
+    pub(crate) fn command_started(&self, call: u64, command: CallCommand) {
+        if self.journal.is_some() {
+            self.commands.lock().insert(call, command);
+        }
+    }
+
+    /// Logs a call that has ended. If that fails, so does the log of decisions, which reports it.
+    pub(crate) fn record(&self, record: &Record) {
+        let Some(journal) = &self.journal else { return };
+        let command = self.commands.lock().remove(&record.call);
+        let _ = journal.record_call(&self.entry(record, command.as_ref()));
+    }
+
+    fn entry(&self, record: &Record, command: Option<&CallCommand>) -> CallRecord {
+        let is_running = command.is_some_and(CallCommand::is_running);
+        let (outcome, error) = match &record.outcome {
+            Outcome::Failed { kind: ErrorKind::Denied, message } => {
+                ("denied", Some((ErrorKind::Denied, message)))
+            }
+            Outcome::Failed { kind, message } => ("failed", Some((*kind, message))),
+            _ if is_running => ("running", None),
+            _ => ("done", None),
+        };
+        let since = record.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ended = ms(since + record.duration);
+        let denied = command.map(CallCommand::denied_accesses).unwrap_or_default();
+        let refusal = |denied: &crate::sandbox_refusal_notes::DeniedAccess| RefusalRecord {
+            what: cut(&denied.what, MAX_TEXT_CHARS),
+            setting: Some(denied.setting.to_owned()).filter(|setting| !setting.is_empty()),
+            time_ms: ended,
+        };
+        let accesses = record.accesses.iter().take(MAX_ACCESSES);
+        CallRecord {
+            id: format!("{}-{}", self.server, record.call),
+            time_ms: ms(since),
+            session: record.session,
+            workspace: self.workspace.clone(),
+            tool: record.tool.clone(),
+            description: record.description.as_deref().map(|text| cut(text, MAX_TEXT_CHARS)),
+            accesses: accesses.map(access_texts).collect(),
+            arguments: arguments(&record.arguments),
+            ms: ms(record.duration),
+            outcome: outcome.to_owned(),
+            error_kind: error.map(|(kind, _)| kind.name().to_owned()),
+            message: error.map(|(_, message)| cut(message, MAX_TEXT_CHARS)),
+            dry_run: record.dry_run,
+            decision: record.decision.as_ref().map(|(decision, _)| decision.name().to_owned()),
+            rule: record.decision.as_ref().map(|(_, rule)| rule.clone()),
+            answered: record.answered.map(|one| (one.answer.to_owned(), one.by.to_owned())),
+            change: record.change,
+            files_changed: record.files_changed,
+            job: command.map(|command| command.id().to_owned()),
+            refusals: denied.iter().take(MAX_REFUSALS).map(refusal).collect(),
+        }
+    }
+}
+
+/// An id for a runtime whose host gives none.
+fn random_server_id() -> String {
+    let random: [u8; 6] = random_bytes().unwrap_or_default();
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{random}", std::process::id())
+}
+
+/// The effect of an access, and what it is about.
+fn access_texts(access: &Access) -> (String, String) {
+    let (effect, text) = match access {
+        Access::Read(path) | Access::Write(path) => {
+            (access.effect().name(), path.to_string_lossy().into_owned())
+        }
+        Access::WriteAny => (Effect::Write.name(), ANY_FILE.to_owned()),
+        Access::Connect(host, port) => ("connect", format!("{host}:{port}")),
+        Access::Command(text) | Access::Reach(text) => (access.effect().name(), text.clone()),
+    };
+    (effect.to_owned(), cut(&text, MAX_ACCESS_CHARS))
+}
+
+/// The access that a log names. `None` if the log has not all of its text.
+pub fn logged_access(effect: &str, text: &str) -> Option<Access> {
+    if text.contains("[masked: ") || text.ends_with('…') {
+        return None;
+    }
+    match effect {
+        "read" => Some(Access::Read(text.into())),
+        "write" if text == ANY_FILE => Some(Access::WriteAny),
+        "write" => Some(Access::Write(text.into())),
+        "command" => Some(Access::Command(text.to_owned())),
+        "connect" => {
+            let (host, port) = text.rsplit_once(':')?;
+            Some(Access::Connect(host.to_owned(), port.parse().ok()?))
+        }
+        "reach" => Some(Access::Reach(text.to_owned())),
+        _ => None,
+    }
+}
+
+/// The short arguments, and the beginnings of others. A command is among the accesses.
+fn arguments(all: &Value) -> Value {
+    let Value::Object(fields) = all else { return Value::Null };
+    let mut kept = Map::new();
+    let mut bytes = 0;
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "command") {
+        let value = match value {
+            Value::String(text) => cut(text, MAX_TEXT_CHARS).into(),
+            Value::Array(_) | Value::Object(_) => cut(&value.to_string(), MAX_TEXT_CHARS).into(),
+            other => other.clone(),
+        };
+        bytes += name.len() + value.as_str().map_or(8, str::len);
+        if bytes > MAX_ARGUMENT_BYTES {
+            break;
+        }
+        kept.insert(name.clone(), value);
+    }
+    if kept.is_empty() { Value::Null } else { Value::Object(kept) }
+}
+
+/// The beginning of a text. An ellipsis marks that it was cut.
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

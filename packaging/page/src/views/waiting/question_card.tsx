@@ -1,0 +1,160 @@
+// One request for approval: everything that will happen, why it asks, and the answers.
+
+import { useRef, useState } from "preact/hooks";
+import { answerQuestion, ApiError, type Answer } from "../../api";
+import type { Question, Settled } from "../../api_schema";
+import { settle, useStore } from "../../live/store";
+import { CommandSteps } from "../../parts/command_steps";
+import { DiffFile } from "../../parts/diff_view";
+import { Accesses, ruleName, Tool } from "../../parts/labels";
+import { ErrorNote, useAction, useNow } from "../../parts/loading";
+import { Raw } from "../../parts/raw";
+import { elapsed } from "../../text/format";
+import { parseUnifiedDiff } from "../../text/unified_diff";
+import { visibleText } from "../../text/visible_text";
+import { AnswerBar } from "./answer_bar";
+import type { Movement } from "./movement";
+import { useSeenEnd } from "./seen_end";
+import { SettledNote, useKeptPlace } from "./settled_note";
+
+interface QuestionCardProps {
+  question: Question;
+  /** Set for some seconds after an answer. */
+  settled: Settled | null;
+  selected: boolean;
+  onSelect: () => void;
+  movement: Movement;
+}
+
+export function QuestionCard({ question, settled, selected, onSelect, movement }: QuestionCardProps) {
+  const online = useStore((state) => state.link === "live");
+  const action = useAction();
+  const card = useRef<HTMLElement>(null);
+  const [commandEnd, commandSeen] = useSeenEnd<HTMLSpanElement>();
+  const [diffEnd, diffSeen] = useSeenEnd<HTMLSpanElement>();
+  const hasCommand = Boolean(question.command);
+  const hasDiff = Boolean(question.diff);
+  const seen = (!hasCommand || commandSeen) && (!hasDiff || diffSeen);
+  const cut = (question.cut ?? []).filter((field) => /command|diff|access|steps/.test(field));
+  const [cutAccepted, setCutAccepted] = useState(false);
+
+  useKeptPlace(card, settled !== null);
+  const answer = (given: Answer) => {
+    if (movement.isDead() || !online) {
+      return;
+    }
+    action.run(() => send(question, given));
+  };
+  const scrollToUnseen = () => {
+    const target = hasCommand && !commandSeen ? commandEnd.current : diffEnd.current;
+    target?.scrollIntoView({ block: "end" });
+  };
+  const title = `${question.tool} asks for approval: ${visibleText(question.command?.text ?? question.accesses[0]?.text ?? "")}`;
+  return (
+    <article
+      class={`card question${selected ? " selected" : ""}${settled ? " settled" : ""}`}
+      data-question={question.id}
+      tabIndex={-1}
+      ref={card}
+      aria-label={title.slice(0, 160)}
+      aria-current={selected}
+      onFocusCapture={onSelect}
+      onPointerDown={onSelect}
+    >
+      <CardHead question={question} open={settled === null} />
+      {question.description ? <p class="card-words">“<Raw text={question.description} />”</p> : null}
+      {question.command ? (
+        <ScrollBox label="Command">
+          <CommandSteps command={question.command} />
+          <span class="end-mark" ref={commandEnd} />
+        </ScrollBox>
+      ) : null}
+      <CardAccesses question={question} />
+      {question.diff ? (
+        <ScrollBox label="Changes">
+          {parseUnifiedDiff(question.diff).map((file) => <DiffFile file={file} whole />)}
+          <span class="end-mark" ref={diffEnd} />
+        </ScrollBox>
+      ) : null}
+      <CardReasons question={question} />
+      {cut.length > 0 && settled === null ? (
+        <label class="note note-warn check">
+          <input type="checkbox" checked={cutAccepted} onChange={(event) => setCutAccepted(event.currentTarget.checked)} />
+          <span>The {cut.join(" and ")} {cut.length === 1 ? "is" : "are"} too long for this page and cut above. I accept that I do not see all of it.</span>
+        </label>
+      ) : null}
+      <ErrorNote message={action.error} />
+      {settled ? <SettledNote id={question.id} settled={settled} /> : (
+        <AnswerBar
+          question={question}
+          selected={selected}
+          blocked={blockedBecause(seen, cut.length > 0 && !cutAccepted)}
+          disabled={!online || action.busy || movement.settling}
+          onAnswer={answer}
+          onUnseen={scrollToUnseen}
+        />
+      )}
+    </article>
+  );
+}
+
+function blockedBecause(seen: boolean, cut: boolean): string | null {
+  if (!seen) {
+    return "Scroll to the end first";
+  }
+  return cut ? "Tick the box first" : null;
+}
+
+async function send(question: Question, given: Answer): Promise<void> {
+  try {
+    settle(question.id, await answerQuestion(question.id, question.digest, given), true);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 409 && error.settled) {
+      settle(question.id, error.settled, false);
+    } else {
+      throw error;
+    }
+  }
+}
+
+function CardHead({ question, open }: { question: Question; open: boolean }) {
+  const now = useNow();
+  const left = question.expires ? question.expires - now : null;
+  return (
+    <header class="card-head">
+      <h2><Tool name={question.tool} /></h2>
+      {question.client ? <span class="card-client"><Raw text={question.client} /></span> : null}
+      <span class="card-place code" title="working directory"><Raw text={question.directory || question.workspace} /></span>
+      {open ? (
+        <span class="card-wait">
+          waiting {elapsed(now - question.opened)}
+          {left !== null && left > 0 && left < 600_000 ? `, ${elapsed(left)} left` : ""}
+        </span>
+      ) : null}
+    </header>
+  );
+}
+
+/** Accesses that the command does not already show. */
+function CardAccesses({ question }: { question: Question }) {
+  const shown = question.accesses.filter((access) => access.effect !== "command");
+  return shown.length === 0 ? null : <Accesses accesses={shown} />;
+}
+
+function CardReasons({ question }: { question: Question }) {
+  return (
+    <dl class="reasons">
+      <dt>Asks</dt>
+      <dd>
+        {question.rule === "" ? null : <><span class="code rule-name"><Raw text={ruleName(question.rule)} /></span> </>}
+        <Raw text={question.why} />
+      </dd>
+      <dt>Sandbox</dt>
+      <dd><Raw text={question.sandbox} /></dd>
+    </dl>
+  );
+}
+
+function ScrollBox({ label, children }: { label: string; children: preact.ComponentChildren }) {
+  return <div class="scroll-box" tabIndex={0} role="region" aria-label={label}>{children}</div>;
+}

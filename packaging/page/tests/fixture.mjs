@@ -1,0 +1,83 @@
+// What most tests need: a page, a browser, a tab, and agents.
+
+import { after, before } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { launch, newContext, open } from "./browser.mjs";
+import { Home } from "./program.mjs";
+
+const ATTEMPTS = 150;
+const ATTEMPT_MS = 200;
+
+export const RULES = `# Rules of the tests.
+
+[[rule]]
+name = "publishing"
+decision = "ask"
+kind = "command"
+commands = ["npm publish"]
+why = "it publishes a package"
+
+[[rule]]
+name = "no-force"
+decision = "deny"
+kind = "command"
+commands = ["git push --force"]
+`;
+
+export const FILES = {
+  "src/list.txt": `${Array.from({ length: 40 }, (_, at) => `line ${at + 1}`).join("\n")}\n`,
+  "README.md": "# Shop\n",
+};
+
+/** Starts everything before the tests of a file and ends it after them. Fields are set in `before`. */
+export function usePage({ rules = RULES, config = "", prepare = async () => undefined } = {}) {
+  const fixture = {};
+  before(async () => {
+    fixture.home = await Home.create(rules, config);
+    fixture.page = await fixture.home.page();
+    fixture.browser = await launch();
+    fixture.context = await newContext(fixture.browser);
+    fixture.tab = await open(fixture.context, fixture.page.address);
+    fixture.root = await fixture.home.workspace("shop", FILES);
+    fixture.agent = await fixture.home.agent(fixture.root);
+    await prepare(fixture);
+  });
+  after(async () => {
+    await fixture.browser?.close();
+    await fixture.home?.remove();
+  });
+  return fixture;
+}
+
+/**
+ * Makes a call that asks, and waits for its card. A server asks the page only if it knows that a tab is visible, so the
+ * call is repeated until then. Returns the card, and a function for the reply.
+ */
+export async function ask(tab, agent, tool, args, text) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const asked = card(tab, text);
+    const call = agent.call(tool, args);
+    call.catch(() => undefined);
+    const first = await Promise.race([asked.last().waitFor().then(() => "card"), call]);
+    if (first === "card") {
+      return { asked: asked.last(), reply: () => call };
+    }
+    if (!/no approver is available|is outside the workspace/.test(first)) {
+      throw new Error(`the call did not ask: ${first}`);
+    }
+    await setTimeout(ATTEMPT_MS);
+  }
+  throw new Error("the server never learned that a tab is visible");
+}
+
+/** Denies without a message. */
+export async function deny(asked) {
+  await asked.getByRole("button", { name: /Deny…/ }).click();
+  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
+  await asked.locator(".settled-note").waitFor();
+}
+
+/** The card of a request, by a text in it. */
+export function card(tab, text) {
+  return tab.locator(".question").filter({ hasText: text });
+}

@@ -1,0 +1,196 @@
+// Requests for approval: what a card shows, every answer, and answers of others.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { open, show } from "./browser.mjs";
+import { ask, card, deny, usePage } from "./fixture.mjs";
+
+const fixture = usePage();
+
+/** Starts a command that asks. The last word of its first line names its card. */
+async function askFor(command, description) {
+  const { agent, tab } = fixture;
+  await show(tab, "#/waiting");
+  const name = command.split("\n")[0].split(" ").find((word, at, all) => all[at - 1] === "--tag");
+  return ask(tab, agent, "Bash", { command, ...(description ? { description } : {}) }, `--tag ${name}`);
+}
+
+test("a card shows the command in steps, the rule, the reason and the sandbox", async () => {
+  const { reply, asked } = await askFor("cd src && npm publish --tag one > out.txt", "Publish it");
+  const steps = asked.locator(".step");
+  assert.deepEqual(await steps.locator(".step-text").allInnerTexts(), ["cd src", "&& npm publish --tag one > out.txt"]);
+  assert.match(await steps.nth(1).getAttribute("class"), /step-writes/);
+  await asked.getByText("“Publish it”").waitFor();
+  assert.match(await asked.locator(".reasons").innerText(), /publishing[\s\S]*it publishes a package[\s\S]*Sandbox/);
+  assert.equal(await fixture.tab.title(), "(1) Toolcrib");
+  assert.match(await fixture.tab.locator("link[rel=icon]").getAttribute("href"), /^data:image\/png/);
+  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
+  assert.doesNotMatch(await reply(), /not allowed/);
+});
+
+test("a denial carries the message to the agent", async () => {
+  const { reply, asked } = await askFor("npm publish --tag two");
+  await asked.getByRole("button", { name: /Deny/ }).click();
+  await asked.getByLabel("Message to the agent").fill("use <b>staging</b>");
+  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
+  await asked.locator(".settled-note", { hasText: "use <b>staging</b>" }).waitFor();
+  assert.match(await reply(), /use <b>staging<\/b>/);
+});
+
+test("this session: the same command does not ask again", async () => {
+  const { reply, asked } = await askFor("npm publish --tag session");
+  await asked.getByRole("button", { name: /This session/ }).click();
+  await reply();
+  assert.doesNotMatch(await fixture.agent.call("Bash", { command: "npm publish --tag session" }), /not allowed/);
+});
+
+test("for minutes", async () => {
+  const { reply, asked } = await askFor("npm publish --tag minutes");
+  await asked.getByRole("button", { name: /For minutes/ }).click();
+  await asked.getByRole("spinbutton").fill("7");
+  await asked.getByRole("button", { name: "Approve for 7 minutes" }).click();
+  await asked.locator(".settled-note", { hasText: "for 7 minutes" }).waitFor();
+  await reply();
+});
+
+test("always shows the rule and its preview, asks again, and writes the rule", async () => {
+  const { home, root, tab } = fixture;
+  await show(tab, "#/waiting");
+  const cautious = await home.agent(root, { profile: "cautious", client: "cautious-agent" });
+  const { reply, asked } = await ask(tab, cautious, "Bash", { command: "make always-made" }, "make always-made");
+  await asked.getByRole("button", { name: /Always/ }).click();
+  const toml = await asked.locator(".toml").innerText();
+  assert.match(toml, /\[\[rule\]\][\s\S]*make always-made/);
+  await asked.locator(".preview-title").waitFor();
+  assert.doesNotMatch(await readFile(home.rules, "utf8"), /always-made/, "nothing is written before the second step");
+  await asked.getByRole("button", { name: "Add the rule and approve" }).click();
+  await asked.locator(".settled-note").waitFor();
+  await reply();
+  assert.match(await readFile(home.rules, "utf8"), /make always-made/);
+  await cautious.end();
+});
+
+test("never adds a rule that denies", async () => {
+  const { home } = fixture;
+  const { reply, asked } = await askFor("npm publish --tag never");
+  await asked.getByRole("button", { name: /Never/ }).click();
+  assert.match(await asked.locator(".toml").innerText(), /decision = "deny"/);
+  await asked.getByRole("button", { name: "Add the rule and deny" }).click();
+  await asked.locator(".settled-note", { hasText: "never again" }).waitFor();
+  assert.match(await reply(), /not allowed/);
+  assert.match(await readFile(home.rules, "utf8"), /--tag never/);
+});
+
+test("an answer in another tab is shown with its answer", async () => {
+  const other = await open(fixture.context, `${fixture.page.origin}/#/waiting`);
+  await fixture.tab.bringToFront();
+  const { reply, asked } = await askFor("npm publish --tag tabs");
+  await other.bringToFront();
+  await card(other, "--tag tabs").getByRole("button", { name: /Approve once/ }).click();
+  await reply();
+  await asked.locator(".settled-note", { hasText: "Approved once on the page" }).waitFor();
+  await other.close();
+  await fixture.tab.bringToFront();
+});
+
+test("a lost race shows who answered what", async () => {
+  const { tab, context } = fixture;
+  const { reply, asked } = await askFor("npm publish --tag race");
+  const approve = asked.getByRole("button", { name: /Approve once/ });
+  await approve.and(tab.locator(":enabled")).waitFor();
+  // Somebody else denies while our answer is on its way.
+  const token = await tab.evaluate(() => sessionStorage.getItem("toolcrib-token"));
+  await tab.route("**/api/questions/*", async (route) => {
+    const sent = route.request();
+    const denial = { digest: sent.postDataJSON().digest, answer: "no" };
+    const headers = { ...(await sent.allHeaders()), authorization: `Bearer ${token}` };
+    delete headers["content-length"];
+    await context.request.post(sent.url(), { data: denial, headers });
+    await route.continue();
+  });
+  const answered = tab.waitForResponse((response) => response.url().includes("/api/questions/"));
+  await approve.click();
+  assert.equal((await answered).status(), 409);
+  await asked.locator(".settled-note", { hasText: "Denied on the page" }).waitFor();
+  assert.match(await reply(), /not allowed/);
+  await tab.unroute("**/api/questions/*");
+});
+
+test("approving is not possible until the end of a long command was on the screen", async () => {
+  const lines = Array.from({ length: 80 }, (_, at) => `echo step ${at}`).join("\n");
+  const { reply, asked } = await askFor(`npm publish --tag long\n${lines}\nrm -rf build`);
+  const approve = asked.getByRole("button", { name: /Approve once/ });
+  await asked.getByRole("button", { name: "Scroll to the end first" }).waitFor();
+  assert.equal(await approve.isDisabled(), true);
+  await asked.getByRole("button", { name: "Scroll to the end first" }).click();
+  await approve.and(fixture.tab.locator(":enabled")).waitFor();
+  await deny(asked);
+  assert.match(await reply(), /not allowed/);
+});
+
+test("an edit outside the workspace shows its diff", async () => {
+  const { agent, tab, home } = fixture;
+  await show(tab, "#/waiting");
+  const outside = await home.workspace("elsewhere", { "note.txt": "one\ntwo\n" });
+  const edit = { file_path: `${outside}/note.txt`, old_string: "two", new_string: "three" };
+  const { reply, asked } = await ask(tab, agent, "Edit", edit, "note.txt");
+  await asked.locator(".line-added", { hasText: "three" }).waitFor();
+  await asked.locator(".line-removed", { hasText: "two" }).waitFor();
+  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await reply();
+  assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
+});
+
+test("the keyboard alone chooses and answers; Enter does nothing by itself", async () => {
+  const { tab } = fixture;
+  const { reply, asked } = await askFor("npm publish --tag keys");
+  await tab.keyboard.press("j");
+  await tab.keyboard.press("j");
+  await tab.keyboard.press("j");
+  await asked.and(tab.locator("[aria-current=true]")).waitFor();
+  await asked.locator(".answer-approve:enabled").first().waitFor();
+  await tab.keyboard.press("Enter");
+  assert.equal(await asked.locator(".settled-note").count(), 0);
+  await tab.keyboard.press("n");
+  await tab.keyboard.type("yes sir y");
+  assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "yes sir y");
+  await tab.keyboard.press("Escape");
+  assert.equal(await asked.getByLabel("Message to the agent").count(), 0);
+  await tab.keyboard.press("y");
+  await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
+  await reply();
+});
+
+test("single keys can be switched off", async () => {
+  const { tab } = fixture;
+  await tab.getByRole("button", { name: "Settings" }).click();
+  await tab.getByLabel(/Single keys/).uncheck();
+  await tab.keyboard.press("Escape");
+  await tab.keyboard.press("3");
+  await tab.keyboard.press("?");
+  assert.equal(await tab.locator("dialog").count(), 0);
+  assert.match(tab.url(), /waiting/);
+  await tab.getByRole("button", { name: "Settings" }).click();
+  await tab.getByLabel(/Single keys/).check();
+  await tab.keyboard.press("Escape");
+});
+
+test("an event does not move the focus", async () => {
+  const { tab, agent } = fixture;
+  const { reply, asked } = await askFor("npm publish --tag focus-one");
+  await asked.getByRole("button", { name: /Deny/ }).click();
+  await asked.getByLabel("Message to the agent").fill("half a sen");
+  const second = await ask(tab, agent, "Bash", { command: "npm publish --tag focus-two" }, "--tag focus-two");
+  await tab.keyboard.type("tence");
+  assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "half a sentence");
+  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
+  await asked.locator(".settled-note").waitFor();
+  await deny(second.asked);
+  await Promise.all([reply(), second.reply()]);
+});
+
+test("nothing was refused by the policy of the page, and no script failed", () => {
+  assert.deepEqual(fixture.context.problems, []);
+});
