@@ -22,7 +22,9 @@ impl Monitor {
     /// Opens a question, or returns the same one that an earlier call has left, which may have an answer.
     pub(crate) fn open_question(&self, question: &toolcrib::Question<'_>) -> Arc<OpenQuestion> {
         let mut described = describe_question(question);
-        let server = self.server();
+        // Only commands have a sandbox, and it may take a moment to describe.
+        let sandbox = described.command.as_ref().map(|_| self.server().sandbox);
+        let client = self.client_name();
         if self.rules.is_none() {
             (described.always, described.always_directory, described.never) = (None, None, None);
         }
@@ -39,8 +41,8 @@ impl Monitor {
                 id: format!("{}-q{}", names.id, log.questions.next_number()),
                 call: names.call_id(question.call),
                 opened: now_ms(),
-                sandbox: server.sandbox,
-                client: server.client,
+                sandbox: sandbox.unwrap_or_default(),
+                client,
                 workspace: names.workspace.clone(),
                 ..described
             }));

@@ -86,7 +86,17 @@ impl Monitor {
         })
     }
 
-    /// Description of the server.
+    /// Name and version of the MCP client, once known.
+    pub(crate) fn client_name(&self) -> Option<String> {
+        self.server.lock().client.clone()
+    }
+
+    /// An event in the form of the protocol.
+    pub(crate) fn show(&self, event: &ObservedEvent) -> Event {
+        event.shown(self.names(), || self.server())
+    }
+
+    /// Description of the server. The first time, it may have to find out which sandbox the system supports.
     pub fn server(&self) -> Server {
         let server = self.server.lock().clone();
         match self.sandbox.get() {
@@ -198,8 +208,7 @@ impl Monitor {
         }
         server.client = Some(client.to_owned());
         drop(server);
-        let event = Event::ClientNamed(self.server());
-        self.update(|_| ((), Some(event)));
+        self.push(&mut self.log.lock(), ObservedEvent::ClientNamed);
     }
 
     /// Output of the command of a call.

@@ -13,7 +13,7 @@ use toolcrib::{
 
 use crate::bounded_text::Cut;
 use crate::clock::to_ms;
-use crate::protocol::{Access, Answered, Call, Event, Outcome, Refusal, RunningCall};
+use crate::protocol::{Access, Answered, Call, Event, Outcome, Refusal, RunningCall, Server};
 
 /// Limits of one call: characters of an access, number of accesses.
 const MAX_ACCESS_CHARS: usize = 16 << 10;
@@ -30,6 +30,8 @@ const BASE_BYTES: usize = 300;
 pub(crate) enum ObservedEvent {
     Begun(Arc<ObservedCall>),
     Ended(Box<EndedCall>),
+    /// The client has sent its name, which the description of the server has.
+    ClientNamed,
     /// An event in the form of the protocol.
     Other(Box<Event>),
 }
@@ -40,15 +42,17 @@ impl ObservedEvent {
         match self {
             ObservedEvent::Begun(call) => call.bytes(),
             ObservedEvent::Ended(call) => call.bytes(),
+            ObservedEvent::ClientNamed => BASE_BYTES,
             ObservedEvent::Other(event) => event_bytes(event),
         }
     }
 
-    /// The event in the form of the protocol.
-    pub(crate) fn shown(&self, names: &ServerNames) -> Event {
+    /// The event in the form of the protocol. `server` describes the server.
+    pub(crate) fn shown(&self, names: &ServerNames, server: impl FnOnce() -> Server) -> Event {
         match self {
             ObservedEvent::Begun(call) => Event::CallBegun(call.shown(names)),
             ObservedEvent::Ended(call) => Event::CallEnded(Box::new(call.shown(names))),
+            ObservedEvent::ClientNamed => Event::ClientNamed(server()),
             ObservedEvent::Other(event) => (**event).clone(),
         }
     }

@@ -58,9 +58,11 @@ pub(crate) fn bind(directory: &Path, id: Option<&str>) -> io::Result<(UnixListen
         None => random_id()?,
     };
     let path = directory.join(format!("{server}{SUFFIX}"));
-    let listener = UnixListener::bind(&path)?;
-    // The directory protects it until then.
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    // Whoever finds a socket that does not listen removes it, so it gets its name when it listens.
+    let unnamed = directory.join(&server);
+    let listener = UnixListener::bind(&unnamed)?;
+    std::fs::set_permissions(&unnamed, std::fs::Permissions::from_mode(0o600))?;
+    std::fs::rename(&unnamed, &path)?;
     Ok((listener, SocketPath { server, path }))
 }
 

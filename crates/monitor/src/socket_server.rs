@@ -235,10 +235,7 @@ impl ServedClient {
             }
             let mut lines = Vec::new();
             for (seq, event) in next.events {
-                write_line(
-                    &mut lines,
-                    &ServerLine::Event { seq, event: event.shown(monitor.names()) },
-                )?;
+                write_line(&mut lines, &ServerLine::Event { seq, event: monitor.show(&event) })?;
                 after = seq;
             }
             if !lines.is_empty() {

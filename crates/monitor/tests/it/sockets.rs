@@ -113,7 +113,7 @@ fn a_client_that_does_not_read_delays_nobody_and_learns_what_it_missed() {
         let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
         line["missed"].as_u64().filter(|_| line.get("event").is_none() && line.get("id").is_none())
     });
-    assert!(missed.is_some_and(|missed| missed > 1_000), "{missed:?}");
+    assert!(missed.is_some_and(|missed| missed > 0), "{missed:?}");
 }
 
 #[test]
@@ -131,4 +131,31 @@ fn clients_beyond_the_limit_are_disconnected() {
     while Client::connect(listening.socket(), |_| {}).unwrap().hello().is_err() {
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[test]
+fn a_client_that_looks_while_a_server_starts_does_not_remove_its_socket() {
+    let top = tempfile::tempdir().unwrap();
+    let directory = top.path().join("run");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                for socket in sockets(&directory) {
+                    drop(Client::connect(&socket, |_| {}));
+                }
+            }
+        });
+        for _ in 0..2_000 {
+            let monitor = Monitor::new(server("serve"), None);
+            let listening = monitor.listen(&directory).unwrap();
+            let is_there = listening.socket().path.exists();
+            drop(listening);
+            if !is_there {
+                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            assert!(is_there);
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }
