@@ -77,12 +77,7 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
         </ScrollBox>
       ) : null}
       <CardReasons question={question} />
-      {cut.length > 0 && settled === null ? (
-        <label class="note note-warn check">
-          <input type="checkbox" checked={cutAccepted} onChange={(event) => setCutAccepted(event.currentTarget.checked)} />
-          <span>The {cut.join(" and ")} {cut.length === 1 ? "is" : "are"} too long for this page and cut above. I accept that I do not see all of it.</span>
-        </label>
-      ) : null}
+      {cut.length > 0 && settled === null ? <CutNotice fields={cut} accepted={cutAccepted} onChange={setCutAccepted} /> : null}
       <ErrorNote message={action.error} />
       {settled ? <SettledNote id={question.id} settled={settled} /> : (
         <AnswerBar
@@ -115,6 +110,18 @@ async function send(question: Question, given: Answer): Promise<void> {
       throw error;
     }
   }
+}
+
+function CutNotice({ fields, accepted, onChange }: { fields: string[]; accepted: boolean; onChange: (accepted: boolean) => void }) {
+  return (
+    <label class="note note-warn check">
+      <input type="checkbox" checked={accepted} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>
+        The {fields.join(" and ")} {fields.length === 1 ? "is" : "are"} too long for this page and cut above.
+        I accept that I do not see all of it.
+      </span>
+    </label>
+  );
 }
 
 function CardHead({ question, open }: { question: Question; open: boolean }) {
