@@ -143,6 +143,22 @@ test("an edit outside the workspace shows its diff", async () => {
   assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
 });
 
+test("a diff that is too long for the page needs a tick besides its end", async () => {
+  const { agent, tab, home } = fixture;
+  await show(tab, "#/waiting");
+  const outside = await home.workspace("large");
+  const content = `${"a line of a large file, which is longer than the page shows\n".repeat(15_000)}`;
+  const { reply, asked } = await ask(tab, agent, "Write", { file_path: `${outside}/large.txt`, content }, "large.txt");
+  const approve = asked.getByRole("button", { name: /Approve once/ });
+  await asked.getByRole("button", { name: "Scroll to the end first" }).click();
+  await asked.getByText("Tick the box first").waitFor();
+  assert.equal(await approve.isDisabled(), true);
+  await asked.getByRole("checkbox").check();
+  await approve.and(tab.locator(":enabled")).waitFor();
+  await deny(asked);
+  assert.match(await reply(), /not allowed/);
+});
+
 test("the keyboard alone chooses and answers; Enter does nothing by itself", async () => {
   const { tab } = fixture;
   const { reply, asked } = await askFor("npm publish --tag keys");
