@@ -184,6 +184,7 @@ test("single keys can be switched off", async () => {
   await tab.getByRole("button", { name: "Settings" }).click();
   await tab.getByLabel(/Single keys/).uncheck();
   await tab.keyboard.press("Escape");
+  await tab.locator("dialog").waitFor({ state: "detached" });
   await tab.keyboard.press("3");
   await tab.keyboard.press("?");
   assert.equal(await tab.locator("dialog").count(), 0);

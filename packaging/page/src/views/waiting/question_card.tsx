@@ -1,6 +1,6 @@
 // One request for approval: everything that will happen, why it asks, and the answers.
 
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { answerQuestion, ApiError, type Answer } from "../../api";
 import type { Question, Settled } from "../../api_schema";
 import { settle, useStore } from "../../live/store";
@@ -39,6 +39,8 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
   const [cutAccepted, setCutAccepted] = useState(false);
 
   useKeptPlace(card, settled !== null);
+  // Made once: it can have thousands of lines, and events render the card again.
+  const diff = useMemo(() => parseUnifiedDiff(question.diff ?? "").map((file) => <DiffFile file={file} whole />), [question.diff]);
   const answer = (given: Answer) => {
     if (movement.isDead() || !online) {
       return;
@@ -72,7 +74,7 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
       <CardAccesses question={question} />
       {question.diff ? (
         <ScrollBox label="Changes">
-          {parseUnifiedDiff(question.diff).map((file) => <DiffFile file={file} whole />)}
+          {diff}
           <span class="end-mark" ref={diffEnd} />
         </ScrollBox>
       ) : null}
