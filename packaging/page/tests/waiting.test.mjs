@@ -195,11 +195,13 @@ test("single keys can be switched off", async () => {
 });
 
 test("an event does not move the focus", async () => {
-  const { tab, agent } = fixture;
+  const { tab, home, root } = fixture;
   const { reply, asked } = await askFor("npm publish --tag focus-one");
   await asked.getByRole("button", { name: /Deny/ }).click();
   await asked.getByLabel("Message to the agent").fill("half a sen");
-  const second = await ask(tab, agent, "Bash", { command: "npm publish --tag focus-two" }, "--tag focus-two");
+  // A server asks for one call of a session after the other.
+  const other = await home.agent(root, { client: "second-agent" });
+  const second = await ask(tab, other, "Bash", { command: "npm publish --tag focus-two" }, "--tag focus-two");
   await tab.keyboard.type("tence");
   assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "half a sentence");
   await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
