@@ -143,6 +143,22 @@ test("an edit outside the workspace shows its diff", async () => {
   assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
 });
 
+test("a diff that is too long for the page needs a tick besides its end", async () => {
+  const { agent, tab, home } = fixture;
+  await show(tab, "#/waiting");
+  const outside = await home.workspace("large");
+  const content = `${"a line of a large file, which is longer than the page shows\n".repeat(15_000)}`;
+  const { reply, asked } = await ask(tab, agent, "Write", { file_path: `${outside}/large.txt`, content }, "large.txt");
+  const approve = asked.getByRole("button", { name: /Approve once/ });
+  await asked.getByRole("button", { name: "Scroll to the end first" }).click();
+  await asked.getByText("Tick the box first").waitFor();
+  assert.equal(await approve.isDisabled(), true);
+  await asked.getByRole("checkbox").check();
+  await approve.and(tab.locator(":enabled")).waitFor();
+  await deny(asked);
+  assert.match(await reply(), /not allowed/);
+});
+
 test("the keyboard alone chooses and answers; Enter does nothing by itself", async () => {
   const { tab } = fixture;
   const { reply, asked } = await askFor("npm publish --tag keys");
@@ -168,6 +184,7 @@ test("single keys can be switched off", async () => {
   await tab.getByRole("button", { name: "Settings" }).click();
   await tab.getByLabel(/Single keys/).uncheck();
   await tab.keyboard.press("Escape");
+  await tab.locator("dialog").waitFor({ state: "detached" });
   await tab.keyboard.press("3");
   await tab.keyboard.press("?");
   assert.equal(await tab.locator("dialog").count(), 0);
@@ -178,11 +195,13 @@ test("single keys can be switched off", async () => {
 });
 
 test("an event does not move the focus", async () => {
-  const { tab, agent } = fixture;
+  const { tab, home, root } = fixture;
   const { reply, asked } = await askFor("npm publish --tag focus-one");
   await asked.getByRole("button", { name: /Deny/ }).click();
   await asked.getByLabel("Message to the agent").fill("half a sen");
-  const second = await ask(tab, agent, "Bash", { command: "npm publish --tag focus-two" }, "--tag focus-two");
+  // A server asks for one call of a session after the other.
+  const other = await home.agent(root, { client: "second-agent" });
+  const second = await ask(tab, other, "Bash", { command: "npm publish --tag focus-two" }, "--tag focus-two");
   await tab.keyboard.type("tence");
   assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "half a sentence");
   await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();

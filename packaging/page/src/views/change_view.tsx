@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { getChange, redoChange, undoChange, type UndoPart } from "../api";
-import type { Change, UndoResult } from "../api_schema";
+import type { Change, ChangedFile, UndoResult } from "../api_schema";
 import { useKeys } from "../keyboard";
 import { announce } from "../parts/announce";
 import { DiffFile } from "../parts/diff_view";
@@ -49,7 +49,6 @@ function ChangeBody({ change, reload }: { change: Change; reload: () => void }) 
   const action = useAction();
   const [pending, setPending] = useState<Pending | null>(null);
   const [done, setDone] = useState<UndoResult | null>(null);
-  const [limit, setLimit] = useState(FILES_AT_FIRST);
   const panel = useRef<HTMLDivElement>(null);
 
   const ask = (part: UndoPart, name: string) => action.run(async () => {
@@ -86,45 +85,73 @@ function ChangeBody({ change, reload }: { change: Change; reload: () => void }) 
             </button>
           )}
         </div>
-        {pending ? (
-          <div class="panel" role="group" aria-label="Confirm the undo">
-            <p><b>Undo {pending.name}:</b></p>
-            <pre class="undo-preview code"><Raw text={pending.preview.text.replace(DRY_RUN, "")} layout /></pre>
-            <div class="panel-buttons">
-              <button type="button" class="button answer-approve" disabled={action.busy} onClick={() => undo(pending.part)}>Undo now</button>
-              <button type="button" class="button" onClick={() => setPending(null)}>Cancel</button>
-            </div>
-          </div>
-        ) : null}
+        {pending ? <ConfirmUndo pending={pending} busy={action.busy} onUndo={() => undo(pending.part)} onCancel={() => setPending(null)} /> : null}
         <ErrorNote message={action.error} />
-        {done ? (
-          <p class="note note-good" role="status">
-            <Raw text={done.text} layout />
-            {done.change !== undefined && done.change !== null ? <> <a href={href("change", done.change)}>Change <Raw text={String(done.change)} /></a></> : null}
-          </p>
-        ) : null}
+        {done ? <DoneNote done={done} /> : null}
       </section>
-      <section aria-labelledby="files-title">
-        <h2 id="files-title" class="files-title">{plural(change.files.length, "file")}</h2>
-        {change.files.slice(0, limit).map((file) => (
-          <DiffFile
-            key={file.path}
-            file={file}
-            actions={change.undone || file.undone ? (
-              file.undone && !change.undone ? <span class="tag">undone</span> : null
-            ) : (
-              <button type="button" class="button small" disabled={action.busy} onClick={() => ask({ paths: [file.path] }, "this file")}>Undo file…</button>
-            )}
-            hunkAction={change.undone || file.undone || file.hunks.length < 2 ? () => null : (index) => (
-              <button type="button" class="button small" disabled={action.busy} onClick={() => ask({ hunk: { path: file.path, index } }, "this hunk")}>Undo hunk…</button>
-            )}
-          />
-        ))}
-        {change.files.length > limit ? (
-          <button type="button" class="button" onClick={() => setLimit(limit + 200)}>Show {plural(change.files.length - limit, "more file")}</button>
-        ) : null}
-      </section>
+      <ChangedFiles change={change} busy={action.busy} onUndo={ask} />
     </>
+  );
+}
+
+interface ConfirmUndoProps {
+  pending: Pending;
+  busy: boolean;
+  onUndo: () => void;
+  onCancel: () => void;
+}
+
+function ConfirmUndo({ pending, busy, onUndo, onCancel }: ConfirmUndoProps) {
+  return (
+    <div class="panel" role="group" aria-label="Confirm the undo">
+      <p><b>Undo {pending.name}:</b></p>
+      <pre class="undo-preview code"><Raw text={pending.preview.text.replace(DRY_RUN, "")} layout /></pre>
+      <div class="panel-buttons">
+        <button type="button" class="button answer-approve" disabled={busy} onClick={onUndo}>Undo now</button>
+        <button type="button" class="button" onClick={onCancel}>Cancel</button>
+      </div>
+    </div>
+  );
+}
+
+function DoneNote({ done }: { done: UndoResult }) {
+  return (
+    <p class="note note-good" role="status">
+      <Raw text={done.text} layout />
+      {done.change !== undefined && done.change !== null ? <> <a href={href("change", done.change)}>Change <Raw text={String(done.change)} /></a></> : null}
+    </p>
+  );
+}
+
+interface ChangedFilesProps {
+  change: Change;
+  busy: boolean;
+  onUndo: (part: UndoPart, name: string) => void;
+}
+
+function ChangedFiles({ change, busy, onUndo }: ChangedFilesProps) {
+  const [limit, setLimit] = useState(FILES_AT_FIRST);
+  const fileAction = (file: ChangedFile) => {
+    if (change.undone) {
+      return null;
+    }
+    return file.undone
+      ? <span class="tag">undone</span>
+      : <button type="button" class="button small" disabled={busy} onClick={() => onUndo({ paths: [file.path] }, "this file")}>Undo file…</button>;
+  };
+  const hunkAction = (file: ChangedFile, index: number) => (change.undone || file.undone || file.hunks.length < 2 ? null : (
+    <button type="button" class="button small" disabled={busy} onClick={() => onUndo({ hunk: { path: file.path, index } }, "this hunk")}>Undo hunk…</button>
+  ));
+  return (
+    <section aria-labelledby="files-title">
+      <h2 id="files-title" class="files-title">{plural(change.files.length, "file")}</h2>
+      {change.files.slice(0, limit).map((file) => (
+        <DiffFile key={file.path} file={file} actions={fileAction(file)} hunkAction={(index) => hunkAction(file, index)} />
+      ))}
+      {change.files.length > limit ? (
+        <button type="button" class="button" onClick={() => setLimit(limit + 200)}>Show {plural(change.files.length - limit, "more file")}</button>
+      ) : null}
+    </section>
   );
 }
 

@@ -35,6 +35,8 @@ class Hub {
     const tab: Tab = { port, visible: false, heardAt: Date.now() };
     this.#tabs.add(tab);
     port.onmessage = (event: MessageEvent<ToWorker>) => this.#receive(tab, event.data);
+    // A tab that crashed says no `bye`. Browsers without this event keep it in the list, which costs little.
+    port.addEventListener("close", () => this.#receive(tab, { kind: "bye" }));
   }
 
   #receive(tab: Tab, message: ToWorker): void {

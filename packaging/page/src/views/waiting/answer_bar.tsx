@@ -42,7 +42,7 @@ export function AnswerBar({ question, selected, blocked, disabled, onAnswer, onU
   };
   return (
     <div class="answers">
-      {selected ? <CardKeys acts={acts} onEscape={panel === null ? null : close} /> : null}
+      {selected ? <CardKeys keys={panel === null ? acts : { Escape: close }} /> : null}
       <div class="answer-bar" role="group" aria-label="Answers">
         <div class="answer-group">
           <AnswerButton name="Approve once" keys="y" kind="approve" disabled={disabled || blocked !== null} onClick={acts.y} />
@@ -65,8 +65,9 @@ export function AnswerBar({ question, selected, blocked, disabled, onAnswer, onU
   );
 }
 
-function CardKeys({ acts, onEscape }: { acts: Record<string, () => void>; onEscape: (() => void) | null }) {
-  useKeys(onEscape ? { ...acts, Escape: onEscape } : acts);
+/** While a panel is open, no key answers. */
+function CardKeys({ keys }: { keys: Record<string, () => void> }) {
+  useKeys(keys);
   return null;
 }
 

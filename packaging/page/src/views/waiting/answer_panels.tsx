@@ -1,6 +1,6 @@
 // The second step of an answer: minutes, the message of a denial, or the exact rule with its preview.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { previewAnswer, type Answer } from "../../api";
 import type { AnswerWord, Proposal, Question } from "../../api_schema";
 import { ErrorNote, useLoaded } from "../../parts/loading";
@@ -124,6 +124,7 @@ function choicesOf(question: Question, kind: "always" | "never"): [AnswerWord, P
 /** Moves the focus to an element of a panel that the person just opened. */
 function useFocus<T extends HTMLElement>() {
   const element = useRef<T>(null);
-  useEffect(() => element.current?.focus({ preventScroll: false }), []);
+  // Before the next key is handled: what a person types at once belongs to the field.
+  useLayoutEffect(() => element.current?.focus({ preventScroll: false }), []);
   return element;
 }

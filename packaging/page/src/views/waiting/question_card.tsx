@@ -1,6 +1,6 @@
 // One request for approval: everything that will happen, why it asks, and the answers.
 
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { answerQuestion, ApiError, type Answer } from "../../api";
 import type { Question, Settled } from "../../api_schema";
 import { settle, useStore } from "../../live/store";
@@ -39,6 +39,8 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
   const [cutAccepted, setCutAccepted] = useState(false);
 
   useKeptPlace(card, settled !== null);
+  // Made once: it can have thousands of lines, and events render the card again.
+  const diff = useMemo(() => parseUnifiedDiff(question.diff ?? "").map((file) => <DiffFile file={file} whole />), [question.diff]);
   const answer = (given: Answer) => {
     if (movement.isDead() || !online) {
       return;
@@ -72,17 +74,12 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
       <CardAccesses question={question} />
       {question.diff ? (
         <ScrollBox label="Changes">
-          {parseUnifiedDiff(question.diff).map((file) => <DiffFile file={file} whole />)}
+          {diff}
           <span class="end-mark" ref={diffEnd} />
         </ScrollBox>
       ) : null}
       <CardReasons question={question} />
-      {cut.length > 0 && settled === null ? (
-        <label class="note note-warn check">
-          <input type="checkbox" checked={cutAccepted} onChange={(event) => setCutAccepted(event.currentTarget.checked)} />
-          <span>The {cut.join(" and ")} {cut.length === 1 ? "is" : "are"} too long for this page and cut above. I accept that I do not see all of it.</span>
-        </label>
-      ) : null}
+      {cut.length > 0 && settled === null ? <CutNotice fields={cut} accepted={cutAccepted} onChange={setCutAccepted} /> : null}
       <ErrorNote message={action.error} />
       {settled ? <SettledNote id={question.id} settled={settled} /> : (
         <AnswerBar
@@ -115,6 +112,18 @@ async function send(question: Question, given: Answer): Promise<void> {
       throw error;
     }
   }
+}
+
+function CutNotice({ fields, accepted, onChange }: { fields: string[]; accepted: boolean; onChange: (accepted: boolean) => void }) {
+  return (
+    <label class="note note-warn check">
+      <input type="checkbox" checked={accepted} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>
+        The {fields.join(" and ")} {fields.length === 1 ? "is" : "are"} too long for this page and cut above.
+        I accept that I do not see all of it.
+      </span>
+    </label>
+  );
 }
 
 function CardHead({ question, open }: { question: Question; open: boolean }) {
