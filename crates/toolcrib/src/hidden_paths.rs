@@ -74,7 +74,7 @@ impl Hidden {
     }
 
     /// The paths that commands do not see.
-    pub(crate) fn from_commands(&self) -> PathSet {
+    pub(crate) fn paths_for_sandbox(&self) -> PathSet {
         let mut all = self.given_secrets.clone();
         all.add(self.own());
         all

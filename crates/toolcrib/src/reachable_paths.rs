@@ -132,7 +132,7 @@ impl Paths {
         if self.outside == Outside::Deny {
             return workspace;
         }
-        let hidden = self.hidden.from_commands().existing();
+        let hidden = self.hidden.paths_for_sandbox().existing();
         let system = Root::of_system(ForbiddenFiles::of(hidden.iter().map(PathBuf::as_path)));
         workspace.with(system.ok().map(Arc::new))
     }
