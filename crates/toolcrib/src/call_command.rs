@@ -77,6 +77,8 @@ impl CallCommand {
         let is_closed = before.closed && !before.status.is_running();
         let at_end = at + bytes.len() as u64 >= before.written;
         if !(is_closed && at_end) {
+            // The rest of a secret comes with the next read, and only then it can be recognized.
+            bytes.truncate(bytes.len() - self.secrets.unfinished(&bytes).min(bytes.len()));
             bytes.truncate(whole_characters(&bytes));
         }
         let next = at + bytes.len() as u64;

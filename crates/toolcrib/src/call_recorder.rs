@@ -209,8 +209,14 @@ impl Record {
 
 fn mask_accesses(accesses: &mut [Access], mask: impl Fn(&str) -> String) {
     for access in accesses {
-        if let Access::Command(text) | Access::Reach(text) = access {
-            *text = mask(text);
+        match access {
+            Access::Command(text) | Access::Reach(text) => *text = mask(text),
+            Access::Read(path) | Access::Write(path) => {
+                if let Some(text) = path.to_str() {
+                    *path = mask(text).into();
+                }
+            }
+            Access::WriteAny | Access::Connect(..) => {}
         }
     }
 }

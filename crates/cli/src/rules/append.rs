@@ -64,7 +64,8 @@ pub(crate) fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
     let (before, added) = (parse(text)?.count(), parse(rules)?.count());
     let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let rules = rules.replace('\n', ending);
-    if text.contains(&rules) {
+    let mut places = text.match_indices(&rules);
+    if places.any(|(at, rules)| is_end_of_table(&text[at + rules.len()..])) {
         return Ok(None);
     }
     let mut new = text.to_owned();
@@ -80,6 +81,12 @@ pub(crate) fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
         Ok(rules) if rules.count() == before + added => Ok(Some(new)),
         _ => Err("no rule can be appended to its format; add the rule by hand".to_owned()),
     }
+}
+
+/// Whether no key follows that belongs to the table before it.
+fn is_end_of_table(rest: &str) -> bool {
+    let mut lines = rest.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.find(|line| !line.starts_with('#')).is_none_or(|line| line.starts_with('['))
 }
 
 /// The target of a symlink: some users keep such files elsewhere.
@@ -143,6 +150,15 @@ mod tests {
         assert_eq!(with(&new, &rule("npm test")), Ok(None), "it is there");
         let crlf = with("# a\r\n", &rule("ls")).unwrap().unwrap();
         assert!(crlf.ends_with("commands = [\"ls\"]\r\n"));
+    }
+
+    #[test]
+    fn a_narrower_rule_is_another_rule() {
+        let narrower = format!("{}# only this one\ntools = [\"Bash\"]\n", rule("ls"));
+        let new = with(&narrower, &rule("ls")).unwrap().unwrap();
+        assert_eq!(new, format!("{narrower}\n{}", rule("ls")));
+        let other = format!("{}\n# another one\n{}", rule("ls"), rule("rm"));
+        assert_eq!(with(&other, &rule("ls")), Ok(None));
     }
 
     #[test]

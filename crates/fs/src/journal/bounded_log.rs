@@ -75,12 +75,16 @@ impl BoundedLog {
         BoundedLog { directory, name, max_bytes, open: Arc::default() }
     }
 
-    /// Stores a record. Fails if it cannot be written.
-    pub(super) fn append(&self, journal: &Journal, record: &impl Serialize) -> Result<(), FsError> {
+    /// Stores a record. Returns `false` if it is too long, and fails if it cannot be written.
+    pub(super) fn append(
+        &self,
+        journal: &Journal,
+        record: &impl Serialize,
+    ) -> Result<bool, FsError> {
         let mut line = serde_json::to_string(record).unwrap_or_default();
         line.push('\n');
         if line.len() > MAX_LINE_BYTES {
-            return Ok(());
+            return Ok(false);
         }
         let mut open = self.open.lock();
         let is_full =
@@ -92,7 +96,7 @@ impl BoundedLog {
         };
         // A single write, so that lines of other processes are not mixed in.
         let written = open.insert(current).file.write_all(line.as_bytes());
-        written.map_err(|error| self.error(&error))
+        written.map(|()| true).map_err(|error| self.error(&error))
     }
 
     /// Fails if a record could not be stored now.

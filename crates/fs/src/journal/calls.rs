@@ -12,6 +12,10 @@ use crate::error::FsError;
 /// The part of the log that one search reads. A search that finds little goes on from its cursor.
 const MAX_SEARCHED_BYTES: u64 = 16 << 20;
 
+/// Limits of a call that is too long for a line: accesses, and characters of each text.
+const MAX_SHORT_ACCESSES: usize = 5;
+const MAX_SHORT_CHARS: usize = 1_000;
+
 /// A call that has ended. The format is stable: later versions may add fields, but never remove one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CallRecord {
@@ -70,6 +74,27 @@ pub struct CallRecord {
     pub refusals: Vec<RefusalRecord>,
 }
 
+impl CallRecord {
+    /// The call without its longest parts, so that it fits a line of the log whatever its paths are.
+    fn shortened(&self) -> CallRecord {
+        let cut = |text: &str| match text.char_indices().nth(MAX_SHORT_CHARS) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text.to_owned(),
+        };
+        let accesses = self.accesses.iter().take(MAX_SHORT_ACCESSES);
+        CallRecord {
+            workspace: cut(&self.workspace),
+            description: None,
+            accesses: accesses.map(|(effect, text)| (effect.clone(), cut(text))).collect(),
+            arguments: Value::Null,
+            message: self.message.as_deref().map(cut),
+            rule: self.rule.as_deref().map(cut),
+            refusals: Vec::new(),
+            ..self.clone()
+        }
+    }
+}
+
 /// An access of a command that the sandbox denied.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RefusalRecord {
@@ -94,7 +119,10 @@ pub struct CallPage {
 impl Journal {
     /// Stores a call. Fails if it cannot be written.
     pub fn record_call(&self, call: &CallRecord) -> Result<(), FsError> {
-        self.calls.append(self, call)
+        if !self.calls.append(self, call)? {
+            self.calls.append(self, &call.shortened())?;
+        }
+        Ok(())
     }
 
     /// The calls that are wanted, newest first, up to a number of them, from a cursor back. One call reads a bounded
@@ -164,6 +192,20 @@ mod tests {
             tool: if number.is_multiple_of(10) { "Bash" } else { "Read" }.into(),
             ..CallRecord::default()
         }
+    }
+
+    #[test]
+    fn a_call_with_long_paths_is_logged_shortened() {
+        let (_directory, journal) = journal();
+        let accesses = vec![("write".to_owned(), "\u{1}".repeat(4_000)); 20];
+        journal.record_call(&CallRecord { accesses, ..call(1) }).unwrap();
+        let logged = journal.calls(None, 5, |_| true).unwrap().calls;
+        assert_eq!(logged.len(), 1);
+        assert_eq!(
+            (logged[0].id.as_str(), logged[0].accesses.len()),
+            ("1-a-1", MAX_SHORT_ACCESSES)
+        );
+        assert!(logged[0].accesses[0].1.ends_with('…'));
     }
 
     #[test]

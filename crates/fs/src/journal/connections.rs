@@ -57,7 +57,7 @@ impl Journal {
             "allowed" => &self.connections,
             _ => &self.refused_connections,
         };
-        log.append(self, &made)
+        log.append(self, &made).map(drop)
     }
 
     /// The stored connections, newest first. A connection has one record.

@@ -39,7 +39,7 @@ impl Journal {
     /// Stores a decision. Fails if it cannot be written.
     pub fn record_decision(&self, decided: DecisionRecord) -> Result<(), FsError> {
         let decided = DecisionRecord { process: std::process::id(), ..decided };
-        self.decisions.append(self, &decided)
+        self.decisions.append(self, &decided).map(drop)
     }
 
     /// Fails if a decision could not be stored now.

@@ -133,7 +133,8 @@ impl CurrentFile {
     }
 
     fn no_hunks(&self, why: &str) -> Error {
-        Error::invalid(format!("{} {why}", self.shown)).hint("Nothing was written. Undo the file.")
+        Error::invalid(format!("{} {why}", self.shown))
+            .hint("Nothing was written. Revert the whole file instead.")
     }
 
     /// New mode, if it differs from the current one.

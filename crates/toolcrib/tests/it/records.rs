@@ -131,10 +131,12 @@ fn calls_are_reported_as_they_begin_and_commands_as_they_start() {
     let bash = json!({"command": script, "description": "Makes a file."});
     call("Bash", bash).unwrap_or_else(|error| panic!("{error}"));
     call("Write", json!({"file_path": "b.txt", "content": "x"})).unwrap();
+    call("Read", json!({"file_path": token})).unwrap_err();
     call("Read", json!({"nothing": 1})).unwrap_err();
 
     let begun = kept.begun.lock();
-    let [bash, write] = begun.as_slice() else { panic!("{begun:?}") };
+    let [bash, write, read] = begun.as_slice() else { panic!("{begun:?}") };
+    assert!(!format!("{read:?}").contains(&token), "{read:?}");
     assert_eq!((bash.tool, bash.description.as_deref()), ("Bash", Some("Makes a file.")));
     let masked =
         |access: &Access| matches!(access, Access::Command(text) if !text.contains(&token));
@@ -143,7 +145,8 @@ fn calls_are_reported_as_they_begin_and_commands_as_they_start() {
     let numbers: Vec<u64> = ended.iter().map(|record| record.call).collect();
     assert_eq!(numbers[..2], [bash.call, write.call]);
     let changes: Vec<_> = ended.iter().map(|one| (one.change, one.files_changed)).collect();
-    assert_eq!(changes, [(Some(1), Some(1)), (Some(2), Some(1)), (None, None)]);
+    assert_eq!(changes[..2], [(Some(1), Some(1)), (Some(2), Some(1))]);
+    assert_eq!(changes[2..], [(None, None), (None, None)]);
 
     let commands = kept.commands.lock();
     let [(number, command)] = commands.as_slice() else { panic!("{commands:?}") };
@@ -153,6 +156,9 @@ fn calls_are_reported_as_they_begin_and_commands_as_they_start() {
     assert!(output.ended && !command.is_running() && !command.stop());
     let part = command.output(0, 2);
     assert_eq!((part.text.as_str(), part.next, part.ended), ("ä", 2, false));
+    // A part of a token is not shown.
+    let part = command.output(0, 12);
+    assert_eq!((part.text.as_str(), part.next), ("ä ", 3));
     assert_eq!(command.output(1 << 40, 10).text, "");
     let denied = command.denied_accesses();
     let is_named = |denied: &toolcrib::DeniedAccess| {
