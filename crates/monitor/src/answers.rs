@@ -30,7 +30,7 @@ impl Monitor {
         }
         self.expire_questions();
         self.update(|log| {
-            if let Some(left) = log.questions.take_left(&described.digest) {
+            if let Some(left) = log.questions.take_left(&described) {
                 if left.settled().is_none() {
                     log.questions.add(left.clone());
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::open_question::OpenQuestion;
+use crate::protocol::Question;
 
 /// How long a question stays open after its call was denied, and how long its answer then waits for the same call.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
@@ -38,11 +39,13 @@ impl QuestionList {
         self.asked.push(question);
     }
 
-    /// Takes back the question that an earlier call has left, with its answer if there is one.
-    pub(crate) fn take_left(&mut self, digest: &str) -> Option<Arc<OpenQuestion>> {
+    /// Takes back the same question that an earlier call of the same session has left, with its answer if there is
+    /// one. An answer for one agent does not allow another agent the same.
+    pub(crate) fn take_left(&mut self, same: &Question) -> Option<Arc<OpenQuestion>> {
         let now = Instant::now();
         let is_it = |(until, open): &(Instant, Arc<OpenQuestion>)| {
-            *until > now && open.question().digest == digest
+            let left = open.question();
+            *until > now && (&left.session, &left.digest) == (&same.session, &same.digest)
         };
         let at = self.left.iter().position(is_it)?;
         let (_, question) = self.left.remove(at);

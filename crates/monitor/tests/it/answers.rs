@@ -288,6 +288,26 @@ fn a_question_without_an_answer_stays_open_for_the_next_call() {
     assert!(matches!(ask(), Answer::LeftOpen(_)), "an answer is used once");
 }
 
+#[test]
+fn an_answer_that_waits_is_not_used_by_another_session() {
+    let setup = setup();
+    setup.client.visible(true).unwrap();
+    let accesses = [Access::Command("make".to_owned())];
+    let timeouts = WatcherTimeouts { alone: Duration::from_millis(20), ..Default::default() };
+    let ask = |session: u64| {
+        let cancel = Cancel::new();
+        let nobody = Gives(Answer::NoApprover);
+        let approver = FirstAnswer::new(&setup.monitor, &nobody, &cancel).waiting(timeouts);
+        setup.client.visible(true).unwrap();
+        approver.ask(&Question { session, ..question(&accesses) })
+    };
+    assert!(matches!(ask(1), Answer::LeftOpen(_)));
+    setup.answer(AnswerWord::Once, None).unwrap();
+    assert!(matches!(ask(2), Answer::LeftOpen(_)), "the answer is for session 1");
+    assert_eq!(setup.waiting()[0].session, "2");
+    assert_eq!(ask(1), Answer::Allow);
+}
+
 /// Asks by a result, like MCP since 2026-07-28.
 struct ByResult(Option<Answer>);
 
