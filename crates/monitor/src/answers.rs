@@ -130,7 +130,7 @@ impl Monitor {
         self.settle(&open, settled, store).map_err(|error| match error {
             SettleError::Before(settled) => RequestError {
                 kind: RequestErrorKind::Conflict,
-                message: format!("answered before: {}", described(&settled)),
+                message: format!("too late: {}", described(&settled)),
                 settled: Some(settled),
             },
             SettleError::Rule(problem) => RequestError::new(RequestErrorKind::Io, problem),
