@@ -159,6 +159,7 @@ fn a_late_answer_is_told_who_was_first() {
     assert_eq!(shown.command.as_ref().unwrap().steps[0].text, "make");
     let error = setup.client.answer(given(&shown, AnswerWord::Once, None)).unwrap_err();
     assert_eq!(error.kind, RequestErrorKind::Conflict);
+    assert_eq!(error.message, "too late: answered at the terminal: no");
     let settled = error.settled.unwrap();
     assert_eq!((settled.answer, settled.by), (AnswerWord::No, Answerer::Terminal));
     let other = GivenAnswer { digest: "0".to_owned(), ..given(&shown, AnswerWord::Once, None) };
@@ -379,6 +380,31 @@ fn only_the_winner_stores_its_rule() {
     let approver = FirstAnswer::new(&setup.monitor, &always, &cancel);
     assert_eq!(approver.ask(&question(&accesses)), Answer::AllowAlways);
     assert_eq!((stored.load(Ordering::Relaxed), setup.rules.lock().len()), (1, 0));
+}
+
+#[test]
+fn the_state_is_read_while_an_answer_stores_its_rule() {
+    let setup = setup();
+    let accesses = [Access::Command("make".to_owned())];
+    struct Stores<'a>(&'a Setup);
+    impl Channel for Stores<'_> {
+        fn answerer(&self) -> Answerer {
+            Answerer::Terminal
+        }
+        fn ask(&self, _: &Question<'_>, asked: &Asked, _: Option<Duration>) -> Answer {
+            let store = || {
+                assert!(asked.settled().is_none());
+                assert_eq!(self.0.waiting().len(), 1);
+                Ok::<(), &str>(())
+            };
+            asked.settle(&Answer::AllowAlways, Answerer::Terminal, store).unwrap();
+            Answer::AllowAlways
+        }
+    }
+    let cancel = Cancel::new();
+    let stores = Stores(&setup);
+    let approver = FirstAnswer::new(&setup.monitor, &stores, &cancel);
+    assert_eq!(approver.ask(&question(&accesses)), Answer::AllowAlways);
 }
 
 #[test]
