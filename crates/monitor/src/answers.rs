@@ -54,7 +54,10 @@ impl Monitor {
 
     /// The call no longer waits, but the question can still be answered.
     pub(crate) fn leave_question(&self, question: &Arc<OpenQuestion>) {
-        self.update(|log| (log.questions.leave(question), None));
+        let forgotten = self.update(|log| (log.questions.leave(question), None));
+        for question in forgotten {
+            let _ = self.settle(&question, unanswered(Answerer::Timeout), nothing);
+        }
     }
 
     /// Settles a question, unless it is settled. `store` stores the rule of the answer, if it wins.

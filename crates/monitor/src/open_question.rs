@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::protocol::{Question, Settled};
+use crate::shorten::json_bytes;
 
 /// A question, open or settled.
 pub(crate) struct OpenQuestion {
     question: Question,
+    /// Size of the question as JSON.
+    bytes: usize,
     /// Held while an answer stores its rule, which can take seconds. Only other answers wait for it.
     settling: Mutex<()>,
     state: Mutex<State>,
@@ -41,6 +44,7 @@ impl fmt::Debug for OpenQuestion {
 impl OpenQuestion {
     pub(crate) fn new(question: Question) -> OpenQuestion {
         OpenQuestion {
+            bytes: json_bytes(&question),
             question,
             settling: Mutex::default(),
             state: Mutex::default(),
@@ -51,6 +55,11 @@ impl OpenQuestion {
     /// The question.
     pub(crate) fn question(&self) -> &Question {
         &self.question
+    }
+
+    /// Size of the question as JSON.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// How it was settled, if it was. Does not wait for an answer that stores its rule.

@@ -309,6 +309,31 @@ fn an_answer_that_waits_is_not_used_by_another_session() {
     assert_eq!(ask(1), Answer::Allow);
 }
 
+#[test]
+fn many_long_questions_do_not_hide_a_server() {
+    let setup = setup();
+    setup.client.visible(true).unwrap();
+    let timeouts = WatcherTimeouts { alone: Duration::from_millis(1), ..Default::default() };
+    let long = |number: usize| [Access::Command(format!("echo {number} {}", "x".repeat(250_000)))];
+    for number in 0..25 {
+        let (cancel, nobody) = (Cancel::new(), Gives(Answer::NoApprover));
+        let approver = FirstAnswer::new(&setup.monitor, &nobody, &cancel).waiting(timeouts);
+        setup.client.visible(true).unwrap();
+        assert!(matches!(approver.ask(&question(&long(number))), Answer::LeftOpen(_)));
+    }
+    let left = setup.waiting();
+    let command = &left.last().unwrap().command;
+    assert!(command.as_ref().unwrap().text.starts_with("echo 24 "), "the newest stay");
+    assert!(left.len() < 25 && left.iter().all(|question| question.cut == ["accesses"]));
+    let asked: Vec<Asked> =
+        (100..140).map(|number| Asked::open(&setup.monitor, &question(&long(number)))).collect();
+    let waiting = setup.waiting();
+    assert_eq!(waiting.len(), left.len() + asked.len(), "all are shown");
+    assert!(waiting.iter().all(|question| question.cut.contains(&"command".to_owned())));
+    setup.client.answer(given(&waiting[waiting.len() - 1], AnswerWord::Once, None)).unwrap();
+    assert_eq!(asked[39].settled().unwrap().answer, AnswerWord::Once);
+}
+
 /// Asks by a result, like MCP since 2026-07-28.
 struct ByResult(Option<Answer>);
 
