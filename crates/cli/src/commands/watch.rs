@@ -47,7 +47,8 @@ fn print_state(common: &Common, directory: &Path) -> io::Result<()> {
     for socket in sockets(directory) {
         // A server that has just ended is no error.
         let Ok(client) = Client::connect(&socket, |_| {}) else { continue };
-        if let (Ok(info), Ok(state)) = (client.hello(), client.subscribe(None)) {
+        let Ok(info) = client.hello() else { continue };
+        if let Ok(state) = client.subscribe(None) {
             found.push((socket.server, info, state));
         }
     }
@@ -90,7 +91,6 @@ impl View {
         let lines = sender.clone();
         std::thread::Builder::new().spawn(move || read_lines(&lines))?;
         print("Watching all servers. Questions are shown here; ? lists the answers, q ends.\n")?;
-        // Its first notices come before the inputs are read.
         let servers = Servers::join(directory, move |notice| {
             let _ = sender.send(Input::Notice(notice));
         })?;
@@ -128,10 +128,7 @@ impl View {
     fn notice(&mut self, notice: ServerNotice) -> io::Result<Reaction> {
         match notice {
             ServerNotice::Joined { server, info, state } => {
-                if let Some(client) = self.servers.client(&server) {
-                    // A server that has just ended leaves.
-                    let _ = client.visible(true);
-                }
+                self.servers.visible(true);
                 print(&server_line(&info))?;
                 for call in &state.running {
                     print(&call_begun(call))?;
