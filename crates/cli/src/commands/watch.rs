@@ -100,11 +100,13 @@ impl View {
     fn run(mut self) -> io::Result<()> {
         self.servers.visible(true);
         let mut told = Instant::now();
+        // The question that is shown, and since when.
+        let (mut shown, mut since) = (None, told);
         loop {
             let wait = VISIBLE_INTERVAL.saturating_sub(told.elapsed());
             let reaction = match self.inputs.recv_timeout(wait) {
                 Ok(Input::Notice(notice)) => self.notice(notice)?,
-                Ok(Input::Line(line)) => self.answering.line(&line),
+                Ok(Input::Line(line)) => self.answering.line(&line, since.elapsed()),
                 Ok(Input::End) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
                     self.servers.visible(true);
@@ -112,6 +114,10 @@ impl View {
                     continue;
                 }
             };
+            if self.answering.shown() != shown.as_deref() {
+                shown = self.answering.shown().map(str::to_owned);
+                since = Instant::now();
+            }
             match reaction {
                 Reaction::Nothing => {}
                 Reaction::Print(text) => print(&text)?,
@@ -128,7 +134,10 @@ impl View {
     fn notice(&mut self, notice: ServerNotice) -> io::Result<Reaction> {
         match notice {
             ServerNotice::Joined { server, info, state } => {
-                self.servers.visible(true);
+                if let Some(client) = self.servers.client(&server) {
+                    // A server that has just ended leaves.
+                    let _ = client.visible(true);
+                }
                 print(&server_line(&info))?;
                 for call in &state.running {
                     print(&call_begun(call))?;

@@ -647,6 +647,8 @@ fn watch_shows_the_state_and_answers_questions() {
     let shown = crate::text(&once.stdout);
     assert!(shown.contains("touch made\\u{202e}"), "{shown}");
     watch.until("Allow? y yes");
+    // An answer within a second is taken as one to the question before.
+    std::thread::sleep(Duration::from_secs(1));
     watch.send("n not now");
     assert!(reply_text(&server.receive()).contains("not now"));
     watch.until("answered in toolcrib watch: no");
