@@ -1,7 +1,7 @@
 //! Connections to all servers of the user, as they come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -63,7 +63,7 @@ pub struct Servers {
 
 #[derive(Debug)]
 struct Shared {
-    directory: PathBuf,
+    directories: Vec<PathBuf>,
     clients: Mutex<BTreeMap<String, Arc<Client>>>,
     /// Servers that a thread connects to.
     joining: Mutex<BTreeSet<String>>,
@@ -73,18 +73,18 @@ struct Shared {
 type Sink = Arc<dyn Fn(ServerNotice) + Send + Sync>;
 
 impl Servers {
-    /// Connects to the servers with sockets in a directory, now and later. `sink` is called on threads of the
+    /// Connects to the servers with sockets in these directories, now and later. `sink` is called on threads of the
     /// connections, and for one server in order. A slow sink delays only its own notices.
     ///
     /// # Errors
     ///
     /// Fails if no thread can be started.
     pub fn join(
-        directory: &Path,
+        directories: &[PathBuf],
         sink: impl Fn(ServerNotice) + Send + Sync + 'static,
     ) -> std::io::Result<Servers> {
         let shared = Arc::new(Shared {
-            directory: directory.to_owned(),
+            directories: directories.to_owned(),
             clients: Mutex::default(),
             joining: Mutex::default(),
             is_closed: AtomicBool::new(false),
@@ -129,7 +129,7 @@ impl Drop for Servers {
 impl Shared {
     /// Connects to the servers that are not connected, each on its own thread: one that is stopped delays no other.
     fn scan(self: &Arc<Shared>, sink: &Sink) {
-        for socket in sockets(&self.directory) {
+        for socket in self.directories.iter().flat_map(|directory| sockets(directory)) {
             if self.is_closed.load(Ordering::Acquire) {
                 return;
             }

@@ -548,6 +548,24 @@ fn a_server_over_http_has_a_socket_until_it_is_killed() {
     assert!(setup.sockets().is_empty(), "whoever finds the socket of an ended server removes it");
 }
 
+#[test]
+fn watch_shows_a_server_that_was_started_without_a_runtime_directory() {
+    let setup = Setup::new();
+    let mut server = setup.command(&["serve"]);
+    let server = server.env("XDG_RUNTIME_DIR", setup.path("none")).stdin(Stdio::piped());
+    let mut server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = std::time::Instant::now() + LONG;
+    while sockets(&setup.path("state/toolcrib/run")).is_empty() {
+        assert!(std::time::Instant::now() < until, "there is no socket");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let once = setup.command(&["watch", "--once", "--text"]).output().unwrap();
+    let shown = crate::text(&once.stdout);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(shown.starts_with("== serve"), "{shown}");
+}
+
 /// A process whose lines are read and written.
 struct Lines {
     child: Child,

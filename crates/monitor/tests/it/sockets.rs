@@ -55,7 +55,7 @@ fn all_servers_of_a_directory_are_joined_as_they_come_and_go() {
     drop(UnixListener::bind(&stale).unwrap());
 
     let (sender, notices) = channel();
-    let servers = Servers::join(&directory, move |notice| {
+    let servers = Servers::join(&[top.path().join("other"), directory.clone()], move |notice| {
         let _ = sender.send(notice);
     })
     .unwrap();
@@ -94,7 +94,7 @@ fn servers_that_are_stopped_delay_no_other() {
     let (sender, notices) = channel();
     let joining = directory.clone();
     let joined = std::thread::spawn(move || {
-        Servers::join(&joining, move |notice| {
+        Servers::join(&[joining], move |notice| {
             let _ = sender.send(notice);
         })
     });
