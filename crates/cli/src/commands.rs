@@ -264,7 +264,7 @@ fn own_paths(common: &Common, config: &Config) -> Result<Vec<PathBuf>, String> {
     // A file in the configuration directory may be a symlink.
     let usual = user_machine::configuration_directory().into_iter().chain(config::default_path());
     let usual = usual.chain(user_machine::state_directory());
-    let usual = usual.chain(user_machine::socket_directory());
+    let usual = usual.chain(user_machine::socket_directories());
     let named = common.config.clone().into_iter().chain(state(common)?);
     Ok(usual.chain(named).chain(rules::files(common, config)).collect())
 }

@@ -30,7 +30,7 @@ impl Monitor {
         }
         self.expire_questions();
         self.update(|log| {
-            if let Some(left) = log.questions.take_left(&described.digest) {
+            if let Some(left) = log.questions.take_left(&described) {
                 if left.settled().is_none() {
                     log.questions.add(left.clone());
                 }
@@ -54,7 +54,10 @@ impl Monitor {
 
     /// The call no longer waits, but the question can still be answered.
     pub(crate) fn leave_question(&self, question: &Arc<OpenQuestion>) {
-        self.update(|log| (log.questions.leave(question), None));
+        let forgotten = self.update(|log| (log.questions.leave(question), None));
+        for question in forgotten {
+            let _ = self.settle(&question, unanswered(Answerer::Timeout), nothing);
+        }
     }
 
     /// Settles a question, unless it is settled. `store` stores the rule of the answer, if it wins.
@@ -130,7 +133,7 @@ impl Monitor {
         self.settle(&open, settled, store).map_err(|error| match error {
             SettleError::Before(settled) => RequestError {
                 kind: RequestErrorKind::Conflict,
-                message: format!("answered before: {}", described(&settled)),
+                message: format!("too late: {}", described(&settled)),
                 settled: Some(settled),
             },
             SettleError::Rule(problem) => RequestError::new(RequestErrorKind::Io, problem),

@@ -25,6 +25,9 @@ use crate::socket_directory::SocketPath;
 /// A server replies at once, unless its machine is very busy.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// A request is short, so it waits only if the server has not read many before it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// What a server sends by itself.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all notices are events")]
@@ -75,7 +78,7 @@ impl Client {
     ) -> io::Result<Client> {
         let stream = socket.connect()?;
         require_same_user(&stream)?;
-        stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
+        stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
         let input = BufReader::new(stream.try_clone()?);
         let pending: Arc<Mutex<Pending>> = Arc::default();
         let replies = pending.clone();
@@ -95,7 +98,12 @@ impl Client {
     ///
     /// Fails if the connection fails.
     pub fn hello(&self) -> Result<Server, RequestError> {
-        self.request(Request::Hello)
+        self.hello_within(REPLY_TIMEOUT)
+    }
+
+    /// Asks for the description of the server, and waits at most for this time.
+    pub(crate) fn hello_within(&self, timeout: Duration) -> Result<Server, RequestError> {
+        self.request_within(Request::Hello, timeout)
     }
 
     /// Asks for the state and all later events, which come as notices. A connection can do this once.
@@ -143,7 +151,30 @@ impl Client {
         self.request::<Value>(Request::Visible { visible }).map(|_| ())
     }
 
+    /// Reports whether somebody is looking, without waiting for the reply.
+    pub(crate) fn tell_visible(&self, visible: bool) {
+        let id = {
+            let mut pending = self.pending.lock();
+            pending.last += 1;
+            pending.last
+        };
+        let stream = &mut *self.stream.lock();
+        let line = RequestLine { id, request: Request::Visible { visible } };
+        if write_line(stream, &line).is_err() {
+            // The server has ended, or it has not read for hours. Its thread removes it.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
     fn request<T: DeserializeOwned>(&self, request: Request) -> Result<T, RequestError> {
+        self.request_within(request, REPLY_TIMEOUT)
+    }
+
+    fn request_within<T: DeserializeOwned>(
+        &self,
+        request: Request,
+        timeout: Duration,
+    ) -> Result<T, RequestError> {
         let failed = |message: String| RequestError::new(RequestErrorKind::Io, message);
         let (sender, reply) = sync_channel(1);
         let id = {
@@ -158,7 +189,7 @@ impl Client {
         };
         let written = write_line(&mut *self.stream.lock(), &RequestLine { id, request });
         let reply = match written {
-            Ok(()) => reply.recv_timeout(REPLY_TIMEOUT).map_err(|error| failed(error.to_string())),
+            Ok(()) => reply.recv_timeout(timeout).map_err(|error| failed(error.to_string())),
             Err(error) => Err(failed(error.to_string())),
         };
         self.pending.lock().requests.remove(&id);

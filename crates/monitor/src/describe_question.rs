@@ -7,12 +7,15 @@ use toolcrib::{Access as RuntimeAccess, StepPart, command_steps};
 use crate::bounded_text::Cut;
 use crate::observed_call::shown_accesses;
 use crate::protocol::{Command, Proposal, Question, Span, SpanKind, Step};
+use crate::shorten::shorten_question;
 
-/// Limits of a question in characters: the command and the diff, and a sentence. The socket's lines are longer than
-/// both with every character escaped.
+/// Limits of a question in characters: the command and the diff, and a sentence.
 const MAX_COMMAND_CHARS: usize = 256 << 10;
 const MAX_DIFF_CHARS: usize = 768 << 10;
 const MAX_SENTENCE_CHARS: usize = 2_000;
+
+/// Limit of a question as JSON. A line of the socket is longer.
+pub(crate) const MAX_QUESTION_BYTES: usize = 6 << 20;
 
 /// Limit of the rules that an answer adds. Longer ones cannot be reviewed, so they are not offered.
 const MAX_RULE_BYTES: usize = 64 << 10;
@@ -58,7 +61,8 @@ pub(crate) fn describe_question(question: &toolcrib::Question<'_>) -> Question {
     let diff = diff.filter(|diff| !diff.is_empty());
     let diff = diff.map(|diff| cut.text("diff", diff, MAX_DIFF_CHARS));
     let accesses = shown_accesses(question.accesses, &mut cut);
-    Question { accesses, command, diff, cut: cut.fields(), ..described }
+    let whole = Question { accesses, command, diff, cut: cut.fields(), ..described };
+    shorten_question(whole, MAX_QUESTION_BYTES)
 }
 
 fn describe_command(text: &str, cut: &mut Cut) -> Command {

@@ -27,6 +27,7 @@ mod peer;
 pub mod protocol;
 mod question_list;
 mod servers;
+mod shorten;
 mod socket_directory;
 mod socket_server;
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde::Serialize;
 
-/// Limit of a line. A question with the largest diff is far shorter.
+/// Limit of a line. The state of a server is shorter.
 pub(crate) const MAX_LINE_BYTES: u64 = 8 << 20;
 
 /// Reads a line without its newline. `None` at the end of the input. Fails for a line that is too long.

@@ -9,19 +9,24 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use toolcrib::{BegunCall, CallCommand, ConnectionEntry, Record, Recorder, SandboxSummary};
 
+use crate::describe_question::MAX_QUESTION_BYTES;
 use crate::event_ring::EventRing;
 use crate::kept_commands::KeptCommands;
 use crate::messages::{OutputPart, RequestError, RequestErrorKind, State};
 use crate::observed_call::{EndedCall, ObservedCall, ObservedEvent, ServerNames};
 use crate::open_question::OpenQuestion;
-use crate::protocol::{Connection, Event, RunningCall, Server};
+use crate::protocol::{Connection, Event, Server};
 use crate::question_list::QuestionList;
+use crate::shorten::{first_within, shorten_call, shorten_question};
 
 /// How long somebody counts as looking after the last message that says so.
 const VISIBLE_FOR: Duration = Duration::from_secs(15);
 
 /// Events that a client gets at once.
 const BATCH: usize = 64;
+
+/// Bytes of the running calls in the state, as JSON. Together with the questions they fit into a line.
+const RUNNING_BYTES: usize = 1 << 20;
 
 /// Bytes of output in one reply.
 const OUTPUT_BYTES: usize = 64 << 10;
@@ -146,10 +151,21 @@ impl Monitor {
         let waiting: Vec<Arc<OpenQuestion>> = log.questions.open().cloned().collect();
         let running: Vec<Arc<ObservedCall>> = log.running.values().cloned().collect();
         drop(log);
-        let waiting = waiting.iter().map(|open| open.question().clone()).collect();
-        let running: Vec<RunningCall> =
-            running.iter().map(|call| call.shown(self.names())).collect();
-        State { seq, missed, waiting, running }
+        let bytes = waiting.iter().fold(0_usize, |sum, open| sum.saturating_add(open.bytes()));
+        let each = if bytes + waiting.len() <= MAX_QUESTION_BYTES {
+            MAX_QUESTION_BYTES
+        } else {
+            MAX_QUESTION_BYTES / waiting.len() - 1
+        };
+        let waiting = waiting.iter().map(|open| shorten_question(open.question().clone(), each));
+        let each = RUNNING_BYTES / running.len().max(1);
+        let running = running.iter().map(|call| shorten_call(call.shown(self.names()), each));
+        State {
+            seq,
+            missed,
+            waiting: first_within(waiting, MAX_QUESTION_BYTES),
+            running: first_within(running, RUNNING_BYTES),
+        }
     }
 
     /// Waits for events after a number, at most for this time.

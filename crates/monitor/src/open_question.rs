@@ -6,16 +6,21 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::protocol::{Question, Settled};
+use crate::shorten::json_bytes;
 
 /// A question, open or settled.
 pub(crate) struct OpenQuestion {
     question: Question,
-    state: Mutex<Settling>,
+    /// Size of the question as JSON.
+    bytes: usize,
+    /// Held while an answer stores its rule, which can take seconds. Only other answers wait for it.
+    settling: Mutex<()>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Settling {
+struct State {
     settled: Option<Settled>,
     /// Called when the question is settled.
     listeners: Vec<Box<dyn FnOnce() + Send>>,
@@ -38,7 +43,13 @@ impl fmt::Debug for OpenQuestion {
 
 impl OpenQuestion {
     pub(crate) fn new(question: Question) -> OpenQuestion {
-        OpenQuestion { question, state: Mutex::default(), changed: Condvar::new() }
+        OpenQuestion {
+            bytes: json_bytes(&question),
+            question,
+            settling: Mutex::default(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
     }
 
     /// The question.
@@ -46,7 +57,12 @@ impl OpenQuestion {
         &self.question
     }
 
-    /// How it was settled, if it was.
+    /// Size of the question as JSON.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How it was settled, if it was. Does not wait for an answer that stores its rule.
     pub(crate) fn settled(&self) -> Option<Settled> {
         self.state.lock().settled.clone()
     }
@@ -57,14 +73,16 @@ impl OpenQuestion {
         settled: Settled,
         store: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), SettleError<E>> {
-        let mut state = self.state.lock();
-        if let Some(before) = &state.settled {
-            return Err(SettleError::Before(before.clone()));
+        let settling = self.settling.lock();
+        if let Some(before) = self.settled() {
+            return Err(SettleError::Before(before));
         }
         store().map_err(SettleError::Rule)?;
+        let mut state = self.state.lock();
         state.settled = Some(settled);
         let listeners = std::mem::take(&mut state.listeners);
         drop(state);
+        drop(settling);
         self.changed.notify_all();
         listeners.into_iter().for_each(|listener| listener());
         Ok(())

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::open_question::OpenQuestion;
+use crate::protocol::Question;
 
 /// How long a question stays open after its call was denied, and how long its answer then waits for the same call.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 
 /// More questions than a person answers. Beyond that, the oldest are forgotten.
 const MAX_LEFT_OPEN: usize = 100;
+
+/// Size of the questions that are left, and of the settled ones, as JSON. The questions of running calls share a line
+/// with the first, so it is far shorter.
+const MAX_KEPT_BYTES: usize = 2 << 20;
 
 /// Settled questions whose late answers are told who was first.
 const MAX_SETTLED: usize = 100;
@@ -38,34 +43,34 @@ impl QuestionList {
         self.asked.push(question);
     }
 
-    /// Takes back the question that an earlier call has left, with its answer if there is one.
-    pub(crate) fn take_left(&mut self, digest: &str) -> Option<Arc<OpenQuestion>> {
+    /// Takes back the same question that an earlier call of the same session has left, with its answer if there is
+    /// one. An answer for one agent does not allow another agent the same.
+    pub(crate) fn take_left(&mut self, same: &Question) -> Option<Arc<OpenQuestion>> {
         let now = Instant::now();
         let is_it = |(until, open): &(Instant, Arc<OpenQuestion>)| {
-            *until > now && open.question().digest == digest
+            let left = open.question();
+            *until > now && (&left.session, &left.digest) == (&same.session, &same.digest)
         };
         let at = self.left.iter().position(is_it)?;
         let (_, question) = self.left.remove(at);
         Some(question)
     }
 
-    /// The call no longer waits, but the question stays.
-    pub(crate) fn leave(&mut self, question: &Arc<OpenQuestion>) {
+    /// The call no longer waits, but the question stays. Returns the older questions that are forgotten for it.
+    pub(crate) fn leave(&mut self, question: &Arc<OpenQuestion>) -> Vec<Arc<OpenQuestion>> {
         self.asked.retain(|open| !Arc::ptr_eq(open, question));
-        if self.left.len() >= MAX_LEFT_OPEN {
-            self.left.remove(0);
-        }
         self.left.push((Instant::now() + KEPT_FOR, question.clone()));
+        let excess = excess(self.left.iter().map(|(_, open)| open), MAX_LEFT_OPEN);
+        self.left.drain(..excess).map(|(_, open)| open).collect()
     }
 
     /// The call has its answer.
     pub(crate) fn close(&mut self, question: &Arc<OpenQuestion>) {
         self.asked.retain(|open| !Arc::ptr_eq(open, question));
         self.left.retain(|(_, open)| !Arc::ptr_eq(open, question));
-        if self.settled.len() >= MAX_SETTLED {
-            self.settled.pop_front();
-        }
         self.settled.push_back(question.clone());
+        let excess = excess(self.settled.iter(), MAX_SETTLED);
+        self.settled.drain(..excess);
     }
 
     /// Takes the questions that nobody answered in time, and forgets answers that no call came back for.
@@ -88,4 +93,18 @@ impl QuestionList {
         let mut all = self.asked.iter().chain(left).chain(&self.settled);
         all.find(|open| open.question().id == id).cloned()
     }
+}
+
+/// How many of the first questions are too many, by number or by size. The last one always stays.
+fn excess<'q>(
+    questions: impl DoubleEndedIterator<Item = &'q Arc<OpenQuestion>> + ExactSizeIterator,
+    most: usize,
+) -> usize {
+    let (count, mut bytes) = (questions.len(), 0_usize);
+    let is_kept = |question: &&Arc<OpenQuestion>| {
+        let is_last = bytes == 0;
+        bytes = bytes.saturating_add(question.bytes());
+        is_last || bytes <= MAX_KEPT_BYTES
+    };
+    count - questions.rev().take(most).take_while(is_kept).count()
 }

@@ -1,7 +1,7 @@
 //! Connections to all servers of the user, as they come and go.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,6 +16,9 @@ use crate::socket_directory::{SocketPath, sockets};
 
 /// How often the directory is searched for new servers.
 const SCAN_INTERVAL: Duration = Duration::from_millis(300);
+
+/// A server that does not reply within this time is tried again later. It may be stopped.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What happens at the servers.
 #[derive(Debug, Clone)]
@@ -60,27 +63,30 @@ pub struct Servers {
 
 #[derive(Debug)]
 struct Shared {
-    directory: PathBuf,
+    directories: Vec<PathBuf>,
     clients: Mutex<BTreeMap<String, Arc<Client>>>,
+    /// Servers that a thread connects to.
+    joining: Mutex<BTreeSet<String>>,
     is_closed: AtomicBool,
 }
 
 type Sink = Arc<dyn Fn(ServerNotice) + Send + Sync>;
 
 impl Servers {
-    /// Connects to the servers with sockets in a directory, now and later. `sink` is called on threads of the
+    /// Connects to the servers with sockets in these directories, now and later. `sink` is called on threads of the
     /// connections, and for one server in order. A slow sink delays only its own notices.
     ///
     /// # Errors
     ///
     /// Fails if no thread can be started.
     pub fn join(
-        directory: &Path,
+        directories: &[PathBuf],
         sink: impl Fn(ServerNotice) + Send + Sync + 'static,
     ) -> std::io::Result<Servers> {
         let shared = Arc::new(Shared {
-            directory: directory.to_owned(),
+            directories: directories.to_owned(),
             clients: Mutex::default(),
+            joining: Mutex::default(),
             is_closed: AtomicBool::new(false),
         });
         let scanning = shared.clone();
@@ -108,8 +114,7 @@ impl Servers {
     /// Reports to all servers whether somebody is looking. Repeat it every few seconds.
     pub fn visible(&self, visible: bool) {
         for client in self.clients() {
-            // A server that has ended is removed by its own thread.
-            let _ = client.visible(visible);
+            client.tell_visible(visible);
         }
     }
 }
@@ -122,12 +127,27 @@ impl Drop for Servers {
 }
 
 impl Shared {
-    /// Connects to the servers that are not connected.
+    /// Connects to the servers that are not connected, each on its own thread: one that is stopped delays no other.
     fn scan(self: &Arc<Shared>, sink: &Sink) {
-        for socket in sockets(&self.directory) {
-            let is_known = self.clients.lock().contains_key(&socket.server);
-            if !is_known && !self.is_closed.load(Ordering::Acquire) {
-                self.join_one(&socket, sink);
+        for socket in self.directories.iter().flat_map(|directory| sockets(directory)) {
+            if self.is_closed.load(Ordering::Acquire) {
+                return;
+            }
+            // A thread adds its server to the clients before it removes it here.
+            let is_new = self.joining.lock().insert(socket.server.clone());
+            if !is_new {
+                continue;
+            }
+            let server = socket.server.clone();
+            let is_known = self.clients.lock().contains_key(&server);
+            let (shared, sink) = (self.clone(), sink.clone());
+            let thread = thread::Builder::new().name("monitor join".to_owned());
+            let join = move || {
+                shared.join_one(&socket, &sink);
+                shared.joining.lock().remove(&socket.server);
+            };
+            if is_known || thread.spawn(join).is_err() {
+                self.joining.lock().remove(&server);
             }
         }
     }
@@ -153,9 +173,19 @@ impl Shared {
             }
         });
         let Ok(client) = connected else { return };
-        let (Ok(info), Ok(state)) = (client.hello(), client.subscribe(None)) else { return };
+        if client.hello_within(HELLO_TIMEOUT).is_err() {
+            return;
+        }
+        // Described after the state, so that an earlier event about the description is not lost.
+        let Ok(state) = client.subscribe(None) else { return };
+        let Ok(info) = client.hello() else { return };
         let server = socket.server.clone();
-        self.clients.lock().insert(server.clone(), Arc::new(client));
+        let mut clients = self.clients.lock();
+        if self.is_closed.load(Ordering::Acquire) {
+            return;
+        }
+        clients.insert(server.clone(), Arc::new(client));
+        drop(clients);
         sink(ServerNotice::Joined { server, info: Box::new(info), state: Box::new(state) });
         *is_announced = true;
     }

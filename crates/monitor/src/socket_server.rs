@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::line_io::{read_line, write_line};
+use crate::line_io::{MAX_LINE_BYTES, read_line, write_line};
 use crate::messages::{Request, RequestError, RequestErrorKind, RequestLine, ServerLine};
 use crate::monitor::Monitor;
 use crate::peer::require_same_user;
@@ -235,7 +235,13 @@ impl ServedClient {
             }
             let mut lines = Vec::new();
             for (seq, event) in next.events {
+                let start = lines.len();
                 write_line(&mut lines, &ServerLine::Event { seq, event: monitor.show(&event) })?;
+                // Its client would disconnect.
+                if (lines.len() - start) as u64 > MAX_LINE_BYTES {
+                    lines.truncate(start);
+                    write_line(&mut lines, &ServerLine::Missed { seq: seq + 1, missed: 1 })?;
+                }
                 after = seq;
             }
             if !lines.is_empty() {

@@ -1,7 +1,7 @@
 //! The running servers: their events go to the page, and its answers to them.
 
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,8 @@ pub(crate) struct Monitors {
 }
 
 impl Monitors {
-    /// Connects to the servers with sockets in a directory, now and later.
-    pub(crate) fn join(directory: &Path, live: Arc<Live>) -> io::Result<Monitors> {
+    /// Connects to the servers with sockets in these directories, now and later.
+    pub(crate) fn join(directories: &[PathBuf], live: Arc<Live>) -> io::Result<Monitors> {
         let servers: Arc<OnceLock<Servers>> = Arc::default();
         let visible_until: Arc<Mutex<Option<Instant>>> = Arc::default();
         let (joined, visible) = (Arc::downgrade(&servers), visible_until.clone());
@@ -40,7 +40,7 @@ impl Monitors {
                 std::thread::spawn(move || client.visible(true));
             }
         };
-        let found = Servers::join(directory, move |notice| {
+        let found = Servers::join(directories, move |notice| {
             if let ServerNotice::Joined { server, .. } = &notice {
                 tell(server);
             }

@@ -22,8 +22,8 @@ const THREADS: usize = 16;
 pub struct PageOptions {
     /// A listening socket on 127.0.0.1.
     pub listener: std::net::TcpListener,
-    /// The directory with the sockets of servers.
-    pub sockets: PathBuf,
+    /// The directories with the sockets of servers.
+    pub sockets: Vec<PathBuf>,
     /// The logs of the user.
     pub logs: OperatorLogs,
     /// The settings of the operator.

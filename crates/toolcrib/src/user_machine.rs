@@ -37,14 +37,27 @@ pub fn registry_directory() -> Option<PathBuf> {
     Some(state_directory()?.join("servers"))
 }
 
-/// The directory with the sockets of the user's servers: in the runtime directory of the login session, or in the state
-/// directory if there is none.
+/// The directory with the sockets of the user's new servers: in the runtime directory of the login session, or in the
+/// state directory if there is none.
 pub fn socket_directory() -> Option<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    match runtime.filter(|runtime| is_own_runtime_directory(runtime)) {
-        Some(runtime) => Some(runtime.join("toolcrib")),
-        None => Some(state_directory()?.join("run")),
-    }
+    socket_directories().into_iter().next()
+}
+
+/// The directories that can have sockets of the user's servers, the one for new servers first. A server that was started
+/// without a login session has its socket in the state directory.
+pub fn socket_directories() -> Vec<PathBuf> {
+    let runtime = runtime_directory(std::env::var_os("XDG_RUNTIME_DIR"), Path::new("/run/user"));
+    let runtime = runtime.map(|runtime| runtime.join("toolcrib"));
+    runtime.into_iter().chain(state_directory().map(|state| state.join("run"))).collect()
+}
+
+/// The user's runtime directory. `variable` is its variable in the environment, which services and cron do not have.
+fn runtime_directory(variable: Option<OsString>, usual: &Path) -> Option<PathBuf> {
+    let directory = match variable {
+        Some(variable) => PathBuf::from(variable),
+        None => usual.join(std::fs::metadata("/proc/self").ok()?.uid().to_string()),
+    };
+    is_own_runtime_directory(&directory).then_some(directory)
 }
 
 /// Whether a directory is a runtime directory of this user. After `su` or `sudo` the variable can name the one of another
@@ -85,5 +98,17 @@ mod tests {
         assert!(!is_own_runtime_directory(directory.path()));
         assert!(!is_own_runtime_directory(&directory.path().join("none")));
         assert!(!is_own_runtime_directory(Path::new("")));
+    }
+
+    #[test]
+    fn without_the_variable_the_usual_runtime_directory_is_used() {
+        let usual = tempfile::tempdir().unwrap();
+        assert_eq!(runtime_directory(None, usual.path()), None);
+        let user = std::fs::metadata("/proc/self").unwrap().uid().to_string();
+        let own = usual.path().join(user);
+        std::fs::create_dir(&own).unwrap();
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(runtime_directory(None, usual.path()), Some(own));
+        assert_eq!(runtime_directory(Some("/none".into()), usual.path()), None);
     }
 }

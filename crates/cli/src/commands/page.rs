@@ -5,7 +5,6 @@ mod single_instance;
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use toolcrib::{OperatorLogs, make_private_directory, user_machine};
@@ -29,7 +28,7 @@ pub(crate) fn page(common: &Common, args: &PageArgs) -> Result<ExitCode, String>
             Ok(ExitCode::SUCCESS)
         }
         Instance::First(claimed) => {
-            let page = prepare(common, args, &sockets)?;
+            let page = prepare(common, args)?;
             let addresses = page.addresses();
             let failed = |error: io::Error| format!("cannot serve the page: {error}");
             let address = addresses.make().map_err(failed)?;
@@ -49,7 +48,7 @@ pub(crate) fn page(common: &Common, args: &PageArgs) -> Result<ExitCode, String>
     }
 }
 
-fn prepare(common: &Common, args: &PageArgs, sockets: &Path) -> Result<Page, String> {
+fn prepare(common: &Common, args: &PageArgs) -> Result<Page, String> {
     let config = Config::of(common)?;
     let state = super::state(common)?.ok_or("the state directory is unknown")?;
     let logs = OperatorLogs::open(&state, config.journal_caps());
@@ -58,7 +57,7 @@ fn prepare(common: &Common, args: &PageArgs, sockets: &Path) -> Result<Page, Str
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .map_err(|error| format!("cannot listen on 127.0.0.1:{port}: {error}"))?;
     let operator = Box::new(PageOperator::new(common));
-    let (sockets, notify) = (sockets.to_owned(), config.notify.clone());
+    let (sockets, notify) = (user_machine::socket_directories(), config.notify.clone());
     let options = PageOptions { listener, sockets, logs, operator, notify };
     Page::new(options).map_err(|error| format!("cannot serve the page: {error}"))
 }

@@ -4,7 +4,7 @@ mod answering;
 mod shown_text;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -26,13 +26,15 @@ const VISIBLE_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_WAITING: usize = 4_096;
 
 pub(crate) fn watch(common: &Common, once: bool) -> Result<ExitCode, String> {
-    let directory = user_machine::socket_directory()
-        .ok_or("neither XDG_RUNTIME_DIR nor the state directory is known")?;
+    let directories = user_machine::socket_directories();
+    if directories.is_empty() {
+        return Err("neither XDG_RUNTIME_DIR nor the state directory is known".to_owned());
+    }
     let is_interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let printed = if once || !is_interactive {
-        print_state(common, &directory)
+        print_state(common, &directories)
     } else {
-        View::start(&directory).and_then(View::run)
+        View::start(&directories).and_then(View::run)
     };
     match printed {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -42,12 +44,13 @@ pub(crate) fn watch(common: &Common, once: bool) -> Result<ExitCode, String> {
 }
 
 /// Prints the current state of all servers.
-fn print_state(common: &Common, directory: &Path) -> io::Result<()> {
+fn print_state(common: &Common, directories: &[PathBuf]) -> io::Result<()> {
     let mut found = Vec::new();
-    for socket in sockets(directory) {
+    for socket in directories.iter().flat_map(|directory| sockets(directory)) {
         // A server that has just ended is no error.
         let Ok(client) = Client::connect(&socket, |_| {}) else { continue };
-        if let (Ok(info), Ok(state)) = (client.hello(), client.subscribe(None)) {
+        let Ok(info) = client.hello() else { continue };
+        if let Ok(state) = client.subscribe(None) {
             found.push((socket.server, info, state));
         }
     }
@@ -85,13 +88,12 @@ struct View {
 }
 
 impl View {
-    fn start(directory: &Path) -> io::Result<View> {
+    fn start(directories: &[PathBuf]) -> io::Result<View> {
         let (sender, inputs) = sync_channel(MAX_WAITING);
         let lines = sender.clone();
         std::thread::Builder::new().spawn(move || read_lines(&lines))?;
         print("Watching all servers. Questions are shown here; ? lists the answers, q ends.\n")?;
-        // Its first notices come before the inputs are read.
-        let servers = Servers::join(directory, move |notice| {
+        let servers = Servers::join(directories, move |notice| {
             let _ = sender.send(Input::Notice(notice));
         })?;
         Ok(View { servers, inputs, answering: Answering::default() })
@@ -100,11 +102,13 @@ impl View {
     fn run(mut self) -> io::Result<()> {
         self.servers.visible(true);
         let mut told = Instant::now();
+        // The question that is shown, and since when.
+        let (mut shown, mut since) = (None, told);
         loop {
             let wait = VISIBLE_INTERVAL.saturating_sub(told.elapsed());
             let reaction = match self.inputs.recv_timeout(wait) {
                 Ok(Input::Notice(notice)) => self.notice(notice)?,
-                Ok(Input::Line(line)) => self.answering.line(&line),
+                Ok(Input::Line(line)) => self.answering.line(&line, since.elapsed()),
                 Ok(Input::End) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
                     self.servers.visible(true);
@@ -112,6 +116,10 @@ impl View {
                     continue;
                 }
             };
+            if self.answering.shown() != shown.as_deref() {
+                shown = self.answering.shown().map(str::to_owned);
+                since = Instant::now();
+            }
             match reaction {
                 Reaction::Nothing => {}
                 Reaction::Print(text) => print(&text)?,

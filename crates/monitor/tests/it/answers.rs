@@ -159,6 +159,7 @@ fn a_late_answer_is_told_who_was_first() {
     assert_eq!(shown.command.as_ref().unwrap().steps[0].text, "make");
     let error = setup.client.answer(given(&shown, AnswerWord::Once, None)).unwrap_err();
     assert_eq!(error.kind, RequestErrorKind::Conflict);
+    assert_eq!(error.message, "too late: answered at the terminal: no");
     let settled = error.settled.unwrap();
     assert_eq!((settled.answer, settled.by), (AnswerWord::No, Answerer::Terminal));
     let other = GivenAnswer { digest: "0".to_owned(), ..given(&shown, AnswerWord::Once, None) };
@@ -288,6 +289,51 @@ fn a_question_without_an_answer_stays_open_for_the_next_call() {
     assert!(matches!(ask(), Answer::LeftOpen(_)), "an answer is used once");
 }
 
+#[test]
+fn an_answer_that_waits_is_not_used_by_another_session() {
+    let setup = setup();
+    setup.client.visible(true).unwrap();
+    let accesses = [Access::Command("make".to_owned())];
+    let timeouts = WatcherTimeouts { alone: Duration::from_millis(20), ..Default::default() };
+    let ask = |session: u64| {
+        let cancel = Cancel::new();
+        let nobody = Gives(Answer::NoApprover);
+        let approver = FirstAnswer::new(&setup.monitor, &nobody, &cancel).waiting(timeouts);
+        setup.client.visible(true).unwrap();
+        approver.ask(&Question { session, ..question(&accesses) })
+    };
+    assert!(matches!(ask(1), Answer::LeftOpen(_)));
+    setup.answer(AnswerWord::Once, None).unwrap();
+    assert!(matches!(ask(2), Answer::LeftOpen(_)), "the answer is for session 1");
+    assert_eq!(setup.waiting()[0].session, "2");
+    assert_eq!(ask(1), Answer::Allow);
+}
+
+#[test]
+fn many_long_questions_do_not_hide_a_server() {
+    let setup = setup();
+    setup.client.visible(true).unwrap();
+    let timeouts = WatcherTimeouts { alone: Duration::from_millis(1), ..Default::default() };
+    let long = |number: usize| [Access::Command(format!("echo {number} {}", "x".repeat(250_000)))];
+    for number in 0..25 {
+        let (cancel, nobody) = (Cancel::new(), Gives(Answer::NoApprover));
+        let approver = FirstAnswer::new(&setup.monitor, &nobody, &cancel).waiting(timeouts);
+        setup.client.visible(true).unwrap();
+        assert!(matches!(approver.ask(&question(&long(number))), Answer::LeftOpen(_)));
+    }
+    let left = setup.waiting();
+    let command = &left.last().unwrap().command;
+    assert!(command.as_ref().unwrap().text.starts_with("echo 24 "), "the newest stay");
+    assert!(left.len() < 25 && left.iter().all(|question| question.cut == ["accesses"]));
+    let asked: Vec<Asked> =
+        (100..140).map(|number| Asked::open(&setup.monitor, &question(&long(number)))).collect();
+    let waiting = setup.waiting();
+    assert_eq!(waiting.len(), left.len() + asked.len(), "all are shown");
+    assert!(waiting.iter().all(|question| question.cut.contains(&"command".to_owned())));
+    setup.client.answer(given(&waiting[waiting.len() - 1], AnswerWord::Once, None)).unwrap();
+    assert_eq!(asked[39].settled().unwrap().answer, AnswerWord::Once);
+}
+
 /// Asks by a result, like MCP since 2026-07-28.
 struct ByResult(Option<Answer>);
 
@@ -359,6 +405,31 @@ fn only_the_winner_stores_its_rule() {
     let approver = FirstAnswer::new(&setup.monitor, &always, &cancel);
     assert_eq!(approver.ask(&question(&accesses)), Answer::AllowAlways);
     assert_eq!((stored.load(Ordering::Relaxed), setup.rules.lock().len()), (1, 0));
+}
+
+#[test]
+fn the_state_is_read_while_an_answer_stores_its_rule() {
+    let setup = setup();
+    let accesses = [Access::Command("make".to_owned())];
+    struct Stores<'a>(&'a Setup);
+    impl Channel for Stores<'_> {
+        fn answerer(&self) -> Answerer {
+            Answerer::Terminal
+        }
+        fn ask(&self, _: &Question<'_>, asked: &Asked, _: Option<Duration>) -> Answer {
+            let store = || {
+                assert!(asked.settled().is_none());
+                assert_eq!(self.0.waiting().len(), 1);
+                Ok::<(), &str>(())
+            };
+            asked.settle(&Answer::AllowAlways, Answerer::Terminal, store).unwrap();
+            Answer::AllowAlways
+        }
+    }
+    let cancel = Cancel::new();
+    let stores = Stores(&setup);
+    let approver = FirstAnswer::new(&setup.monitor, &stores, &cancel);
+    assert_eq!(approver.ask(&question(&accesses)), Answer::AllowAlways);
 }
 
 #[test]

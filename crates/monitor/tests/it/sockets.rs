@@ -55,25 +55,58 @@ fn all_servers_of_a_directory_are_joined_as_they_come_and_go() {
     drop(UnixListener::bind(&stale).unwrap());
 
     let (sender, notices) = channel();
-    let servers = Servers::join(&directory, move |notice| {
+    let servers = Servers::join(&[top.path().join("other"), directory.clone()], move |notice| {
         let _ = sender.send(notice);
     })
     .unwrap();
     let next = || notices.recv_timeout(LONG).unwrap();
     assert!(matches!(next(), ServerNotice::Joined { info, .. } if info.program == "serve"));
-    assert!(!stale.exists(), "the socket of an ended process is removed");
+    while stale.exists() {
+        // The socket of an ended process is removed.
+        std::thread::sleep(Duration::from_millis(5));
+    }
 
     let late = Monitor::new(server("run"), None);
     let late_socket = late.listen(&directory).unwrap();
     assert!(matches!(next(), ServerNotice::Joined { info, .. } if info.program == "run"));
     servers.visible(true);
-    assert!(early.is_watched() && late.is_watched());
+    // Nobody waits for the replies.
+    while !(early.is_watched() && late.is_watched()) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 
     late.name_client("x");
     let id = late_socket.socket().server.clone();
     assert!(matches!(next(), ServerNotice::Event { server, seq: 1, .. } if server == id));
     assert!(servers.client(&id).is_some());
     drop((early_socket, late_socket));
+}
+
+#[test]
+fn servers_that_are_stopped_delay_no_other() {
+    let top = tempfile::tempdir().unwrap();
+    let directory = top.path().join("run");
+    let monitor = Monitor::new(server("serve"), None);
+    let listening = monitor.listen(&directory).unwrap();
+    // They are connected to, but never reply.
+    let stopped = ["0-01", "0-02", "0-03", "0-04"]
+        .map(|name| UnixListener::bind(directory.join(format!("{name}.sock"))).unwrap());
+    let (sender, notices) = channel();
+    let joining = directory.clone();
+    let joined = std::thread::spawn(move || {
+        Servers::join(&[joining], move |notice| {
+            let _ = sender.send(notice);
+        })
+    });
+    let first = notices.recv_timeout(LONG).unwrap();
+    let id = listening.socket().server.clone();
+    assert!(matches!(first, ServerNotice::Joined { server, .. } if server == id));
+    let servers = joined.join().unwrap().unwrap();
+    servers.visible(true);
+    while !monitor.is_watched() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(stopped);
 }
 
 #[test]
@@ -104,11 +137,13 @@ fn a_client_that_does_not_read_delays_nobody_and_learns_what_it_missed() {
     let listening = monitor.listen(&top.path().join("run")).unwrap();
     let mut slow = UnixStream::connect(&listening.socket().path).unwrap();
     slow.write_all(b"{\"id\": 1, \"method\": \"subscribe\"}\n").unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(slow));
+    // Only later events can be missed.
+    assert!(lines.next().unwrap().unwrap().starts_with("{\"id\":1,"));
     let long = "x".repeat(1_000);
     for number in 0..20_000 {
         monitor.name_client(&format!("{long} {number}"));
     }
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(slow));
     let missed = lines.find_map(|line| {
         let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
         line["missed"].as_u64().filter(|_| line.get("event").is_none() && line.get("id").is_none())

@@ -1,6 +1,7 @@
 //! The questions of `toolcrib watch`, and the lines that answer them.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use toolcrib::split_question;
 use toolcrib_monitor::protocol::{AnswerWord, Answerer, Proposal, Question, Settled};
@@ -11,6 +12,9 @@ use crate::output;
 
 const HELP: &str = "y yes, s for this session, t N for N minutes, a always, d always in this directory, n TEXT no, \
                     v never, m more of the question, o another question, q quit\n";
+
+/// An answer that comes sooner was typed for the question before.
+const MIN_SHOWN: Duration = Duration::from_secs(1);
 
 /// What the view does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,8 +80,8 @@ impl Answering {
         if was_shown { self.show_first() } else { Reaction::Nothing }
     }
 
-    /// A line that the user typed.
-    pub(super) fn line(&mut self, line: &str) -> Reaction {
+    /// A line that the user typed. `shown_for` is the time since [`Answering::shown`] has changed.
+    pub(super) fn line(&mut self, line: &str, shown_for: Duration) -> Reaction {
         let line = line.trim();
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (word, rest) = (word.to_lowercase(), rest.trim());
@@ -97,6 +101,10 @@ impl Answering {
                 self.waiting.rotate_left(1);
                 self.show_first()
             }
+            _ if shown_for < MIN_SHOWN => Reaction::Print(format!(
+                "Ignored, since the question was shown only now. {}",
+                self.prompt()
+            )),
             "n" | "no" => self.answer(AnswerWord::No, None, Some(rest)),
             "v" | "never" => self.confirm(AnswerWord::Never, Some(rest)),
             _ if !self.unseen.is_empty() => {
@@ -112,6 +120,11 @@ impl Answering {
             "d" | "directory" => self.confirm(AnswerWord::AlwaysDirectory, None),
             _ => Reaction::Print(HELP.to_owned()),
         }
+    }
+
+    /// Id of the question that is shown.
+    pub(super) fn shown(&self) -> Option<&str> {
+        self.waiting.front().map(|one| one.question.id.as_str())
     }
 
     fn given(&self, word: AnswerWord, minutes: Option<u32>, text: Option<&str>) -> GivenAnswer {
@@ -203,6 +216,8 @@ fn proposal(question: &Question, word: AnswerWord) -> Option<&Proposal> {
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(60);
+
     fn question(id: &str) -> Question {
         Question { id: id.to_owned(), digest: format!("digest {id}"), ..Question::default() }
     }
@@ -227,19 +242,19 @@ mod tests {
     #[test]
     fn lines_answer_the_question_that_is_shown() {
         let mut answering = Answering::default();
-        assert!(print(answering.line("y")).contains("No question"));
+        assert!(print(answering.line("y", LONG)).contains("No question"));
         assert!(print(answering.opened("s1", question("1"))).contains("Allow? y yes"));
         assert_eq!(print(answering.opened("s2", question("2"))), "[2 questions wait]\n");
-        assert_eq!(answer(answering.line("y")), ("s1".into(), AnswerWord::Once, None, None));
+        assert_eq!(answer(answering.line("y", LONG)), ("s1".into(), AnswerWord::Once, None, None));
         assert_eq!(
-            answer(answering.line("t 30")),
+            answer(answering.line("t 30", LONG)),
             ("s1".into(), AnswerWord::Minutes, Some(30), None)
         );
-        assert!(print(answering.line("t 9999")).contains("from 1 to 480"));
-        assert!(print(answering.line("a")).contains("No rule"));
-        print(answering.line("o"));
+        assert!(print(answering.line("t 9999", LONG)).contains("from 1 to 480"));
+        assert!(print(answering.line("a", LONG)).contains("No rule"));
+        print(answering.line("o", LONG));
         assert_eq!(
-            answer(answering.line("n use make")),
+            answer(answering.line("n use make", LONG)),
             ("s2".into(), AnswerWord::No, None, Some("use make".into()))
         );
         let by_page = Settled {
@@ -252,7 +267,7 @@ mod tests {
         let told = print(answering.settled("2", &by_page));
         assert!(told.contains("answered on the page: yes") && told.contains("Allow?"), "{told}");
         assert_eq!(answering.left("s1"), Reaction::Nothing);
-        assert!(print(answering.line("y")).contains("No question"));
+        assert!(print(answering.line("y", LONG)).contains("No question"));
     }
 
     #[test]
@@ -261,10 +276,10 @@ mod tests {
         let toml = "[[rule]]\ndecision = \"allow\"\n".to_owned();
         let always = Some(Proposal { toml, covers: vec!["make".to_owned()] });
         answering.opened("s", Question { always, ..question("1") });
-        assert!(print(answering.line("a")).contains("decision = \"allow\""));
-        assert!(print(answering.line("no")).starts_with("Nothing was added. Allow?"));
-        print(answering.line("a"));
-        assert_eq!(answer(answering.line("y")).1, AnswerWord::Always);
+        assert!(print(answering.line("a", LONG)).contains("decision = \"allow\""));
+        assert!(print(answering.line("no", LONG)).starts_with("Nothing was added. Allow?"));
+        print(answering.line("a", LONG));
+        assert_eq!(answer(answering.line("y", LONG)).1, AnswerWord::Always);
     }
 
     #[test]
@@ -274,13 +289,35 @@ mod tests {
         let mut shown = print(answering.opened("s", Question { diff, ..question("1") }));
         assert!(shown.contains("more lines are not shown"));
         for early in ["y", "yes", "s", "t 5", "a", "always"] {
-            assert!(print(answering.line(early)).contains("first: m"), "{early}");
+            assert!(print(answering.line(early, LONG)).contains("first: m"), "{early}");
         }
-        assert_eq!(answer(answering.line("n")).1, AnswerWord::No);
+        assert_eq!(answer(answering.line("n", LONG)).1, AnswerWord::No);
         while !shown.contains("Allow?") {
-            shown += &print(answering.line("m"));
+            shown += &print(answering.line("m", LONG));
         }
         (0..1_000).for_each(|line| assert!(shown.contains(&format!("+line {line}\n"))));
-        assert_eq!(answer(answering.line("y")).1, AnswerWord::Once);
+        assert_eq!(answer(answering.line("y", LONG)).1, AnswerWord::Once);
+    }
+
+    #[test]
+    fn an_answer_typed_for_the_question_before_is_ignored() {
+        let mut answering = Answering::default();
+        answering.opened("s", question("1"));
+        answering.opened("s", question("2"));
+        assert_eq!(answering.shown(), Some("1"));
+        let no = Settled {
+            answer: AnswerWord::No,
+            minutes: None,
+            by: Answerer::Page,
+            at: 0,
+            message: None,
+        };
+        answering.settled("1", &no);
+        assert_eq!(answering.shown(), Some("2"));
+        for early in ["y", "s", "t 5", "a", "n"] {
+            let told = print(answering.line(early, Duration::from_millis(999)));
+            assert!(told.starts_with("Ignored") && told.contains("Allow?"), "{told}");
+        }
+        assert_eq!(answer(answering.line("y", Duration::from_secs(1))).1, AnswerWord::Once);
     }
 }
