@@ -21,6 +21,7 @@ test("a card shows the command in steps, the rule, the reason and the sandbox", 
   const steps = asked.locator(".step");
   assert.deepEqual(await steps.locator(".step-text").allInnerTexts(), ["cd src", "&& npm publish --tag one > out.txt"]);
   assert.match(await steps.nth(1).getAttribute("class"), /step-writes/);
+  assert.equal(await asked.locator(".command-written pre").innerText(), "cd src && npm publish --tag one > out.txt");
   await asked.getByText("“Publish it”").waitFor();
   assert.match(await asked.locator(".reasons").innerText(), /publishing[\s\S]*it publishes a package[\s\S]*Sandbox/);
   assert.equal(await fixture.tab.title(), "(1) Toolcrib");
@@ -28,6 +29,22 @@ test("a card shows the command in steps, the rule, the reason and the sandbox", 
   await asked.getByRole("button", { name: /Approve once/ }).click();
   await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
   assert.doesNotMatch(await reply(), /not allowed/);
+});
+
+test("a card shows the whole text of a command, also of one that is not split", async () => {
+  for (const [command, count] of [
+    ["npm publish --tag background &", 1],
+    ["> emptied.txt; npm publish --tag redirected", 2],
+    ["ls() { touch hidden; }; npm publish --tag function", 0],
+    ["npm publish --tag simple", 1],
+  ]) {
+    const { asked } = await askFor(command);
+    assert.equal(await asked.locator(".step").count(), count, command);
+    const texts = await asked.locator(count === 0 || command.endsWith("simple") ? ".command" : ".command-written pre").allInnerTexts();
+    assert.equal(texts.length, 1, command);
+    assert.ok(texts[0].includes(command), texts[0]);
+    await deny(asked);
+  }
 });
 
 test("a denial carries the message to the agent", async () => {
