@@ -5,7 +5,7 @@ use hyper::{Method, Request, StatusCode};
 use toolcrib_http::{FETCH_SITE, bearer, is_json, is_repeated};
 
 use crate::api_error::ApiError;
-use crate::sign_in::SignIn;
+use crate::sign_in::{Browser, SignIn};
 
 /// Headers that must not occur twice.
 const SINGLE: [HeaderName; 5] = [HOST, ORIGIN, FETCH_SITE, CONTENT_TYPE, AUTHORIZATION];
@@ -87,13 +87,14 @@ pub(crate) fn check_stream<B>(request: &Request<B>) -> Result<(), ApiError> {
     }
 }
 
-/// Checks the token.
-pub(crate) fn check_token<B>(request: &Request<B>, sign_in: &SignIn) -> Result<(), ApiError> {
-    if bearer(request.headers()).is_some_and(|token| sign_in.is_token(token)) {
-        return Ok(());
-    }
-    let message = "The token is missing or wrong. Open the address that `toolcrib page` prints.";
-    Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message))
+/// Checks the token. Returns the browser that has it.
+pub(crate) fn check_token<B>(request: &Request<B>, sign_in: &SignIn) -> Result<Browser, ApiError> {
+    let browser = bearer(request.headers()).and_then(|token| sign_in.browser(token));
+    browser.ok_or_else(|| {
+        let message =
+            "The token is missing or wrong. Open the address that `toolcrib page` prints.";
+        ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    })
 }
 
 fn forbidden(message: &str) -> ApiError {

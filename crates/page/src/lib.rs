@@ -32,6 +32,7 @@ mod rules;
 mod serve;
 mod server;
 mod sign_in;
+mod visible_browsers;
 mod workspaces;
 
 pub use operator::{ExplainedSubject, Operator, RulesNotReplaced};

@@ -3,10 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
-use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolcrib_monitor::{
@@ -15,25 +13,23 @@ use toolcrib_monitor::{
 
 use crate::api_error::ApiError;
 use crate::live::Live;
-
-/// A browser repeats that somebody is looking more often than this.
-const VISIBLE_FOR: Duration = Duration::from_secs(15);
+use crate::sign_in::Browser;
+use crate::visible_browsers::VisibleBrowsers;
 
 /// The connections to all servers of the user.
 pub(crate) struct Monitors {
     servers: Arc<OnceLock<Servers>>,
-    /// Until when somebody is looking, as far as is known.
-    visible_until: Arc<Mutex<Option<Instant>>>,
+    visible: Arc<VisibleBrowsers>,
 }
 
 impl Monitors {
     /// Connects to the servers with sockets in these directories, now and later.
     pub(crate) fn join(directories: &[PathBuf], live: Arc<Live>) -> io::Result<Monitors> {
         let servers: Arc<OnceLock<Servers>> = Arc::default();
-        let visible_until: Arc<Mutex<Option<Instant>>> = Arc::default();
-        let (joined, visible) = (Arc::downgrade(&servers), visible_until.clone());
+        let visible: Arc<VisibleBrowsers> = Arc::default();
+        let (joined, browsers) = (Arc::downgrade(&servers), visible.clone());
         let tell = move |server: &str| {
-            let is_visible = visible.lock().is_some_and(|until| until > Instant::now());
+            let is_visible = browsers.any();
             let client = joined.upgrade().and_then(|servers| servers.get()?.client(server));
             if let Some(client) = client.filter(|_| is_visible) {
                 // The notices of the server wait until it has announced itself.
@@ -47,7 +43,7 @@ impl Monitors {
             report(&live, notice);
         })?;
         let _ = servers.set(found);
-        Ok(Monitors { servers, visible_until })
+        Ok(Monitors { servers, visible })
     }
 
     /// Answers a question of a server.
@@ -66,11 +62,11 @@ impl Monitors {
         Ok(json!({}))
     }
 
-    /// Reports to all servers whether somebody is looking.
-    pub(crate) fn visible(&self, visible: bool) {
-        *self.visible_until.lock() = visible.then(|| Instant::now() + VISIBLE_FOR);
+    /// Reports to all servers whether somebody is looking, after the report of a browser.
+    pub(crate) fn visible(&self, browser: Browser, visible: bool) {
+        let any = self.visible.report(browser, visible);
         if let Some(servers) = self.servers.get() {
-            servers.visible(visible);
+            servers.visible(any);
         }
     }
 

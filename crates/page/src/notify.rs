@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::live::Live;
 
@@ -19,6 +20,9 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// The command is ended after this time.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
+/// Commands that run at once. Other questions wait.
+const MAX_RUNNING: usize = 2;
+
 /// The largest question that is passed on as a whole.
 const MAX_BYTES: usize = 64 << 10;
 
@@ -27,6 +31,7 @@ pub(crate) async fn notify(live: Arc<Live>, command: Vec<String>) {
     let mut changes = live.follow();
     let mut seen: Vec<(String, Instant)> = Vec::new();
     let mut told: HashSet<String> = HashSet::new();
+    let free = Arc::new(Semaphore::new(MAX_RUNNING));
     loop {
         let waiting = live.waiting();
         let ids: HashSet<&str> = waiting.iter().filter_map(|one| one["id"].as_str()).collect();
@@ -41,9 +46,9 @@ pub(crate) async fn notify(live: Arc<Live>, command: Vec<String>) {
                     continue;
                 }
             };
-            if first.elapsed() >= DELAY && told.insert(id.to_owned()) {
-                let (command, text) = (command.clone(), passed_on(question));
-                tokio::task::spawn_blocking(move || run(&command, &text));
+            let is_due = first.elapsed() >= DELAY && !told.contains(id);
+            if is_due && start(&free, &command, question) {
+                told.insert(id.to_owned());
             }
         }
         if waiting.len() == told.len() {
@@ -54,6 +59,18 @@ pub(crate) async fn notify(live: Arc<Live>, command: Vec<String>) {
             tokio::time::sleep(INTERVAL).await;
         }
     }
+}
+
+/// Runs the command in a thread of its own: a slow command must not occupy the threads for requests. Returns whether
+/// there was room for it.
+fn start(free: &Arc<Semaphore>, command: &[String], question: &Value) -> bool {
+    let Ok(permit) = free.clone().try_acquire_owned() else { return false };
+    let (command, text) = (command.to_vec(), passed_on(question));
+    let thread = std::thread::Builder::new().name("notify".to_owned()).spawn(move || {
+        run(&command, &text);
+        drop(permit);
+    });
+    thread.is_ok()
 }
 
 /// The question as JSON. The largest parts are left out if it is too long.
@@ -111,6 +128,38 @@ mod tests {
         let parsed: Value = serde_json::from_str(&text).unwrap();
         assert!(text.len() < 1_000 && parsed["why"] == "x" && parsed["cut"][0] == "diff");
         assert_eq!(passed_on(&json!({"id": "q"})), "{\"id\":\"q\"}");
+    }
+
+    #[test]
+    fn slow_commands_leave_threads_to_requests_and_are_bounded() {
+        const SCRIPT: &str = "cat > \"$0/$$\"; until [ -e \"$0/end\" ]; do sleep 0.1; done";
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().display().to_string();
+        let started = || std::fs::read_dir(directory.path()).unwrap().count();
+        let live = Arc::new(Live::new());
+        let questions = (0..5).map(|at| json!({"id": format!("s-{at}")})).collect();
+        live.join("s", json!({}), questions, Vec::new());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let command = ["sh", "-c", SCRIPT, &path].map(str::to_owned).to_vec();
+            let notifying = tokio::spawn(notify(live.clone(), command));
+            while started() < MAX_RUNNING {
+                tokio::time::sleep(INTERVAL).await;
+            }
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+            // The others had the time to start.
+            tokio::time::sleep(INTERVAL * 4).await;
+            assert_eq!(started(), MAX_RUNNING);
+            std::fs::write(directory.path().join("end"), "").unwrap();
+            while started() < 6 {
+                tokio::time::sleep(INTERVAL).await;
+            }
+            notifying.abort();
+        });
     }
 
     #[test]

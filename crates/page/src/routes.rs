@@ -14,7 +14,7 @@ use crate::monitors::Monitors;
 use crate::operator::Operator;
 use crate::query::{Query, decoded};
 use crate::rules::RuleEdit;
-use crate::sign_in::SignIn;
+use crate::sign_in::{Browser, SignIn};
 use crate::{calls, changes, questions, refusals, rule_preview, rules, workspaces};
 
 /// Everything that requests use.
@@ -28,6 +28,7 @@ pub(crate) struct Api {
 
 /// A request whose head was checked.
 pub(crate) struct ApiRequest {
+    pub(crate) browser: Browser,
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: Query,
@@ -106,7 +107,7 @@ impl Api {
         match parts {
             ["visible"] => {
                 let Visible { visible } = request.json()?;
-                self.monitors.visible(visible);
+                self.monitors.visible(request.browser, visible);
                 Ok(json!({}))
             }
             ["questions", id, "preview"] => {

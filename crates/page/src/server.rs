@@ -22,7 +22,7 @@ use crate::api_error::ApiError;
 use crate::assets;
 use crate::event_stream::EventBody;
 use crate::head_checks::{ServerNames, check_stream, check_token};
-use crate::peer_user::is_other_user;
+use crate::peer_user::is_same_user;
 use crate::query::Query;
 use crate::response::{self, PageResponse};
 use crate::routes::{Api, ApiRequest};
@@ -113,15 +113,15 @@ impl PageServer {
         }
         if path == "/api/session" && !is_get {
             let own = self.address;
-            let looked_up = tokio::task::spawn_blocking(move || is_other_user(peer, own)).await;
-            if looked_up.unwrap_or(true) {
+            let looked_up = tokio::task::spawn_blocking(move || is_same_user(peer, own)).await;
+            if !looked_up.unwrap_or(false) {
                 let message = "This page belongs to another user.";
                 return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message));
             }
             let body = body_of(request, next_head).await?;
             return Ok(response::json(self.api.sign_in(&body)));
         }
-        check_token(&request, &self.api.sign_in)?;
+        let browser = check_token(&request, &self.api.sign_in)?;
         let busy = connection.begin_request().map_err(|_| {
             let message = "Every connection is busy. Try again later.";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
@@ -138,7 +138,7 @@ impl PageServer {
         let method = request.method().clone();
         let query = Query::parse(request.uri().query());
         let body = body_of(request, next_head).await?;
-        Ok(self.call_api(ApiRequest { method, path, query, body }, busy).await)
+        Ok(self.call_api(ApiRequest { browser, method, path, query, body }, busy).await)
     }
 
     /// Answers on another thread: the logs are files, and an undo writes some.

@@ -21,6 +21,10 @@ pub(crate) struct SignIn {
     tokens: Mutex<VecDeque<blake3::Hash>>,
 }
 
+/// A browser in which the page is open: it has a token of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Browser(blake3::Hash);
+
 impl SignIn {
     /// Makes a ticket.
     pub(crate) fn new_ticket(&self) -> io::Result<String> {
@@ -40,10 +44,10 @@ impl SignIn {
         make(&self.tokens, MAX_TOKENS).map(Some)
     }
 
-    /// Whether this is a token.
-    pub(crate) fn is_token(&self, given: &[u8]) -> bool {
+    /// The browser with this token. `None` if it is no token.
+    pub(crate) fn browser(&self, given: &[u8]) -> Option<Browser> {
         let hash = blake3::hash(given);
-        self.tokens.lock().contains(&hash)
+        self.tokens.lock().contains(&hash).then_some(Browser(hash))
     }
 }
 
@@ -67,11 +71,11 @@ mod tests {
         let sign_in = SignIn::default();
         let (one, other) = (sign_in.new_ticket().unwrap(), sign_in.new_ticket().unwrap());
         let token = sign_in.trade(&one).unwrap().unwrap();
-        assert!(sign_in.is_token(token.as_bytes()));
+        assert!(sign_in.browser(token.as_bytes()).is_some());
         assert_eq!(sign_in.trade(&one).unwrap(), None);
-        assert!(!sign_in.is_token(one.as_bytes()) && !sign_in.is_token(b""));
+        assert!(sign_in.browser(one.as_bytes()).or(sign_in.browser(b"")).is_none());
         assert!(sign_in.trade(&other).unwrap().is_some());
-        assert!(sign_in.is_token(token.as_bytes()));
+        assert!(sign_in.browser(token.as_bytes()).is_some());
     }
 
     #[test]

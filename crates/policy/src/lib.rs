@@ -20,6 +20,7 @@ mod read_only_commands;
 mod rule;
 mod rule_proposal;
 mod runs_later;
+mod shown_parts;
 mod system_damage;
 
 pub use access::{Access, Effect};

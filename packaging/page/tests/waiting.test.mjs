@@ -21,6 +21,7 @@ test("a card shows the command in steps, the rule, the reason and the sandbox", 
   const steps = asked.locator(".step");
   assert.deepEqual(await steps.locator(".step-text").allInnerTexts(), ["cd src", "&& npm publish --tag one > out.txt"]);
   assert.match(await steps.nth(1).getAttribute("class"), /step-writes/);
+  assert.equal(await asked.locator(".command-written pre").innerText(), "cd src && npm publish --tag one > out.txt");
   await asked.getByText("“Publish it”").waitFor();
   assert.match(await asked.locator(".reasons").innerText(), /publishing[\s\S]*it publishes a package[\s\S]*Sandbox/);
   assert.equal(await fixture.tab.title(), "(1) Toolcrib");
@@ -28,6 +29,22 @@ test("a card shows the command in steps, the rule, the reason and the sandbox", 
   await asked.getByRole("button", { name: /Approve once/ }).click();
   await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
   assert.doesNotMatch(await reply(), /not allowed/);
+});
+
+test("a card shows the whole text of a command, also of one that is not split", async () => {
+  for (const [command, count] of [
+    ["npm publish --tag background &", 1],
+    ["> emptied.txt; npm publish --tag redirected", 2],
+    ["ls() { touch hidden; }; npm publish --tag function", 0],
+    ["npm publish --tag simple", 1],
+  ]) {
+    const { asked } = await askFor(command);
+    assert.equal(await asked.locator(".step").count(), count, command);
+    const texts = await asked.locator(count === 0 || command.endsWith("simple") ? ".command" : ".command-written pre").allInnerTexts();
+    assert.equal(texts.length, 1, command);
+    assert.ok(texts[0].includes(command), texts[0]);
+    await deny(asked);
+  }
 });
 
 test("a denial carries the message to the agent", async () => {
@@ -130,7 +147,7 @@ test("approving is not possible until the end of a long command was on the scree
   assert.match(await reply(), /not allowed/);
 });
 
-test("an edit outside the workspace shows its diff", async () => {
+test("an edit outside the workspace shows its diff, and that an approval lasts for the session", async () => {
   const { agent, tab, home } = fixture;
   await show(tab, "#/waiting");
   const outside = await home.workspace("elsewhere", { "note.txt": "one\ntwo\n" });
@@ -138,7 +155,7 @@ test("an edit outside the workspace shows its diff", async () => {
   const { reply, asked } = await ask(tab, agent, "Edit", edit, "note.txt");
   await asked.locator(".line-added", { hasText: "three" }).waitFor();
   await asked.locator(".line-removed", { hasText: "two" }).waitFor();
-  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await asked.getByRole("button", { name: /Approve, open for session/ }).click();
   await reply();
   assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
 });
@@ -149,7 +166,7 @@ test("a diff that is too long for the page needs a tick besides its end", async 
   const outside = await home.workspace("large");
   const content = `${"a line of a large file, which is longer than the page shows\n".repeat(15_000)}`;
   const { reply, asked } = await ask(tab, agent, "Write", { file_path: `${outside}/large.txt`, content }, "large.txt");
-  const approve = asked.getByRole("button", { name: /Approve once/ });
+  const approve = asked.getByRole("button", { name: /Approve, open for session/ });
   await asked.getByRole("button", { name: "Scroll to the end first" }).click();
   await asked.getByText("Tick the box first").waitFor();
   assert.equal(await approve.isDisabled(), true);

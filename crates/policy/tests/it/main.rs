@@ -9,6 +9,7 @@
 )]
 
 mod command_analysis;
+mod command_steps;
 mod decisions;
 mod git_config;
 mod read_only_commands;

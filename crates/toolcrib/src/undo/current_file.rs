@@ -124,7 +124,8 @@ impl CurrentFile {
         let merged = merge(&after, now, &without)
             .map_err(|found| self.conflict(cx, change, later, Obstacle::SameLines(found.line)))?;
         if merged == **now {
-            let message = format!("hunk {index} of {} is already undone", self.shown);
+            let number = index + 1;
+            let message = format!("hunk {number} of {} is already undone", self.shown);
             return Err(Error::new(ErrorKind::AlreadyApplied, message).nothing_written());
         }
         let is_merged = !Version::is(file.after, self.now.as_ref());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolcrib::{
-    Call, Caps, Error, ErrorKind, FileUndoResult, OperatorLogs, Options, Runtime, Session,
+    Call, Caps, Error, ErrorKind, FileUndoResult, OperatorLogs, Options, Reply, Runtime, Session,
     UndoPart, UndoSelection,
 };
 
@@ -42,9 +42,11 @@ impl Fixture {
     }
 
     fn undo(&self, id: u64, part: UndoPart) -> Result<u64, Error> {
-        let selection = UndoSelection { id, part };
-        let reply = self.runtime.undo(&self.session, selection, Options::default())?;
-        Ok(reply.metadata()["change"].as_u64().unwrap())
+        Ok(self.undo_reply(id, part)?.metadata()["change"].as_u64().unwrap())
+    }
+
+    fn undo_reply(&self, id: u64, part: UndoPart) -> Result<Reply, Error> {
+        self.runtime.undo(&self.session, UndoSelection { id, part }, Options::default())
     }
 
     fn hunk(&self, id: u64, file: &str, index: usize) -> Result<u64, Error> {
@@ -100,6 +102,23 @@ fn an_undone_hunk_can_be_redone_and_the_rest_undone() {
     fixture.hunk(id, "a.txt", 1).unwrap();
     fixture.undo(id, UndoPart::Whole).unwrap();
     assert_eq!(std::fs::read_to_string(fixture.path("a.txt")).unwrap(), old);
+}
+
+#[test]
+fn messages_about_hunks_count_from_one_and_name_a_redo() {
+    let fixture = Fixture::new();
+    let old = numbered("\n");
+    std::fs::write(fixture.path("a.txt"), &old).unwrap();
+    let id = fixture.write("a.txt", &old.replace("\n3\n", "\nx\n").replace("\n28\n", "\ny\n"));
+    let second = || UndoPart::Hunk { path: "a.txt".to_owned(), index: 1 };
+    let undone = fixture.undo_reply(id, second()).unwrap();
+    assert!(undone.output().starts_with("Undid, only hunk 2 of a.txt\n"), "{}", undone.output());
+    let error = fixture.undo_reply(id, second()).unwrap_err();
+    assert!(error.to_string().contains("hunk 2 of a.txt is already undone"), "{error}");
+    let undo = undone.metadata()["change"].as_u64().unwrap();
+    let redone = fixture.undo_reply(undo, UndoPart::Whole).unwrap();
+    let text = redone.output();
+    assert!(text.starts_with("Redid") && text.contains(&format!("\n  {id} (")), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-// A command in running order, one simple command per line, with marks for programs, paths and writes.
+// A command in running order, one simple command per line, with marks for programs, paths and writes; then as written.
 
 import type { ComponentChildren } from "preact";
 import type { Question, Span, Step } from "../api_schema";
@@ -17,15 +17,25 @@ export function CommandSteps({ command }: { command: NonNullable<Question["comma
       </div>
     );
   }
+  // The steps alone do not show which commands belong to a loop or run in the background.
+  const isWhole = command.steps.length === 1 && command.steps[0]?.text === command.text.trim();
   return (
-    <ol class="command code">
-      {command.steps.map((step) => (
-        <li class={step.writes ? "step step-writes" : "step"}>
-          <span class="step-text">{markedText(step)}</span>
-          {step.writes ? <span class="step-mark">writes</span> : null}
-        </li>
-      ))}
-    </ol>
+    <>
+      <ol class="command code">
+        {command.steps.map((step) => (
+          <li class={step.writes ? "step step-writes" : "step"}>
+            <span class="step-text">{markedText(step)}</span>
+            {step.writes ? <span class="step-mark">writes</span> : null}
+          </li>
+        ))}
+      </ol>
+      {isWhole ? null : (
+        <div class="command command-written">
+          <p class="command-written-label">As written</p>
+          <pre class="command-text code"><Raw text={command.text} layout /></pre>
+        </div>
+      )}
+    </>
   );
 }
 

@@ -31,7 +31,8 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
-        let is_redo = chosen.changes.iter().all(|change| change.is_undo);
+        let is_undo = |change: &HistoryEntry| change.is_undo || change.hunk_of.is_some();
+        let is_redo = chosen.changes.iter().all(is_undo);
         let did = match (cx.dry_run(), is_redo) {
             (true, true) => "Dry run, nothing written. Would redo",
             (true, false) => "Dry run, nothing written. Would undo",
@@ -40,10 +41,10 @@ impl Report {
         };
         let undos: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
         let only: Vec<String> = chosen.only.iter().map(|only| cx.show_real(only)).collect();
-        let mut lines = vec![match only.as_slice() {
-            [one] if chosen.hunk.is_some() => format!("{did}, only one hunk of {one}"),
-            [_, ..] => format!("{did}, only at {}", first_of(&only, NAMED, String::clone)),
-            [] if is_redo => {
+        let mut lines = vec![match (only.as_slice(), chosen.hunk) {
+            ([one], Some(index)) => format!("{did}, only hunk {} of {one}", index + 1),
+            ([_, ..], _) => format!("{did}, only at {}", first_of(&only, NAMED, String::clone)),
+            ([], _) if is_redo => {
                 let at = match chosen.changes.as_slice() {
                     [HistoryEntry { only: Some(only), .. }] => format!(" at {only}"),
                     _ => String::new(),
@@ -51,7 +52,7 @@ impl Report {
                 let undos = first_of(&undos, MAX_CHANGES, u64::to_string);
                 format!("{did}{at} by reverting undo {undos}")
             }
-            [] => did.to_owned(),
+            ([], _) => did.to_owned(),
         }];
         let changes = if is_redo { redone(chosen, log) } else { chosen.changes.iter().collect() };
         for change in changes.iter().take(MAX_CHANGES) {
@@ -161,7 +162,8 @@ impl Report {
 
 /// The changes that undos reverted, newest first.
 fn redone<'a>(undos: &Selection, log: &'a ChangeLog) -> Vec<&'a HistoryEntry> {
-    let ids: Vec<u64> = undos.changes.iter().flat_map(|undo| undo.undoes.clone()).collect();
+    let reverted = |undo: &HistoryEntry| undo.undoes.iter().copied().chain(undo.hunk_of).collect();
+    let ids: Vec<u64> = undos.changes.iter().flat_map::<Vec<u64>, _>(reverted).collect();
     log.changes.iter().rev().filter(|change| ids.contains(&change.id)).collect()
 }
 

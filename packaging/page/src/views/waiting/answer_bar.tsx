@@ -31,6 +31,8 @@ export function AnswerBar({ question, selected, blocked, disabled, onAnswer, onU
     }
   };
   const toggle = (wanted: Panel) => () => setPanel(panel === wanted ? null : wanted);
+  // An approval to write outside the workspace opens the path that the reason names.
+  const once = question.rule === "outside:write" ? "Approve, open for session" : "Approve once";
   const canAlways = Boolean(question.always ?? question.always_directory);
   const acts = {
     y: approve(() => onAnswer({ answer: "once" })),
@@ -45,7 +47,7 @@ export function AnswerBar({ question, selected, blocked, disabled, onAnswer, onU
       {selected ? <CardKeys keys={panel === null ? acts : { Escape: close }} /> : null}
       <div class="answer-bar" role="group" aria-label="Answers">
         <div class="answer-group">
-          <AnswerButton name="Approve once" keys="y" kind="approve" disabled={disabled || blocked !== null} onClick={acts.y} />
+          <AnswerButton name={once} keys="y" kind="approve" disabled={disabled || blocked !== null} onClick={acts.y} />
           <AnswerButton name="This session" keys="s" kind="approve" disabled={disabled || blocked !== null} onClick={acts.s} />
           <AnswerButton name="For minutes…" keys="t" kind="approve" disabled={disabled || blocked !== null} open={panel === "minutes"} onClick={acts.t} />
           {canAlways ? <AnswerButton name="Always…" keys="a" kind="approve" disabled={disabled || blocked !== null} open={panel === "always"} onClick={acts.a} /> : null}

@@ -12,12 +12,13 @@ export function useSeenEnd<T extends HTMLElement>(): [RefObject<T | null>, boole
     if (!element || seen) {
       return undefined;
     }
+    // Any part of the marker counts: at a fraction of a pixel, its last part cannot be scrolled into view.
     const observer = new IntersectionObserver((entries) => {
       if (entries.some((entry) => entry.isIntersecting) && document.visibilityState === "visible") {
         setSeen(true);
         observer.disconnect();
       }
-    }, { threshold: 1 });
+    }, { threshold: 0 });
     observer.observe(element);
     // A tab that was in the background at that moment looks again.
     const again = () => {
