@@ -167,10 +167,14 @@ mod tests {
             stdin: Stdin::Content(vec![0, 1]),
             separate_streams: true,
         };
+        // Only existing paths are sent.
+        let top = tempfile::tempdir().unwrap();
+        let hidden = vec![top.path().join(path(b"h\xff")), top.path().join("i")];
+        hidden.iter().for_each(|path| std::fs::create_dir(path).unwrap());
         let sandbox = Sandbox {
             writable: vec![PinnedPath { path: path(b"/w\xfe"), identity: (1, u64::MAX) }],
             read_only: vec![PinnedPath { path: "/r".into(), identity: (3, 4) }],
-            hidden: vec!["/etc".into(), "/tmp".into()].into(),
+            hidden: hidden.into(),
             replaced: Vec::new(),
             tmp: "/t".into(),
             supervise_reads: true,

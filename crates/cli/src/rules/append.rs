@@ -19,27 +19,20 @@ const MODE: u32 = 0o600;
 /// Adds rules at the end of a file. Creates the file if it does not exist. Does not add rules that it already
 /// contains.
 pub(crate) fn add(path: &Path, rules: &str) -> Result<(), String> {
-    let at = |error: io::Error| format!("{}: {error}", path.display());
-    let file = destination(path).map_err(at)?;
-    let directory = file.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(at)?;
-    let locked = lock(directory).map_err(at)?;
-    let text = match super::text(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(at(error)),
-    };
-    let new = with(&text, rules).map_err(|problem| format!("{}: {problem}", path.display()))?;
-    if let Some(new) = new {
-        replace(&file, &new).map_err(at)?;
-        // Makes the rename durable. The file is replaced even if this fails.
-        let _ = locked.sync_all();
-    }
-    Ok(())
+    change(path, |text| with(text, rules)).map(drop)
 }
 
 /// Replaces the text of a file if it still is `was`. Returns whether it was replaced.
 pub(crate) fn replace_if_unchanged(path: &Path, was: &str, new: &str) -> Result<bool, String> {
+    change(path, |text| Ok((text == was).then(|| new.to_owned())))
+}
+
+/// Replaces the text of a file by the result of `new`, if there is one. A missing file has no text. Returns whether it
+/// was replaced.
+fn change(
+    path: &Path,
+    new: impl FnOnce(&str) -> Result<Option<String>, String>,
+) -> Result<bool, String> {
     let at = |error: io::Error| format!("{}: {error}", path.display());
     let file = destination(path).map_err(at)?;
     let directory = file.parent().unwrap_or(Path::new("."));
@@ -50,10 +43,10 @@ pub(crate) fn replace_if_unchanged(path: &Path, was: &str, new: &str) -> Result<
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(at(error)),
     };
-    if text != was {
-        return Ok(false);
-    }
-    replace(&file, new).map_err(at)?;
+    let new = new(&text).map_err(|problem| format!("{}: {problem}", path.display()))?;
+    let Some(new) = new else { return Ok(false) };
+    replace(&file, &new).map_err(at)?;
+    // Makes the rename durable. The file is replaced even if this fails.
     let _ = locked.sync_all();
     Ok(true)
 }
