@@ -4,6 +4,7 @@ mod body;
 mod connections;
 mod headers;
 mod refusal;
+mod serve_connection;
 mod strict_heads;
 mod token;
 
@@ -11,5 +12,6 @@ pub use body::{BodyLimit, BodyWith, read_body};
 pub use connections::{Connection, Connections, Full, UnfinishedRequest};
 pub use headers::{FETCH_SITE, bearer, is_json, is_repeated};
 pub use refusal::Refusal;
+pub use serve_connection::serve_connection;
 pub use strict_heads::{NextHead, StrictHeads};
 pub use token::{Token, TokenError};

@@ -13,16 +13,15 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
 use toolcrib_http::{
     BodyLimit, BodyWith, Connection, Connections, NextHead, Refusal, StrictHeads, Token, read_body,
+    serve_connection,
 };
 
 pub use self::guard::Guard;
@@ -178,14 +177,7 @@ impl<H: ServerHandler> HttpServer<H> {
             }
         });
         tokio::spawn(async move {
-            let served = http1::Builder::new()
-                .max_buf_size(MAX_HEADER_BYTES)
-                .serve_connection(TokioIo::new(stream), service);
-            // Errors of a connection concern only its client.
-            tokio::select! {
-                _ = served => {}
-                () = to_close.wait_for_close() => {}
-            }
+            serve_connection(stream, MAX_HEADER_BYTES, service, &to_close).await;
         });
     }
 

@@ -8,14 +8,12 @@ use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use toolcrib_http::{
     BodyLimit, BodyWith, Connection, Connections, NextHead, StrictHeads, UnfinishedRequest,
-    read_body,
+    read_body, serve_connection,
 };
 
 use crate::api_error::ApiError;
@@ -83,14 +81,7 @@ impl PageServer {
             }
         });
         tokio::spawn(async move {
-            let served = http1::Builder::new()
-                .max_buf_size(MAX_HEAD_BYTES)
-                .serve_connection(TokioIo::new(stream), service);
-            // Errors of a connection concern only its client.
-            tokio::select! {
-                _ = served => {}
-                () = to_close.wait_for_close() => {}
-            }
+            serve_connection(stream, MAX_HEAD_BYTES, service, &to_close).await;
         });
     }
 
