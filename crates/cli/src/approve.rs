@@ -123,7 +123,7 @@ impl TerminalApprover {
     }
 }
 
-/// Shows the rules and what they cover. Returns whether they are to be added.
+/// Shows the rules and their scope. Returns whether the user confirms them.
 fn confirm_rule(proposal: &Proposal, file: &Path, input: &mut impl BufRead) -> io::Result<bool> {
     let shown = output::plain(&file.display().to_string());
     let mut text =
@@ -137,7 +137,7 @@ fn confirm_rule(proposal: &Proposal, file: &Path, input: &mut impl BufRead) -> i
     Ok(confirmed.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")))
 }
 
-/// Settles the question, and adds the rules if nobody was faster. Returns whether it is settled.
+/// Settles the question, and adds the rules unless another answer came first. Returns whether it is settled.
 fn settle_with_rule(
     answer: &Answer,
     proposal: &Proposal,

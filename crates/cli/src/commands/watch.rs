@@ -19,7 +19,7 @@ use self::shown_text::{call_begun, call_ended, connection, question_text, server
 use crate::args::Common;
 use crate::output;
 
-/// How often the servers are told that somebody looks. They forget it after 15 s.
+/// The interval of the message that a person is watching. Servers expire it after 15 s.
 const VISIBLE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Notices that wait to be printed. Beyond that, the connections wait, and servers drop events.
@@ -165,7 +165,7 @@ impl View {
         }
     }
 
-    /// Gives an answer. Returns what is printed about it; the event that follows names the answer.
+    /// Sends an answer. Returns the text to print; the event that follows names the answer.
     fn answer(&self, server: &str, answer: GivenAnswer) -> String {
         let Some(client) = self.servers.client(server) else {
             return "The server has ended.\n".to_owned();
