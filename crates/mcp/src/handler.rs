@@ -32,7 +32,7 @@ use crate::progress::Reporter;
 use crate::sealed_request_state::{OpenedState, StateSealer, associated_data_of};
 use crate::serve_error::ServeError;
 use crate::to_protocol::{self, Presentation};
-use crate::tool_request::{Request, wants_dry_run};
+use crate::tool_request::{CallOptions, Request};
 
 /// Options of a server, besides its runtime.
 #[derive(Debug, Clone, Default)]
@@ -218,7 +218,7 @@ impl Handler {
         request: Request,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let dry_run = self.options.dry_run || wants_dry_run(&context.meta)?;
+        let options = CallOptions::of(&context.meta)?;
         let client = Client::of(&context).unwrap_or_else(|| self.sole.clone());
         self.name_client(&context);
         let channel = Arc::new(self.approval_channel(&request, &context, &client)?);
@@ -234,7 +234,7 @@ impl Handler {
             client,
             monitor: self.monitor.clone(),
             call: Call::new(tool.clone(), arguments.clone()),
-            dry_run,
+            dry_run: self.options.dry_run || options.dry_run,
             dialect: self.options.dialect,
             channel: channel.clone(),
             reporter: reporter.clone(),
@@ -264,13 +264,13 @@ impl Handler {
         };
         match question.and_then(|question| self.ask(&tool, &arguments, question)) {
             Some(question) => Ok(question.into()),
-            None => Ok(self.result(&tool, &outcome).into()),
+            None => Ok(self.result(&tool, options.metadata, &outcome).into()),
         }
     }
 
-    fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
+    fn result(&self, name: &str, metadata: bool, outcome: &Result<Reply, Error>) -> CallToolResult {
         let tool = self.runtime.tool_named(name).map(|tool| tool.name);
-        to_protocol::result(self.options.presentation(), tool, outcome)
+        to_protocol::result(self.options.presentation(), metadata, tool, outcome)
     }
 
     /// The `InputRequired` result with a question.
@@ -306,8 +306,13 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.name_client(&context);
-        let mut list = ListToolsResult::with_all_items(self.tools.clone());
-        (list.ttl_ms, list.cache_scope) = (Some(CACHE_MILLISECONDS), Some(CacheScope::Public));
+        let mut tools = self.tools.clone();
+        if to_protocol::needs_nullable_fields(context.client_info().as_ref()) {
+            tools = tools.into_iter().map(to_protocol::with_nullable_fields).collect();
+        }
+        let mut list = ListToolsResult::with_all_items(tools);
+        // Private, because the list depends on the client.
+        (list.ttl_ms, list.cache_scope) = (Some(CACHE_MILLISECONDS), Some(CacheScope::Private));
         Ok(list)
     }
 

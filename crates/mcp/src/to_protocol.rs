@@ -1,6 +1,8 @@
 //! Converts our types to those of the protocol.
 
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool};
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, Implementation, MetaObject, Tool};
 use serde_json::{Value, json};
 use toolcrib::{Dialect, Error, Format, Picture, Reply, Runtime, to_json};
 
@@ -16,6 +18,34 @@ pub(crate) struct Presentation {
     pub(crate) dialect: Dialect,
     /// Also returns results as objects, with their schemas.
     pub(crate) structured: bool,
+}
+
+/// The name that the Python library of the protocol sends for clients without a name of their own.
+const UNNAMED_PYTHON_CLIENT: &str = "mcp";
+
+/// Whether a client may take a field for required unless its schema has `nullable`, although `required` does not list
+/// it. smolagents does.
+pub(crate) fn needs_nullable_fields(client: Option<&Implementation>) -> bool {
+    client.is_some_and(|client| client.name == UNNAMED_PYTHON_CLIENT)
+}
+
+/// Marks the optional fields of the arguments as `nullable`. A null is an omitted field for every tool.
+pub(crate) fn with_nullable_fields(mut tool: Tool) -> Tool {
+    let mut schema = (*tool.input_schema).clone();
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let is_required =
+        |name: &String| required.as_array().is_some_and(|all| all.iter().any(|one| one == name));
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        for (name, field) in fields {
+            if let Value::Object(field) = field
+                && !is_required(name)
+            {
+                field.insert("nullable".to_owned(), true.into());
+            }
+        }
+    }
+    tool.input_schema = Arc::new(schema);
+    tool
 }
 
 /// The tools for `tools/list`, in the order of the table.
@@ -46,9 +76,10 @@ fn with_meta(mut shown: Value, tool: &str) -> Value {
 }
 
 /// A reply: its text first, then its images. Structured content only on request, since several clients show it
-/// instead of the text. Metadata for programs goes where no model sees it.
+/// instead of the text. Metadata for programs also only on request, since some clients show it beside the text.
 pub(crate) fn result(
     presentation: Presentation,
+    metadata: bool,
     tool: Option<&str>,
     outcome: &Result<Reply, Error>,
 ) -> CallToolResult {
@@ -70,12 +101,14 @@ pub(crate) fn result(
         result.structured_content =
             tool.and_then(|tool| presentation.dialect.result(tool, outcome));
     }
-    let mut meta = MetaObject::default();
-    for fact in ["metadata", "error"] {
-        if let Some(value) = object.shift_remove(fact) {
-            meta.insert(format!("toolcrib/{fact}"), value);
+    if metadata {
+        let mut meta = MetaObject::default();
+        for fact in ["metadata", "error"] {
+            if let Some(value) = object.shift_remove(fact) {
+                meta.insert(format!("toolcrib/{fact}"), value);
+            }
         }
+        result.meta = Some(meta);
     }
-    result.meta = Some(meta);
     result
 }

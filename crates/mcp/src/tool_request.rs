@@ -8,6 +8,10 @@ use serde_json::{Map, Value};
 /// The `_meta` key with which a client requests a dry run.
 const DRY_RUN: &str = "toolcrib/dry_run";
 
+/// The `_meta` key with which a client requests the metadata of the reply. Some clients show `_meta` of results to the
+/// model, so it is not sent otherwise.
+const METADATA: &str = "toolcrib/metadata";
+
 /// A call, with the approval answers that accompany it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Request {
@@ -47,13 +51,23 @@ impl Request {
     }
 }
 
-/// Whether the client requested a dry run. Fails for a value that is not a boolean: a call that was meant as a dry
-/// run must not write.
-pub(crate) fn wants_dry_run(meta: &RequestMetaObject) -> Result<bool, ErrorData> {
-    match meta.get(DRY_RUN) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(dry_run)) => Ok(*dry_run),
-        Some(_) => Err(invalid("_meta toolcrib/dry_run is not true or false")),
+/// What a client requests in `_meta` of a call.
+#[derive(Debug, PartialEq)]
+pub(crate) struct CallOptions {
+    pub(crate) dry_run: bool,
+    /// Sends the metadata of the reply.
+    pub(crate) metadata: bool,
+}
+
+impl CallOptions {
+    /// Fails for a value that is not a boolean: a call that was meant as a dry run must not write.
+    pub(crate) fn of(meta: &RequestMetaObject) -> Result<Self, ErrorData> {
+        let flag = |key: &str| match meta.get(key) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(value)) => Ok(*value),
+            Some(_) => Err(invalid(&format!("_meta {key} is not true or false"))),
+        };
+        Ok(CallOptions { dry_run: flag(DRY_RUN)?, metadata: flag(METADATA)? })
     }
 }
 
@@ -97,17 +111,21 @@ mod tests {
     }
 
     #[test]
-    fn only_the_value_true_requests_a_dry_run() {
-        let wants = |value: Value| {
+    fn only_the_value_true_requests_an_option() {
+        let options = |key: &str, value: Value| {
             let mut meta = RequestMetaObject::default();
-            meta.insert(DRY_RUN.to_owned(), value);
-            wants_dry_run(&meta)
+            meta.insert(key.to_owned(), value);
+            CallOptions::of(&meta)
         };
-        assert_eq!(wants(json!(true)), Ok(true));
-        assert_eq!(wants(json!(false)), Ok(false));
-        assert_eq!(wants_dry_run(&RequestMetaObject::default()), Ok(false));
-        for value in [json!("true"), json!(1), json!([true]), json!({})] {
-            assert!(wants(value.clone()).is_err(), "{value}");
+        let expected = |dry_run, metadata| Ok(CallOptions { dry_run, metadata });
+        assert_eq!(options(DRY_RUN, json!(true)), expected(true, false));
+        assert_eq!(options(METADATA, json!(true)), expected(false, true));
+        assert_eq!(CallOptions::of(&RequestMetaObject::default()), expected(false, false));
+        for key in [DRY_RUN, METADATA] {
+            assert_eq!(options(key, json!(false)), expected(false, false));
+            for value in [json!("true"), json!(1), json!([true]), json!({})] {
+                assert!(options(key, value.clone()).is_err(), "{key} {value}");
+            }
         }
     }
 }

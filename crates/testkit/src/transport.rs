@@ -230,6 +230,7 @@ impl McpTransport {
         meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
         meta["io.modelcontextprotocol/clientCapabilities"] = capabilities;
         meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "cases", "version": "1"});
+        meta["toolcrib/metadata"] = true.into();
         let request =
             json!({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params});
         self.send(&request.to_string());

@@ -19,8 +19,10 @@ const INTRODUCTION: &str = "\
 | `error.message` | string | `success` is false | What happened. |
 | `error.hint` | string | `success` is false | What to do next; may be empty. |
 
-Over MCP the text is the first content block; `metadata` and `error` are `_meta[\"toolcrib/metadata\"]` and
-`_meta[\"toolcrib/error\"]` of the result. New fields may be added; existing ones keep their meaning.
+Over MCP the text is the first content block. Some clients show `_meta` of a result to the model, so `metadata` and
+`error` are sent only to calls that have `\"toolcrib/metadata\": true` in their `_meta`: as
+`_meta[\"toolcrib/metadata\"]` and `_meta[\"toolcrib/error\"]` of the result. New fields may be added; existing ones
+keep their meaning.
 
 A dot in a field name stands for a nested object: `refused[].path` is the field `path` of each object in the array
 `refused`. \"With its object\" means that the field is present whenever that object is.

@@ -28,10 +28,19 @@ impl Workspace {
 
     /// The handshake of the older protocol versions.
     fn initialize(&mut self, version: &str, capabilities: Value) -> Map<String, Value> {
+        self.initialize_as("test", version, capabilities)
+    }
+
+    fn initialize_as(
+        &mut self,
+        client: &str,
+        version: &str,
+        capabilities: Value,
+    ) -> Map<String, Value> {
         let params = json!({
             "protocolVersion": version,
             "capabilities": capabilities,
-            "clientInfo": {"name": "test", "version": "1"},
+            "clientInfo": {"name": client, "version": "1"},
         });
         self.send(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
         let answer = self.transport.receive();
@@ -91,8 +100,8 @@ fn discovery_and_the_list_answer_without_a_handshake() {
         found["result"]["supportedVersions"].as_array().unwrap().contains(&"2026-07-28".into())
     );
     let listed = workspace.transport.request("tools/list", json!({}), json!({}));
-    for answer in [&found, &listed] {
-        assert_eq!(answer["result"]["cacheScope"], "public");
+    for (answer, scope) in [(&found, "public"), (&listed, "private")] {
+        assert_eq!(answer["result"]["cacheScope"], scope);
         assert!(answer["result"]["ttlMs"].as_u64().unwrap() > 0, "it may be kept");
     }
     let tools = listed["result"]["tools"].as_array().unwrap();
@@ -298,6 +307,46 @@ fn a_client_that_cannot_be_asked_gets_a_hint() {
     assert_eq!(answer["result"]["isError"], true);
     assert_eq!(answer["result"]["_meta"]["toolcrib/error"]["kind"], "denied");
     assert_eq!(workspace.content(), "one\n");
+}
+
+#[test]
+fn metadata_is_sent_only_on_request() {
+    let mut workspace = workspace(&[]);
+    workspace.initialize("2025-11-25", json!({}));
+    let mut result = |file: &str, more: Value| {
+        let mut params = json!({"name": "Read", "arguments": {"file_path": file}});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        workspace.send(call);
+        workspace.transport.receive()["result"].clone()
+    };
+    let requested = json!({"_meta": {"toolcrib/metadata": true}});
+    let declined = json!({"_meta": {"toolcrib/metadata": false}});
+    for file in ["a.txt", "missing.txt"] {
+        assert_eq!(result(file, json!({})).get("_meta"), None);
+        assert_eq!(result(file, declined.clone()).get("_meta"), None);
+    }
+    assert_eq!(result("a.txt", requested.clone())["_meta"]["toolcrib/metadata"]["total_lines"], 1);
+    let failed = result("missing.txt", requested);
+    assert_eq!(failed["_meta"]["toolcrib/error"]["kind"], "not_found", "{failed}");
+}
+
+#[test]
+fn an_unnamed_python_client_gets_nullable_fields() {
+    let optional_field = |client: &str| {
+        let mut workspace = workspace(&[]);
+        workspace.initialize_as(client, "2025-11-25", json!({}));
+        workspace.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+        let list = workspace.transport.receive();
+        let read = &list["result"]["tools"][0];
+        assert_eq!(read["name"], "Read");
+        let fields = &read["inputSchema"]["properties"];
+        assert_eq!(fields["file_path"].get("nullable"), None);
+        fields["offset"].clone()
+    };
+    let mut nullable = optional_field("mcp");
+    assert_eq!(nullable.as_object_mut().unwrap().shift_remove("nullable"), Some(true.into()));
+    assert_eq!(nullable, optional_field("test"));
 }
 
 #[test]

@@ -149,7 +149,8 @@ fn initialize(server: &mut McpTransport, capabilities: Value) {
 }
 
 fn call(server: &mut McpTransport, id: u64, tool: &str, arguments: Value) {
-    let params = json!({"name": tool, "arguments": arguments});
+    let meta = json!({"toolcrib/metadata": true});
+    let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
     let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
     server.send(&call.to_string());
 }

@@ -1,12 +1,14 @@
 """smolagents: agents with a scripted model and the tools of a session."""
 
 import json
+import os
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
 
-from smolagents import CodeAgent, Model, ToolCallingAgent
+from mcp import StdioServerParameters
+from smolagents import CodeAgent, MCPClient, Model, ToolCallingAgent
 from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole
 from toolcrib import Session
 from toolcrib.adapters.smolagents import tools
@@ -67,6 +69,16 @@ final_answer(text + Grep("two", i=True))
         self.assertIn("missing.txt does not exist", answer)
         self.assertTrue(answer.endswith("a.txt\n"), answer)
         self.assertEqual((self.root / "a.txt").read_text(), "Two\n")
+
+    def test_mcp(self) -> None:
+        server = StdioServerParameters(command=os.environ["TOOLCRIB_BINARY"], args=["serve", "--root", str(self.root)])
+        call = tool_call("Read", {"file_path": "a.txt"})
+        answer = tool_call("final_answer", {"answer": "done"})
+        with MCPClient(server, structured_output=False) as tools_of_server:
+            agent = ToolCallingAgent(tools=tools_of_server, model=ScriptedModel([call, answer]), verbosity_level=0)
+            self.assertEqual(agent.run("go"), "done")
+        step = next(step for step in agent.memory.steps if hasattr(step, "observations"))
+        self.assertIn("One", step.observations)
 
 
 if __name__ == "__main__":
