@@ -16,6 +16,7 @@ mod hints;
 mod hostile_input;
 mod http;
 mod http_sessions;
+mod ignored_signals;
 mod index;
 mod install;
 mod low_nofile_limit;
