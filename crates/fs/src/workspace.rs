@@ -83,6 +83,14 @@ impl Workspace {
         innermost.map(|(_, path)| path)
     }
 
+    /// Where a file that tools see at a real path is on the disk. The private `/tmp` of a session is elsewhere.
+    pub fn location(&self, path: &Path) -> PathBuf {
+        match self.innermost(path) {
+            Some((root, relative)) => join(root.location(), &relative),
+            None => path.to_owned(),
+        }
+    }
+
     /// The innermost root of a real path, as a reader, and the path from there.
     pub fn tree_of(&self, path: &Path) -> Option<(BulkReader, PathBuf)> {
         self.innermost(path).map(|(root, relative)| (BulkReader::of(root), relative))

@@ -84,12 +84,13 @@ impl ChangedFile {
 fn changes(services: &Services, session: &Session) -> Vec<ChangedFile> {
     // Another call of the session may be changing files.
     let Some(mut notices) = session.notices() else { return Vec::new() };
+    let workspace = services.paths.workspace.with(session.opened_roots().iter().cloned());
     let mut left = MAX_BYTES;
     let mut changed = Vec::new();
     for path in session.recently_seen() {
         let Some(seen) = session.seen(&path) else { continue };
         let known = notices.get(&path).filter(|known| known.seen == seen.hash).copied();
-        let stamp = Stamp::at(&location(session, &path));
+        let stamp = Stamp::at(&workspace.location(&path));
         if known.is_some_and(|known| known.stamp == stamp) {
             continue;
         }
@@ -120,15 +121,6 @@ fn changes(services: &Services, session: &Session) -> Vec<ChangedFile> {
         changed.push(ChangedFile { path, is_removed: now.is_none(), lines, by });
     }
     changed
-}
-
-/// Where a file is on the disk: the session's own `/tmp` is elsewhere.
-fn location(session: &Session, path: &Path) -> PathBuf {
-    let own = session
-        .opened_roots()
-        .iter()
-        .find_map(|root| Some(root.location().join(path.strip_prefix(root.path()).ok()?)));
-    own.unwrap_or_else(|| path.to_owned())
 }
 
 /// The content of a file as it is now: `Some(None)` if it was removed, `None` if it cannot be read.

@@ -153,6 +153,21 @@ fn a_file_in_the_tmp_of_the_session_is_not_removed() {
 }
 
 #[test]
+fn a_root_in_tmp_is_not_in_the_tmp_of_the_session() {
+    let directory = tempfile::tempdir_in("/tmp").unwrap();
+    std::fs::create_dir(directory.path().join("ws")).unwrap();
+    let runtime = workspace_runtime(directory.path());
+    let session = runtime.session();
+    let workspace = Workspace { directory, runtime, session };
+    for file in ["/tmp/change-notice.txt", "a.txt"] {
+        let reply = workspace.call("Write", json!({"file_path": file, "content": "one\n"}));
+        assert!(!reply.text().contains("[changed since"), "{}", reply.text());
+    }
+    workspace.write_externally("a.txt", "two\n");
+    assert!(workspace.note().contains("a.txt line 1"), "it is noticed");
+}
+
+#[test]
 fn a_raw_operation_leaves_the_notice_to_the_next_reply() {
     let workspace = workspace(&["a.txt"]);
     workspace.write_externally("a.txt", "one\n");
