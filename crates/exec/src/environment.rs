@@ -116,7 +116,7 @@ const NO_LIST_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_LIST_EDITOR\" >&2; exit
 const NO_LIST_EDITOR_MESSAGE: &str = "no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to keep it unchanged";
 
 /// Variables that every command gets, whatever the user's values are.
-const FIXED: [(&str, &str); 21] = [
+const FIXED: [(&str, &str); 20] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("EDITOR", NO_EDITOR),
     ("GCM_INTERACTIVE", "never"),
@@ -126,7 +126,6 @@ const FIXED: [(&str, &str); 21] = [
     ("GIT_SEQUENCE_EDITOR", NO_LIST_EDITOR),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("MANPAGER", "cat"),
-    ("NO_COLOR", "1"),
     ("PAGER", "cat"),
     ("PIP_NO_INPUT", "1"),
     ("PYTHONIOENCODING", "utf-8"),

@@ -9,6 +9,14 @@ use crate::message_names::SHELL_TOOL;
 use crate::sandbox_settings::{SandboxSettings, effective_network};
 use crate::services::Services;
 
+/// Whether commands may write below a path, if nothing there is protected.
+pub(crate) fn may_write(services: &Services, path: &Path) -> bool {
+    let is_writable = |root: &Root| root.mode() == RootMode::ReadWrite;
+    let roots = services.paths.workspace.roots().filter(|root| is_writable(root)).map(Root::path);
+    let caches = services.caches.iter().map(|cache| cache.path.as_path());
+    roots.chain(caches).any(|top| path.starts_with(top))
+}
+
 /// The sandbox of a command.
 pub(crate) fn command_sandbox(
     services: &Services,

@@ -4,6 +4,7 @@ mod bash_syntax_check;
 mod login;
 mod offline;
 mod proxy_variables;
+mod session_caches;
 mod session_shell;
 
 use std::ffi::OsString;
@@ -23,6 +24,7 @@ pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::add_offline_variables;
 pub(crate) use self::proxy_variables::set_proxy_variables;
+pub(crate) use self::session_caches::add_session_caches;
 pub(crate) use self::session_shell::{Carried, ReadPositions, SessionShell};
 use crate::network::{Inspection, SessionConnections};
 use crate::sandbox_settings::{SandboxSettings, is_sufficient};

@@ -13,10 +13,10 @@ use super::command::no_helper;
 use crate::call_command::CallCommand;
 use crate::command_changes::CommandChanges;
 use crate::command_guard::CommandGuard;
-use crate::command_sandbox::command_sandbox;
+use crate::command_sandbox::{command_sandbox, may_write};
 use crate::command_state::{
     Carried, MAX_AGE, SessionShell, ShellHost, Variables, add_offline_variables,
-    set_proxy_variables,
+    add_session_caches, set_proxy_variables,
 };
 use crate::error::{Error, ErrorKind};
 use crate::host_asker::session_rules;
@@ -250,7 +250,11 @@ impl PreparedCommand<'_> {
         let tmp = jobs.tmp(host.tmp()).map_err(|error| job_error(&error))?;
         let seen = visible_tmp(host.enforced().level, &tmp);
         command.environment.push(("TMPDIR".into(), seen.into()));
-        match effective_network(settings, host.enforced()) {
+        let network = effective_network(settings, host.enforced());
+        add_session_caches(&mut command.environment, seen, network != Network::None, |path| {
+            may_write(services, path)
+        });
+        match network {
             Network::None => add_offline_variables(&mut command.environment),
             Network::List => {
                 let needs_proxy = !host.enforced().level.has_namespaces();
