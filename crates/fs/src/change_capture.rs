@@ -71,8 +71,8 @@ struct CapturedPath {
 enum Before {
     Nothing,
     Kept(Version),
-    /// A file whose content was not stored.
-    NotStored(Stamp, NotKept),
+    /// A file or a symlink whose content was not stored. A file has a stamp.
+    NotStored(Option<Stamp>, NotKept),
     Directory(DirectoryFingerprint),
     /// A FIFO, a socket or a device, which is never stored.
     Other,
@@ -262,7 +262,9 @@ impl ChangeCapture {
             }
             let ignored = touched.class != CaptureClass::Tracked;
             // A build may change any number of ignored files that are not stored, and Undo skips those.
-            if not_kept.is_some() && !ignored {
+            if not_kept.is_some() && ignored {
+                effects.ignored_not_kept += 1;
+            } else if not_kept.is_some() {
                 effects.not_kept.push(KeptPath::new(path));
             }
             let versions = change.as_ref().map(|change| (change.before, change.after));
@@ -375,11 +377,11 @@ impl ChangeCapture {
             _ if is_new => Before::Nothing,
             PathState::File { stamp, .. } => match self.store_before(state, target, class) {
                 Ok(version) => Before::Kept(version),
-                Err(not_kept) => Before::NotStored(stamp, not_kept),
+                Err(not_kept) => Before::NotStored(Some(stamp), not_kept),
             },
             PathState::Symlink => match self.store_before(state, target, class) {
                 Ok(version) => Before::Kept(version),
-                Err(_) => Before::Other,
+                Err(not_kept) => Before::NotStored(None, not_kept),
             },
             PathState::Directory(stamp) => Before::Directory(stamp),
             PathState::Other | PathState::Unknown(_) => Before::Other,
@@ -508,7 +510,9 @@ impl ChangeCapture {
                 Some((Action::Modified, change))
             }
             (Before::Kept(was), _) => Some(deleted(*was)),
-            (Before::NotStored(was, _), PathState::File { stamp, .. }) if stamp == *was => None,
+            (Before::NotStored(was, _), PathState::File { stamp, .. }) if Some(stamp) == *was => {
+                None
+            }
             (Before::NotStored(_, not_kept), _) if exists => {
                 Some((Action::Modified, Err(not_kept.clone())))
             }

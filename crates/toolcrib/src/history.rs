@@ -402,7 +402,8 @@ impl HistoryEntry {
         const NAMED: usize = 3;
         let maker = self.maker();
         if self.only_ignored {
-            let files = counted(self.files.len() as u64, "ignored or generated file");
+            let total = self.files.len() as u64 + self.entry.ignored_not_kept;
+            let files = counted(total, "ignored or generated file");
             let directories = counted(self.directories.len() as u64, "directory");
             return match (self.files.len(), self.directories.len()) {
                 (_, 0) => format!("{maker}: {files}"),

@@ -73,9 +73,17 @@ pub struct Entry {
     /// Paths that it changed and whose previous state is not stored, so that it cannot be undone there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_kept: Vec<KeptPath>,
+    /// The number of ignored files that it changed and whose previous state is not stored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ignored_not_kept: u64,
     /// A command made it, and ignore files exclude all changed files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_ignored: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The effects of a change on files and directories.
@@ -88,6 +96,8 @@ pub(crate) struct Effects {
     pub(crate) removed: Vec<KeptDirectory>,
     /// Paths that it changes and whose previous state is not stored.
     pub(crate) not_kept: Vec<KeptPath>,
+    /// The number of ignored files that it changes and whose previous state is not stored.
+    pub(crate) ignored_not_kept: u64,
     /// Ignore files exclude all of it.
     pub(crate) only_ignored: bool,
 }
@@ -161,7 +171,8 @@ impl Entry {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let process = std::process::id();
-        let Effects { files, made: directories, removed, not_kept, only_ignored } = effects;
+        let Effects { files, made: directories, removed, not_kept, ignored_not_kept, only_ignored } =
+            effects;
         let id = 0;
         Entry {
             id,
@@ -173,6 +184,7 @@ impl Entry {
             directories,
             removed,
             not_kept,
+            ignored_not_kept,
             only_ignored,
         }
     }

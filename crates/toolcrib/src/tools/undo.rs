@@ -12,10 +12,13 @@ use self::report::Report;
 use super::unrecorded_changes::unrecorded_changes_note;
 use crate::cx::{CHANGE, Cx, Revert};
 use crate::error::{Error, ErrorKind};
+use crate::history::ChangeLog;
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::undo::{Plan, Selection, UndoPart, UndoRequest, UndoSelection, real_paths};
+use crate::undo::{
+    ChangesBy, Plan, Selection, UndoPart, UndoRequest, UndoSelection, older_change_hint, real_paths,
+};
 
 /// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
 /// written. Git state, and changes of commands in /tmp, stay. Changes only to ignored files need `id`.
@@ -89,10 +92,11 @@ impl Undo {
 
     fn undo(&self, cx: &Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
-        let request = self.request(cx)?;
         let log = cx.history().session_changes(cx.session())?;
+        let request = self.request(cx, &log)?;
         let chosen = Selection::of(&log, request)?;
-        let plan = Plan::of(cx, &chosen, &log)?;
+        let plan =
+            Plan::of(cx, &chosen, &log).map_err(|error| self.with_older(error, &chosen, &log))?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {
             return Err(only_protected(&plan));
         }
@@ -130,7 +134,21 @@ impl Undo {
         Ok(reply.with_all(changed.facts()))
     }
 
-    fn request(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
+    /// Adds the way past a conflict to the error of an undo without an id, which would meet the conflict again.
+    fn with_older(&self, error: Error, chosen: &Selection, log: &ChangeLog) -> Error {
+        let is_plain = (self.id, self.since, &self.path) == (None, None, &None);
+        let [change] = chosen.changes.as_slice() else { return error };
+        let is_conflict = is_plain && error.kind() == ErrorKind::Conflict;
+        match older_change_hint(log, change.id).filter(|_| is_conflict) {
+            Some(older) => {
+                let hint = format!("{} {older}", error.hint_text());
+                error.hint(hint)
+            }
+            None => error,
+        }
+    }
+
+    fn request(&self, cx: &Cx<'_>, log: &ChangeLog) -> Result<UndoRequest, Error> {
         let steps = self.steps.filter(|steps| *steps != 1 || (self.id, self.since) == (None, None));
         let given = [
             ("steps", steps.is_some()),
@@ -161,7 +179,9 @@ impl Undo {
             (Some(id), ..) => Ok(UndoRequest::Since(id)),
             (None, Some(id), at) => Ok(UndoRequest::One { id, at }),
             (None, None, Some((paths, shown))) => Ok(UndoRequest::StepsAt { steps, paths, shown }),
-            (None, None, None) => Ok(UndoRequest::Steps(steps)),
+            (None, None, None) => {
+                Ok(UndoRequest::Steps { steps, by: ChangesBy::of(cx.session(), log) })
+            }
         }
     }
 }

@@ -1,12 +1,16 @@
 //! Parameters of an undo.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use toolcrib_policy::Effect;
 
+use crate::changed_by::is_by_session;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::history::{ChangeLog, HistoryEntry};
 use crate::path_access::resolve_any;
+use crate::session::Session;
 
 /// A change to undo, or a part of it.
 #[derive(Debug, Clone)]
@@ -34,10 +38,48 @@ pub enum UndoPart {
     },
 }
 
+/// Whose changes an undo without an id reverts.
+#[derive(Debug)]
+pub(crate) enum ChangesBy {
+    /// Those of all sessions.
+    All,
+    /// The session's own. Other sessions made these since it began.
+    Session { own: HashSet<u64>, others: Vec<u64> },
+}
+
+impl ChangesBy {
+    /// A session that works beside others reverts its own changes. One that works alone also reverts changes from
+    /// before it began: the same agent may have made them. At the command line every call has its own session.
+    pub(crate) fn of(session: &Session, log: &ChangeLog) -> ChangesBy {
+        let is_own = |change: &&HistoryEntry| is_by_session(session, &change.entry);
+        let is_recent = |change: &&HistoryEntry| change.entry.time_ms > session.began_ms();
+        let ids = |changes: &mut dyn Iterator<Item = &HistoryEntry>| -> Vec<u64> {
+            changes
+                .filter(|change| !change.undone && change.undoes.is_empty())
+                .map(|change| change.id)
+                .collect()
+        };
+        let others =
+            ids(&mut log.changes.iter().filter(is_recent).filter(|change| !is_own(change)));
+        if others.is_empty() || session.is_for_one_call() {
+            return ChangesBy::All;
+        }
+        let own = ids(&mut log.changes.iter().filter(is_own)).into_iter().collect();
+        ChangesBy::Session { own, others }
+    }
+
+    pub(super) fn includes(&self, change: &HistoryEntry) -> bool {
+        match self {
+            ChangesBy::All => true,
+            ChangesBy::Session { own, .. } => own.contains(&change.id),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum UndoRequest {
-    /// The last `n` changes.
-    Steps(usize),
+    /// The last changes. Only those of the session, if other sessions have changed files since it began.
+    Steps { steps: usize, by: ChangesBy },
     /// The last `steps` changes of a path, which may mean any of `paths`.
     StepsAt { steps: usize, paths: Vec<PathBuf>, shown: String },
     /// One change, or its effect at a path.

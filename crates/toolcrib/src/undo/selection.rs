@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::request::UndoRequest;
+use super::request::{ChangesBy, UndoRequest};
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry, undone_parts};
 use crate::message_names::{HISTORY, UNDO};
@@ -28,7 +28,7 @@ pub(crate) struct Selection {
 impl Selection {
     pub(crate) fn of(log: &ChangeLog, wanted: UndoRequest) -> Result<Selection, Error> {
         match wanted {
-            UndoRequest::Steps(steps) => last(log, steps),
+            UndoRequest::Steps { steps, by } => last(log, steps, &by),
             UndoRequest::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
             UndoRequest::One { id, at } => one(log, id, at),
             UndoRequest::Since(id) => since(log, id),
@@ -72,15 +72,27 @@ fn effective_changes(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
     log.changes.iter().rev().filter(|change| !change.undone && change.undoes.is_empty())
 }
 
-fn last(log: &ChangeLog, steps: usize) -> Result<Selection, Error> {
+fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Error> {
+    let candidates = || effective_changes(log).filter(|change| by.includes(change));
     let chosen: Vec<HistoryEntry> =
-        effective_changes(log).filter(|change| !change.only_ignored).take(steps).cloned().collect();
+        candidates().filter(|change| !change.only_ignored).take(steps).cloned().collect();
     let oldest = chosen.last().map_or(0, |change| change.id);
-    let ignored = effective_changes(log).filter(|change| change.only_ignored && change.id > oldest);
+    let ignored = candidates().filter(|change| change.only_ignored && change.id > oldest);
     let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
     require_kept(&chosen, log)?;
     if chosen.len() == steps {
         return Ok(Selection { skipped_ignored: ignored, ..Selection::whole(chosen) });
+    }
+    if let ChangesBy::Session { others, .. } = by {
+        let message = match chosen.len() {
+            0 => "this session has made no change that can be undone".to_owned(),
+            known => format!("this session has made only {known} changes that can be undone"),
+        };
+        let others: Vec<u64> = others.iter().rev().copied().collect();
+        return Err(not_found(message).hint(format!(
+            "Nothing was done. Other sessions have changed files since this one began: {UNDO} with id reverts one of {}.",
+            first_of(&others, MAX_NAMED_CHANGES, u64::to_string)
+        )));
     }
     let error = match (chosen.len(), ignored.as_slice()) {
         (0, []) => not_found("there is nothing to undo"),
@@ -192,16 +204,16 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
     let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
     let message =
         format!("change {} cannot be undone: {UNDO} cannot restore or remove {names}", lost.id);
-    let older = effective_changes(log).find(|change| change.id < lost.id && !change.only_ignored);
-    let hint = match older {
-        Some(older) => format!(
-            "Nothing was done. {UNDO} with id {} reverts the change before it: {}.",
-            older.id,
-            older.summary()
-        ),
-        None => "Nothing was done. There is no older change.".to_owned(),
-    };
-    Err(Error::new(ErrorKind::Unsupported, message).hint(hint))
+    let older = older_change_hint(log, lost.id);
+    let hint = older.unwrap_or_else(|| "There is no older change.".to_owned());
+    Err(Error::new(ErrorKind::Unsupported, message).hint(format!("Nothing was done. {hint}")))
+}
+
+/// How to revert the change before one that cannot be undone. `None` if there is none.
+pub(crate) fn older_change_hint(log: &ChangeLog, id: u64) -> Option<String> {
+    let older = effective_changes(log).find(|change| change.id < id && !change.only_ignored)?;
+    let summary = older.summary();
+    Some(format!("{UNDO} with id {} reverts the change before it: {summary}.", older.id))
 }
 
 fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {

@@ -163,3 +163,44 @@ fn the_lines_of_a_large_change_are_not_counted() {
     assert_eq!(fixture.runtime.lines_of(&history[0]), None);
     assert_eq!(fixture.runtime.lines_of(&history[1]), Some((1, 0)));
 }
+
+#[test]
+fn a_plain_undo_reverts_no_change_of_a_session_beside_it() {
+    let fixture = Fixture::new();
+    let (own, other) = (&fixture.session, fixture.runtime.session());
+    // The journal counts in milliseconds.
+    std::thread::sleep(Duration::from_millis(5));
+    let call = |session: &Session, tool: &str, args: Value| {
+        fixture.runtime.call(session, Call::new(tool, args), Options::default())
+    };
+    let write = |session: &Session, name: &str| {
+        call(session, "Write", json!({"file_path": name, "content": "new\n"})).unwrap();
+    };
+    write(&other, "other.txt");
+    let error = call(own, "Undo", json!({})).unwrap_err();
+    assert_eq!(error.message(), "this session has made no change that can be undone");
+    assert!(error.hint_text().ends_with("Undo with id reverts one of 1."), "{error}");
+    write(own, "own.txt");
+    write(&other, "late.txt");
+    call(own, "Undo", json!({})).unwrap();
+    let exists = ["other.txt", "own.txt", "late.txt"].map(|name| fixture.path(name).exists());
+    assert_eq!(exists, [true, false, true]);
+    call(own, "Undo", json!({"id": 1})).unwrap();
+    assert!(!fixture.path("other.txt").exists());
+    // A session that works alone reverts what was there before it.
+    let next = fixture.runtime.session();
+    call(&next, "Undo", json!({})).unwrap();
+    assert!(!fixture.path("late.txt").exists());
+}
+
+#[test]
+fn a_plain_undo_that_conflicts_names_the_change_before() {
+    let fixture = Fixture::new();
+    fixture.bash("echo first > a.txt");
+    fixture.call("Write", json!({"file_path": "c.txt", "content": "one\n"})).unwrap();
+    fs::write(fixture.path("c.txt"), "by the user\n").unwrap();
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    assert!(error.hint_text().contains("Undo with id 1 reverts the change before it"), "{error}");
+    fixture.call("Undo", json!({"id": 1})).unwrap();
+    assert_eq!(fixture.text("a.txt"), "before\n");
+}

@@ -145,6 +145,13 @@ impl Report {
                 shown(&others)
             ));
         }
+        let ignored: u64 = chosen.changes.iter().map(|change| change.entry.ignored_not_kept).sum();
+        if ignored > 0 {
+            let files = counted(ignored, "more ignored or generated file");
+            self.lines.push(format!(
+                "Not reverted: {files}, over the limits for one command. Install or build them again."
+            ));
+        }
         let parts: BTreeSet<&String> =
             chosen.changes.iter().flat_map(|change| &change.entry.about.repository_parts).collect();
         if !parts.is_empty() {
