@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Directory, FileKind, FsError, ReadFile, ResolvedPath};
+use toolcrib_fs::{Directory, FileKind, FsError, ReadFile, ResolvedPath, RootKind};
 use toolcrib_policy::Effect;
 use toolcrib_text::{Encoding, visible_name};
 
@@ -84,6 +84,19 @@ impl Cx<'_> {
     /// The resolved path, by which the session records the files that it has read.
     pub(crate) fn real_path(&self, path: impl AsRef<Path>) -> Result<PathBuf, Error> {
         Ok(self.granted_path(Effect::Read, path.as_ref())?.path())
+    }
+
+    /// The note about a file in the private temporary directory of the session. `None` for other files. Fails if the
+    /// call has not declared the path.
+    pub fn session_file_note(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
+        let root = place.root();
+        Ok((root.kind() == RootKind::Session).then(|| {
+            format!(
+                "{} is private to this session: the user and other programs do not see this file.",
+                root.path().display()
+            )
+        }))
     }
 
     /// Describes where a path leads (`given → real`) if it leads through a symlink, or if the file has another

@@ -108,6 +108,9 @@ impl Tool for Write {
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
         notes.extend(link.map(|link| format!("Through the symlink {link}.")));
+        if updated.was.is_none() {
+            notes.extend(cx.session_file_note(&self.file_path)?);
+        }
         let mut errors = NewSyntaxErrors::new();
         errors.examine(&shown, None, updated.was.as_deref(), &updated.now);
         notes.extend_from_slice(errors.notes());
