@@ -27,6 +27,20 @@ pub enum Refusal {
     AnySocket,
 }
 
+impl Refusal {
+    /// Whether it is about the network.
+    pub fn is_network(&self) -> bool {
+        match self {
+            Refusal::Connect(_)
+            | Refusal::Unlisted(_)
+            | Refusal::WithoutProxy(_)
+            | Refusal::LookUp(_)
+            | Refusal::AnySocket => true,
+            Refusal::Write(..) | Refusal::Change(..) | Refusal::Socket(_) => false,
+        }
+    }
+}
+
 /// How a command tried to change a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeniedAction {

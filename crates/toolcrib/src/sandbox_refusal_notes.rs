@@ -16,6 +16,11 @@ pub(crate) const MAX_LINES: usize = 3;
 const MAN_CACHE: &str = "/var/cache/man";
 const PYTHON_CACHE: &str = "__pycache__";
 
+/// Directories of package managers, with the beginnings of names in them that they write if they can: logs, locks and
+/// the times of last uses.
+const PACKAGE_MANAGER_FILES: [(&str, &[&str]); 2] =
+    [(".npm", &["_logs", "_update-notifier"]), (".cargo", &[".package-cache", ".global-cache"])];
+
 /// Names of histories end or begin so. less writes `.lesshsQ` first, and vim `.viminfz.tmp`.
 const HISTORY_ENDINGS: [&str; 3] = ["history", "_hist", "-hist"];
 const HISTORY_BEGINNINGS: [&str; 3] = [".lesshs", "lesshs", ".viminf"];
@@ -100,7 +105,18 @@ fn is_unneeded_cache(refusal: &Refusal) -> bool {
 }
 
 fn is_cache(path: &Path) -> bool {
-    path.starts_with(MAN_CACHE) || path.iter().any(|name| name == PYTHON_CACHE)
+    path.starts_with(MAN_CACHE)
+        || path.iter().any(|name| name == PYTHON_CACHE)
+        || is_package_manager_file(path)
+}
+
+fn is_package_manager_file(path: &Path) -> bool {
+    let names: Vec<&str> = path.iter().filter_map(|name| name.to_str()).collect();
+    names.windows(2).any(|pair| {
+        PACKAGE_MANAGER_FILES.iter().any(|(directory, beginnings)| {
+            pair[0] == *directory && beginnings.iter().any(|start| pair[1].starts_with(start))
+        })
+    })
 }
 
 /// Whether a file has the name of a history, such as `.python_history`, or of a new version of one.
@@ -165,8 +181,11 @@ struct Kind {
 const BY_SANDBOX: &str = "refused by the sandbox";
 const NO_NETWORK: Kind = Kind {
     refused: "network is off; refused",
-    remedy: "network = \"list\" with rules for hosts, or \"all\", in config.toml allows it",
+    remedy: "the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml",
 };
+
+/// cargo has no variable for its cache alone.
+const CARGO_CACHE: &str = "outside the roots; export CARGO_HOME=/tmp/cargo for downloads of this session, or caches = [\"cargo\"] in config.toml";
 
 const UNLISTED: Kind = Kind {
     refused: "network: not reached",
@@ -175,6 +194,12 @@ const UNLISTED: Kind = Kind {
 
 fn kind(refusal: &Refusal) -> Kind {
     match refusal {
+        Refusal::Write(path, Unwritable::Outside)
+        | Refusal::Change(_, path, Unwritable::Outside)
+            if path.iter().any(|name| name == ".cargo") =>
+        {
+            Kind { refused: BY_SANDBOX, remedy: CARGO_CACHE }
+        }
         Refusal::Write(_, why) | Refusal::Change(_, _, why) => {
             Kind { refused: BY_SANDBOX, remedy: remedy(*why) }
         }
@@ -294,7 +319,7 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off; refused: DNS lookup at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)",
+                "network is off; refused: DNS lookup at 10.0.0.2:53, connect 93.184.216.34:443 (the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR or caches in config.toml can allow it)",
             ]
         );
@@ -333,6 +358,10 @@ mod tests {
         assert!(write("/usr/share/gdb/__pycache__/x.pyc", Unwritable::Outside));
         assert!(!write("/w/__pycache__/x.pyc", Unwritable::Protected));
         assert!(!write("/var/cache/other", Unwritable::Outside));
+        assert!(write("/root/.npm/_logs/2026-11-17.log", Unwritable::Outside));
+        assert!(write("/root/.cargo/.package-cache-mutate", Unwritable::Outside));
+        assert!(!write("/root/.npm/_cacache/tmp/x", Unwritable::Outside));
+        assert!(!write("/root/.cargo/registry/cache/x", Unwritable::Outside));
     }
 
     #[test]

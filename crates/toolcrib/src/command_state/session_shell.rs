@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use toolcrib_exec::{Environment, Jobs};
+use toolcrib_exec::{Environment, Job, Jobs};
 use toolcrib_text::Secrets;
 
 use super::{Variables, merged};
@@ -32,6 +32,8 @@ pub(crate) struct SessionShell {
 #[derive(Debug, Default)]
 struct JobRecord {
     read: ReadPositions,
+    /// Whether it continued after a reply, and no reply has told how it ended.
+    is_awaited: bool,
     /// Its changes, if they are captured.
     changes: Option<Arc<CommandChanges>>,
 }
@@ -184,6 +186,32 @@ impl SessionShell {
         if let Some(record) = self.records.lock().get_mut(id) {
             record.read = read;
         }
+    }
+
+    /// Marks a job as one that continues after the reply.
+    pub(crate) fn await_end(&self, id: &str) {
+        if let Some(record) = self.records.lock().get_mut(id) {
+            record.is_awaited = true;
+        }
+    }
+
+    /// Marks the end of a job as told.
+    pub(crate) fn end_is_told(&self, id: &str) {
+        if let Some(record) = self.records.lock().get_mut(id) {
+            record.is_awaited = false;
+        }
+    }
+
+    /// The jobs that continued after a reply and have ended, each once.
+    pub(crate) fn take_ended(&self) -> Vec<Arc<Job>> {
+        let mut ended = Vec::new();
+        for (id, record) in self.records.lock().iter_mut().filter(|(_, record)| record.is_awaited) {
+            let job = self.jobs.get(id).filter(|job| !job.snapshot().status.is_running());
+            record.is_awaited = job.is_none();
+            ended.extend(job);
+        }
+        ended.sort_by_key(|job| job.created());
+        ended
     }
 
     /// Forgets a job, unless one of its processes still runs.

@@ -3,6 +3,7 @@
 mod exit_code_one;
 mod failed_pipe_parts;
 mod finished;
+mod network_hints;
 mod other_jobs_note;
 mod refused_contents;
 mod report;
@@ -205,6 +206,7 @@ impl Tool for Bash {
         let asker = if in_background { None } else { cx.host_asker() };
         let mut command = prepared.start()?;
         if in_background {
+            cx.shell()?.await_end(command.job.id());
             return Ok(report::background(&command));
         }
         let timeout = Duration::from_millis(self.timeout);

@@ -183,6 +183,9 @@ impl Tool for BashOutput {
             WaitCondition { wait_for, from: since, filter: filter.as_ref(), port, timeout };
         let waited = wait(cx, (&job, stream), &secrets, &waiting)?;
         let now = job.snapshot();
+        if !now.status.is_running() {
+            cx.shell()?.end_is_told(job.id());
+        }
         let end = if now.closed {
             stream.written(&now)
         } else {

@@ -66,6 +66,9 @@ impl Tool for KillShell {
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let job = cx.job(&self.shell_id)?;
         let before = job.snapshot();
+        if !cx.dry_run() {
+            cx.shell()?.end_is_told(job.id());
+        }
         if before.all_exited {
             let message = match before.status {
                 Status::Killed => format!("{} was already killed.\n", job.id()),

@@ -76,6 +76,9 @@ impl Tool for ListShells {
         let secrets = cx.secrets();
         for job in &listed {
             let now = job.snapshot();
+            if !now.status.is_running() {
+                cx.shell()?.end_is_told(job.id());
+            }
             // Secrets are masked before truncation: half a token would not be recognized.
             let script = visible(job.script());
             let command = one_line(&secrets.mask(&script), COMMAND_CHARS);

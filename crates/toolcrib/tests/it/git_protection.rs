@@ -188,7 +188,7 @@ fn moved_head_is_reported() {
     let text = commands.output("git checkout -q first");
     assert!(text.contains("reverts the files, not the git state]"), "{text}");
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
-    assert!(text.contains("`git checkout main` does (not after an undo)]"), "{text}");
+    assert!(text.contains("`git checkout main` does (only before an undo)]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
     assert!(text.contains("(detached) to") && text.contains("(main); an undo"), "{text}");
     let text = commands.output("echo x >> a.txt && git commit -qam x");

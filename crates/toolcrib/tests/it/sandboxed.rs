@@ -238,7 +238,7 @@ fn denied_accesses_are_reported_with_the_remedy() {
     let note = "[refused by the sandbox: the path shown above (outside the roots; --root";
     assert!(text.contains(note), "{text}");
     let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
-    let expected = "network is off; refused: connect 192.0.2.1:443 (network = \"list\" with rules for hosts, or \"all\", in config.toml allows it)";
+    let expected = "network is off; refused: connect 192.0.2.1:443 (the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml)";
     assert!(error.text().contains(expected), "{error}");
     let reply = here.bash("echo x > T/out/new; true").unwrap();
     assert_eq!(reply.metadata()["refused"][0]["why"], "outside", "{}", reply.output());
@@ -333,4 +333,26 @@ fn jobs_that_are_in_the_way_of_a_command_are_named() {
     here.call("KillShell", json!({"shell_id": id})).unwrap();
     let reply = here.bash("kill 99999 2> /dev/null; true").unwrap();
     assert_eq!(reply.output(), "[no output]\n");
+}
+
+#[test]
+fn an_unreachable_localhost_is_explained() {
+    let fixture = Sandboxed::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let command = format!("exec 3<>/dev/tcp/127.0.0.1/{port}");
+    let error = fixture.call("Bash", json!({"command": command})).unwrap_err();
+    assert!(error.text().contains("localhost is that of this session's commands"), "{error}");
+}
+
+#[test]
+fn caches_that_commands_may_not_write_are_in_tmp() {
+    let sandboxed = Sandboxed::new();
+    sandboxed.bash("export HOME=/home/me").unwrap();
+    let variables =
+        "echo $GOCACHE $UV_CACHE_DIR $npm_config_cache; mkdir -p \"$GOCACHE\" && echo made";
+    let reply = sandboxed.call("Bash", json!({"command": variables})).unwrap();
+    // Without a network, npm reads its usual cache.
+    let expected = "/tmp/cache/go-build /tmp/cache/uv\nmade\n";
+    assert!(reply.text().starts_with(expected), "{}", reply.text());
 }

@@ -731,3 +731,24 @@ fn a_killed_job_is_reported_with_the_signal_that_ended_it() {
     assert!(list.contains("  killed by SIGTERM after "), "{list}");
     assert!(list.contains("  timed out after ") && !list.contains("timeout after"), "{list}");
 }
+
+#[test]
+fn the_end_of_a_background_command_is_told_once() {
+    let shells = shells();
+    let (failed, read) = (shells.background("exit 3"), shells.background("echo done"));
+    shells.output(json!({"bash_id": read, "wait_for": "exit"}));
+    let until = Instant::now() + Duration::from_secs(600);
+    let told = loop {
+        let reply = shells.call("Bash", json!({"command": "true"})).unwrap();
+        if reply.text().contains("in the background") {
+            break reply.text().to_owned();
+        }
+        assert!(Instant::now() < until, "its end is not told");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(told.contains(&format!("in the background: {failed} failed after")), "{told}");
+    assert!(told.contains("exit code 3; BashOutput shows the output]"), "{told}");
+    assert!(!told.contains(&read), "BashOutput has told it: {told}");
+    let next = shells.call("Bash", json!({"command": "true"})).unwrap();
+    assert!(!next.text().contains("in the background"), "{}", next.text());
+}

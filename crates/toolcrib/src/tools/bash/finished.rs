@@ -3,9 +3,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_exec::{Ending, Process, ShellState, Snapshot, Status};
+use toolcrib_exec::{Ending, Job, Process, ShellState, Snapshot, Status};
 
 use super::wait::{KILL_TIMEOUT, QUIET_PERIOD, drain};
 use crate::command_state::{ReadPositions, SessionShell, Variables};
@@ -36,6 +37,8 @@ pub(super) struct FinishedCommand {
     /// The hosts that the command tried to reach.
     pub(super) hosts: Vec<HostNote>,
     pub(super) changes: Changes,
+    /// Other jobs that ended in the background since the last reply.
+    pub(super) ended_jobs: Vec<Arc<Job>>,
 }
 
 /// How a call that ran a command ended.
@@ -96,6 +99,9 @@ impl FinishedCommand {
     ) -> FinishedCommand {
         let now = command.job.snapshot();
         let outcome = Outcome::InBackground { timeout };
+        if let Ok(shell) = cx.shell() {
+            shell.await_end(command.job.id());
+        }
         let mut finished = FinishedCommand::new(cx, command, now, outcome);
         finished.hosts = cx.take_host_notes(&finished.command.job);
         finished
@@ -124,6 +130,7 @@ impl FinishedCommand {
             refused_contents: Vec::new(),
             hosts: Vec::new(),
             changes: Changes::default(),
+            ended_jobs: cx.shell().map(SessionShell::take_ended).unwrap_or_default(),
         }
     }
 

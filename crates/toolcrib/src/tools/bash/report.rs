@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_exec::{Exit, Process, Refusal};
+use toolcrib_exec::{Exit, Job, Network, Process, Refusal};
 use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
 use super::exit_code_one::{command_exit_one_is_result, script_exit_one_is_result};
 use super::failed_pipe_parts::failed_parts;
 use super::finished::{FinishedCommand, Outcome};
+use super::network_hints::{localhost_note, offline_note};
 use super::other_jobs_note::other_jobs_notes;
 use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
@@ -23,7 +25,7 @@ use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
 use crate::sandbox_refusal_notes;
 use crate::sandbox_settings::Confined;
-use crate::tools::job_status_text::{exit_text, unix_seconds};
+use crate::tools::job_status_text::{exit_text, state_and_duration, unix_seconds};
 use crate::tools::limit_notes::LimitNote;
 use crate::tools::shell_output::{
     OutputLog, dropped_note, excerpt, masked_note, shows_binary_beginning, whole_characters,
@@ -201,6 +203,19 @@ impl<'a> Report<'a> {
         let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
         self.notes.extend(hidden_note(&secrets, home));
         self.notes.extend(tracing_note(&output).map(str::to_owned));
+        let network = match &self.finished.command.confined {
+            Confined::Within { network, level, .. } if level.has_namespaces() => *network,
+            _ => Network::All,
+        };
+        let is_offline = network == Network::None
+            && self.finished.now.ended.as_ref().is_some_and(|ended| ended.exit != Exit::Code(0))
+            && !job.refusals().iter().any(Refusal::is_network);
+        if is_offline {
+            self.notes.extend(offline_note(&output).map(str::to_owned));
+        }
+        if network.is_private() {
+            self.notes.extend(localhost_note(&script, &output).map(str::to_owned));
+        }
     }
 
     /// Adds notes about other running jobs: those whose processes the command looked for, and the one that uses its
@@ -213,6 +228,13 @@ impl<'a> Report<'a> {
         let (script, output) = (String::from_utf8_lossy(job.script()), self.output());
         let others = (shell.jobs(), job.id());
         self.notes.extend(other_jobs_notes(&script, &output, sees_only_own, others));
+        let ended = &self.finished.ended_jobs;
+        let told =
+            |job: &Arc<Job>| format!("{} {}", job.id(), state_and_duration(job, &job.snapshot()));
+        if !ended.is_empty() {
+            let ended = first_of(ended, NAMED, told);
+            self.notes.push(format!("in the background: {ended}; {BASH_OUTPUT} shows the output"));
+        }
     }
 
     /// Adds notes about operations that the sandbox refused, and about the settings that would allow them.
