@@ -40,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "journal", run: targets::journal },
     Target { name: "locate", run: targets::locate },
     Target { name: "mcp", run: targets::mcp },
+    Target { name: "monitor", run: targets::monitor },
     Target { name: "network", run: targets::network },
     Target { name: "notebook", run: targets::notebook },
     Target { name: "patch", run: targets::patch },

@@ -113,6 +113,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-fs",
             "toolcrib-mcp",
             "toolcrib-media",
+            "toolcrib-monitor",
             "toolcrib-net",
             "toolcrib-policy",
             "toolcrib-search",

@@ -39,7 +39,7 @@ impl Channel for TerminalApprover {
     }
 }
 
-/// The terminal, until somebody else answers the question. The terminal returns one line at a time, so no typed line is
+/// The terminal, until the question is settled elsewhere. The terminal returns one line at a time, so no typed line is
 /// lost with the buffer around this.
 struct TerminalInput {
     input: File,

@@ -467,8 +467,8 @@ const WATCH: &str = "\
 Show the calls and the approval questions of all running servers of this user, as they come.
 
 Answer a question by typing a line: `y` allows the call, `s` allows it for the session, `t 30` for 30 minutes, `n TEXT` \
-denies it with a message to the agent. `a`, `d` and `v` add a rule that the question shows. The first answer counts, \
-here, in the client or on the page.
+denies it with a message to the agent. `a`, `d` and `v` add a rule that the question shows. `l` lists all questions, \
+and `o 2` shows the second. The first answer counts, here, in the client or on the page.
 
 While it runs on a terminal, an agent whose client cannot ask waits for your answer.";
 

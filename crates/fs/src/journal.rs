@@ -5,7 +5,7 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `calls`, the calls that have ended; `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
+//! the decisions about calls; `calls`, the calls that have ended; `command-ends`, the ends of commands that went on after their calls; `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
 //! change; `version`, the format of all of it (`state_version.rs`); and two lock files. No other user can
 //! access it (`private_directory.rs`).
 //!
@@ -27,6 +27,7 @@
 mod bounded_log;
 mod calls;
 mod collect;
+mod command_ends;
 mod connections;
 mod decisions;
 mod entry;
@@ -44,6 +45,7 @@ use rustix::fs::{FlockOperation, OFlags};
 
 pub use self::calls::{CallPage, CallRecord, RefusalRecord};
 pub use self::collect::Caps;
+pub use self::command_ends::CommandEndRecord;
 pub use self::connections::ConnectionRecord;
 pub use self::decisions::DecisionRecord;
 pub(crate) use self::entry::Effects;
@@ -80,6 +82,7 @@ pub struct Journal {
     log: Log,
     store: Store,
     calls: BoundedLog,
+    command_ends: BoundedLog,
     decisions: BoundedLog,
     connections: BoundedLog,
     /// Apart, so that a sweep of hosts does not replace the records of connections that were made.
@@ -104,6 +107,7 @@ impl Journal {
             log,
             store,
             calls: bounded("calls", MAX_CALLS_BYTES),
+            command_ends: bounded("command-ends", MAX_BYTES),
             decisions: bounded("decisions", MAX_BYTES),
             connections: bounded("connections", MAX_BYTES),
             refused_connections: bounded("refused-connections", MAX_BYTES),

@@ -81,6 +81,10 @@ impl Channel for ApprovalChannel {
         }
     }
 
+    fn asks_one_at_a_time(&self) -> bool {
+        matches!(self, ApprovalChannel::Elicitation { .. })
+    }
+
     fn asks_by_result(&self) -> bool {
         matches!(self, ApprovalChannel::InputRequired(_))
     }
@@ -99,7 +103,7 @@ enum Elicited {
     /// The request failed, or the call was cancelled.
     Failed,
     Timeout,
-    /// Somebody else has answered.
+    /// It was answered elsewhere, or it needs no answer any more.
     Settled,
 }
 
@@ -109,7 +113,7 @@ impl ApprovalChannel {
         let ApprovalChannel::Elicitation { context, runtime, client } = self else {
             return Answer::NoApprover;
         };
-        if client.cannot_ask() && asked.is_watched() {
+        if client.cannot_ask() && asked.has_active_viewer() {
             return Answer::NoApprover;
         }
         let (tell, mut settled) = oneshot::channel();
@@ -127,7 +131,7 @@ impl ApprovalChannel {
                 Elicited::Result(result) => {
                     let is_declined = result.action != ElicitationAction::Accept;
                     let is_unseen = is_declined && began.elapsed() < UNSEEN_DECLINE;
-                    if is_unseen && asked.is_watched() {
+                    if is_unseen && asked.has_active_viewer() {
                         client.set_cannot_ask();
                         break;
                     }

@@ -178,7 +178,7 @@ impl Handler {
                 runtime: Handle::current(),
                 client: client.clone(),
             },
-            (true, true) if client.cannot_ask() && self.monitor.is_watched() => {
+            (true, true) if client.cannot_ask() && self.monitor.has_active_viewer() => {
                 ApprovalChannel::Unavailable
             }
             (true, true) => {
@@ -196,7 +196,7 @@ impl Handler {
                 let is_unseen = |age| age < UNSEEN_DECLINE && response.is_some_and(is_declined);
                 if let Some((_, age)) = asked
                     && is_unseen(age)
-                    && self.monitor.is_watched()
+                    && self.monitor.has_active_viewer()
                 {
                     client.set_cannot_ask();
                     return Ok(ApprovalChannel::Unavailable);

@@ -57,7 +57,7 @@ struct State {
     /// The call that the leader is running.
     running_call: Option<u64>,
     /// Whether the follower is watching, so that it need not be woken.
-    is_watched: bool,
+    has_active_viewer: bool,
     has_follower: bool,
     has_ended: bool,
 }
@@ -158,7 +158,7 @@ impl Watch {
         let mut state = self.state.lock();
         state.calls += 1;
         state.running_call = Some(state.calls);
-        let was_watched = std::mem::replace(&mut state.is_watched, true);
+        let was_watched = std::mem::replace(&mut state.has_active_viewer, true);
         drop(state);
         if !was_watched {
             self.changed.notify_one();
@@ -179,7 +179,7 @@ impl Watch {
     fn wait_for_takeover(&self) -> Option<u64> {
         let (mut state, mut idle_checks) = (self.state.lock(), 0);
         while !state.has_ended {
-            if !state.is_watched {
+            if !state.has_active_viewer {
                 self.changed.wait(&mut state);
                 continue;
             }
@@ -191,10 +191,11 @@ impl Watch {
                 && !state.has_ended
             {
                 state.leader += 1;
-                (state.running_call, state.is_watched, state.has_follower) = (None, false, false);
+                (state.running_call, state.has_active_viewer, state.has_follower) =
+                    (None, false, false);
                 return Some(state.leader);
             }
-            state.is_watched = state.running_call.is_some() || idle_checks < MAX_IDLE_CHECKS;
+            state.has_active_viewer = state.running_call.is_some() || idle_checks < MAX_IDLE_CHECKS;
         }
         None
     }

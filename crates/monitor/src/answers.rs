@@ -10,7 +10,8 @@ use crate::describe_question::describe_question;
 use crate::messages::{GivenAnswer, RequestError, RequestErrorKind};
 use crate::monitor::Monitor;
 use crate::open_question::{OpenQuestion, SettleError};
-use crate::protocol::{AnswerWord, Answerer, Event, Question, Settled};
+use crate::protocol::{AnswerWord, Answerer, Event, Question, Settled, TimeLeft};
+use crate::question_list::KEPT_FOR;
 
 /// The longest approval for some minutes: a working day.
 const MAX_MINUTES: u32 = 480;
@@ -34,7 +35,8 @@ impl Monitor {
                 if left.settled().is_none() {
                     log.questions.add(left.clone());
                 }
-                return (left, None);
+                let event = time_event(&left, TimeLeft::default());
+                return (left, event);
             }
             let names = self.names();
             let opened = Arc::new(OpenQuestion::new(Question {
@@ -52,9 +54,24 @@ impl Monitor {
         })
     }
 
+    /// The call waits for this time, and is denied then. If the question `stays`, it can be answered after that.
+    pub(crate) fn set_call_wait(&self, question: &Arc<OpenQuestion>, wait: Duration, stays: bool) {
+        let ends = now_ms().saturating_add(as_ms(wait));
+        let expires = if stays { ends.saturating_add(as_ms(KEPT_FOR)) } else { ends };
+        let (call_waits_until, expires) = (Some(ends), Some(expires));
+        let time_left = TimeLeft { call_waits_until, call_ended: false, expires };
+        self.update(|_| ((), time_event(question, time_left)));
+    }
+
     /// The call no longer waits, but the question can still be answered.
     pub(crate) fn leave_question(&self, question: &Arc<OpenQuestion>) {
-        let forgotten = self.update(|log| (log.questions.leave(question), None));
+        let expires = Some(now_ms().saturating_add(as_ms(KEPT_FOR)));
+        let time_left = TimeLeft { call_waits_until: None, call_ended: true, expires };
+        let forgotten = self.update(|log| {
+            let forgotten = log.questions.leave(question);
+            let event = time_event(question, time_left);
+            (forgotten, event)
+        });
         for question in forgotten {
             let _ = self.settle(&question, unanswered(Answerer::Timeout), nothing);
         }
@@ -141,6 +158,16 @@ impl Monitor {
     }
 }
 
+/// Changes the time limits of an open question. Returns the event of the change.
+fn time_event(question: &OpenQuestion, time_left: TimeLeft) -> Option<Event> {
+    let is_changed = question.set_time_left(time_left.clone()) && question.settled().is_none();
+    is_changed.then(|| Event::QuestionTime { id: question.question().id.clone(), time_left })
+}
+
+fn as_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A question that needs no rule to be stored.
 pub(crate) fn nothing() -> Result<(), String> {
     Ok(())
@@ -176,6 +203,7 @@ pub(crate) fn answer_of(settled: &Settled) -> Answer {
     let message = settled.message.clone().unwrap_or_default();
     match (settled.by, settled.answer) {
         (Answerer::Timeout, _) => Answer::Unanswered("timeout".to_owned()),
+        (Answerer::Withdrawn, _) => Answer::Unanswered("it was withdrawn".to_owned()),
         (Answerer::Cancelled, _) => Answer::Unanswered("the call was cancelled".to_owned()),
         (_, AnswerWord::Once) => Answer::Allow,
         (_, AnswerWord::Session) => Answer::AllowForSession,
@@ -199,6 +227,7 @@ pub fn described(settled: &Settled) -> String {
         Answerer::Watch => "in toolcrib watch",
         Answerer::Timeout => return "it has expired".to_owned(),
         Answerer::Cancelled => return "its call was cancelled".to_owned(),
+        Answerer::Withdrawn => return "it needs no answer any more".to_owned(),
     };
     let answer = match settled.answer {
         AnswerWord::Once => "yes".to_owned(),

@@ -142,7 +142,7 @@ impl Client {
         self.request::<Value>(Request::Stop { call: call.to_owned() }).map(|_| ())
     }
 
-    /// Reports whether somebody is looking. Repeat it every few seconds.
+    /// Reports whether a viewer is active. Repeat it every few seconds.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl Client {
         self.request::<Value>(Request::Visible { visible }).map(|_| ())
     }
 
-    /// Reports whether somebody is looking, without waiting for the reply.
+    /// Reports whether a viewer is active, without waiting for the reply.
     pub(crate) fn tell_visible(&self, visible: bool) {
         let id = {
             let mut pending = self.pending.lock();

@@ -17,6 +17,7 @@ mod client;
 mod clock;
 mod describe_question;
 mod event_ring;
+mod first_answer;
 mod kept_commands;
 mod line_io;
 mod messages;
@@ -32,10 +33,11 @@ mod socket_directory;
 mod socket_server;
 
 pub use answers::described;
-pub use asking::{Asked, Channel, FirstAnswer, NoChannel, SettledSignal, WatcherTimeouts};
+pub use asking::{Asked, Channel, NoChannel, SettledSignal};
 pub use client::{Client, Notice};
 pub use clock::now_ms;
 pub use describe_question::question_digest;
+pub use first_answer::{FirstAnswer, ViewerTimeouts};
 pub use messages::{
     GivenAnswer, OutputPart, Request, RequestError, RequestErrorKind, RequestLine, ServerLine,
     State,

@@ -42,9 +42,9 @@ pub enum Request {
         /// Id of the call.
         call: String,
     },
-    /// Reports whether somebody is looking now. It expires soon, so it has to be repeated.
+    /// Reports whether a viewer is active at this client. It expires soon, so it has to be repeated.
     Visible {
-        /// Whether somebody is looking.
+        /// Whether a viewer is active.
         visible: bool,
     },
 }

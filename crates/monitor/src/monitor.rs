@@ -7,19 +7,21 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use toolcrib::{BegunCall, CallCommand, ConnectionEntry, Record, Recorder, SandboxSummary};
+use toolcrib::{
+    BegunCall, CallCommand, CommandEnd, ConnectionEntry, Record, Recorder, SandboxSummary,
+};
 
 use crate::describe_question::MAX_QUESTION_BYTES;
 use crate::event_ring::EventRing;
 use crate::kept_commands::KeptCommands;
 use crate::messages::{OutputPart, RequestError, RequestErrorKind, State};
-use crate::observed_call::{EndedCall, ObservedCall, ObservedEvent, ServerNames};
+use crate::observed_call::{EndedCall, ObservedCall, ObservedEvent, ServerNames, ended_command};
 use crate::open_question::OpenQuestion;
-use crate::protocol::{Connection, Event, Server};
+use crate::protocol::{Connection, Event, RunningCall, Server};
 use crate::question_list::QuestionList;
 use crate::shorten::{first_within, shorten_call, shorten_question};
 
-/// How long somebody counts as looking after the last message that says so.
+/// How long a viewer counts as active after the last report of its client.
 const VISIBLE_FOR: Duration = Duration::from_secs(15);
 
 /// Events that a client gets at once.
@@ -38,7 +40,7 @@ pub type RuleStore = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 pub struct Monitor {
     server: Mutex<Server>,
     names: OnceLock<ServerNames>,
-    /// Describes the sandbox when somebody asks: that can take a moment.
+    /// Describes the sandbox on demand: that can take a moment.
     sandbox: OnceLock<SandboxSummary>,
     pub(crate) rules: Option<RuleStore>,
     log: Mutex<Log>,
@@ -46,7 +48,7 @@ pub struct Monitor {
     added: Condvar,
     /// Number of clients that wait for events.
     subscribers: AtomicUsize,
-    /// Until when each client has somebody who looks.
+    /// Until when each client has an active viewer.
     visible: Mutex<HashMap<u64, Instant>>,
     clients: AtomicU64,
 }
@@ -56,6 +58,8 @@ pub struct Monitor {
 pub(crate) struct Log {
     ring: EventRing<ObservedEvent>,
     running: BTreeMap<u64, Arc<ObservedCall>>,
+    /// Calls that have ended and whose commands still run.
+    in_background: BTreeMap<u64, Arc<ObservedCall>>,
     commands: KeptCommands,
     pub(crate) questions: QuestionList,
 }
@@ -133,8 +137,8 @@ impl Monitor {
         self.names.get_or_init(ServerNames::default)
     }
 
-    /// Whether somebody is looking at this server now.
-    pub fn is_watched(&self) -> bool {
+    /// Whether a viewer is connected and active now.
+    pub fn has_active_viewer(&self) -> bool {
         let now = Instant::now();
         self.visible.lock().values().any(|until| *until > now)
     }
@@ -149,6 +153,7 @@ impl Monitor {
         let log = self.log.lock();
         let (seq, missed) = after.map_or((log.ring.last(), 0), |after| log.ring.resume(after));
         let waiting: Vec<Arc<OpenQuestion>> = log.questions.open().cloned().collect();
+        let background: Vec<Arc<ObservedCall>> = log.in_background.values().cloned().collect();
         let running: Vec<Arc<ObservedCall>> = log.running.values().cloned().collect();
         drop(log);
         let bytes = waiting.iter().fold(0_usize, |sum, open| sum.saturating_add(open.bytes()));
@@ -157,9 +162,14 @@ impl Monitor {
         } else {
             MAX_QUESTION_BYTES / waiting.len() - 1
         };
-        let waiting = waiting.iter().map(|open| shorten_question(open.question().clone(), each));
-        let each = RUNNING_BYTES / running.len().max(1);
-        let running = running.iter().map(|call| shorten_call(call.shown(self.names()), each));
+        let waiting = waiting.iter().map(|open| shorten_question(open.shown(), each));
+        let each = RUNNING_BYTES / (background.len() + running.len()).max(1);
+        let background = background.iter().map(|call| {
+            let call = call.shown(self.names());
+            RunningCall { in_background: true, ..call }
+        });
+        let running = background.chain(running.iter().map(|call| call.shown(self.names())));
+        let running = running.map(|call| shorten_call(call, each));
         State {
             seq,
             missed,
@@ -189,7 +199,7 @@ impl Monitor {
         self.clients.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Records whether somebody looks at a client.
+    /// Records whether a client has an active viewer.
     pub(crate) fn set_visible(&self, client: u64, visible: bool) {
         let mut all = self.visible.lock();
         if visible {
@@ -284,7 +294,8 @@ impl Recorder for CallObserver {
         let mut log = self.0.log.lock();
         let call = log.commands.call_of(made.session, &made.job);
         let is_refused = made.decision == "refused";
-        if let Some(running) = call.and_then(|call| log.running.get(&call))
+        let calls = call.and_then(|call| log.running.get(&call).or(log.in_background.get(&call)));
+        if let Some(running) = calls
             && is_refused
         {
             running.add_refused(made);
@@ -309,16 +320,31 @@ impl Recorder for CallObserver {
         let mut log = self.0.log.lock();
         let begun = log.running.remove(&record.call);
         let job = begun.as_ref().and_then(|call| call.job.get().cloned());
-        let refused = begun.map(|call| std::mem::take(&mut *call.refused.lock()));
+        let refused = begun.as_ref().map(|call| call.refused.lock().clone());
         let command = job.as_ref().and_then(|_| log.commands.get(record.call));
+        let is_running = command.as_ref().is_some_and(CallCommand::is_running);
+        if let Some(begun) = begun.filter(|_| is_running) {
+            log.in_background.insert(record.call, begun);
+        }
         let ended = EndedCall {
             record,
             job,
-            is_running: command.as_ref().is_some_and(CallCommand::is_running),
+            is_running,
             denied: command.map(|command| command.denied_accesses()).unwrap_or_default(),
             refused: refused.unwrap_or_default(),
         };
         self.0.push(&mut log, ObservedEvent::Ended(Box::new(ended)));
+    }
+
+    fn command_ended(&self, call: u64, end: CommandEnd) {
+        let mut log = self.0.log.lock();
+        let begun = log.in_background.remove(&call);
+        let refused = begun.map(|call| std::mem::take(&mut *call.refused.lock()));
+        let event = Event::CommandEnded {
+            id: self.0.names().call_id(call),
+            end: ended_command(&end, refused.unwrap_or_default()),
+        };
+        self.0.push(&mut log, ObservedEvent::Other(Box::new(event)));
     }
 }
 

@@ -7,13 +7,15 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib::{
-    Access as RuntimeAccess, BegunCall, ConnectionEntry, DeniedAccess, ErrorKind, Outcome as Ended,
-    Record, call_title,
+    Access as RuntimeAccess, BegunCall, CommandEnd, ConnectionEntry, DeniedAccess, ErrorKind,
+    Outcome as Ended, Record, call_title,
 };
 
 use crate::bounded_text::Cut;
 use crate::clock::to_ms;
-use crate::protocol::{Access, Answered, Call, Event, Outcome, Refusal, RunningCall, Server};
+use crate::protocol::{
+    Access, Answered, Call, EndedCommand, Event, Outcome, Refusal, RunningCall, Server,
+};
 
 /// Limits of one call: characters of an access, number of accesses.
 const MAX_ACCESS_CHARS: usize = 16 << 10;
@@ -64,6 +66,7 @@ fn event_bytes(event: &Event) -> usize {
             let command = question.command.as_ref().map_or(0, |command| 4 * command.text.len());
             4 * BASE_BYTES + command + question.diff.as_ref().map_or(0, String::len)
         }
+        Event::CommandEnded { end, .. } => BASE_BYTES * (1 + end.refusals.len()),
         _ => BASE_BYTES,
     }
 }
@@ -134,6 +137,7 @@ impl ObservedCall {
             started: to_ms(*started),
             accesses: shown_accesses(accesses, &mut cut),
             job: self.job.get().cloned(),
+            in_background: false,
             cut: cut.fields(),
         }
     }
@@ -171,11 +175,6 @@ impl EndedCall {
             _ => (Outcome::Done, None),
         };
         let ended = to_ms(record.started + record.duration);
-        let refusal = |denied: &DeniedAccess| Refusal {
-            what: denied.what.clone(),
-            setting: Some(denied.setting.to_owned()),
-            at: ended,
-        };
         let call = RunningCall {
             id: names.call_id(record.call),
             session: record.session.to_string(),
@@ -185,6 +184,7 @@ impl EndedCall {
             started: to_ms(record.started),
             accesses: shown_accesses(&record.accesses, &mut cut),
             job: self.job.clone(),
+            in_background: self.is_running,
             cut: cut.fields(),
         };
         Call {
@@ -203,10 +203,29 @@ impl EndedCall {
             }),
             change: record.change,
             files_changed: record.files_changed,
-            refusals: self.denied.iter().map(refusal).chain(self.refused.clone()).collect(),
+            refusals: refusals(&self.denied, ended).chain(self.refused.clone()).collect(),
             arguments: Some(record.arguments.clone()),
         }
     }
+}
+
+/// The end of a command in the form of the protocol. `refused` are its refused connections.
+pub(crate) fn ended_command(end: &CommandEnd, refused: Vec<Refusal>) -> EndedCommand {
+    let at = to_ms(end.time);
+    EndedCommand {
+        status: end.status.to_owned(),
+        exit_code: end.exit_code,
+        at,
+        refusals: refusals(&end.denied, at).chain(refused).collect(),
+    }
+}
+
+fn refusals(denied: &[DeniedAccess], at: u64) -> impl Iterator<Item = Refusal> {
+    denied.iter().map(move |denied| Refusal {
+        what: denied.what.clone(),
+        setting: Some(denied.setting.to_owned()),
+        at,
+    })
 }
 
 /// Accesses in the form of the protocol, within the limits.

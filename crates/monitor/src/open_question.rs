@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::protocol::{Question, Settled};
+use crate::protocol::{Question, Settled, TimeLeft};
 use crate::shorten::json_bytes;
 
 /// A question, open or settled.
@@ -22,6 +22,8 @@ pub(crate) struct OpenQuestion {
 #[derive(Default)]
 struct State {
     settled: Option<Settled>,
+    /// The fields of the question about its time limits.
+    time_left: TimeLeft,
     /// Called when the question is settled.
     listeners: Vec<Box<dyn FnOnce() + Send>>,
 }
@@ -52,9 +54,27 @@ impl OpenQuestion {
         }
     }
 
-    /// The question.
+    /// The question, without its time limits.
     pub(crate) fn question(&self) -> &Question {
         &self.question
+    }
+
+    /// The question with its current time limits.
+    pub(crate) fn shown(&self) -> Question {
+        Question { time_left: self.state.lock().time_left.clone(), ..self.question.clone() }
+    }
+
+    /// Changes the time limits. Returns whether they differ from the previous ones.
+    pub(crate) fn set_time_left(&self, time_left: TimeLeft) -> bool {
+        let before = std::mem::replace(&mut self.state.lock().time_left, time_left.clone());
+        before != time_left
+    }
+
+    /// Makes a thread that waits check whether it goes on.
+    pub(crate) fn wake(&self) {
+        // A thread that has checked and does not wait yet holds the lock.
+        drop(self.state.lock());
+        self.changed.notify_all();
     }
 
     /// Size of the question as JSON.

@@ -8,7 +8,7 @@ use crate::open_question::OpenQuestion;
 use crate::protocol::Question;
 
 /// How long a question stays open after its call was denied, and how long its answer then waits for the same call.
-const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
+pub(crate) const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 
 /// More questions than a person answers. Beyond that, the oldest are forgotten.
 const MAX_LEFT_OPEN: usize = 100;

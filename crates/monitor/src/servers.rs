@@ -22,6 +22,7 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What happens at the servers.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "nearly all notices are events")]
 pub enum ServerNotice {
     /// A server was found. It is the first notice about it.
     Joined {
@@ -111,7 +112,7 @@ impl Servers {
         self.shared.clients.lock().values().cloned().collect()
     }
 
-    /// Reports to all servers whether somebody is looking. Repeat it every few seconds.
+    /// Reports to all servers whether a viewer is active. Repeat it every few seconds.
     pub fn visible(&self, visible: bool) {
         for client in self.clients() {
             client.tell_visible(visible);

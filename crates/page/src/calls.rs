@@ -8,7 +8,7 @@ use toolcrib::{
 };
 
 use crate::api_error::ApiError;
-use crate::call_refusals::{RefusedConnections, process};
+use crate::later_records::{LaterRecords, process};
 use crate::query::Query;
 
 /// Calls on one page of the timeline.
@@ -44,12 +44,12 @@ pub(crate) fn list(logs: &OperatorLogs, query: &Query) -> Result<Value, ApiError
         return decisions(logs, &filter, older_than, skipped, limit);
     }
     let mut oldest = u64::MAX;
+    let later = LaterRecords::read(logs)?;
     let page = logs.calls(before, limit, |call| {
         oldest = call.time_ms;
-        filter.includes(call)
+        filter.includes(call, &later)
     })?;
-    let refused = RefusedConnections::read(logs)?;
-    let calls: Vec<Value> = page.calls.iter().map(|call| call_json(call, &refused)).collect();
+    let calls: Vec<Value> = page.calls.iter().map(|call| call_json(call, &later)).collect();
     let mut answer = json!({"calls": calls});
     let next = match page.next {
         // Older calls have only a decision.
@@ -75,7 +75,7 @@ pub(crate) fn one(logs: &OperatorLogs, id: &str) -> Result<Value, ApiError> {
     let call = logs.call(id)?.ok_or_else(|| no_call(id))?;
     let connections = logs.connections()?;
     let connections = connections.iter().filter(|made| is_of(made, &call));
-    let mut answer = call_json(&call, &RefusedConnections::read(logs)?);
+    let mut answer = call_json(&call, &LaterRecords::read(logs)?);
     answer["arguments"] = call.arguments.clone();
     answer["connections"] =
         connections.map(|made| connection_json(made, &call)).collect::<Vec<_>>().into();
@@ -106,11 +106,11 @@ impl<'a> Filter<'a> {
         words.is_empty() && texts.into_iter().all(Option::is_none)
     }
 
-    fn includes(&self, call: &CallRecord) -> bool {
+    fn includes(&self, call: &CallRecord, later: &LaterRecords) -> bool {
         let is = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
         let is_here = |wanted: &str| Path::new(wanted) == Path::new(&call.workspace);
         is(self.tool, &call.tool)
-            && is(self.outcome, &call.outcome)
+            && is(self.outcome, later.outcome(call))
             && self.workspace.is_none_or(is_here)
             && is(self.server, server_id(call))
             && self.session.is_none_or(|session| session == call.session.to_string())
@@ -159,10 +159,13 @@ fn server_id(call: &CallRecord) -> &str {
 }
 
 /// A call in the form of the monitor.
-fn call_json(call: &CallRecord, refused: &RefusedConnections) -> Value {
+fn call_json(call: &CallRecord, later: &LaterRecords) -> Value {
     let accesses =
         call.accesses.iter().map(|(effect, text)| json!({"effect": effect, "text": text}));
-    let refusals = refused.refusals(call);
+    let refusals = later.refusals(call);
+    let end = later
+        .end(call)
+        .map(|end| json!({"status": end.status, "exit_code": end.exit_code, "at": end.time_ms}));
     let answered = call.answered.as_ref().map(|(answer, by)| json!({"answer": answer, "by": by}));
     let mut answer = json!({
         "id": call.id,
@@ -173,7 +176,7 @@ fn call_json(call: &CallRecord, refused: &RefusedConnections) -> Value {
         "title": title(call),
         "started": call.time_ms,
         "ms": call.ms,
-        "outcome": call.outcome,
+        "outcome": later.outcome(call),
         "accesses": accesses.collect::<Vec<_>>(),
         "dry_run": call.dry_run,
     });
@@ -187,6 +190,7 @@ fn call_json(call: &CallRecord, refused: &RefusedConnections) -> Value {
         ("change", json!(call.change.map(|id| id.to_string()))),
         ("files_changed", json!(call.files_changed)),
         ("job", json!(call.job)),
+        ("command_end", json!(end)),
         ("refusals", if refusals.is_empty() { Value::Null } else { refusals.into() }),
     ];
     for (name, value) in optional.into_iter().filter(|(_, value)| !value.is_null()) {

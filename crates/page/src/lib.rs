@@ -11,11 +11,11 @@
 
 mod api_error;
 mod assets;
-mod call_refusals;
 mod calls;
 mod changes;
 mod event_stream;
 mod head_checks;
+mod later_records;
 mod live;
 mod logged_call;
 mod monitors;

@@ -186,13 +186,20 @@ impl State {
         };
         match name {
             "call_begun" => add(&mut known.running),
-            "call_ended" => known.running.retain(|call| call["id"] != id),
+            // Its command may go on.
+            "call_ended" if event["in_background"] == true => add(&mut known.running),
+            "call_ended" | "command_ended" => known.running.retain(|call| call["id"] != id),
             "question_opened" => {
                 add(&mut known.waiting);
                 let id = id.as_str().unwrap_or_default();
                 self.asked.push_back((id.to_owned(), server.to_owned()));
                 if self.asked.len() > MAX_ASKED {
                     self.asked.pop_front();
+                }
+            }
+            "question_time" => {
+                for question in known.waiting.iter_mut().filter(|question| question["id"] == id) {
+                    set_time_left(question, &event);
                 }
             }
             "question_settled" => known.waiting.retain(|question| question["id"] != id),
@@ -212,6 +219,18 @@ impl State {
             self.bytes -= dropped.data.len();
         }
         newest.send_replace(self.newest);
+    }
+}
+
+/// Changes the time limits of a question, which an event has.
+fn set_time_left(question: &mut Value, event: &Value) {
+    for field in ["call_waits_until", "call_ended", "expires"] {
+        match event.get(field) {
+            Some(limit) => question[field] = limit.clone(),
+            None => {
+                question.as_object_mut().and_then(|fields| fields.remove(field));
+            }
+        }
     }
 }
 

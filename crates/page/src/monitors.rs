@@ -62,7 +62,7 @@ impl Monitors {
         Ok(json!({}))
     }
 
-    /// Reports to all servers whether somebody is looking, after the report of a browser.
+    /// Reports to all servers whether a viewer is active, after the report of a browser.
     pub(crate) fn visible(&self, browser: Browser, visible: bool) {
         let any = self.visible.report(browser, visible);
         if let Some(servers) = self.servers.get() {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolcrib::OperatorLogs;
 
 use crate::api_error::ApiError;
-use crate::call_refusals::RefusedConnections;
+use crate::later_records::LaterRecords;
 use crate::query::Query;
 
 /// Calls with refusals on one page.
@@ -15,7 +15,7 @@ const MAX_LIMIT: u64 = 500;
 pub(crate) fn list(logs: &OperatorLogs, query: &Query) -> Result<Value, ApiError> {
     let limit = query.number("limit")?.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let limit = usize::try_from(limit).unwrap_or(1);
-    let refused = RefusedConnections::read(logs)?;
+    let refused = LaterRecords::read(logs)?;
     let page = logs.calls(query.text("before"), limit, |call| refused.has_refusals(call))?;
     let mut all: Vec<Value> = Vec::new();
     for call in &page.calls {

@@ -1,4 +1,4 @@
-//! In which browsers somebody is looking at the page.
+//! The browsers with a visible tab of the page.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,15 +7,15 @@ use parking_lot::Mutex;
 
 use crate::sign_in::Browser;
 
-/// A browser repeats that somebody is looking more often than this.
+/// A browser with a visible tab reports it more often than this.
 const VISIBLE_FOR: Duration = Duration::from_secs(15);
 
-/// Until when somebody is looking in each browser, as far as is known. There are no more than tokens in this time.
+/// Until when each browser counts as visible. There are no more than tokens in this time.
 #[derive(Default)]
 pub(crate) struct VisibleBrowsers(Mutex<HashMap<Browser, Instant>>);
 
 impl VisibleBrowsers {
-    /// Remembers the report of a browser. Returns whether somebody is looking in any of them.
+    /// Remembers the report of a browser. Returns whether any browser is visible.
     pub(crate) fn report(&self, browser: Browser, visible: bool) -> bool {
         let mut all = self.0.lock();
         all.remove(&browser);
@@ -26,7 +26,7 @@ impl VisibleBrowsers {
         !all.is_empty()
     }
 
-    /// Whether somebody is looking.
+    /// Whether any browser is visible.
     pub(crate) fn any(&self) -> bool {
         self.0.lock().values().any(|until| *until > Instant::now())
     }

@@ -3,6 +3,7 @@
 //! `docs/rules.md` describes the file format; `file.rs` parses it.
 
 mod argv;
+mod content_name;
 mod file;
 mod host;
 mod path;
@@ -51,7 +52,7 @@ pub struct Rules {
 /// One rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    /// `rule:` and its name, or its line if it has no name.
+    /// `rule:` and its name, or a name by its content if it has none.
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) decision: Decision,

@@ -190,10 +190,10 @@ impl ListedDirectory {
     ) -> Option<(Stamp, Option<CachedDocIdVersion>)> {
         // The order matters: a change from here on changes the version.
         let version = self.cache.doc_ids.get(entry).map(CachedDocId::version);
-        let is_watched = self.cache.watch.watch().is_some();
+        let has_active_viewer = self.cache.watch.watch().is_some();
         let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
         // A file with several names could be changed through a name that is not watched.
-        Some((stamp, version.filter(|_| is_watched && !stamp.is_shared)))
+        Some((stamp, version.filter(|_| has_active_viewer && !stamp.is_shared)))
     }
 
     /// The slot of a file.

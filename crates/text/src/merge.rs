@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp};
 
+use crate::encoding::Encoding;
+
 /// Two changes that touch the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
@@ -31,7 +33,24 @@ struct Hunk {
 ///
 /// Where lines repeat, a difference is not unique. So the merge is computed twice, from the front and from
 /// the back. If the results differ, that is a conflict too.
+///
+/// Texts in UTF-16 are merged by their own lines: a byte of a line feed can be a part of another character.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, Conflict> {
+    let encoding = Encoding::of_known(ours, None);
+    let decode =
+        |text| encoding.decode(text).filter(|_| Encoding::of_known(text, None) == encoding);
+    if encoding.is_utf16()
+        && let (Some(base), Some(ours), Some(theirs)) = (decode(base), decode(ours), decode(theirs))
+    {
+        let merged = merge_bytes(&base, &ours, &theirs)?;
+        let encoded = std::str::from_utf8(&merged).ok().and_then(|text| encoding.encode(text).ok());
+        // UTF-16 has every character.
+        return encoded.ok_or(Conflict { line: 1 });
+    }
+    merge_bytes(base, ours, theirs)
+}
+
+fn merge_bytes(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, Conflict> {
     let lines =
         |text| -> Vec<&[u8]> { <[u8]>::split_inclusive(text, |&byte| byte == b'\n').collect() };
     let mut sides = [lines(base), lines(ours), lines(theirs)];
@@ -134,6 +153,21 @@ mod tests {
         assert_eq!(conflict, Conflict { line: 3 });
         let both = merge(base, b"1\n2\nX\n4\n5\n", b"1\n2\nX\n4\n5\n");
         assert_eq!(both, Ok(b"1\n2\nX\n4\n5\n".to_vec()), "the same change twice is one");
+    }
+
+    #[test]
+    fn wide_text_is_merged_by_its_own_lines() {
+        for name in ["utf-16le", "utf-16be"] {
+            let wide = |text: &str| Encoding::named(name).unwrap().encode(text).unwrap();
+            // A byte of these characters is that of a line feed.
+            let base = wide("1 \u{a0a}\u{a41}\u{410a}\n2\n3\n4\n5\n");
+            let ours = wide("1 \u{a0a}\u{a41}\u{410a}\n2\n3\n4\nfive\u{a0a}\n");
+            let theirs = wide("one\n2\n3\n4\n5\n");
+            let both = wide("one\n2\n3\n4\nfive\u{a0a}\n");
+            assert_eq!(merge(&base, &ours, &theirs), Ok(both));
+            let other = wide("1 \u{a0a}\u{a41}\u{410a}\n2\n3\n4\nV\n");
+            assert_eq!(merge(&base, &ours, &other), Err(Conflict { line: 5 }));
+        }
     }
 
     #[test]

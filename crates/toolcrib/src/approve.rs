@@ -1,12 +1,15 @@
 //! Approval requests: the question, its answer, and the approver.
 
+use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use toolcrib_policy::{Access, Proposal};
 use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
 use crate::message_names::Name;
+use crate::question_turns::{QuestionTurns, Turn};
 use crate::reply::Reply;
 
 /// Characters of a question in one part. A client may show a part in a small window.
@@ -39,6 +42,17 @@ pub trait Approver: Sync {
     fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
         let _ = limit;
         self.ask(question)
+    }
+
+    /// Asks a question while other questions of the session may be open. Returns `None` once the question needs no
+    /// answer. By default, waits for its turn, so that [`Approver::ask`] has one question of a session at a time.
+    fn ask_pending(&self, pending: &PendingQuestion<'_>) -> Option<Answer> {
+        let _turn = pending.wait_for_turn(|| true)?;
+        // Another answer may have decided it in the meantime.
+        pending.is_needed().then(|| match pending.limit() {
+            None => self.ask(pending.question()),
+            Some(limit) => self.ask_within(pending.question(), limit),
+        })
     }
 
     /// Name of who answered last, for records. Defaults to `host`.
@@ -138,6 +152,93 @@ pub fn split_question(text: &str) -> Vec<String> {
     }
     parts.push(rest.to_owned());
     parts
+}
+
+/// A question that is to be asked. Other questions of its session may be open at the same time.
+pub struct PendingQuestion<'a> {
+    question: &'a Question<'a>,
+    limit: Option<Duration>,
+    of_session: Option<OfSession<'a>>,
+}
+
+/// The session of a pending question.
+struct OfSession<'a> {
+    turns: &'a QuestionTurns,
+    is_cancelled: &'a (dyn Fn() -> bool + Sync),
+    /// Decides again whether the question is needed.
+    decide_again: &'a (dyn Fn() -> bool + Sync),
+    /// The changes of the session that the last decision knew.
+    known_changes: AtomicU64,
+}
+
+impl fmt::Debug for PendingQuestion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingQuestion").field("question", self.question).finish_non_exhaustive()
+    }
+}
+
+impl<'a> PendingQuestion<'a> {
+    /// A question that no other answer can make unnecessary.
+    pub fn alone(question: &'a Question<'a>, limit: Option<Duration>) -> PendingQuestion<'a> {
+        PendingQuestion { question, limit, of_session: None }
+    }
+
+    /// Makes it a question of a session. `known_changes` are the session's changes before the decision to ask.
+    pub(crate) fn of_session(
+        self,
+        (turns, known_changes): (&'a QuestionTurns, u64),
+        is_cancelled: &'a (dyn Fn() -> bool + Sync),
+        decide_again: &'a (dyn Fn() -> bool + Sync),
+    ) -> PendingQuestion<'a> {
+        let known_changes = AtomicU64::new(known_changes);
+        let of_session = OfSession { turns, is_cancelled, decide_again, known_changes };
+        PendingQuestion { of_session: Some(of_session), ..self }
+    }
+
+    /// The question.
+    pub fn question(&self) -> &'a Question<'a> {
+        self.question
+    }
+
+    /// How long the asking command waits, if it does not wait as long as its call.
+    pub fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    /// Whether the question needs an answer: its call was not cancelled, no other answer has decided it, and the
+    /// files that it is about have not changed.
+    pub fn is_needed(&self) -> bool {
+        let Some(session) = &self.of_session else { return true };
+        if (session.is_cancelled)() {
+            return false;
+        }
+        let changes = session.turns.changes();
+        if changes == session.known_changes.load(Ordering::Acquire) {
+            return true;
+        }
+        let is_needed = (session.decide_again)();
+        if is_needed {
+            session.known_changes.store(changes, Ordering::Release);
+        }
+        is_needed
+    }
+
+    /// Waits until no other question of the session has the turn, for approvers that show one question at a time.
+    /// `None` once the question needs no answer, or `goes_on` returns `false`.
+    pub fn wait_for_turn(&self, goes_on: impl Fn() -> bool) -> Option<QuestionTurn<'a>> {
+        let turn = match &self.of_session {
+            None => None,
+            Some(session) => Some(session.turns.wait(|| goes_on() && self.is_needed())?),
+        };
+        Some(QuestionTurn { _turn: turn })
+    }
+}
+
+/// The turn of a question, until it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct QuestionTurn<'a> {
+    _turn: Option<Turn<'a>>,
 }
 
 /// Answer to a [`Question`].

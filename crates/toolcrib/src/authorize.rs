@@ -1,21 +1,24 @@
 //! Decides whether a call may run, by policy and by approval.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
+use toolcrib_fs::{Stamp, Workspace};
 use toolcrib_policy::{
     Access, ApprovalScope, DANGER, Decision, Effect, Policy, Proposal, SessionApprovals, Verdict,
 };
 use toolcrib_text::{truncate_line, visible_name};
 
-use crate::approve::{Answer, AnswerRecord, Question};
+use crate::approve::{Answer, AnswerRecord, PendingQuestion, Question};
 use crate::call_policy::CallPolicy;
 use crate::deny_syntax_errors::{BROKEN, confirmed};
 use crate::error::{Error, ErrorKind};
 use crate::message_names::Name;
 use crate::reply::Reply;
 use crate::request::Options;
+use crate::seen_files::Basis;
 use crate::session::Session;
 
 /// Characters of a note about a question.
@@ -34,14 +37,20 @@ pub(crate) struct Permission {
     pub(crate) hosts: SessionApprovals,
     /// The question that a dry run does not ask.
     pub(crate) unasked: Option<Unasked>,
+    /// Hashes of the files that the approver has seen in the preview.
+    pub(crate) agreed: Option<Basis>,
 }
 
 impl Permission {
     fn new(verdict: Verdict, permitted: Result<(), Error>) -> Self {
         let (opened, hosts) = (Vec::new(), SessionApprovals::default());
-        Permission { verdict, answered: None, permitted, opened, hosts, unasked: None }
+        let (answered, unasked, agreed) = (None, None, None);
+        Permission { verdict, answered, permitted, opened, hosts, unasked, agreed }
     }
 }
+
+/// A dry run of a call, and the content that it is based on.
+pub(crate) type Preview = (Reply, Basis);
 
 /// A question that a dry run reports and does not ask.
 pub(crate) struct Unasked {
@@ -82,16 +91,16 @@ pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathB
 /// Decides on a call by all of its accesses, and asks the approver if the policy requires it. `preview` is a
 /// dry run of the call; it runs only before a question.
 pub(crate) fn permit(
-    policy: &CallPolicy,
+    (policy, workspace): (&CallPolicy, &Workspace),
     session: &Session,
     call: CallDescription<'_>,
     (accesses, requested): (&[Access], &[Access]),
     options: Options<'_>,
-    preview: impl FnOnce() -> Result<Option<Reply>, Error>,
+    preview: impl Fn() -> Result<Option<Preview>, Error>,
 ) -> Permission {
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
-    let asking = ApprovalRequest {
+    let request = || ApprovalRequest {
         policy: policy.for_call(session, call.tool, accesses),
         directory: &directory,
         all: &all,
@@ -99,37 +108,60 @@ pub(crate) fn permit(
         call,
         accesses,
     };
-    let by_itself = |verdict: Verdict| {
-        let permitted = match verdict.decision {
-            Decision::Allow => Ok(()),
-            Decision::Ask | Decision::Deny => {
-                Err(denied(call.tool, &verdict, "", &next_step(&verdict)))
-            }
+    loop {
+        let known_changes = session.questions().changes();
+        let asking = request();
+        let verdict = confirmed(policy.commands(), accesses, asking.decide());
+        if verdict.decision != Decision::Ask {
+            return by_itself(call.tool, verdict);
+        }
+        if options.dry_run {
+            let unasked = Some(asking.unasked(&verdict));
+            return Permission { unasked, ..Permission::new(verdict, Ok(())) };
+        }
+        if let Err(cancelled) = options.cancel.check() {
+            return Permission::new(verdict, Err(cancelled));
+        }
+        let preview = match preview() {
+            Ok(preview) => preview,
+            Err(error) => return Permission::new(verdict, Err(error)),
         };
-        Permission::new(verdict, permitted)
+        let basis = preview.as_ref().map(|(_, basis)| basis);
+        let shown = ShownFiles::new(workspace, session, basis);
+        let is_needed = || shown.are_unchanged() && request().decide().decision == Decision::Ask;
+        let asked = asking.ask(verdict, preview, options, (known_changes, &is_needed));
+        if let Some(permission) = asked {
+            return permission;
+        }
+        // Another answer has decided it, or a file of the preview was changed.
+    }
+}
+
+/// The result of a call that no approver decides on.
+fn by_itself(tool: &str, verdict: Verdict) -> Permission {
+    let permitted = match verdict.decision {
+        Decision::Allow => Ok(()),
+        Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", &next_step(&verdict))),
     };
-    let verdict = confirmed(policy.commands(), accesses, asking.decide());
-    if verdict.decision != Decision::Ask {
-        return by_itself(verdict);
+    Permission::new(verdict, permitted)
+}
+
+/// The files of a preview, by their place on the disk, as they were when it was made.
+struct ShownFiles(HashMap<PathBuf, Option<Stamp>>);
+
+impl ShownFiles {
+    fn new(workspace: &Workspace, session: &Session, basis: Option<&Basis>) -> ShownFiles {
+        let workspace = workspace.with(session.opened_roots().iter().cloned());
+        let stamped = |path: &PathBuf| {
+            let location = workspace.location(path);
+            let stamp = Stamp::at(&location);
+            (location, stamp)
+        };
+        ShownFiles(basis.into_iter().flat_map(Basis::keys).map(stamped).collect())
     }
-    if options.dry_run {
-        let unasked = Some(asking.unasked(&verdict));
-        return Permission { unasked, ..Permission::new(verdict, Ok(())) };
-    }
-    let _turn = match session.asking(options.cancel) {
-        Ok(turn) => turn,
-        Err(cancelled) => return Permission::new(verdict, Err(cancelled)),
-    };
-    // While this call waited for its turn, the answer to another one may have settled it.
-    let asking =
-        ApprovalRequest { policy: policy.for_call(session, call.tool, accesses), ..asking };
-    let verdict = asking.decide();
-    if verdict.decision != Decision::Ask {
-        return by_itself(verdict);
-    }
-    match preview() {
-        Ok(preview) => asking.ask(verdict, preview.as_ref(), options),
-        Err(error) => Permission::new(verdict, Err(error)),
+
+    fn are_unchanged(&self) -> bool {
+        self.0.iter().all(|(location, stamp)| Stamp::at(location) == *stamp)
     }
 }
 
@@ -218,16 +250,28 @@ impl ApprovalRequest<'_> {
         }
     }
 
-    fn ask(&self, verdict: Verdict, preview: Option<&Reply>, options: Options<'_>) -> Permission {
+    /// Asks the approver. `None` if the question needs no answer any more; `is_needed` decides that again after the
+    /// known changes of the session.
+    fn ask(
+        &self,
+        verdict: Verdict,
+        preview: Option<Preview>,
+        options: Options<'_>,
+        (known_changes, is_needed): (u64, &(dyn Fn() -> bool + Sync)),
+    ) -> Option<Permission> {
         let proposals = self.proposals(&verdict);
         let question = Question {
             always: proposals.always.as_ref(),
             always_directory: proposals.always_directory.as_ref(),
             never: proposals.never.as_ref(),
-            preview,
+            preview: preview.as_ref().map(|(reply, _)| reply),
             ..self.question(&verdict)
         };
-        let answer = options.approver.ask(&question);
+        let is_cancelled = || options.cancel.is_cancelled();
+        let turns = (self.session.questions(), known_changes);
+        let pending = PendingQuestion::alone(&question, None);
+        let pending = pending.of_session(turns, &is_cancelled, is_needed);
+        let answer = options.approver.ask_pending(&pending)?;
         let answered = Some(AnswerRecord { answer: answer.name(), by: options.approver.name() });
         let is_writing =
             |asked: &&ApprovalScope| matches!(asked, ApprovalScope::Outside(Effect::Write, _));
@@ -249,7 +293,8 @@ impl ApprovalRequest<'_> {
             let asked = verdict.asks.iter().filter(|asked| matches!(asked, ApprovalScope::Host(_)));
             hosts.extend(asked.cloned());
         }
-        Permission { answered, opened, hosts, ..Permission::new(verdict, permitted) }
+        let agreed = preview.map(|(_, basis)| basis);
+        Some(Permission { answered, opened, hosts, agreed, ..Permission::new(verdict, permitted) })
     }
 
     /// Remembers an answer for the session. Fails if the answer denies the call. `opened` are the paths outside the

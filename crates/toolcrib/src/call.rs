@@ -7,7 +7,7 @@ use toolcrib_fs::About;
 use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
 
-use crate::authorize::{CallDescription, permit};
+use crate::authorize::{CallDescription, Preview, permit};
 use crate::call_recorder::Record;
 use crate::change_notices::noted;
 use crate::cx::Cx;
@@ -20,7 +20,6 @@ use crate::reply::Reply;
 use crate::request::{Call, Options};
 use crate::run_later_notes::told;
 use crate::runtime::Runtime;
-use crate::seen_files::Basis;
 use crate::session::Session;
 use crate::tool::Category;
 use crate::tool_table::Row;
@@ -101,14 +100,7 @@ impl Runtime {
         if let Some(recorder) = &self.services().recorder {
             recorder.begun(record.begun(row.entry.name, secrets));
         }
-        let mut agreed = None;
-        let preview = || {
-            let previewed = self.preview(row, decode, session, &grant, options)?;
-            Ok(previewed.map(|(reply, basis)| {
-                agreed = Some(basis);
-                reply
-            }))
-        };
+        let preview = || self.preview(row, decode, session, &grant, options);
         let requested = grant.requested();
         let touched = (record.accesses.as_slice(), requested.as_slice());
         let asked = CallDescription {
@@ -116,7 +108,8 @@ impl Runtime {
             tool: row.entry.name,
             description: description.as_deref(),
         };
-        let permission = permit(&self.services().policy, session, asked, touched, options, preview);
+        let policies = (&self.services().policy, &self.services().paths.workspace);
+        let permission = permit(policies, session, asked, touched, options, preview);
         let verdict = permission.verdict;
         let about = About {
             tool: record.tool.clone(),
@@ -139,7 +132,7 @@ impl Runtime {
         options.cancel.check()?;
         let mut cx = Cx::begin(self.services(), session, &grant, options, about)
             .numbered(record.call)
-            .agreed(agreed)
+            .agreed(permission.agreed)
             .allowing(permission.hosts.clone());
         let outcome = tool.run(&mut cx).map_err(|error| {
             notes.iter().fold(error, |error, note| error.detail_line(bracketed(note).trim_end()))
@@ -185,7 +178,7 @@ impl Runtime {
         session: &Session,
         grant: &Grant,
         options: Options<'_>,
-    ) -> Result<Option<(Reply, Basis)>, Error> {
+    ) -> Result<Option<Preview>, Error> {
         // `Cx` ensures that a dry run writes no file. It has no control beyond files, so such a tool must not
         // start before the answer.
         let beyond_files =

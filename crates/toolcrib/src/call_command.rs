@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
 
-use toolcrib_exec::{Ending, Job, Status};
+use toolcrib_exec::{Ending, Exit, Job, Status};
 use toolcrib_text::Secrets;
 
 use crate::sandbox_refusal_notes::{DeniedAccess, denied_accesses};
@@ -36,6 +37,22 @@ pub struct CommandOutput {
     /// Whether the command has ended, and this is the end of its output.
     pub ended: bool,
 }
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// `completed`, `failed`, `killed` or `timeout`.
+    pub status: &'static str,
+    /// The exit code of its shell. `None` if a signal ended it.
+    pub exit_code: Option<i32>,
+    /// When it ended.
+    pub time: SystemTime,
+    /// The accesses that the sandbox denied.
+    pub denied: Vec<DeniedAccess>,
+}
+
+/// Longer than a command usually runs. Then it is waited for again.
+const WAIT_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 impl fmt::Debug for CallCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,6 +121,26 @@ impl CallCommand {
     /// The accesses that the sandbox has denied so far.
     pub fn denied_accesses(&self) -> Vec<DeniedAccess> {
         denied_accesses(&self.job.refusals())
+    }
+
+    /// Waits until its shell has ended.
+    pub(crate) fn wait_for_end(&self) -> CommandEnd {
+        let ended = loop {
+            let state = self.job.wait(WAIT_INTERVAL, |state| !state.status.is_running());
+            if !state.status.is_running() {
+                break state;
+            }
+        };
+        let exit_code = ended.ended.and_then(|ended| match ended.exit {
+            Exit::Code(code) => Some(code),
+            Exit::Signal(_) => None,
+        });
+        CommandEnd {
+            status: ended.status.name(),
+            exit_code,
+            time: ended.finished.unwrap_or_else(SystemTime::now),
+            denied: self.denied_accesses(),
+        }
     }
 
     /// A reference that does not keep the output.

@@ -5,12 +5,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use toolcrib_fs::{CallRecord, Journal, RefusalRecord, Workspace, random_bytes};
+use toolcrib_fs::{CallRecord, CommandEndRecord, Journal, RefusalRecord, Workspace, random_bytes};
 use toolcrib_policy::{Access, Effect};
 
-use crate::call_command::CallCommand;
+use crate::call_command::{CallCommand, CommandEnd};
 use crate::call_recorder::{Outcome, Record};
 use crate::error::ErrorKind;
+use crate::sandbox_refusal_notes::DeniedAccess;
 
 /// Limits of a logged call: accesses, characters of each, of a message and of each argument, bytes of all arguments.
 const MAX_ACCESSES: usize = 20;
@@ -53,20 +54,38 @@ impl CallLog {
 
     /// A call has started a command.
     pub(crate) fn command_started(&self, call: u64, command: CallCommand) {
-        if self.journal.is_some() {
-            self.commands.lock().insert(call, command);
-        }
+        self.commands.lock().insert(call, command);
     }
 
-    /// Logs a call that has ended. If that fails, so does the log of decisions, which reports it.
-    pub(crate) fn record(&self, record: &Record) {
-        let Some(journal) = &self.journal else { return };
+    /// Logs a call that has ended. If that fails, so does the log of decisions, which reports it. Returns its command
+    /// if that goes on.
+    pub(crate) fn record(&self, record: &Record) -> Option<CallCommand> {
         let command = self.commands.lock().remove(&record.call);
-        let _ = journal.record_call(&self.entry(record, command.as_ref()));
+        let is_running = command.as_ref().is_some_and(CallCommand::is_running);
+        if let Some(journal) = &self.journal {
+            let _ = journal.record_call(&self.entry(record, (command.as_ref(), is_running)));
+        }
+        command.filter(|_| is_running)
     }
 
-    fn entry(&self, record: &Record, command: Option<&CallCommand>) -> CallRecord {
-        let is_running = command.is_some_and(CallCommand::is_running);
+    /// Logs how the command of a call ended, after the call.
+    pub(crate) fn record_command_end(&self, call: u64, end: &CommandEnd) {
+        let Some(journal) = &self.journal else { return };
+        let time_ms = ms(end.time.duration_since(UNIX_EPOCH).unwrap_or_default());
+        let _ = journal.record_command_end(&CommandEndRecord {
+            call: format!("{}-{call}", self.server),
+            time_ms,
+            status: end.status.to_owned(),
+            exit_code: end.exit_code,
+            refusals: refusals(&end.denied, time_ms),
+        });
+    }
+
+    fn entry(
+        &self,
+        record: &Record,
+        (command, is_running): (Option<&CallCommand>, bool),
+    ) -> CallRecord {
         let (outcome, error) = match &record.outcome {
             Outcome::Failed { kind: ErrorKind::Denied, message } => {
                 ("denied", Some((ErrorKind::Denied, message)))
@@ -78,11 +97,6 @@ impl CallLog {
         let since = record.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         let ended = ms(since + record.duration);
         let denied = command.map(CallCommand::denied_accesses).unwrap_or_default();
-        let refusal = |denied: &crate::sandbox_refusal_notes::DeniedAccess| RefusalRecord {
-            what: cut(&denied.what, MAX_TEXT_CHARS),
-            setting: Some(denied.setting.to_owned()).filter(|setting| !setting.is_empty()),
-            time_ms: ended,
-        };
         let accesses = record.accesses.iter().take(MAX_ACCESSES);
         CallRecord {
             id: format!("{}-{}", self.server, record.call),
@@ -104,9 +118,19 @@ impl CallLog {
             change: record.change,
             files_changed: record.files_changed,
             job: command.map(|command| command.id().to_owned()),
-            refusals: denied.iter().take(MAX_REFUSALS).map(refusal).collect(),
+            refusals: refusals(&denied, ended),
         }
     }
+}
+
+/// The denied accesses of a command in the log, up to a number of them.
+fn refusals(denied: &[DeniedAccess], time_ms: u64) -> Vec<RefusalRecord> {
+    let refusal = |denied: &DeniedAccess| RefusalRecord {
+        what: cut(&denied.what, MAX_TEXT_CHARS),
+        setting: Some(denied.setting.to_owned()).filter(|setting| !setting.is_empty()),
+        time_ms,
+    };
+    denied.iter().take(MAX_REFUSALS).map(refusal).collect()
 }
 
 /// An id for a runtime whose host gives none.

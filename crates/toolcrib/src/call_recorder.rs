@@ -8,7 +8,7 @@ use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, truncate_line};
 
 use crate::approve::AnswerRecord;
-use crate::call_command::CallCommand;
+use crate::call_command::{CallCommand, CommandEnd};
 use crate::error::{Error, ErrorKind};
 use crate::network::ConnectionEntry;
 use crate::reply::Reply;
@@ -107,6 +107,11 @@ pub trait Recorder: Send + Sync {
     /// Receives the command that a call has started.
     fn command_started(&self, call: u64, command: CallCommand) {
         let _ = (call, command);
+    }
+
+    /// Receives the end of a command that went on after its call, whose record came before.
+    fn command_ended(&self, call: u64, end: CommandEnd) {
+        let _ = (call, end);
     }
 
     /// Receives a connection of a command that was opened, refused or closed.

@@ -5,7 +5,7 @@ use std::thread::Scope;
 
 use toolcrib_policy::{Decision, Verdict};
 
-use crate::approve::{Answer, Question};
+use crate::approve::{Answer, PendingQuestion, Question};
 use crate::call_recorder::Recorder;
 use crate::message_names::{SHELL_TOOL, Spelling};
 use crate::network::{
@@ -46,13 +46,16 @@ impl<'a> HostAsker<'a> {
 
     fn ask(&self, question: &HostQuestion) {
         let _names = Spelling::of(self.options.dialect);
-        let answer = match self.session.asking(self.options.cancel) {
-            // The answer to another question may have settled it.
-            Ok(_turn) => match self.decide(question) {
-                Some(verdict) => self.put(question, &verdict),
-                None => HostAnswer::ByRules,
-            },
-            Err(_) => HostAnswer::Unanswered,
+        let answer = loop {
+            if self.options.cancel.is_cancelled() {
+                break HostAnswer::Unanswered;
+            }
+            let known_changes = self.session.questions().changes();
+            let Some(verdict) = self.decide(question) else { break HostAnswer::ByRules };
+            if let Some(answer) = self.put(question, &verdict, known_changes) {
+                break answer;
+            }
+            // The answer to another question has decided it.
         };
         self.network.set_rules(session_rules(self.services, self.session));
         self.network.answer(question, answer);
@@ -66,8 +69,13 @@ impl<'a> HostAsker<'a> {
         is_open.then_some(verdict)
     }
 
-    /// Puts the question to the approver, and remembers the answer as far as it goes.
-    fn put(&self, question: &HostQuestion, verdict: &Verdict) -> HostAnswer {
+    /// Puts the question to the approver, and remembers the answer as far as it goes. `None` if it needs no answer.
+    fn put(
+        &self,
+        question: &HostQuestion,
+        verdict: &Verdict,
+        known_changes: u64,
+    ) -> Option<HostAnswer> {
         let policy = self.services.policy.of_tool(SHELL_TOOL);
         let accesses = [question.access()];
         let directory = self.session.directory().path();
@@ -88,7 +96,14 @@ impl<'a> HostAsker<'a> {
             never: never.as_ref(),
             preview: None,
         };
-        match self.options.approver.ask_within(&asked, ANSWER_TIMEOUT) {
+        let is_cancelled = || self.options.cancel.is_cancelled();
+        let is_needed = || self.decide(question).is_some();
+        let pending = PendingQuestion::alone(&asked, Some(ANSWER_TIMEOUT)).of_session(
+            (self.session.questions(), known_changes),
+            &is_cancelled,
+            &is_needed,
+        );
+        Some(match self.options.approver.ask_pending(&pending)? {
             Answer::Allow => HostAnswer::Allowed,
             Answer::AllowForSession => {
                 self.session.remember(verdict.asks.clone());
@@ -116,7 +131,7 @@ impl<'a> HostAsker<'a> {
             // There was no approver, so the reply names the rule.
             Answer::NoApprover => HostAnswer::ByRules,
             Answer::LeftOpen(_) | Answer::Unanswered(_) => HostAnswer::Unanswered,
-        }
+        })
     }
 }
 

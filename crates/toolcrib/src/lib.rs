@@ -102,6 +102,7 @@ mod output_notes;
 mod path_access;
 mod path_rules;
 mod phrases;
+mod question_turns;
 mod reachable_paths;
 mod reply;
 mod reply_json;
@@ -134,8 +135,11 @@ mod undo_part;
 pub mod user_machine;
 
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
-pub use approve::{Answer, AnswerRecord, Approver, NoApprover, Question, split_question};
-pub use call_command::{CallCommand, CommandOutput, WeakCallCommand};
+pub use approve::{
+    Answer, AnswerRecord, Approver, NoApprover, PendingQuestion, Question, QuestionTurn,
+    split_question,
+};
+pub use call_command::{CallCommand, CommandEnd, CommandOutput, WeakCallCommand};
 pub use call_log::logged_access;
 pub use call_recorder::{BegunCall, Outcome, Record, Recorder};
 pub use call_title::call_title;
@@ -173,9 +177,9 @@ pub use toolcrib_exec::{
     Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,
 };
 pub use toolcrib_fs::{
-    CallPage, CallRecord, Caps, ConnectionRecord, Content, DamagedChanges, DecisionRecord,
-    HardLinks, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome, RefusalRecord,
-    ReservedPaths, check_state_version, make_private_directory, random_bytes,
+    CallPage, CallRecord, Caps, CommandEndRecord, ConnectionRecord, Content, DamagedChanges,
+    DecisionRecord, HardLinks, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome,
+    RefusalRecord, ReservedPaths, check_state_version, make_private_directory, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{CallPage, CallRecord, Caps, ConnectionRecord, DecisionRecord, Entry, Journal};
+use toolcrib_fs::{
+    CallPage, CallRecord, Caps, CommandEndRecord, ConnectionRecord, DecisionRecord, Entry, Journal,
+};
 
 use crate::error::{Error, ErrorKind};
 use crate::journal_errors::journal_error;
@@ -64,6 +66,15 @@ impl OperatorLogs {
     /// Fails if the log cannot be read.
     pub fn decisions(&self) -> Result<Vec<DecisionRecord>, Error> {
         self.journal.decisions().map_err(|error| journal_error(&error))
+    }
+
+    /// Returns the logged ends of commands that went on after their calls, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be read.
+    pub fn command_ends(&self) -> Result<Vec<CommandEndRecord>, Error> {
+        self.journal.command_ends().map_err(|error| journal_error(&error))
     }
 
     /// Returns the logged connections of all workspaces, newest first.

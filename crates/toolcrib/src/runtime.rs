@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolcrib_fs::Recovered;
 
 pub use self::builder::RuntimeBuilder;
+use crate::call_command::CallCommand;
 use crate::call_recorder::Record;
 use crate::command_state::ShellHost;
 use crate::error::Error;
@@ -77,9 +78,27 @@ impl Runtime {
 
     pub(crate) fn record(&self, record: Record) {
         // First in the log: who is told of a call may look for it there.
-        self.services.calls.record(&record);
+        let call = record.call;
+        let goes_on = self.services.calls.record(&record);
         if let Some(recorder) = &self.services.recorder {
             recorder.record(record);
         }
+        if let Some(command) = goes_on {
+            self.record_end_of(call, command);
+        }
+    }
+
+    /// Records the end of a command that goes on after its call. Ending its session ends it.
+    fn record_end_of(&self, call: u64, command: CallCommand) {
+        let (calls, recorder) = (self.services.calls.clone(), self.services.recorder.clone());
+        let wait = move || {
+            let end = command.wait_for_end();
+            calls.record_command_end(call, &end);
+            if let Some(recorder) = recorder {
+                recorder.command_ended(call, end);
+            }
+        };
+        // Without the thread, the log has no end of the command.
+        let _ = std::thread::Builder::new().name("command end".to_owned()).spawn(wait);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Services {
     pub(crate) policy: CallPolicy,
     pub(crate) history: History,
     pub(crate) decisions: DecisionLog,
-    pub(crate) calls: CallLog,
+    pub(crate) calls: Arc<CallLog>,
     /// `None` if the host has no helper program.
     pub(crate) commands: Option<Arc<ShellHost>>,
     /// Directories besides the roots that commands may write, opened when the runtime was built.

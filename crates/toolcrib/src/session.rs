@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use toolcrib_exec::Ending;
 use toolcrib_fs::{ContentHash, ResolvedPath, Root, Stamp};
 use toolcrib_policy::{Policy, Proposal, SessionApprovals};
 use toolcrib_text::Encoding;
 
-use crate::cancel_and_progress::Cancel;
 use crate::command_state::SessionShell;
-use crate::error::Error;
+use crate::question_turns::QuestionTurns;
 use crate::seen_files::Seen;
 use crate::tmp_leftovers_note;
 
@@ -30,9 +29,6 @@ const MAX_REMEMBERED: usize = 10_000;
 
 /// More rules than a person accepts. Beyond that, each question is asked again.
 const MAX_AGREED: usize = 100;
-
-/// Interval of cancellation checks while another question is open.
-const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// State of one agent: working directory, approvals, files read, exported variables, jobs.
 ///
@@ -69,9 +65,7 @@ pub struct Session {
     encodings: Mutex<HashMap<PathBuf, Encoding>>,
     /// Files that a note has named as executed later.
     named: Mutex<HashSet<PathBuf>>,
-    /// Whether a question is open.
-    asking: Mutex<bool>,
-    answered: Condvar,
+    questions: QuestionTurns,
     shell: Option<SessionShell>,
     /// The session's own directories, opened on demand.
     own_roots: OnceLock<Vec<Arc<Root>>>,
@@ -146,8 +140,7 @@ impl Session {
             running_calls: AtomicUsize::new(0),
             encodings: Mutex::default(),
             named: Mutex::default(),
-            asking: Mutex::default(),
-            answered: Condvar::new(),
+            questions: QuestionTurns::default(),
             shell,
             own_roots: OnceLock::new(),
             changed_outside: Mutex::default(),
@@ -244,6 +237,7 @@ impl Session {
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
         }
+        self.questions.note_change();
     }
 
     /// Remembers an approval of exactly these accesses for some time.
@@ -254,6 +248,7 @@ impl Session {
         {
             all.push((end, asked));
         }
+        self.questions.note_change();
     }
 
     /// Remembers a permanent denial.
@@ -262,6 +257,7 @@ impl Session {
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
         }
+        self.questions.note_change();
     }
 
     /// The accesses that were permanently denied.
@@ -275,6 +271,7 @@ impl Session {
         if all.len() < MAX_AGREED {
             all.push(rules);
         }
+        self.questions.note_change();
     }
 
     /// The rules for a kind of call, with the session's own directories and the rules that it has accepted. `base` are
@@ -380,15 +377,9 @@ impl Session {
         named.insert(path.to_owned())
     }
 
-    /// Waits until no question is open, so that questions are asked one after the other.
-    pub(crate) fn asking(&self, cancel: &Cancel) -> Result<Turn<'_>, Error> {
-        let mut asking = self.asking.lock();
-        while *asking {
-            cancel.check()?;
-            self.answered.wait_for(&mut asking, CANCEL_POLL_INTERVAL);
-        }
-        *asking = true;
-        Ok(Turn { session: self })
+    /// The order of its questions.
+    pub(crate) fn questions(&self) -> &QuestionTurns {
+        &self.questions
     }
 }
 
@@ -410,17 +401,6 @@ pub(crate) struct RunningCall<'a> {
 impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         self.session.running_calls.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Permission to ask a question, until it is dropped.
-pub(crate) struct Turn<'a> {
-    session: &'a Session,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *self.session.asking.lock() = false;
-        self.session.answered.notify_one();
+        self.session.questions.note_change();
     }
 }

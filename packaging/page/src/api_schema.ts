@@ -2,7 +2,7 @@
 
 export type Decision = "allow" | "ask" | "deny";
 export type AnswerWord = "once" | "session" | "minutes" | "always" | "always_directory" | "no" | "never";
-export type Answerer = "terminal" | "client" | "program" | "page" | "watch" | "timeout" | "cancelled";
+export type Answerer = "terminal" | "client" | "program" | "page" | "watch" | "timeout" | "cancelled" | "withdrawn";
 export type Outcome = "done" | "failed" | "denied" | "running";
 
 export interface Server {
@@ -24,6 +24,15 @@ export interface Access {
   text: string;
 }
 
+/** How a command ended after its call. */
+export interface CommandEnd {
+  /** `completed`, `failed`, `killed` or `timeout`. */
+  status: string;
+  exit_code?: number | null;
+  at: number;
+  refusals?: Refusal[];
+}
+
 export interface RunningCall {
   id: string;
   server?: string;
@@ -35,6 +44,8 @@ export interface RunningCall {
   accesses?: Access[];
   job?: string | null;
   workspace?: string | null;
+  /** The call has ended, and its command still runs. */
+  in_background?: boolean;
 }
 
 export interface Refusal {
@@ -69,6 +80,7 @@ export interface Call extends RunningCall {
   change?: string | number | null;
   files_changed?: number | null;
   refusals?: Refusal[] | null;
+  command_end?: CommandEnd | null;
   connections?: Connection[] | null;
   arguments?: unknown;
   cut?: string[];
@@ -99,7 +111,16 @@ export interface Settled {
   message?: string | null;
 }
 
-export interface Question {
+/** How long a question can be answered. */
+export interface TimeLeft {
+  /** When its call stops waiting and is denied. */
+  call_waits_until?: number | null;
+  /** Its call has ended without an answer. An answer counts if the agent makes the same call again. */
+  call_ended?: boolean;
+  expires?: number | null;
+}
+
+export interface Question extends TimeLeft {
   id: string;
   digest: string;
   call: string;
@@ -108,7 +129,6 @@ export interface Question {
   tool: string;
   description?: string | null;
   opened: number;
-  expires?: number | null;
   directory: string;
   accesses: Access[];
   command?: { text: string; steps: Step[]; unparsed?: string | null } | null;

@@ -1,6 +1,6 @@
 // Single-key commands. They are off while a person types, and can be switched off in the settings.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { setting } from "./settings";
 
 type Keys = Record<string, (event: KeyboardEvent) => void>;
@@ -11,7 +11,8 @@ const layers: { current: Keys }[] = [];
 export function useKeys(keys: Keys, ofFrame = false): void {
   const layer = useRef(keys);
   layer.current = keys;
-  useEffect(() => {
+  // Before the component is painted: a key works as soon as its button is visible.
+  useLayoutEffect(() => {
     if (ofFrame) {
       layers.unshift(layer);
     } else {

@@ -20,6 +20,8 @@ async function change(command) {
   await show(tab, "#/timeline");
   await tab.locator(".row").filter({ hasText: `change-${changes}` }).first().click();
   await tab.getByRole("link", { name: /Open or undo/ }).click();
+  // The detail of the timeline has diffs, too.
+  await tab.locator(".undo").waitFor();
   await tab.locator(".diff-file").first().waitFor();
 }
 
@@ -75,6 +77,25 @@ test("later edits of the same file are kept", async () => {
   const text = await read("src/list.txt");
   assert.match(text, /line 10\n/);
   assert.match(text, /THIRTY/);
+});
+
+test("a key works as soon as its button is there", async () => {
+  const { tab } = fixture;
+  await change("sed -i 's/line 15$/FIFTEEN/' src/list.txt");
+  const route = await tab.evaluate(() => location.hash);
+  await show(tab, "#/rules");
+  await tab.getByRole("heading", { name: "Rules", exact: true }).waitFor();
+  await tab.evaluate(() => {
+    const observer = new MutationObserver(() => {
+      if (document.querySelector(".undo")) {
+        observer.disconnect();
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "u", bubbles: true }));
+      }
+    });
+    observer.observe(document.body, { childList: true, subtree: true });
+  });
+  await show(tab, route);
+  await tab.locator(".undo-preview").waitFor();
 });
 
 test("a conflict is told, and nothing is changed", async () => {

@@ -42,6 +42,21 @@ test("a hostile request is readable", async () => {
   await reply();
 });
 
+test("a hostile command that cannot be split is readable line by line", async () => {
+  const { tab, agent } = fixture;
+  await show(tab, "#/waiting");
+  const command = `npm publish --tag unsplit\nf() {\n  echo "${MARKUP}" ${BIDI}\r\n${"  \n".repeat(200)}}\nf`;
+  const { asked, reply } = await ask(tab, agent, "Bash", { command }, "--tag unsplit");
+  const lines = await asked.locator(".command-line").allInnerTexts();
+  assert.equal(lines.length, command.split("\n").length);
+  assert.ok(lines[2].includes(MARKUP) && lines[2].includes("\\u{202e}") && lines[2].endsWith("\\r"), lines[2]);
+  await asked.getByRole("button", { name: "Scroll to the end first" }).waitFor();
+  await checkView("unsplit");
+  await asked.getByRole("button", { name: /Deny/ }).click();
+  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
+  await reply();
+});
+
 test("hostile file names and diffs with a line of a megabyte", async () => {
   const { tab, agent } = fixture;
   const content = `${MARKUP}\n${BIDI}\n\u001b[31mred\u001b[0m\n${"x".repeat(1_000_000)}\nend\n`;

@@ -25,7 +25,7 @@ test("a request that nobody sees makes one notification, which opens the page", 
   });
   const tab = await open(context, (await home.page()).address);
   await show(tab, "#/rules");
-  // The client can be asked, so the request opens although nobody looks at the page.
+  // The client can be asked, so the request opens although no tab is visible.
   const agent = await home.agent(root, { client: "asking-agent", capabilities: { elicitation: {} } });
   agent.call("Bash", { command: "npm publish --tag unseen" }).catch(() => undefined);
   await tab.waitForFunction(() => window.shown.length > 0);

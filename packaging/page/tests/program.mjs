@@ -132,8 +132,8 @@ export class Agent {
     return result.content.map((part) => part.text ?? "").join("\n");
   }
 
-  async end() {
-    await end(this.#child);
+  async end(signal = "SIGTERM") {
+    await end(this.#child, signal);
   }
 
   #send(message) {

@@ -1,8 +1,10 @@
 // Twelve tabs, frames of other pages, tickets, and a page process that is killed and comes back.
 
 import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { launch, live, newContext, open, show } from "./browser.mjs";
 import { ask, card, FILES, RULES } from "./fixture.mjs";
 import { end, Home } from "./program.mjs";
@@ -98,6 +100,65 @@ test("a killed page process is told, agents go on, and a new one brings all tabs
   await asked.getByRole("button", { name: /Approve once/ }).click();
   await reply();
   await fresh.close();
+});
+
+test("a request survives the page process, and a new one can answer it", async () => {
+  const [tab] = context.pages();
+  await tab.bringToFront();
+  await show(tab, "#/waiting");
+  const { reply } = await ask(tab, agent, "Bash", { command: "npm publish --tag survives" }, "--tag survives");
+  const port = new URL(page.origin).port;
+  await end(page.child, "SIGKILL");
+  page = await home.page("--port", port);
+  const fresh = await open(context, page.address);
+  await show(fresh, "#/waiting");
+  const asked = card(fresh, "--tag survives");
+  await asked.locator(".time-left").waitFor();
+  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
+  // The call waits for 50 seconds. On a slow machine it ends before the answer, which then counts for the same call.
+  const replied = await reply();
+  const again = /still open on the page/.test(replied) ? await agent.call("Bash", { command: "npm publish --tag survives" }) : replied;
+  assert.doesNotMatch(again, /not allowed/);
+  await fresh.close();
+});
+
+test("two browsers have a token each, and both see a request and its answer", async () => {
+  const [tab] = context.pages();
+  await tab.bringToFront();
+  await show(tab, "#/waiting");
+  await live(tab);
+  // The process runs already, so the command prints another address of it.
+  const second = await home.page();
+  assert.equal(second.origin, page.origin);
+  const stranger = await newContext(browser);
+  const other = await open(stranger, second.address);
+  const { asked, reply } = await ask(tab, agent, "Bash", { command: "npm publish --tag browsers" }, "--tag browsers");
+  await show(other, "#/waiting");
+  await card(other, "--tag browsers").getByRole("button", { name: /Approve once/ }).click();
+  await asked.locator(".settled-note", { hasText: "Approved once on the page" }).waitFor();
+  assert.doesNotMatch(await reply(), /not allowed/);
+  assert.notEqual(...await Promise.all([tab, other].map((one) => one.evaluate(() => sessionStorage.getItem("toolcrib-token")))));
+  await stranger.close();
+});
+
+test("an agent that is killed leaves no request, no command and no socket", async () => {
+  const [tab] = context.pages();
+  await tab.bringToFront();
+  await show(tab, "#/waiting");
+  const other = await home.agent(root, { client: "killed-agent" });
+  await other.call("Bash", { command: "sleep 600", run_in_background: true });
+  const { asked } = await ask(tab, other, "Bash", { command: "npm publish --tag killed" }, "--tag killed");
+  const sockets = async () => (await readdir(`${home.runtime}/toolcrib`)).filter((name) => name.endsWith(".sock")).length;
+  const before = await sockets();
+  await other.end("SIGKILL");
+  await asked.locator(".settled-note", { hasText: "withdrawn" }).waitFor();
+  await show(tab, "#/now");
+  await tab.locator(".card", { hasText: "sleep 600" }).waitFor({ state: "detached" });
+  await tab.locator(".agent", { hasText: "killed-agent" }).waitFor({ state: "detached" });
+  while (await sockets() >= before) {
+    await setTimeout(100);
+  }
 });
 
 test("an agent that ends takes its request along", async () => {

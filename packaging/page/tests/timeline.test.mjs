@@ -1,6 +1,7 @@
 // The timeline and the view of running calls.
 
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { show } from "./browser.mjs";
 import { usePage } from "./fixture.mjs";
@@ -83,6 +84,27 @@ test("a running command shows its output, and can be stopped", async () => {
   await reply;
   await card.waitFor({ state: "detached" });
   await tab.locator(".recent .row", { hasText: "sleep 600" }).waitFor();
+});
+
+test("a background command stays in Now until it ends, and the timeline shows how it ended", async () => {
+  const { tab, agent, root } = fixture;
+  await show(tab, "#/now");
+  await agent.call("Bash", { command: "until test -e go-on; do sleep 0.1; done; touch /etc/refused-late; exit 7", run_in_background: true });
+  const card = tab.locator(".card", { hasText: "until test -e go-on" });
+  await card.getByText("in the background").waitFor();
+  await tab.reload();
+  await card.getByText("in the background").waitFor();
+  assert.equal(await tab.locator(".recent .row", { hasText: "until test -e go-on" }).count(), 0);
+  await writeFile(`${root}/go-on`, "");
+  await card.waitFor({ state: "detached" });
+  await show(tab, "#/timeline");
+  await row("until test -e go-on").locator(".outcome-failed").waitFor();
+  await row("until test -e go-on").click();
+  const detail = tab.locator(".detail");
+  await detail.getByText(/It went on after the call, and failed with exit code 7 after/).waitFor();
+  await detail.getByText("Refused by the sandbox").waitFor();
+  await show(tab, "#/sandbox");
+  await tab.locator(".refusal-row", { hasText: "/etc/refused-late" }).waitFor();
 });
 
 test("a command that floods its output does not freeze the tab", async () => {

@@ -36,15 +36,49 @@ test("a card shows the whole text of a command, also of one that is not split", 
     ["npm publish --tag background &", 1],
     ["> emptied.txt; npm publish --tag redirected", 2],
     ["ls() { touch hidden; }; npm publish --tag function", 0],
+    ["npm publish --tag lines\nls() {\n  touch hidden\n}", 0],
     ["npm publish --tag simple", 1],
   ]) {
     const { asked } = await askFor(command);
     assert.equal(await asked.locator(".step").count(), count, command);
     const texts = await asked.locator(count === 0 || command.endsWith("simple") ? ".command" : ".command-written pre").allInnerTexts();
     assert.equal(texts.length, 1, command);
-    assert.ok(texts[0].includes(command), texts[0]);
+    const lines = await asked.locator(".command-line").allInnerTexts();
+    assert.ok(texts[0].includes(command) || lines.join("\n") === command, texts[0]);
     await deny(asked);
   }
+});
+
+test("a command that could not be split says so, and its invisible characters are visible", async () => {
+  const { asked } = await askFor("npm publish --tag unsplit\nls() {\n\techo \u202etxt\u200b\n}");
+  const note = await asked.locator(".command-note").innerText();
+  assert.match(note, /could not be split into simple commands: .+It is shown as written/s);
+  assert.deepEqual(await asked.locator(".command-line").allInnerTexts(), [
+    "npm publish --tag unsplit", "ls() {", "\techo \\u{202e}txt\\u{200b}", "}",
+  ]);
+  assert.deepEqual(await asked.locator(".escaped").allInnerTexts(), ["\\u{202e}", "\\u{200b}"]);
+  await deny(asked);
+});
+
+test("all requests of one session are shown, and each can be answered first", async () => {
+  const first = await askFor("npm publish --tag several-one");
+  const second = await askFor("npm publish --tag several-two");
+  const third = await askFor("npm publish --tag several-three");
+  assert.equal(await fixture.tab.title(), "(3) Toolcrib");
+  await third.asked.getByRole("button", { name: /Approve once/ }).click();
+  assert.doesNotMatch(await third.reply(), /not allowed/);
+  await deny(first.asked);
+  assert.match(await first.reply(), /not allowed/);
+  await second.asked.getByRole("button", { name: /Approve once/ }).click();
+  assert.doesNotMatch(await second.reply(), /not allowed/);
+});
+
+test("a request says how long it can be answered, and what happens then", async () => {
+  const { asked } = await askFor("npm publish --tag time");
+  const note = asked.locator(".time-left");
+  await note.filter({ hasText: /\d+ s left\. Then the call is denied\. After that, your answer counts if .* within 10 minutes\./ }).waitFor();
+  await deny(asked);
+  assert.equal(await note.count(), 0);
 });
 
 test("a denial carries the message to the agent", async () => {
@@ -117,7 +151,7 @@ test("a lost race shows who answered what", async () => {
   const { reply, asked } = await askFor("npm publish --tag race");
   const approve = asked.getByRole("button", { name: /Approve once/ });
   await approve.and(tab.locator(":enabled")).waitFor();
-  // Somebody else denies while our answer is on its way.
+  // Another client denies while our answer is on its way.
   const token = await tab.evaluate(() => sessionStorage.getItem("toolcrib-token"));
   await tab.route("**/api/questions/*", async (route) => {
     const sent = route.request();
@@ -212,13 +246,11 @@ test("single keys can be switched off", async () => {
 });
 
 test("an event does not move the focus", async () => {
-  const { tab, home, root } = fixture;
+  const { tab } = fixture;
   const { reply, asked } = await askFor("npm publish --tag focus-one");
   await asked.getByRole("button", { name: /Deny/ }).click();
   await asked.getByLabel("Message to the agent").fill("half a sen");
-  // A server asks for one call of a session after the other.
-  const other = await home.agent(root, { client: "second-agent" });
-  const second = await ask(tab, other, "Bash", { command: "npm publish --tag focus-two" }, "--tag focus-two");
+  const second = await askFor("npm publish --tag focus-two");
   await tab.keyboard.type("tence");
   assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "half a sentence");
   await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();

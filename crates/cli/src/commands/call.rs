@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolcrib::{
-    Answer, Approver, Call, Cancel, Dialect, Error, Options, Question, Runtime, parse_json,
+    Answer, Approver, Call, Cancel, Dialect, Error, Options, PendingQuestion, Question, Runtime,
+    parse_json,
 };
 use toolcrib_monitor::FirstAnswer;
 
@@ -75,16 +75,16 @@ impl<'a> CallApprover<'a> {
         }
     }
 
-    fn put(&self, ask: impl FnOnce(&FirstAnswer<'_>) -> Answer) -> Answer {
+    fn put(&self, ask: impl FnOnce(&FirstAnswer<'_>) -> Option<Answer>) -> Option<Answer> {
         if !TerminalApprover::is_available() {
-            return Answer::NoApprover;
+            return Some(Answer::NoApprover);
         }
         let monitor = self.monitor.get_or_init(|| {
             let monitor = MonitorSocket::new(self.common, "call", false).ok()?;
             monitor.open(self.runtime);
             Some(monitor)
         });
-        let Some(monitor) = monitor else { return Answer::NoApprover };
+        let Some(monitor) = monitor else { return Some(Answer::NoApprover) };
         let approver = FirstAnswer::new(monitor.monitor(), &self.terminal, &self.cancel);
         let answer = ask(&approver);
         *self.answerer.lock() = approver.name();
@@ -94,11 +94,12 @@ impl<'a> CallApprover<'a> {
 
 impl Approver for CallApprover<'_> {
     fn ask(&self, question: &Question<'_>) -> Answer {
-        self.put(|approver| approver.ask(question))
+        let answer = self.put(|approver| Some(approver.ask(question)));
+        answer.unwrap_or(Answer::NoApprover)
     }
 
-    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
-        self.put(|approver| approver.ask_within(question, limit))
+    fn ask_pending(&self, pending: &PendingQuestion<'_>) -> Option<Answer> {
+        self.put(|approver| approver.ask_pending(pending))
     }
 
     fn name(&self) -> &'static str {

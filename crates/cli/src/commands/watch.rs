@@ -3,6 +3,7 @@
 mod answering;
 mod shown_text;
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,11 +12,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolcrib::user_machine;
-use toolcrib_monitor::protocol::{Answerer, Event};
-use toolcrib_monitor::{Client, GivenAnswer, ServerNotice, Servers, described, sockets};
+use toolcrib_monitor::protocol::{Answerer, Event, Server};
+use toolcrib_monitor::{
+    Client, GivenAnswer, ServerNotice, Servers, SocketPath, State, described, sockets,
+};
 
 use self::answering::{Answering, Reaction};
-use self::shown_text::{call_begun, call_ended, connection, question_text, server_line};
+use self::shown_text::{
+    call_begun, call_ended, command_ended, connection, question_text, server_line,
+};
 use crate::args::Common;
 use crate::output;
 
@@ -43,25 +48,29 @@ pub(crate) fn watch(common: &Common, once: bool) -> Result<ExitCode, String> {
     }
 }
 
+/// How long `--once` waits for the replies of all servers. One that does not answer may be stopped.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a server replied. `None` if it has ended.
+type Reply = Option<(Server, State)>;
+
 /// Prints the current state of all servers.
 fn print_state(common: &Common, directories: &[PathBuf]) -> io::Result<()> {
-    let mut found = Vec::new();
-    for socket in directories.iter().flat_map(|directory| sockets(directory)) {
-        // A server that has just ended is no error.
-        let Ok(client) = Client::connect(&socket, |_| {}) else { continue };
-        let Ok(info) = client.hello() else { continue };
-        if let Ok(state) = client.subscribe(None) {
-            found.push((socket.server, info, state));
-        }
-    }
+    let found = states(directories)?;
     if !output::for_people(common) {
-        let object =
-            |(server, info, state)| json!({"server": server, "info": info, "state": state});
+        let object = |(server, reply): (String, Option<(Server, State)>)| match reply {
+            Some((info, state)) => json!({"server": server, "info": info, "state": state}),
+            None => json!({"server": server, "error": "does not answer"}),
+        };
         let all: Vec<Value> = found.into_iter().map(object).collect();
         return writeln!(io::stdout(), "{}", Value::Array(all));
     }
     let mut text = String::new();
-    for (_, info, state) in &found {
+    for (server, reply) in &found {
+        let Some((info, state)) = reply else {
+            text += &format!("== {} does not answer\n", output::plain(server));
+            continue;
+        };
         text += &server_line(info);
         state.running.iter().for_each(|call| text += &call_begun(call));
         state.waiting.iter().for_each(|question| text += &question_text(question));
@@ -70,6 +79,40 @@ fn print_state(common: &Common, directories: &[PathBuf]) -> io::Result<()> {
         text = "No servers are running.\n".to_owned();
     }
     anstream::stdout().write_all(text.as_bytes())
+}
+
+/// The states of all servers, each asked on a thread of its own. `None` for a server that does not answer in time.
+fn states(directories: &[PathBuf]) -> io::Result<BTreeMap<String, Option<(Server, State)>>> {
+    let sockets: Vec<SocketPath> =
+        directories.iter().flat_map(|directory| sockets(directory)).collect();
+    let (sender, replies) = sync_channel::<(String, Reply)>(sockets.len());
+    let mut found: BTreeMap<String, Option<(Server, State)>> =
+        sockets.iter().map(|socket| (socket.server.clone(), None)).collect();
+    let mut missing = sockets.len();
+    for socket in sockets {
+        let sender = sender.clone();
+        std::thread::Builder::new().spawn(move || {
+            let _ = sender.send((socket.server.clone(), ask(&socket)));
+        })?;
+    }
+    let until = Instant::now() + REPLY_TIMEOUT;
+    while missing > 0 {
+        let left = until.saturating_duration_since(Instant::now());
+        let Ok((server, reply)) = replies.recv_timeout(left) else { break };
+        missing -= 1;
+        match reply {
+            Some(reply) => drop(found.insert(server, Some(reply))),
+            // A server that has just ended is no error.
+            None => drop(found.remove(&server)),
+        }
+    }
+    Ok(found)
+}
+
+fn ask(socket: &SocketPath) -> Reply {
+    let client = Client::connect(socket, |_| {}).ok()?;
+    let info = client.hello().ok()?;
+    Some((info, client.subscribe(None).ok()?))
 }
 
 /// What the view reacts to.
@@ -157,9 +200,13 @@ impl View {
             ServerNotice::Event { server, event, .. } => Ok(match event {
                 Event::CallBegun(call) => Reaction::Print(call_begun(&call)),
                 Event::CallEnded(call) => Reaction::Print(call_ended(&call)),
+                Event::CommandEnded { id, end } => Reaction::Print(command_ended(&id, &end)),
                 Event::Connection(made) => Reaction::Print(connection(&made)),
                 Event::ClientNamed(info) => Reaction::Print(server_line(&info)),
                 Event::QuestionOpened(question) => self.answering.opened(&server, *question),
+                Event::QuestionTime { id, time_left } => {
+                    self.answering.time_changed(&id, time_left)
+                }
                 Event::QuestionSettled { id, settled } => self.answering.settled(&id, &settled),
             }),
         }

@@ -1,5 +1,7 @@
 //! The monitor socket of real servers: events, output, and answers that compete with those of the client.
 
+mod background;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -295,7 +297,7 @@ fn an_answer_on_the_page_cancels_the_request_to_the_client() {
 }
 
 #[test]
-fn a_client_that_declines_at_once_is_not_asked_again_while_somebody_looks() {
+fn a_client_that_declines_at_once_is_not_asked_again_while_a_viewer_is_active() {
     let setup = Setup::new();
     let mut server = setup.serve(&["--profile", "cautious"]);
     let watcher = setup.watch();
@@ -332,7 +334,7 @@ fn a_client_that_declines_at_once_is_not_asked_again_while_somebody_looks() {
     let reply = server.receive();
     assert!(!reply.contains_key("method"), "the client is not asked: {reply:?}");
     assert!(reply_text(&reply).contains("Created"), "{reply:?}");
-    // Without somebody who looks, it is asked as before.
+    // Without an active viewer, it is asked as before.
     watcher.client.visible(false).unwrap();
     write(&mut server, 61);
     let asked = server.receive();
@@ -343,7 +345,7 @@ fn a_client_that_declines_at_once_is_not_asked_again_while_somebody_looks() {
 }
 
 #[test]
-fn somebody_who_looks_is_asked_for_a_client_that_cannot() {
+fn an_active_viewer_is_asked_for_a_client_that_cannot_ask() {
     let setup = Setup::new();
     let mut server = setup.serve(&["--profile", "cautious"]);
     let watcher = setup.watch();

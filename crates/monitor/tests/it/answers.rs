@@ -10,7 +10,7 @@ use toolcrib::{Access, Answer, Approver as _, Cancel, Question};
 use toolcrib_monitor::protocol::{AnswerWord, Answerer, Server, Settled};
 use toolcrib_monitor::{
     Asked, Channel, Client, FirstAnswer, GivenAnswer, ListeningSocket, Monitor, RequestErrorKind,
-    SettleError, WatcherTimeouts,
+    SettleError, ViewerTimeouts,
 };
 
 struct Setup {
@@ -86,7 +86,7 @@ fn question<'a>(accesses: &'a [Access]) -> Question<'a> {
     }
 }
 
-/// Answers after it was told to, or ends when somebody else has answered.
+/// Answers after it was told to, or ends when the question is settled elsewhere.
 struct Blocking;
 
 impl Channel for Blocking {
@@ -242,7 +242,7 @@ fn of_two_answerers_exactly_one_wins_in_10000_races() {
 }
 
 #[test]
-fn without_a_watcher_nobody_is_waited_for() {
+fn without_a_viewer_a_call_does_not_wait() {
     let setup = setup();
     let accesses = [Access::Command("make".to_owned())];
     let cancel = Cancel::new();
@@ -253,7 +253,7 @@ fn without_a_watcher_nobody_is_waited_for() {
 }
 
 #[test]
-fn somebody_who_looks_is_asked_if_the_client_cannot() {
+fn an_active_viewer_is_asked_if_the_client_cannot_ask() {
     let setup = setup();
     setup.client.visible(true).unwrap();
     let accesses = [Access::Command("make".to_owned())];
@@ -273,7 +273,7 @@ fn a_question_without_an_answer_stays_open_for_the_next_call() {
     let setup = setup();
     setup.client.visible(true).unwrap();
     let accesses = [Access::Command("make".to_owned())];
-    let timeouts = WatcherTimeouts { alone: Duration::from_millis(20), ..Default::default() };
+    let timeouts = ViewerTimeouts { alone: Duration::from_millis(20), ..Default::default() };
     let ask = || {
         let cancel = Cancel::new();
         let nobody = Gives(Answer::NoApprover);
@@ -283,6 +283,8 @@ fn a_question_without_an_answer_stays_open_for_the_next_call() {
     assert!(matches!(ask(), Answer::LeftOpen(sentence) if sentence.contains("still open")));
     assert!(matches!(ask(), Answer::LeftOpen(_)));
     assert_eq!(setup.waiting().len(), 1, "it is the same question");
+    let time = setup.waiting()[0].time_left.clone();
+    assert!(time.call_ended && time.call_waits_until.is_none() && time.expires.is_some());
     setup.answer(AnswerWord::Session, None).unwrap();
     assert!(setup.waiting().is_empty());
     assert_eq!(ask(), Answer::AllowForSession);
@@ -294,7 +296,7 @@ fn an_answer_that_waits_is_not_used_by_another_session() {
     let setup = setup();
     setup.client.visible(true).unwrap();
     let accesses = [Access::Command("make".to_owned())];
-    let timeouts = WatcherTimeouts { alone: Duration::from_millis(20), ..Default::default() };
+    let timeouts = ViewerTimeouts { alone: Duration::from_millis(20), ..Default::default() };
     let ask = |session: u64| {
         let cancel = Cancel::new();
         let nobody = Gives(Answer::NoApprover);
@@ -313,7 +315,7 @@ fn an_answer_that_waits_is_not_used_by_another_session() {
 fn many_long_questions_do_not_hide_a_server() {
     let setup = setup();
     setup.client.visible(true).unwrap();
-    let timeouts = WatcherTimeouts { alone: Duration::from_millis(1), ..Default::default() };
+    let timeouts = ViewerTimeouts { alone: Duration::from_millis(1), ..Default::default() };
     let long = |number: usize| [Access::Command(format!("echo {number} {}", "x".repeat(250_000)))];
     for number in 0..25 {
         let (cancel, nobody) = (Cancel::new(), Gives(Answer::NoApprover));

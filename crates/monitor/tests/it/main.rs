@@ -8,4 +8,5 @@
 )]
 
 mod answers;
+mod several_questions;
 mod sockets;

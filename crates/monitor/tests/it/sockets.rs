@@ -38,9 +38,9 @@ fn a_client_says_hello_and_gets_events() {
     let event = Event::ClientNamed(named);
     assert_eq!(notices.recv_timeout(LONG).unwrap(), Notice::Event { seq: 1, event });
 
-    assert!(!monitor.is_watched());
+    assert!(!monitor.has_active_viewer());
     client.visible(true).unwrap();
-    assert!(monitor.is_watched());
+    assert!(monitor.has_active_viewer());
     drop(client);
     assert_eq!(notices.recv_timeout(LONG).unwrap(), Notice::Closed);
 }
@@ -71,7 +71,7 @@ fn all_servers_of_a_directory_are_joined_as_they_come_and_go() {
     assert!(matches!(next(), ServerNotice::Joined { info, .. } if info.program == "run"));
     servers.visible(true);
     // Nobody waits for the replies.
-    while !(early.is_watched() && late.is_watched()) {
+    while !(early.has_active_viewer() && late.has_active_viewer()) {
         std::thread::sleep(Duration::from_millis(5));
     }
 
@@ -103,7 +103,7 @@ fn servers_that_are_stopped_delay_no_other() {
     assert!(matches!(first, ServerNotice::Joined { server, .. } if server == id));
     let servers = joined.join().unwrap().unwrap();
     servers.visible(true);
-    while !monitor.is_watched() {
+    while !monitor.has_active_viewer() {
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(stopped);

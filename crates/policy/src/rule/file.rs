@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::argv::ArgvPattern;
+use super::content_name::content_name;
 use super::host::HostPattern;
 use super::path::PathPattern;
 use super::request::{RequestPatterns, RequestSubject};
@@ -96,7 +97,7 @@ impl KindWord {
 /// A rule and its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedRule {
-    /// The name in decisions: `rule:` and its name, or its line if it has no name.
+    /// The name in decisions: `rule:` and its name, or a name by its content if it has none.
     pub name: String,
     /// `read`, `edit`, `command`, `external_directory` or `network`.
     pub kind: &'static str,
@@ -141,7 +142,7 @@ impl Rules {
         let rule = |entry: Spanned<RuleEntry>| {
             let line = text[..entry.span().start].matches('\n').count() + 1;
             let at = |problem: String| RuleError(format!("line {line}: {problem}"));
-            build_rule(entry.into_inner(), line).map_err(at)
+            build_rule(entry.into_inner()).map_err(at)
         };
         Ok(Rules { rules: file.rule.into_iter().map(rule).collect::<Result<_, _>>()? })
     }
@@ -160,7 +161,7 @@ impl Rules {
     }
 }
 
-fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
+fn build_rule(entry: RuleEntry) -> Result<Rule, String> {
     let kind = kind_with_patterns(&entry)?;
     let is_network = kind == Kind::Network;
     // Those of a rule for hosts are paths of URLs.
@@ -186,7 +187,7 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
     } else {
         None
     };
-    let tools = match entry.tools {
+    let tools = match entry.tools.clone() {
         Some(tools) if tools.is_empty() => {
             return Err(
                 "`tools` is empty, so the rule can match nothing; to match all tools, remove it"
@@ -195,7 +196,7 @@ fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
         }
         tools => tools.unwrap_or_default(),
     };
-    let name = entry.name.unwrap_or_else(|| format!("line-{line}"));
+    let name = entry.name.clone().unwrap_or_else(|| content_name_of(&entry, decision));
     let commands = entry.commands.iter().map(|text| ArgvPattern::parse(text));
     let hosts = entry.hosts.iter().map(|text| HostPattern::parse(text));
     let rule = Rule {
@@ -247,6 +248,23 @@ fn kind_with_patterns(entry: &RuleEntry) -> Result<Kind, String> {
 const FILE_OTHERS: &[&str] = &["commands", "hosts", "methods", "upgrade"];
 
 /// Fails if the rule does not do what its examples say.
+/// The name of a rule that has none. Its explanation and its examples do not count.
+fn content_name_of(entry: &RuleEntry, decision: Decision) -> String {
+    let upgrade = [entry.upgrade.to_string()];
+    content_name(
+        decision.name(),
+        &[
+            ("commands", &entry.commands),
+            ("paths", &entry.paths),
+            ("hosts", &entry.hosts),
+            ("methods", entry.methods.as_deref().unwrap_or_default()),
+            ("tools", entry.tools.as_deref().unwrap_or_default()),
+            ("kind", &[entry.kind.name().to_owned()]),
+            ("upgrade", if entry.upgrade { &upgrade } else { &[] }),
+        ],
+    )
+}
+
 fn check_examples(rule: &Rule, matching: &[String], others: &[String]) -> Result<(), String> {
     for (examples, expected) in [(matching, true), (others, false)] {
         for example in examples {
@@ -316,7 +334,9 @@ mod tests {
             .iter()
             .map(|rule| (rule.name.as_str(), rule.kind, rule.first_line, rule.last_line))
             .collect();
-        assert_eq!(places, [("rule:line-2", "command", 2, 7), ("rule:b", "edit", 10, 14)]);
+        let unnamed = rules[0].name.as_str();
+        assert!(unnamed.starts_with("rule:"), "{unnamed}");
+        assert_eq!(places, [(unnamed, "command", 2, 7), ("rule:b", "edit", 10, 14)]);
         let list = "rule = [{decision = \"deny\", kind = \"command\", commands = [\"rm\"]}]\n";
         assert_eq!(Rules::locate(list).unwrap()[0].last_line, 1);
         assert!(Rules::locate("[[rule]]").is_err());

@@ -38,14 +38,20 @@ pub fn line_hunks(old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> 
     hunks(&replaced).filter_map(|changes| sides.line_hunk(changes)).collect()
 }
 
-/// `new` with one hunk as it is in `old`. `None` if there is no such hunk, or if the text has an encoding in which
-/// lines are not bytes.
+/// `new` with one hunk as it is in `old`, in the encoding of `new`. `None` if there is no such hunk, or if the encoding
+/// lacks a character of the hunk.
 pub fn without_hunk(old: &[u8], new: &[u8], index: usize) -> Option<Vec<u8>> {
     let encoding = Encoding::of_known(old, None);
-    let is_as_stored = |bytes: &[u8], encoding| *decoded(bytes, encoding) == *bytes;
-    if !is_as_stored(old, encoding) || !is_as_stored(new, encoding_after(encoding, new)) {
-        return None;
+    let after = encoding_after(encoding, new);
+    let (old_text, new_text) = (decoded(old, encoding), decoded(new, after));
+    let text = without_lines(&old_text, &new_text, index)?;
+    if *new_text == *new && *old_text == *old {
+        return Some(text);
     }
+    after.encode(std::str::from_utf8(&text).ok()?).ok()
+}
+
+fn without_lines(old: &[u8], new: &[u8], index: usize) -> Option<Vec<u8>> {
     let sides = Sides::new(old, new, usize::MAX);
     let replaced = sides.replaced();
     let reverted = hunks(&replaced).nth(index)?;
@@ -158,8 +164,20 @@ mod tests {
         let second = String::from_utf8(without_hunk(old, new, 1).unwrap()).unwrap();
         assert!(second.contains("\nfive\n") && !second.contains("\nmore\n"));
         assert_eq!(without_hunk(old, new, 2), None);
-        let wide: Vec<u8> = "\u{feff}a\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(without_hunk(&wide, &[wide.as_slice(), b"b\0\n\0"].concat(), 0), None);
+    }
+
+    #[test]
+    fn a_hunk_of_another_encoding_is_reverted_in_that_encoding() {
+        let old: String = (0..40).map(|number| format!("ä{number}\n")).collect();
+        let new = old.replace("ä5\n", "\u{a0a}five\n").replace("ä30\n", "ä30\nmore 😀\n");
+        let first = new.replace("\u{a0a}five\n", "ä5\n");
+        for name in ["utf-16le", "utf-16be"] {
+            let encode = |text: &str| Encoding::named(name).unwrap().encode(text).unwrap();
+            assert_eq!(without_hunk(&encode(&old), &encode(&new), 0), Some(encode(&first)));
+            assert_eq!(without_hunk(&encode(&old), &encode(&new), 2), None);
+        }
+        let (old, new) = (b"caf\xe9 is one line\nb\n", b"caf\xe9 is one line\nc\n");
+        assert_eq!(without_hunk(old, new, 0).as_deref(), Some(&old[..]));
     }
 
     proptest! {

@@ -382,7 +382,7 @@ impl RuntimeBuilder {
             hidden.clone(),
         );
         let decisions = DecisionLog::new(journal.clone(), &workspace);
-        let calls = CallLog::new(journal.clone(), self.server_id, &workspace);
+        let calls = Arc::new(CallLog::new(journal.clone(), self.server_id, &workspace));
         let paths = Arc::new(Paths {
             workspace,
             hidden,

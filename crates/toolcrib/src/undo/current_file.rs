@@ -119,7 +119,7 @@ impl CurrentFile {
             return Err(self.no_hunks("is a symlink or protected"));
         }
         let Some(without) = without_hunk(&before, &after, index) else {
-            return Err(self.no_hunks("has no such hunk"));
+            return Err(self.no_hunks("has no such hunk, or its encoding lacks a character of it"));
         };
         let merged = merge(&after, now, &without)
             .map_err(|found| self.conflict(cx, change, later, Obstacle::SameLines(found.line)))?;

@@ -139,17 +139,29 @@ fn a_hunk_that_was_edited_since_is_a_conflict_and_others_are_not() {
 }
 
 #[test]
-fn a_created_file_and_wide_text_have_no_hunks_to_undo() {
+fn a_created_file_has_no_hunks_to_undo() {
     let fixture = Fixture::new();
     let id = fixture.write("new.txt", "a\n");
     assert_eq!(fixture.hunk(id, "new.txt", 0).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(fixture.hunk(id, "../x", 0).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_hunk_of_a_file_in_utf_16_is_undone_and_later_edits_stay() {
+    let fixture = Fixture::new();
     let wide = |text: &str| -> Vec<u8> {
         format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect()
     };
-    std::fs::write(fixture.path("wide.txt"), wide("a\nb\n")).unwrap();
-    let id = fixture.write("wide.txt", "a\nc\n");
-    assert_eq!(fixture.hunk(id, "wide.txt", 0).unwrap_err().kind(), ErrorKind::Invalid);
-    assert_eq!(fixture.hunk(id, "../x", 0).unwrap_err().kind(), ErrorKind::NotFound);
+    let first = numbered("\u{a0a}\n");
+    std::fs::write(fixture.path("wide.txt"), wide(&first)).unwrap();
+    let second = first.replace("5\u{a0a}\n6", "five\n6").replace("25\u{a0a}", "25 ä");
+    let id = fixture.write("wide.txt", &second);
+    assert_eq!(std::fs::read(fixture.path("wide.txt")).unwrap(), wide(&second));
+    let later = format!("{second}later\n");
+    fixture.write("wide.txt", &later);
+    fixture.hunk(id, "wide.txt", 0).unwrap();
+    let expected = later.replace("five\n6", "5\u{a0a}\n6");
+    assert_eq!(std::fs::read(fixture.path("wide.txt")).unwrap(), wide(&expected));
 }
 
 #[test]

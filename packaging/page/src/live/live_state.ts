@@ -1,6 +1,6 @@
 // What is going on now, kept up to date by the events of the stream. The worker and every tab apply the same events.
 
-import type { Call, Question, RunningCall, Server, Settled } from "../api_schema";
+import type { Call, CommandEnd, Question, RunningCall, Server, Settled, TimeLeft } from "../api_schema";
 
 export interface LiveEvent {
   name: string;
@@ -18,7 +18,7 @@ export interface LiveState {
   servers: Server[];
   /** Oldest first. */
   waiting: Question[];
-  /** Settled a short time ago, so that a person who looks at one sees who answered. */
+  /** Settled a short time ago, so that a person who reads one sees who answered. */
   settled: SettledQuestion[];
   running: RunningCall[];
   /** Newest first, bounded. */
@@ -54,8 +54,21 @@ export function applyEvent(state: LiveState, event: LiveEvent, now: number): Liv
       return { ...state, running: upsert(state.running, data as RunningCall) };
     case "call_ended":
       return endCall(state, data as Call);
+    case "command_ended": {
+      const { id, end } = data as { id: string; end: CommandEnd };
+      return endCommand(state, id, end);
+    }
     case "question_opened":
       return { ...state, waiting: oldestFirst(upsert(state.waiting, data as Question)) };
+    case "question_time": {
+      const { id, ...time } = data as TimeLeft & { id: string };
+      const changed = (one: Question): Question => {
+        const { call_waits_until: _until, call_ended: _ended, expires: _expires, ...rest } = one;
+        return { ...rest, ...time };
+      };
+      const waiting = state.waiting.map((one) => (one.id === id ? changed(one) : one));
+      return { ...state, waiting };
+    }
     case "question_settled": {
       const { id, settled } = data as { id: string; settled: Settled };
       return settleQuestion(state, id, settled, now);
@@ -95,7 +108,7 @@ export function runningCount(state: LiveState): number {
 function applySnapshot(state: LiveState, data: Partial<LiveState>, now: number): LiveState {
   const waiting = oldestFirst(data.waiting ?? []);
   const ids = new Set(waiting.map((one) => one.id));
-  // A question that vanished while the stream was down was settled by somebody; who did it is not known any more.
+  // A question that vanished while the stream was down was settled; who did it is not known any more.
   const vanished = state.waiting
     .filter((one) => !ids.has(one.id))
     .map((question) => ({ question, settled: withdrawn(now), seenAt: now }));
@@ -133,8 +146,20 @@ function withdrawn(now: number): Settled {
 
 function endCall(state: LiveState, call: Call): LiveState {
   const recent = [call, ...state.recent.filter((one) => one.id !== call.id)].slice(0, RECENT_LIMIT);
-  const running = state.running.filter((one) => one.id !== call.id);
+  const others = state.running.filter((one) => one.id !== call.id);
+  const running = call.in_background ? [call, ...others] : others;
   return { ...state, running, recent, journalNews: state.journalNews + 1 };
+}
+
+/** A command that went on after its call has ended. */
+function endCommand(state: LiveState, id: string, end: CommandEnd): LiveState {
+  const ended = (call: Call): Call => ({ ...call, outcome: end.status === "completed" ? "done" : "failed", command_end: end });
+  return {
+    ...state,
+    running: state.running.filter((one) => one.id !== id),
+    recent: state.recent.map((call) => (call.id === id ? ended(call) : call)),
+    journalNews: state.journalNews + 1,
+  };
 }
 
 function upsert<T extends { id: string }>(list: T[], item: T): T[] {

@@ -11,9 +11,14 @@ const MEANINGS: Record<Span["kind"], string> = {
 export function CommandSteps({ command }: { command: NonNullable<Question["command"]> }) {
   if (command.steps.length === 0) {
     return (
-      <div class="command code">
-        {command.unparsed ? <p class="command-note">Not split into steps: <Raw text={command.unparsed} /></p> : null}
-        <pre class="command-text"><Raw text={command.text} layout /></pre>
+      <div class="command">
+        <p class="command-note">
+          This command could not be split into simple commands{command.unparsed ? <>: <Raw text={command.unparsed} /></> : null}.
+          It is shown as written.
+        </p>
+        <ol class="command-lines code">
+          {command.text.split("\n").map((line) => <li class="command-line"><span class="step-text"><Raw text={line} layout /></span></li>)}
+        </ol>
       </div>
     );
   }

@@ -79,11 +79,17 @@ const ANSWERS: Record<AnswerWord, string> = {
 const ANSWERERS: Record<Answerer, string> = {
   terminal: "at the terminal", client: "in the client", program: "by the program", page: "on the page",
   watch: "in toolcrib watch", timeout: "nobody answered in time", cancelled: "the request was withdrawn",
+  withdrawn: "another answer or a changed file made the request unnecessary",
 };
+
+/** Whether nobody has answered. */
+export function isUnanswered({ by }: Pick<Settled, "by">): boolean {
+  return by === "timeout" || by === "cancelled" || by === "withdrawn";
+}
 
 /** A sentence without its full stop: who answered what. */
 export function settledText(settled: Settled, mine: boolean): string {
-  if (settled.by === "timeout" || settled.by === "cancelled") {
+  if (isUnanswered(settled)) {
     const text = ANSWERERS[settled.by];
     return text.charAt(0).toUpperCase() + text.slice(1);
   }

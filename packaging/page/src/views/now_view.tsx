@@ -59,6 +59,7 @@ function RunningCard({ call, asks, openAtFirst }: { call: RunningCall; asks: boo
         <h2><Tool name={call.tool} /></h2>
         {server?.client ? <span class="card-client"><Raw text={server.client} /></span> : null}
         {place ? <Place path={place} /> : null}
+        {call.in_background ? <span class="tag">in the background</span> : null}
         <span class="card-wait" aria-hidden="true">{elapsed(now - call.started)}</span>
       </header>
       <p class="running-title code"><Raw text={titleOf(call)} /></p>
@@ -98,7 +99,7 @@ function StopButton({ call }: { call: RunningCall }) {
 }
 
 function RecentCalls() {
-  const recent = useStore((state) => state.live.recent).slice(0, 10);
+  const recent = useStore((state) => state.live.recent).filter((call) => call.outcome !== "running").slice(0, 10);
   return (
     <section class="recent" aria-labelledby="recent-title">
       <h2 id="recent-title">Just finished</h2>

@@ -94,7 +94,7 @@ class Hub {
       setTimeout(() => this.#notify(id), NOTIFY_AFTER_MS);
     }
     if (event.name === "server_joined") {
-      // A new server does not know yet that somebody looks.
+      // A new server does not know yet that a tab is visible.
       this.#tellVisible(true);
     }
     if (this.#batch.push(event) === 1) {
@@ -110,7 +110,7 @@ class Hub {
     }
   }
 
-  /** Asks one tab for a desktop notification if the question still waits and nobody looks at a tab. */
+  /** Asks one tab for a desktop notification if the question still waits and no tab is visible. */
   #notify(id: string): void {
     const question = this.#state.waiting.find((one) => one.id === id);
     const tab = [...this.#tabs].at(-1);

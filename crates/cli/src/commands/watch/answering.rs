@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use toolcrib::split_question;
-use toolcrib_monitor::protocol::{AnswerWord, Answerer, Proposal, Question, Settled};
+use toolcrib_monitor::protocol::{AnswerWord, Answerer, Proposal, Question, Settled, TimeLeft};
 use toolcrib_monitor::{GivenAnswer, described};
 
-use super::shown_text::question_text;
+use super::shown_text::{question_text, question_title, time_text};
 use crate::output;
 
 const HELP: &str = "y yes, s for this session, t N for N minutes, a always, d always in this directory, n TEXT no, \
-                    v never, m more of the question, o another question, q quit\n";
+                    v never, m more of the question, l list of all questions, o the next question, o N question N, \
+                    q quit\n";
 
 /// An answer that comes sooner was typed for the question before.
 const MIN_SHOWN: Duration = Duration::from_secs(1);
@@ -56,10 +57,23 @@ struct Waiting {
 impl Answering {
     /// A question was opened.
     pub(super) fn opened(&mut self, server: &str, question: Question) -> Reaction {
+        let title = question_title(&question);
         self.waiting.push_back(Waiting { server: server.to_owned(), question });
         match self.waiting.len() {
             1 => self.show_first(),
-            more => Reaction::Print(format!("[{more} questions wait]\n")),
+            more => Reaction::Print(format!("[{more} questions wait; o {more} shows: {title}]\n")),
+        }
+    }
+
+    /// The time limits of a question have changed.
+    pub(super) fn time_changed(&mut self, id: &str, time_left: TimeLeft) -> Reaction {
+        let found = self.waiting.iter_mut().enumerate().find(|(_, one)| one.question.id == id);
+        let Some((at, one)) = found else { return Reaction::Nothing };
+        one.question.time_left = time_left;
+        if at == 0 {
+            Reaction::Print(time_text(&one.question.time_left))
+        } else {
+            Reaction::Nothing
         }
     }
 
@@ -97,10 +111,8 @@ impl Answering {
             "?" | "help" => Reaction::Print(HELP.to_owned()),
             _ if self.waiting.is_empty() => Reaction::Print("No question is open.\n".to_owned()),
             "m" | "more" => self.show_more(),
-            "o" | "other" => {
-                self.waiting.rotate_left(1);
-                self.show_first()
-            }
+            "l" | "list" => self.list(),
+            "o" | "other" => self.show_other(rest),
             _ if shown_for < MIN_SHOWN => Reaction::Print(format!(
                 "Ignored, since the question was shown only now. {}",
                 self.prompt()
@@ -119,6 +131,28 @@ impl Answering {
             "a" | "always" => self.confirm(AnswerWord::Always, None),
             "d" | "directory" => self.confirm(AnswerWord::AlwaysDirectory, None),
             _ => Reaction::Print(HELP.to_owned()),
+        }
+    }
+
+    /// Lists all questions.
+    fn list(&self) -> Reaction {
+        let lines = self.waiting.iter().enumerate().map(|(at, one)| {
+            let shown = if at == 0 { " (shown)" } else { "" };
+            format!("  {}. {}{shown}\n", at + 1, question_title(&one.question))
+        });
+        Reaction::Print(lines.collect::<String>() + &self.prompt())
+    }
+
+    /// Shows the question with this number in the list, or the next one.
+    fn show_other(&mut self, number: &str) -> Reaction {
+        let at = if number.is_empty() { Some(2) } else { number.parse::<usize>().ok() };
+        match at.and_then(|at| at.checked_sub(1)).filter(|at| *at < self.waiting.len()) {
+            Some(at) => {
+                self.waiting.rotate_left(at);
+                self.show_first()
+            }
+            None if number.is_empty() => self.show_first(),
+            None => Reaction::Print(format!("There is no question {}.\n", output::plain(number))),
         }
     }
 
@@ -197,7 +231,8 @@ impl Answering {
         answers.push("n no");
         answers.extend(first.question.never.as_ref().map(|_| "v never"));
         if self.waiting.len() > 1 {
-            answers.push("o other question");
+            answers.push("l list of all questions");
+            answers.push("o next question");
         }
         format!("Allow? {}\n", answers.join(", "))
     }
@@ -214,6 +249,8 @@ fn proposal(question: &Question, word: AnswerWord) -> Option<&Proposal> {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_monitor::protocol::Command;
+
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
@@ -244,7 +281,9 @@ mod tests {
         let mut answering = Answering::default();
         assert!(print(answering.line("y", LONG)).contains("No question"));
         assert!(print(answering.opened("s1", question("1"))).contains("Allow? y yes"));
-        assert_eq!(print(answering.opened("s2", question("2"))), "[2 questions wait]\n");
+        let second = Question { tool: "Bash".to_owned(), ..question("2") };
+        let told = print(answering.opened("s2", second));
+        assert_eq!(told, "[2 questions wait; o 2 shows: Bash  for an agent]\n");
         assert_eq!(answer(answering.line("y", LONG)), ("s1".into(), AnswerWord::Once, None, None));
         assert_eq!(
             answer(answering.line("t 30", LONG)),
@@ -268,6 +307,49 @@ mod tests {
         assert!(told.contains("answered on the page: yes") && told.contains("Allow?"), "{told}");
         assert_eq!(answering.left("s1"), Reaction::Nothing);
         assert!(print(answering.line("y", LONG)).contains("No question"));
+    }
+
+    #[test]
+    fn all_questions_are_listed_and_each_can_be_chosen() {
+        let mut answering = Answering::default();
+        for (id, command) in
+            [("1", "make\nmake install"), ("2", "npm publish"), ("3", "rm \u{202e}x")]
+        {
+            let command = Some(Command { text: command.to_owned(), ..Command::default() });
+            answering.opened("s", Question { command, tool: "Bash".to_owned(), ..question(id) });
+        }
+        let listed = print(answering.line("l", LONG));
+        assert!(listed.contains("1. Bash make\\nmake install for an agent (shown)\n"), "{listed}");
+        assert!(listed.contains("3. Bash rm \\u{202e}x for an agent\n"), "{listed}");
+        let shown = print(answering.line("o 3", LONG));
+        assert!(shown.contains("rm \\u{202e}x"), "{shown}");
+        assert!(
+            matches!(answering.line("y", LONG), Reaction::Answer { answer, .. } if answer.question == "3")
+        );
+        print(answering.line("o", LONG));
+        assert_eq!(answering.shown(), Some("1"), "the next one");
+        for wrong in ["o 4", "o 0", "o x", "o 99999999999999999999"] {
+            assert!(print(answering.line(wrong, LONG)).contains("There is no question"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_time_limit_of_the_shown_question_is_told() {
+        let mut answering = Answering::default();
+        answering.opened("s", question("1"));
+        answering.opened("s", question("2"));
+        let now = toolcrib_monitor::now_ms();
+        let waits = |call_ended: bool| TimeLeft {
+            call_waits_until: (!call_ended).then_some(now + 50_000),
+            call_ended,
+            expires: Some(now + 650_000),
+        };
+        let told = print(answering.time_changed("1", waits(false)));
+        assert!(told.contains("The call waits") && told.contains("11 minutes"), "{told}");
+        assert!(print(answering.time_changed("1", waits(true))).contains("has ended without"));
+        assert_eq!(answering.time_changed("2", waits(true)), Reaction::Nothing);
+        let shown = print(answering.line("o 2", LONG));
+        assert!(shown.contains("An answer counts if the agent makes the same call again"));
     }
 
     #[test]

@@ -1,7 +1,13 @@
 //! The texts of `toolcrib watch`. Everything that comes from files, commands or models is escaped.
 
 use toolcrib::{visible_lines, visible_name};
-use toolcrib_monitor::protocol::{Call, Connection, Outcome, Question, RunningCall, Server};
+use toolcrib_monitor::now_ms;
+use toolcrib_monitor::protocol::{
+    Call, Connection, EndedCommand, Outcome, Question, Refusal, RunningCall, Server, TimeLeft,
+};
+
+/// Characters of a command in the list of questions.
+const MAX_TITLE_CHARS: usize = 80;
 
 /// A server, in one line.
 pub(super) fn server_line(info: &Server) -> String {
@@ -37,15 +43,26 @@ pub(super) fn call_ended(call: &Call) -> String {
         }),
     );
     facts.extend(call.message.as_deref().map(name));
-    let mut text = format!("   {title}: {}\n", facts.join("; "));
-    for refusal in &call.refusals {
+    format!("   {title}: {}\n", facts.join("; ")) + &refused(&call.refusals)
+}
+
+/// The end of a command that went on after its call, and what was refused.
+pub(super) fn command_ended(call: &str, end: &EndedCommand) -> String {
+    let code = end.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
+    let ended =
+        format!("   background command of call {}: {}{code}\n", name(call), name(&end.status));
+    ended + &refused(&end.refusals)
+}
+
+fn refused(refusals: &[Refusal]) -> String {
+    let line = |refusal: &Refusal| {
         let setting = refusal
             .setting
             .as_deref()
             .map_or_else(String::new, |setting| format!(" ({})", name(setting)));
-        text += &format!("     refused: {}{setting}\n", name(&refusal.what));
-    }
-    text
+        format!("     refused: {}{setting}\n", name(&refusal.what))
+    };
+    refusals.iter().map(line).collect()
 }
 
 /// A connection of a command, in one line.
@@ -53,6 +70,41 @@ pub(super) fn connection(made: &Connection) -> String {
     let decision = if made.decision == "allow" { "connected to" } else { "not connected to" };
     let why = made.why.as_deref().map_or_else(String::new, |why| format!(": {}", name(why)));
     format!("     {decision} {}:{}{why}\n", name(&made.host), made.port)
+}
+
+/// A question in one line.
+pub(super) fn question_title(question: &Question) -> String {
+    let command = question.command.as_ref().map(|command| command.text.as_str());
+    let access = || question.accesses.first().map(|access| access.text.as_str());
+    let what = command.or_else(access).unwrap_or_default();
+    let client = question.client.as_deref().unwrap_or("an agent");
+    let mut title: String = what.chars().take(MAX_TITLE_CHARS).collect();
+    if title.len() < what.len() {
+        title.push('…');
+    }
+    format!("{} {} for {}", name(&question.tool), name(&title), name(client))
+}
+
+/// How long a question can be answered, and what happens then. Empty if that is not known.
+pub(super) fn time_text(time: &TimeLeft) -> String {
+    let left = |end: u64| duration_words(end.saturating_sub(now_ms()));
+    match (time.call_ended, time.call_waits_until, time.expires) {
+        (true, _, expires) => {
+            let within = expires.map_or_else(String::new, |end| format!(" within {}", left(end)));
+            format!(
+                "[The call has ended without an answer. An answer counts if the agent makes the same call again{within}.]\n"
+            )
+        }
+        (false, Some(until), Some(expires)) if expires > until => format!(
+            "[The call waits {}. Then it is denied, but an answer still counts if the agent makes it again within {}.]\n",
+            left(until),
+            left(expires),
+        ),
+        (false, Some(until), _) => {
+            format!("[The call waits {}. Then it is denied.]\n", left(until))
+        }
+        (false, None, _) => String::new(),
+    }
 }
 
 /// The whole question, as text.
@@ -69,7 +121,7 @@ pub(super) fn question_text(question: &Question) -> String {
         }
         text += &format!("  in {}\n", name(&question.directory));
         if let Some(reason) = &command.unparsed {
-            text += &format!("  It is not parsed: {}\n", name(reason));
+            text += &format!("  It could not be split into its commands: {}\n", name(reason));
         }
         if command.steps.len() > 1 {
             text += "  In running order:\n";
@@ -95,13 +147,21 @@ pub(super) fn question_text(question: &Question) -> String {
     if question.command.is_some() {
         text += &format!("It would run with: {}\n", name(&question.sandbox));
     }
-    text
+    text + &time_text(&question.time_left)
 }
 
 fn named_title(call: &RunningCall) -> String {
     let title = name(&call.title);
     // The title of a command is its first line.
     if title.starts_with(&call.tool) { title } else { format!("{} {title}", name(&call.tool)) }
+}
+
+/// A time in whole seconds or minutes.
+fn duration_words(ms: u64) -> String {
+    match ms.div_ceil(1_000) {
+        seconds @ 0..=99 => format!("{seconds} s"),
+        seconds => format!("{} minutes", seconds.div_ceil(60)),
+    }
 }
 
 fn duration(ms: u64) -> String {

@@ -40,6 +40,22 @@ fn a_rule_is_previewed_added_counted_and_removed() {
 }
 
 #[test]
+fn the_decisions_of_a_rule_without_a_name_stay_with_it_when_the_file_changes() {
+    let user = User::new();
+    let unnamed = "[[rule]]\ndecision = \"deny\"\nkind = \"command\"\ncommands = [\"echo four\"]\n";
+    let page = RunningPage::start(&user);
+    assert_eq!(page.post("/api/rules", &json!({"add": unnamed})).status(), 200);
+    user.call("Bash", &json!({"command": "echo four"}));
+    let file = user.path("config/toolcrib/rules.toml");
+    let other = unnamed.replace("echo four", "echo five");
+    std::fs::write(&file, format!("# A comment.\n{other}\n# Another one.\n{unnamed}")).unwrap();
+    let rules = page.get("/api/rules").json();
+    let counts: Vec<&Value> =
+        rules["rules"].as_array().unwrap().iter().map(|rule| &rule["decided_30_days"]).collect();
+    assert_eq!(counts, [&json!(0), &json!(1)], "{rules}");
+}
+
+#[test]
 fn invalid_rules_are_reported_and_not_added() {
     let user = User::new();
     let page = RunningPage::start(&user);

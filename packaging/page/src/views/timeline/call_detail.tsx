@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { getCall, getChange, type CallFilter } from "../../api";
-import type { Call, Connection } from "../../api_schema";
+import type { Call, CommandEnd, Connection } from "../../api_schema";
 import { DiffFile } from "../../parts/diff_view";
 import { Accesses, answeredText, DecisionLabel, OutcomeMark, ruleName, Tool } from "../../parts/labels";
 import { LiveOutput } from "../../parts/live_output";
@@ -42,7 +42,8 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
       {call.description ? <p class="card-words">“<Raw text={call.description} />”</p> : null}
       {call.message ? <p class={call.outcome === "done" || call.outcome === null ? "note" : "note note-error"}>{call.error_kind ? <b><Raw text={call.error_kind} />: </b> : null}<LongRaw text={call.message} layout /></p> : null}
       <dl class="pairs">
-        <dt>Started</dt><dd>{dateAndTime(call.started)}{call.outcome === "running" || call.ms === null ? "" : `, took ${duration(call.ms)}`}{call.dry_run ? ", dry run" : ""}</dd>
+        <dt>Started</dt><dd>{dateAndTime(call.started)}{call.ms === null ? "" : `, the call took ${duration(call.ms)}`}{call.dry_run ? ", dry run" : ""}</dd>
+        {call.command_end ? <><dt>Command</dt><dd>{commandEndText(call, call.command_end)}</dd></> : null}
         {call.workspace ? <><dt>Workspace</dt><dd class="code"><Raw text={call.workspace} /> <FilterLink onClick={() => onFilter({ workspace: call.workspace ?? "" })} /></dd></> : null}
         <dt>Session</dt><dd class="code"><Raw text={call.session} /> <FilterLink onClick={() => onFilter({ session: call.session, ...(call.server ? { server: call.server } : {}) })} /></dd>
         {call.decision ? <><dt>Decision</dt><dd><DecisionLabel decision={call.decision} />{call.rule ? <> by <span class="code"><Raw text={ruleName(call.rule)} /></span></> : null}
@@ -66,6 +67,16 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
       )}
     </>
   );
+}
+
+const STATUSES: Record<string, string> = {
+  completed: "ended successfully", failed: "failed", killed: "was killed", timeout: "was ended at its time limit",
+};
+
+/** How the command ended that went on after its call. */
+function commandEndText(call: Call, end: CommandEnd): string {
+  const code = end.exit_code === undefined || end.exit_code === null ? "" : ` with exit code ${end.exit_code}`;
+  return `It went on after the call, and ${STATUSES[end.status] ?? end.status}${code} after ${duration(end.at - call.started)}`;
 }
 
 function FilterLink({ onClick }: { onClick: () => void }) {

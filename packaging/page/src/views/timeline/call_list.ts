@@ -1,4 +1,4 @@
-// The calls of the journal that match a filter, loaded in pages as far as somebody scrolls.
+// The calls of the journal that match a filter, loaded in pages as the list is scrolled.
 
 import { listCalls, messageOf, type CallFilter } from "../../api";
 import type { Call } from "../../api_schema";

@@ -98,7 +98,7 @@ export function RulePanel({ question, kind, disabled, onAnswer, onClose }: RuleP
         <ul class="covers">{proposal.covers.map((line) => <li><Raw text={line} /></li>)}</ul>
       ) : null}
       <ErrorNote message={preview.error} />
-      {preview.value ? <RulePreviewView preview={preview.value} /> : preview.error === null ? <p class="quiet">Looking at earlier calls…</p> : null}
+      {preview.value ? <RulePreviewView preview={preview.value} /> : preview.error === null ? <p class="quiet">Checking earlier calls…</p> : null}
       <div class="panel-buttons">
         <button
           type="button" class={`button answer-${kind === "always" ? "approve" : "deny"}`}

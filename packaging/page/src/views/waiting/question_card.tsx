@@ -6,7 +6,7 @@ import type { Question, Settled } from "../../api_schema";
 import { settle, useStore } from "../../live/store";
 import { CommandSteps } from "../../parts/command_steps";
 import { DiffFile } from "../../parts/diff_view";
-import { Accesses, ruleName, Tool } from "../../parts/labels";
+import { Accesses, ruleName, SandboxLine, Tool } from "../../parts/labels";
 import { ErrorNote, useAction, useNow } from "../../parts/loading";
 import { Raw } from "../../parts/raw";
 import { elapsed } from "../../text/format";
@@ -16,6 +16,7 @@ import { AnswerBar } from "./answer_bar";
 import type { Movement } from "./movement";
 import { useSeenEnd } from "./seen_end";
 import { SettledNote, useKeptPlace } from "./settled_note";
+import { TimeLeftNote } from "./time_left_note";
 
 interface QuestionCardProps {
   question: Question;
@@ -81,6 +82,7 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
       <CardReasons question={question} />
       {cut.length > 0 && settled === null ? <CutNotice fields={cut} accepted={cutAccepted} onChange={setCutAccepted} /> : null}
       <ErrorNote message={action.error} />
+      {settled ? null : <TimeLeftNote question={question} />}
       {settled ? <SettledNote id={question.id} settled={settled} /> : (
         <AnswerBar
           question={question}
@@ -128,17 +130,13 @@ function CutNotice({ fields, accepted, onChange }: { fields: string[]; accepted:
 
 function CardHead({ question, open }: { question: Question; open: boolean }) {
   const now = useNow();
-  const left = question.expires ? question.expires - now : null;
   return (
     <header class="card-head">
       <h2><Tool name={question.tool} /></h2>
       {question.client ? <span class="card-client"><Raw text={question.client} /></span> : null}
       <span class="card-place code" title="working directory"><Raw text={question.directory || question.workspace} /></span>
       {open ? (
-        <span class="card-wait">
-          waiting {elapsed(now - question.opened)}
-          {left !== null && left > 0 && left < 600_000 ? `, ${elapsed(left)} left` : ""}
-        </span>
+        <span class="card-wait">waiting {elapsed(now - question.opened)}</span>
       ) : null}
     </header>
   );
@@ -158,8 +156,7 @@ function CardReasons({ question }: { question: Question }) {
         {question.rule === "" ? null : <><span class="code rule-name"><Raw text={ruleName(question.rule)} /></span> </>}
         <Raw text={question.why} />
       </dd>
-      <dt>Sandbox</dt>
-      <dd><Raw text={question.sandbox} /></dd>
+      {question.sandbox === "" ? null : <><dt>Sandbox</dt><dd><SandboxLine text={question.sandbox} /></dd></>}
     </dl>
   );
 }

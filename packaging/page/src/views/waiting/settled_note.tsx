@@ -4,12 +4,12 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
 import type { Settled } from "../../api_schema";
 import { useStore } from "../../live/store";
-import { settledText } from "../../parts/labels";
+import { isUnanswered, settledText } from "../../parts/labels";
 import { Raw } from "../../parts/raw";
 
 export function SettledNote({ id, settled }: { id: string; settled: Settled }) {
   const mine = useStore((state) => state.mine.has(id));
-  const withdrawn = settled.by === "timeout" || settled.by === "cancelled";
+  const withdrawn = isUnanswered(settled);
   const allowed = settled.answer !== "no" && settled.answer !== "never";
   const mark = withdrawn ? "withdrawn" : allowed ? "approved" : "denied";
   return (

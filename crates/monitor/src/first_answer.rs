@@ -1,0 +1,233 @@
+//! Asks everybody who can answer a question, and uses the first answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use toolcrib::{Answer, Approver, Cancel, PendingQuestion, Question};
+
+use crate::answers::{answer_of, nothing, settled_by, unanswered};
+use crate::asking::{Asked, Channel};
+use crate::monitor::Monitor;
+use crate::open_question::SettleError;
+use crate::protocol::{Answerer, Settled};
+
+/// How long a call waits for the answer of a viewer.
+#[derive(Debug, Clone, Copy)]
+pub struct ViewerTimeouts {
+    /// If its client cannot be asked. Clients give up after 60 s.
+    pub alone: Duration,
+    /// Before it returns the question to its client.
+    pub before_result: Duration,
+}
+
+impl Default for ViewerTimeouts {
+    fn default() -> Self {
+        let (alone, before_result) = (Duration::from_secs(50), Duration::from_secs(20));
+        ViewerTimeouts { alone, before_result }
+    }
+}
+
+/// How often a waiting call checks whether its question is still needed.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The sentence of a denial whose question can still be answered.
+const STILL_OPEN: &str = "The question is still open on the page; after the user has answered it there, repeat the call.";
+
+/// Asks through a channel and at the monitor's socket at once.
+pub struct FirstAnswer<'a> {
+    monitor: &'a Arc<Monitor>,
+    channel: &'a dyn Channel,
+    cancel: &'a Cancel,
+    timeouts: ViewerTimeouts,
+    /// Who gave the last answer.
+    answerer: Mutex<&'static str>,
+}
+
+impl<'a> FirstAnswer<'a> {
+    /// An approver for one call.
+    pub fn new(
+        monitor: &'a Arc<Monitor>,
+        channel: &'a dyn Channel,
+        cancel: &'a Cancel,
+    ) -> FirstAnswer<'a> {
+        let answerer = Mutex::new(channel.answerer().name());
+        let timeouts = ViewerTimeouts::default();
+        FirstAnswer { monitor, channel, cancel, timeouts, answerer }
+    }
+
+    /// Sets how long it waits for a viewer.
+    #[must_use]
+    pub fn waiting(self, timeouts: ViewerTimeouts) -> FirstAnswer<'a> {
+        FirstAnswer { timeouts, ..self }
+    }
+
+    /// Opens the question, and withdraws it once it is not needed.
+    fn put(&self, pending: &PendingQuestion<'_>) -> Option<Answer> {
+        let asked = Asked::open(self.monitor, pending.question());
+        // An earlier call has left it, and it was answered since.
+        if let Some(settled) = asked.settled() {
+            return self.use_answer(&asked, &settled);
+        }
+        if let Some(limit) = pending.limit() {
+            self.monitor.set_call_wait(&asked.open, limit, false);
+        }
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watching = thread::Builder::new().name("monitor question".to_owned());
+            // Without the thread, the question stays until it is answered.
+            let _ =
+                watching.spawn_scoped(scope, || self.withdraw_unneeded(pending, &asked, &is_over));
+            let answer = self.ask_everybody(pending, &asked);
+            is_over.store(true, Ordering::Release);
+            asked.open.wake();
+            answer
+        })
+    }
+
+    /// Settles the question when it is not needed any more, unless it is over before.
+    fn withdraw_unneeded(
+        &self,
+        pending: &PendingQuestion<'_>,
+        asked: &Asked,
+        is_over: &AtomicBool,
+    ) {
+        let goes_on = || !is_over.load(Ordering::Acquire);
+        while pending.is_needed() {
+            let until = Instant::now() + CHECK_INTERVAL;
+            if asked.open.wait(until, CHECK_INTERVAL, goes_on).is_some() || !goes_on() {
+                return;
+            }
+        }
+        let by = if self.cancel.is_cancelled() { Answerer::Cancelled } else { Answerer::Withdrawn };
+        // An answer may have been faster.
+        let _ = self.monitor.settle(&asked.open, unanswered(by), nothing);
+    }
+
+    fn ask_everybody(&self, pending: &PendingQuestion<'_>, asked: &Asked) -> Option<Answer> {
+        let (question, limit) = (pending.question(), pending.limit());
+        // A question while a command runs cannot end the call.
+        let by_result = self.channel.asks_by_result() && limit.is_none();
+        if by_result
+            && !self.channel.has_answer(question)
+            && let Some(settled) = self.wait_for_viewer(asked, self.timeouts.before_result)
+        {
+            return self.use_answer(asked, &settled);
+        }
+        let answer = self.ask_channel(pending, asked);
+        if let Some(settled) = asked.settled() {
+            return self.use_answer(asked, &settled);
+        }
+        if self.cancel.is_cancelled() {
+            return self.give_up(asked, Answerer::Cancelled, answer);
+        }
+        match answer {
+            // The client has the question now, and both may answer it.
+            Answer::NoApprover if by_result => {
+                self.monitor.leave_question(&asked.open);
+                Some(answer)
+            }
+            Answer::NoApprover if self.monitor.has_active_viewer() => self.ask_viewer(asked, limit),
+            Answer::NoApprover | Answer::LeftOpen(_) | Answer::Unanswered(_) => {
+                self.give_up(asked, Answerer::Timeout, answer)
+            }
+            answer => match settled_by(&answer, self.channel.answerer()) {
+                Some(settled) => self.settle(asked, settled, answer),
+                None => Some(answer),
+            },
+        }
+    }
+
+    /// Asks the channel, in turn with other questions of the session if it shows only one.
+    fn ask_channel(&self, pending: &PendingQuestion<'_>, asked: &Asked) -> Answer {
+        let began = Instant::now();
+        let is_open = || asked.settled().is_none() && !self.cancel.is_cancelled();
+        let in_turn = self.channel.asks_one_at_a_time();
+        let turn = in_turn.then(|| pending.wait_for_turn(is_open));
+        if matches!(turn, Some(None)) || !is_open() {
+            return Answer::NoApprover;
+        }
+        let limit = pending.limit().map(|limit| limit.saturating_sub(began.elapsed()));
+        self.channel.ask(pending.question(), asked, limit)
+    }
+
+    /// Nobody but a viewer can be asked.
+    fn ask_viewer(&self, asked: &Asked, limit: Option<Duration>) -> Option<Answer> {
+        let most = limit.map_or(self.timeouts.alone, |limit| limit.min(self.timeouts.alone));
+        if limit.is_none() {
+            self.monitor.set_call_wait(&asked.open, most, true);
+        }
+        if let Some(settled) = self.wait_for_viewer(asked, most) {
+            return self.use_answer(asked, &settled);
+        }
+        if self.cancel.is_cancelled() {
+            return self.give_up(asked, Answerer::Cancelled, Answer::NoApprover);
+        }
+        if limit.is_some() {
+            // The command that asks does not wait longer.
+            let timeout = Answer::Unanswered("timeout".to_owned());
+            return self.give_up(asked, Answerer::Timeout, timeout);
+        }
+        self.monitor.leave_question(&asked.open);
+        Some(Answer::LeftOpen(STILL_OPEN.to_owned()))
+    }
+
+    /// Waits for an answer at the socket, if a viewer is connected.
+    fn wait_for_viewer(&self, asked: &Asked, most: Duration) -> Option<Settled> {
+        if !self.monitor.has_active_viewer() {
+            return None;
+        }
+        let goes_on = || !self.cancel.is_cancelled();
+        asked.open.wait(Instant::now() + most, CHECK_INTERVAL, goes_on)
+    }
+
+    /// Settles the question without an answer, unless one comes now.
+    fn give_up(&self, asked: &Asked, by: Answerer, answer: Answer) -> Option<Answer> {
+        self.settle(asked, unanswered(by), answer)
+    }
+
+    /// Settles the question, and returns `answer` if no other answer was first.
+    fn settle(&self, asked: &Asked, settled: Settled, answer: Answer) -> Option<Answer> {
+        match self.monitor.settle(&asked.open, settled, nothing) {
+            Err(SettleError::Before(before)) => self.use_answer(asked, &before),
+            Ok(_) | Err(SettleError::Rule(_)) => {
+                *self.answerer.lock() = self.channel.answerer().name();
+                self.monitor.close_question(&asked.open);
+                Some(answer)
+            }
+        }
+    }
+
+    /// The answer that settled the question. `None` if it was withdrawn.
+    fn use_answer(&self, asked: &Asked, settled: &Settled) -> Option<Answer> {
+        *self.answerer.lock() = settled.by.name();
+        self.monitor.close_question(&asked.open);
+        (settled.by != Answerer::Withdrawn).then(|| answer_of(settled))
+    }
+
+    fn put_alone(&self, question: &Question<'_>, limit: Option<Duration>) -> Answer {
+        let answer = self.put(&PendingQuestion::alone(question, limit));
+        // Such a question is never withdrawn.
+        answer.unwrap_or_else(|| Answer::Unanswered("withdrawn".to_owned()))
+    }
+}
+
+impl Approver for FirstAnswer<'_> {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        self.put_alone(question, None)
+    }
+
+    fn ask_within(&self, question: &Question<'_>, limit: Duration) -> Answer {
+        self.put_alone(question, Some(limit))
+    }
+
+    fn ask_pending(&self, pending: &PendingQuestion<'_>) -> Option<Answer> {
+        self.put(pending)
+    }
+
+    fn name(&self) -> &'static str {
+        *self.answerer.lock()
+    }
+}
