@@ -12,23 +12,26 @@ use toolcrib_devtools::line_process::LineProcess;
 use toolcrib_devtools::system_packages;
 
 use super::Rounds;
-use super::number_format::{ratio, two_digits};
+use super::report::Report;
+use super::table::{Cell, Table};
 use super::times::Times;
 
 /// Bytes of the flood; a smoke run uses fewer.
 const FLOOD: u64 = 5_000_000_000;
 const SMALL_FLOOD: u64 = 50_000_000;
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     let directory = tempfile::tempdir()?;
-    small(&binary, directory.path(), rounds)?;
-    changes(&binary, rounds)?;
-    git(&binary, rounds)?;
-    flood(&binary, directory.path(), if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD })
+    small(&binary, directory.path(), rounds, report)?;
+    report.add(&changes(&binary, rounds)?);
+    report.add(&git(&binary, rounds)?);
+    let bytes = if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD };
+    report.add(&flood(&binary, directory.path(), bytes)?);
+    Ok(())
 }
 
-fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
+fn small(binary: &Path, directory: &Path, rounds: Rounds, report: &mut Report) -> Result<()> {
     let mut open = session(binary, directory, "open")?;
     let mut confined = session(binary, directory, "workspace")?;
     let peer = system_packages::BUBBLEWRAP.obtain();
@@ -49,7 +52,7 @@ fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
     open.end()?;
     confined.end()?;
     let [sh, bash, ours, in_sandbox, in_bubblewrap] = &times;
-    println!("\n| `true` | p50 ms | p90 ms | to `sh -c true` |\n| --- | ---: | ---: | ---: |");
+    let mut table = Table::new("`true`", &["rounds", "p50 ms", "p90 ms", "to `sh -c true`"]);
     for (name, times) in [
         ("posix_spawn of sh -c", sh),
         ("posix_spawn of bash -c", bash),
@@ -57,20 +60,18 @@ fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
         ("Bash, profile open", ours),
         ("Bash, in the sandbox", in_sandbox),
     ] {
-        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
-        let to = ratio(p50, sh.percentile_ms(50));
-        println!("| {name} | {} | {} | {to} |", two_digits(p50), two_digits(p90));
+        table.row(name, Cell::of_times(times, sh));
     }
+    report.add(&table);
     let added =
         |with: &Times, without: &Times| Some(with.percentile_ms(50)? - without.percentile_ms(50)?);
-    println!(
-        "\n{} measurements each. A sandbox adds: ours {} ms, bubblewrap's of the same shape {} ms.",
-        ours.count(),
-        two_digits(added(in_sandbox, ours)),
-        two_digits(added(in_bubblewrap, bash)),
-    );
+    let (ours, theirs) = (added(in_sandbox, ours), added(in_bubblewrap, bash));
+    let mut table = Table::new("added by a sandbox", &["ms", "to bubblewrap"]);
+    table.row("ours", [Cell::exact(ours), Cell::ratio(ours, theirs)]);
+    table.row("bubblewrap, same mounts", [Cell::exact(theirs), Cell::ratio(theirs, theirs)]);
+    report.add(&table);
     if let Err(why) = peer {
-        println!("Not compared: {why}.");
+        report.note(&format!("bubblewrap is not measured: {why}."));
     }
     Ok(())
 }
@@ -96,7 +97,7 @@ fn wrapped(directory: &Path) -> Result<()> {
 const TREE: usize = 5_000;
 
 /// Measures the cost of change capture: the same command with the profile `open`, which captures nothing.
-fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
+fn changes(binary: &Path, rounds: Rounds) -> Result<Table> {
     let directory = tempfile::tempdir()?;
     let fill = format!(
         "mkdir d{{1..50}}; for i in {{1..{TREE}}}; do head -c 4000 /dev/urandom | base64 > d$((i % 50 + 1))/f$i; done"
@@ -106,9 +107,8 @@ fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
     spawned("bash", &["-c", &format!("cd {} && {fill}", root.display())])?;
     let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
     let (mut open, mut confined) = (start("open")?, start("workspace")?);
-    println!(
-        "\n| among {TREE} files | open ms | captured ms | difference |\n| --- | ---: | ---: | ---: |"
-    );
+    let title = format!("among {TREE} files");
+    let mut table = Table::new(title, &["open ms", "captured ms", "difference ms"]);
     for (what, script) in [
         ("nothing changed", "true"),
         ("all of them read", "cat d*/* > /dev/null"),
@@ -122,17 +122,15 @@ fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
             times[1].add(timed(|| bash(&mut confined, script).map(|_| ()))?);
         }
         let [open, kept] = times.map(|times| times.percentile_ms(50));
-        let more = kept.zip(open).map(|(kept, open)| kept - open);
-        let words = [open, kept, more].map(two_digits);
-        println!("| {what} | {} | {} | {} |", words[0], words[1], words[2]);
+        table.row(what, [Cell::exact(open), Cell::exact(kept), Cell::difference(kept, open)]);
     }
     open.end()?;
     confined.end()?;
-    Ok(())
+    Ok(table)
 }
 
 /// Measures git in the sandbox, where each file that it writes is checked and captured.
-fn git(binary: &Path, rounds: Rounds) -> Result<()> {
+fn git(binary: &Path, rounds: Rounds) -> Result<Table> {
     let directory = tempfile::tempdir()?;
     let root = directory.path().join("tree");
     std::fs::create_dir(&root)?;
@@ -143,7 +141,7 @@ fn git(binary: &Path, rounds: Rounds) -> Result<()> {
     spawned("bash", &["-c", &format!("cd {} && {fill}", root.display())])?;
     let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
     let (mut open, mut confined) = (start("open")?, start("workspace")?);
-    println!("\n| git | open ms | sandbox ms | ratio |\n| --- | ---: | ---: | ---: |");
+    let mut table = Table::new("git", &["open ms", "sandbox ms", "ratio"]);
     for (what, before, script) in [
         ("clone of 2,000 files", "rm -rf copy", "git clone -q repo copy"),
         (
@@ -161,15 +159,15 @@ fn git(binary: &Path, rounds: Rounds) -> Result<()> {
             times[1].add(timed(|| bash(&mut confined, script).map(|_| ()))?);
         }
         let [open, confined] = times.map(|times| times.percentile_ms(50));
-        let words = [open, confined].map(two_digits);
-        println!("| {what} | {} | {} | {} |", words[0], words[1], ratio(confined, open));
+        let cells = [Cell::exact(open), Cell::exact(confined), Cell::ratio(confined, open)];
+        table.row(what, cells);
     }
     open.end()?;
     confined.end()?;
-    Ok(())
+    Ok(table)
 }
 
-fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
+fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<Table> {
     let script = format!("head -c {bytes} /dev/zero");
     let peer = timed(|| spawned("sh", &["-c", &format!("{script} | cat >/dev/null")]))?;
     let mut session = session(binary, directory, "open")?;
@@ -179,13 +177,16 @@ fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
     if reply.pointer("/metadata/bytes").and_then(Value::as_u64) != Some(bytes) {
         return Err(format!("not all bytes came: {reply}").into());
     }
-    let rate = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
-    let memory = session.peak_memory()? >> 20;
-    println!("\n| {} MB of output | MB/s |\n| --- | ---: |", bytes / 1_000_000);
-    println!("| `\\| cat >/dev/null` | {:.0} |\n| Bash | {:.0} |", rate(peer), rate(ours));
-    println!("\nThe server had {memory} MiB in memory at most.");
+    let rate = |time: Duration| Some(bytes as f64 / 1e6 / time.as_secs_f64());
+    let (ours, theirs) = (rate(ours), rate(peer));
+    let memory = Some(session.peak_memory()? as f64 / 1e6);
     session.end()?;
-    Ok(())
+    let title = format!("{} MB of output", bytes / 1_000_000);
+    let mut table = Table::new(title, &["MB/s", "to the pipe", "peak MB of the server"]);
+    let cells = |rate, memory| [Cell::whole(rate), Cell::ratio(rate, theirs), Cell::whole(memory)];
+    table.row("`… | cat >/dev/null`", cells(theirs, None));
+    table.row("Bash", cells(ours, memory));
+    Ok(table)
 }
 
 fn session(binary: &Path, directory: &Path, profile: &str) -> Result<LineProcess> {

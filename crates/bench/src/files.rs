@@ -11,14 +11,15 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
+use super::report::Report;
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     // On the disk of the repository rather than in memory: syncing is most of the cost.
     let directory = cache::directory()?;
-    replace::run(&binary, &directory, rounds)?;
-    listing::run(&binary, &directory, rounds)?;
-    one_shot_edit::run(&binary, &directory, rounds)?;
+    report.add(&replace::run(&binary, &directory, rounds)?);
+    report.add(&listing::run(&binary, &directory, rounds)?);
+    report.add(&one_shot_edit::run(&binary, &directory, rounds)?);
     run_examples(rounds)
 }
 

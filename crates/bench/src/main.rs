@@ -11,14 +11,16 @@
 
 mod exec;
 mod files;
+mod growth;
 mod mcp;
 mod net;
-mod number_format;
 mod patch;
 mod policy;
 mod replies;
+mod report;
 mod search;
 mod start;
+mod table;
 mod text;
 mod times;
 
@@ -28,6 +30,8 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use toolcrib_devtools::error::{self, Result};
 use toolcrib_devtools::product;
+
+use self::report::Report;
 
 /// Runs benchmarks
 #[derive(Debug, Parser)]
@@ -69,6 +73,8 @@ enum Bench {
     Replies,
     /// The MCP server compared with the official one for Node, rust-mcp-filesystem and Desktop Commander
     Mcp,
+    /// How cost grows with the number of files, the changes in the journal and the bytes of output
+    Growth,
 }
 
 /// The number of rounds.
@@ -135,17 +141,26 @@ fn run(arguments: &Arguments) -> Result<()> {
 
 impl Bench {
     fn run(self, rounds: Rounds) -> Result<()> {
-        match self {
-            Bench::Start => start::run(rounds),
-            Bench::Files => files::run(rounds),
-            Bench::Text => text::run(rounds),
-            Bench::Patch => patch::run(rounds),
-            Bench::Exec => exec::run(rounds),
-            Bench::Net => net::run(rounds),
-            Bench::Search => search::run(rounds),
-            Bench::Policy => policy::run(rounds),
-            Bench::Replies => replies::run(rounds),
-            Bench::Mcp => mcp::run(rounds),
+        let run = match self {
+            Bench::Start => start::run,
+            Bench::Files => files::run,
+            Bench::Text => text::run,
+            Bench::Patch => patch::run,
+            Bench::Exec => exec::run,
+            Bench::Net => net::run,
+            Bench::Search => search::run,
+            Bench::Policy => policy::run,
+            Bench::Replies => replies::run,
+            Bench::Mcp => mcp::run,
+            Bench::Growth => growth::run,
+        };
+        let mut report = Report::default();
+        run(rounds, &mut report)?;
+        if rounds.is_smoke {
+            // The times of a debug build in one round are not worth a comparison.
+            return Ok(());
         }
+        let name = self.to_possible_value().map(|value| value.get_name().to_owned());
+        report.end(&name.unwrap_or_default())
     }
 }

@@ -15,7 +15,8 @@ use toolcrib_devtools::line_process::LineProcess;
 use toolcrib_devtools::{node, peers};
 
 use super::Rounds;
-use super::number_format::{ratio, two_digits};
+use super::report::Report;
+use super::table::{Cell, Table};
 use super::times::Times;
 
 /// The number of concurrent calls, and of all calls.
@@ -41,14 +42,14 @@ struct Server {
     memory: u64,
 }
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     let top = tempfile::tempdir()?;
     let workspace = top.path().join("ws");
     std::fs::create_dir(&workspace)?;
     let file = workspace.join("small.txt");
     std::fs::write(&file, "a line of a small file\n".repeat(40))?;
-    let mut servers = servers(&binary, top.path(), &workspace, rounds)?;
+    let mut servers = servers(&binary, top.path(), &workspace, rounds, report)?;
     for server in &mut servers {
         server.measure_list()?;
     }
@@ -64,15 +65,21 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     for (at, server) in servers.iter_mut().enumerate() {
         match server.measure_many(&file, calls) {
             // A failure of another server under this load is a result too.
-            Err(error) if at > 0 => println!("{} gave up: {error}", server.name),
+            Err(error) if at > 0 => report.note(&format!("{} gave up: {error}", server.name)),
             measured => measured?,
         }
     }
-    print_table(&servers);
+    report.add(&table(&servers));
     Ok(())
 }
 
-fn servers(binary: &Path, top: &Path, workspace: &Path, rounds: Rounds) -> Result<Vec<Server>> {
+fn servers(
+    binary: &Path,
+    top: &Path,
+    workspace: &Path,
+    rounds: Rounds,
+    report: &mut Report,
+) -> Result<Vec<Server>> {
     let server = |name, words: Vec<PathBuf>, read| Server {
         name,
         words,
@@ -98,7 +105,7 @@ fn servers(binary: &Path, top: &Path, workspace: &Path, rounds: Rounds) -> Resul
         servers.push(server("rust-mcp-filesystem", words, ("read_text_file", "path")));
         match desktop_commander(top, workspace) {
             Ok(words) => servers.push(server("Desktop Commander", words, ("read_file", "path"))),
-            Err(error) => println!("Desktop Commander is not measured: {error}"),
+            Err(error) => report.note(&format!("Desktop Commander is not measured: {error}")),
         }
     }
     Ok(servers)
@@ -244,28 +251,39 @@ fn check(name: &str, answer: &Value) -> Result<()> {
     }
 }
 
-fn print_table(servers: &[Server]) {
-    println!(
-        "| server | start ms | small read in turns p50 ms | p99 | in a row p50 | p99 | of {IN_FLIGHT} at once p50 | p99 | list bytes | peak MB | in turns to ours | in a row to ours |"
-    );
-    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+fn table(servers: &[Server]) -> Table {
+    let columns = [
+        "start ms",
+        "small read in turns p50 ms",
+        "in turns p99 ms",
+        "in a row p50 ms",
+        "in a row p99 ms",
+        "of 64 at once p50 ms",
+        "of 64 at once p99 ms",
+        "list bytes",
+        "peak MB",
+        "in turns to ours",
+        "in a row to ours",
+    ];
+    let mut table = Table::new("server", &columns);
     let ours = |times: fn(&Server) -> &Times| times(servers.first()?).percentile_ms(50);
     let (turns, row) = (ours(|server| &server.small_read), ours(|server| &server.in_a_row));
     for server in servers {
-        println!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            server.name,
-            two_digits(server.start.percentile_ms(50)),
-            two_digits(server.small_read.percentile_ms(50)),
-            two_digits(server.small_read.percentile_ms(99)),
-            two_digits(server.in_a_row.percentile_ms(50)),
-            two_digits(server.in_a_row.percentile_ms(99)),
-            two_digits(server.at_once.percentile_ms(50)),
-            two_digits(server.at_once.percentile_ms(99)),
-            server.list_bytes,
-            server.memory / 1_000_000,
-            ratio(server.small_read.percentile_ms(50), turns),
-            ratio(server.in_a_row.percentile_ms(50), row),
-        );
+        let exact = |times: &Times, percent| Cell::exact(times.percentile_ms(percent));
+        let cells = [
+            exact(&server.start, 50),
+            exact(&server.small_read, 50),
+            exact(&server.small_read, 99),
+            exact(&server.in_a_row, 50),
+            exact(&server.in_a_row, 99),
+            exact(&server.at_once, 50),
+            exact(&server.at_once, 99),
+            Cell::whole(Some(server.list_bytes as f64)),
+            Cell::whole(Some(server.memory as f64 / 1e6)),
+            Cell::ratio(server.small_read.percentile_ms(50), turns),
+            Cell::ratio(server.in_a_row.percentile_ms(50), row),
+        ];
+        table.row(server.name, cells);
     }
+    table
 }

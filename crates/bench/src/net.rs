@@ -13,7 +13,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::line_process::LineProcess;
 
 use super::Rounds;
-use super::number_format::{ratio, two_digits};
+use super::report::Report;
+use super::table::{Cell, Table};
 
 /// Prints the median time of a connection with one byte in ms, and MB/s of one stream and of 64 streams.
 const CLIENT: &str = include_str!("net/client.py");
@@ -34,10 +35,10 @@ struct Measured {
     many: f64,
 }
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     let Some(address) = own_address() else {
-        println!("\nNot measured: this machine has no address besides loopback.");
+        report.note("Not measured: this machine has no address besides loopback.");
         return Ok(());
     };
     let server = serve(address)?;
@@ -55,27 +56,34 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
         through.push(parse(reply["output"].as_str().unwrap_or_default())?);
     }
     session.end()?;
-    print(&direct, &through, connections);
+    report.add(&table(&direct, &through));
+    let count = direct.len();
+    report.note(&format!("{connections} connections; medians of {count} measurements."));
     Ok(())
 }
 
-fn print(direct: &[Measured], through: &[Measured], connections: usize) {
-    println!("\n| connection | direct | listed host | |\n| --- | ---: | ---: | ---: |");
+fn table(direct: &[Measured], through: &[Measured]) -> Table {
     let both = |of: fn(&Measured) -> f64| (median(direct, of), median(through, of));
+    let columns = ["direct", "listed host", "difference", "ratio"];
+    let mut table = Table::new("connection", &columns);
     let (without, with) = both(|measured| measured.connect_ms);
-    let added = with.zip(without).map(|(with, without)| with - without);
-    let words = [without, with, added].map(two_digits);
-    println!("| connect and one byte, ms | {} | {} | +{} |", words[0], words[1], words[2]);
+    let cells = [
+        Cell::exact(without),
+        Cell::exact(with),
+        Cell::difference(with, without),
+        Cell::ratio(with, without),
+    ];
+    table.row("connect and one byte, ms", cells);
     for (what, of) in [
         ("1 stream, MB/s", (|measured| measured.one) as fn(&Measured) -> f64),
         ("64 streams, MB/s", |measured| measured.many),
     ] {
         let (without, with) = both(of);
-        let shown =
-            [without, with].map(|rate| rate.map_or("–".to_owned(), |rate| format!("{rate:.0}")));
-        println!("| {what} | {} | {} | {} |", shown[0], shown[1], ratio(with, without));
+        let cells =
+            [Cell::whole(without), Cell::whole(with), Cell::Text(""), Cell::ratio(with, without)];
+        table.row(what, cells);
     }
-    println!("\n{connections} connections; medians of {} measurements.", direct.len());
+    table
 }
 
 /// The median of a number.

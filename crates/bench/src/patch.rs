@@ -15,7 +15,8 @@ use toolcrib_devtools::scratch::{self, Scratch};
 use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
-use super::number_format::{ratio, two_digits};
+use super::report::Report;
+use super::table::{Cell, Table};
 use super::times::Times;
 
 const FILES: usize = 500;
@@ -25,17 +26,19 @@ const CHANGED_EVERY: usize = 50;
 /// A round takes seconds on some disks, so a few suffice.
 const MAX_ROUNDS: usize = 21;
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     let rounds = rounds.at_most(MAX_ROUNDS);
-    println!("| a patch over {FILES} files | rounds | p50 ms | p90 ms | to git apply |");
-    println!("|---|--:|--:|--:|--:|");
-    measure("in memory", &Scratch::in_memory(&binary)?, rounds)?;
+    let title = format!("a patch over {FILES} files");
+    let mut table = Table::new(title, &["rounds", "p50 ms", "p90 ms", "to git apply"]);
+    measure("in memory", &Scratch::in_memory(&binary)?, rounds, &mut table)?;
     let directory = cache::directory()?;
-    measure("on disk", &Scratch::beneath(&binary, &directory)?, rounds)
+    measure("on disk", &Scratch::beneath(&binary, &directory)?, rounds, &mut table)?;
+    report.add(&table);
+    Ok(())
 }
 
-fn measure(place: &str, scratch: &Scratch, rounds: Rounds) -> Result<()> {
+fn measure(place: &str, scratch: &Scratch, rounds: Rounds, table: &mut Table) -> Result<()> {
     let contest = Contest::new(scratch)?;
     let mut conversation = LineProcess::start(scratch.command(&["run"]))?;
     let mut times = [Times::default(), Times::default()];
@@ -53,10 +56,7 @@ fn measure(place: &str, scratch: &Scratch, rounds: Rounds) -> Result<()> {
         }
     }
     for (name, own) in ["git apply", "ApplyPatch"].into_iter().zip(&times) {
-        let (p50, p90) = (own.percentile_ms(50), own.percentile_ms(90));
-        let to = ratio(p50, times[0].percentile_ms(50));
-        let (count, p50, p90) = (own.count(), two_digits(p50), two_digits(p90));
-        println!("| {name}, {place} | {count} | {p50} | {p90} | {to} |");
+        table.row(format!("{name}, {place}"), Cell::of_times(own, &times[0]));
     }
     Ok(())
 }

@@ -7,23 +7,22 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::process;
 
 use super::Rounds;
+use super::report::Report;
+use super::table::{Cell, Table};
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let example = rounds.build_example("toolcrib-policy", "measure_decide")?;
     let lines = process::capture(Command::new(example).arg(rounds.measured.to_string()))?;
-    println!("\n| decided on | p50 µs | p99 µs |\n| --- | ---: | ---: |");
+    let mut table = Table::new("decided on", &["p50 µs", "p99 µs"]);
     for line in lines.lines() {
         let row: Value = serde_json::from_str(line)?;
         // All scripts are ordinary: a decision other than allow means that one was not parsed.
         if row["decision"] != "allow" {
             return Err(format!("it was not allowed: {line}").into());
         }
-        println!(
-            "| {} | {} | {} |",
-            row["what"].as_str().unwrap_or_default(),
-            row["p50"],
-            row["p99"]
-        );
+        let cells = ["p50", "p99"].map(|key| Cell::exact(row[key].as_f64()));
+        table.row(row["what"].as_str().unwrap_or_default(), cells);
     }
+    report.add(&table);
     Ok(())
 }

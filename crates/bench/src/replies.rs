@@ -13,6 +13,8 @@ use toolcrib_devtools::scratch::{Scratch, is_success};
 use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
+use super::report::Report;
+use super::table::{Cell, Table};
 
 /// Modules of the project, and functions of each.
 const MODULES: usize = 40;
@@ -33,7 +35,7 @@ struct Count {
     failed: usize,
 }
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let scratch = Scratch::beneath(&rounds.build()?, &cache::directory()?.join("replies"))?;
     create_project(&scratch.workspace())?;
     let mut command = scratch.command(&["run"]);
@@ -52,18 +54,22 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
         count.characters += output.chars().count();
         count.failed += usize::from(!succeeds);
     }
-    print_table(&counts);
+    report.add(&table(&counts));
     Ok(())
 }
 
-fn print_table(counts: &BTreeMap<&str, Count>) {
-    println!("| tool | calls | failed | characters of replies |\n| --- | ---: | ---: | ---: |");
+fn table(counts: &BTreeMap<&str, Count>) -> Table {
+    let mut table = Table::new("tool", &["calls", "failed", "characters of replies"]);
+    let cells = |calls, failed, characters: usize| {
+        [Cell::Count(calls), Cell::Count(failed), Cell::whole(Some(characters as f64))]
+    };
     for (tool, Count { calls, failed, characters }) in counts {
-        println!("| {tool} | {calls} | {failed} | {characters} |");
+        table.row(*tool, cells(*calls, *failed, *characters));
     }
     let sum = |part: fn(&Count) -> usize| counts.values().map(part).sum::<usize>();
-    let (calls, failed) = (sum(|count| count.calls), sum(|count| count.failed));
-    println!("| all | {calls} | {failed} | {} |", sum(|count| count.characters));
+    let all = cells(sum(|count| count.calls), sum(|count| count.failed), sum(|c| c.characters));
+    table.row("all", all);
+    table
 }
 
 fn create_project(workspace: &Path) -> Result<()> {

@@ -19,7 +19,8 @@ use toolcrib_devtools::{process, workspace};
 
 use self::queries::{Peer, QUERIES, Query};
 use super::Rounds;
-use super::number_format::{ratio, two_digits};
+use super::report::Report;
+use super::table::{Cell, Table};
 use super::times::Times;
 
 /// A query on the kernel takes a second, so a few measurements suffice.
@@ -31,23 +32,23 @@ struct Row {
     theirs: Times,
 }
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let peers = if rounds.is_smoke { peers::install_debug()? } else { peers::install()? };
     let binary = rounds.build()?;
     let mut tables = Vec::new();
     let small = trees::small()?;
-    tables.push(measure("our sources", &binary, &peers, small.path(), false, rounds)?);
+    tables.push(measure("our sources", &binary, &peers, small.path(), false, rounds, report)?);
     match if rounds.is_smoke { None } else { trees::kernel()? } {
         Some(kernel) => {
             let rounds = rounds.at_most(LARGE_ROUNDS);
-            tables.push(measure("the kernel", &binary, &peers, &kernel, true, rounds)?);
+            tables.push(measure("the kernel", &binary, &peers, &kernel, true, rounds, report)?);
         }
-        None => println!("the kernel's sources are left out"),
+        None => report.note("The kernel's sources are left out."),
     }
     if !rounds.is_smoke {
         let svg = workspace::root().join("docs/search.svg");
         std::fs::write(&svg, plot::draw(&tables))?;
-        println!("\nwrote {}", svg.display());
+        report.note(&format!("Wrote {}", svg.display()));
     }
     Ok(())
 }
@@ -59,6 +60,7 @@ fn measure(
     tree: &Path,
     is_large: bool,
     rounds: Rounds,
+    report: &mut Report,
 ) -> Result<(&'static str, Vec<Row>)> {
     let top = tempfile::tempdir()?;
     let [watched, unwatched] = ["watched", "unwatched"].map(|name| top.path().join(name));
@@ -72,7 +74,7 @@ fn measure(
         command
     };
     if is_large {
-        print_build(&mut product("index", &watched))?;
+        report.add(&build(&mut product("index", &watched))?);
     }
     let scratch = is_large.then(|| Scratch(tree.join("written-between-two-questions")));
     let start = |config: &Path| -> Result<Contest<'_>> {
@@ -106,17 +108,19 @@ fn measure(
     for query in QUERIES.iter().filter(of_tree).filter(|query| query.also_unwatched) {
         ask(&mut contest, query, ", unwatched")?;
     }
-    print(name, tree, &rows)?;
+    report.add(&table(name, tree, &rows)?);
     Ok((name, rows))
 }
 
-/// Builds the index as a server does in the background, and prints the cost.
-fn print_build(command: &mut Command) -> Result<()> {
+/// Builds the index as a server does in the background. The table has the cost.
+fn build(command: &mut Command) -> Result<Table> {
     let status: Value = serde_json::from_str(&process::capture(command.arg("build"))?)?;
-    let (files, bytes) = (&status[0]["indexed_files"], status[0]["bytes"].as_f64().unwrap_or(0.0));
-    let seconds = status[0]["seconds"].as_f64().unwrap_or(0.0);
-    println!("\nindex: {files} files, {:.0} MB, built in {seconds:.1} s", bytes / 1e6);
-    Ok(())
+    let figure = |key: &str| status[0][key].as_f64();
+    let mut table = Table::new("index", &["files", "MB", "seconds to build"]);
+    let megabytes = figure("bytes").map(|bytes| bytes / 1e6);
+    let files = Cell::whole(figure("indexed_files"));
+    table.row("built", [files, Cell::whole(megabytes), Cell::exact(figure("seconds"))]);
+    Ok(table)
 }
 
 /// A file that is removed when dropped.
@@ -128,26 +132,23 @@ impl Drop for Scratch {
     }
 }
 
-fn print(name: &str, tree: &Path, rows: &[Row]) -> Result<()> {
-    println!("\n{name}: {} files\n", trees::count(tree)?);
-    println!(
-        "| question | rounds | ours p50 ms | theirs p50 ms | ours min | theirs min | p50 ratio |"
-    );
-    println!("|---|--:|--:|--:|--:|--:|--:|");
-    for row in rows {
-        let (ours, theirs) = (&row.ours, &row.theirs);
-        println!(
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            row.what,
-            ours.count(),
-            two_digits(ours.percentile_ms(50)),
-            two_digits(theirs.percentile_ms(50)),
-            two_digits(ours.percentile_ms(0)),
-            two_digits(theirs.percentile_ms(0)),
-            ratio(ours.percentile_ms(50), theirs.percentile_ms(50)),
-        );
+fn table(name: &str, tree: &Path, rows: &[Row]) -> Result<Table> {
+    let title = format!("{name}, {} files", trees::count(tree)?);
+    let columns =
+        ["rounds", "ours p50 ms", "theirs p50 ms", "ours min ms", "theirs min ms", "p50 ratio"];
+    let mut table = Table::new(title, &columns);
+    for Row { what, ours, theirs } in rows {
+        let cells = [
+            Cell::Count(ours.count()),
+            Cell::exact(ours.percentile_ms(50)),
+            Cell::exact(theirs.percentile_ms(50)),
+            Cell::exact(ours.percentile_ms(0)),
+            Cell::exact(theirs.percentile_ms(0)),
+            Cell::ratio(ours.percentile_ms(50), theirs.percentile_ms(50)),
+        ];
+        table.row(what.as_str(), cells);
     }
-    Ok(())
+    Ok(table)
 }
 
 struct Contest<'a> {

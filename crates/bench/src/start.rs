@@ -12,7 +12,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::process;
 
 use super::Rounds;
-use super::number_format::{ratio, two_digits};
+use super::report::Report;
+use super::table::{Cell, Table};
 use super::times::Times;
 
 const FILE: &str = "small.txt";
@@ -33,13 +34,13 @@ struct Contestant {
     times: Times,
 }
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     let directory = tempfile::tempdir()?;
     let text: String = (1..=FILE_LINES).map(|n| format!("line {n} of a small file\n")).collect();
     fs::write(directory.path().join(FILE), &text)?;
 
-    let mut contestants = contestants(&binary);
+    let mut contestants = contestants(&binary, report);
     for _ in 0..rounds.warm_up {
         for contestant in &contestants {
             contestant.measure(directory.path(), &text)?;
@@ -51,11 +52,12 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
             contestant.times.add(time);
         }
     }
-    print_table(&contestants);
-    print_sizes(&binary)
+    report.add(&table(&contestants));
+    report.add(&sizes(&binary)?);
+    Ok(())
 }
 
-fn contestants(binary: &Path) -> Vec<Contestant> {
+fn contestants(binary: &Path, report: &mut Report) -> Vec<Contestant> {
     let mut contestants = vec![
         Contestant {
             name: "toolcrib call Read",
@@ -84,7 +86,7 @@ fn contestants(binary: &Path) -> Vec<Contestant> {
             times: Times::default(),
         });
     } else {
-        println!("node is not installed: measuring without it");
+        report.note("node is not installed: measured without it.");
     }
     contestants
 }
@@ -121,32 +123,35 @@ fn is_success(printed: &[u8]) -> bool {
     reply.is_some_and(|reply| reply.get("success") == Some(&serde_json::Value::Bool(true)))
 }
 
-fn print_table(contestants: &[Contestant]) {
+fn table(contestants: &[Contestant]) -> Table {
     let p50_of =
         |name| contestants.iter().find(|c| c.name == name).and_then(|c| c.times.percentile_ms(50));
-    println!("| from spawn to exit | rounds | p50 ms | p90 ms | min ms | to cat | to node |");
-    println!("|---|--:|--:|--:|--:|--:|--:|");
+    let mut table = Table::new(
+        "from spawn to exit",
+        &["rounds", "p50 ms", "p90 ms", "min ms", "to cat", "to node"],
+    );
     for contestant in contestants {
         let ms = |percent| contestant.times.percentile_ms(percent);
-        println!(
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            contestant.name,
-            contestant.times.count(),
-            two_digits(ms(50)),
-            two_digits(ms(90)),
-            two_digits(ms(0)),
-            ratio(ms(50), p50_of("cat")),
-            ratio(ms(50), p50_of("node")),
-        );
+        let cells = [
+            Cell::Count(contestant.times.count()),
+            Cell::exact(ms(50)),
+            Cell::exact(ms(90)),
+            Cell::exact(ms(0)),
+            Cell::ratio(ms(50), p50_of("cat")),
+            Cell::ratio(ms(50), p50_of("node")),
+        ];
+        table.row(contestant.name, cells);
     }
+    table
 }
 
-fn print_sizes(binary: &Path) -> Result<()> {
+fn sizes(binary: &Path) -> Result<Table> {
     let bytes = fs::metadata(binary)?.len();
     let tools = process::capture(clean(binary).args(["tools", "--format", "mcp"]))?;
-    println!("\nbinary: {}.{:02} MB", bytes / 1_000_000, bytes % 1_000_000 / 10_000);
-    println!("tools --format mcp: {} bytes", tools.len());
-    Ok(())
+    let mut table = Table::new("size", &["kB"]);
+    table.row("program", [Cell::whole(Some(bytes as f64 / 1e3))]);
+    table.row("`tools --format mcp`", [Cell::exact(Some(tools.len() as f64 / 1e3))]);
+    Ok(table)
 }
 
 #[cfg(test)]

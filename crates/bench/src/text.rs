@@ -13,14 +13,15 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{cache, process};
 
 use super::Rounds;
+use super::report::Report;
 
-pub(super) fn run(rounds: Rounds) -> Result<()> {
+pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     // On the disk of the repository rather than in memory: an edit waits for it.
     let directory = cache::directory()?;
-    large_read::run(&binary, &directory, rounds)?;
-    large_edit::run(&binary, &directory, rounds)?;
-    small_reads::run(&binary, &directory, rounds)?;
+    report.add(&large_read::run(&binary, &directory, rounds)?);
+    report.add(&large_edit::run(&binary, &directory, rounds)?);
+    report.add(&small_reads::run(&binary, &directory, rounds)?);
     run_examples(rounds)
 }
 

@@ -11,7 +11,7 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::scratch::remove_directory;
 
 use super::super::Rounds;
-use super::super::number_format::{ratio, two_digits};
+use super::super::table::{Cell, Table};
 use super::super::times::Times;
 
 const ENTRIES: usize = 500_000;
@@ -19,7 +19,7 @@ const SMOKE_ENTRIES: usize = 20_000;
 /// A round takes a large part of a second.
 const MAX_ROUNDS: usize = 20;
 
-pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
+pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<Table> {
     let few = rounds.is_smoke;
     let entries = if few { SMOKE_ENTRIES } else { ENTRIES };
     let name = if few { "bench-ls-small" } else { "bench-ls" };
@@ -33,15 +33,11 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
             theirs.add(their);
         }
     }
-    println!("| {entries} entries listed | rounds | p50 ms | p90 ms | to ls -f |");
-    println!("|---|--:|--:|--:|--:|");
-    for (name, times) in [("toolcrib call LS", &ours), ("ls -f", &theirs)] {
-        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
-        let (rounds, to) = (times.count(), ratio(p50, theirs.percentile_ms(50)));
-        println!("| {name} | {rounds} | {} | {} | {to} |", two_digits(p50), two_digits(p90));
-    }
-    println!();
-    Ok(())
+    let title = format!("{entries} entries listed");
+    let mut table = Table::new(title, &["rounds", "p50 ms", "p90 ms", "to ls -f"]);
+    table.row("toolcrib call LS", Cell::of_times(&ours, &theirs));
+    table.row("ls -f", Cell::of_times(&theirs, &theirs));
+    Ok(table)
 }
 
 /// Creates the directory once, because it takes long. A marker file next to it records that it is complete.

@@ -13,7 +13,7 @@ use toolcrib_devtools::random::Random;
 use toolcrib_devtools::scratch::Scratch;
 
 use super::super::Rounds;
-use super::super::number_format::{ratio, two_digits};
+use super::super::table::{Cell, Table};
 use super::super::times::Times;
 
 const FILE: &str = "file.txt";
@@ -21,7 +21,7 @@ const BYTES: usize = 8 << 10;
 const WORDS: [&str; 2] = ["alpha", "omega"];
 const NAMES: [&str; 3] = ["toolcrib call Edit", "sed -i", "cat"];
 
-pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
+pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<Table> {
     let scratch = Scratch::beneath(binary, directory)?;
     let body = Random::new(29).text(BYTES);
     let content = |word: usize| format!("{}\n{body}", WORDS[word]);
@@ -42,8 +42,7 @@ pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()>
             times.iter_mut().zip([edit, sed, cat]).for_each(|(times, time)| times.add(time));
         }
     }
-    print_table(&times);
-    Ok(())
+    Ok(table(&times))
 }
 
 fn edit(scratch: &Scratch) -> Command {
@@ -71,16 +70,13 @@ fn measure(command: &mut Command) -> Result<Duration> {
     Err(format!("`{}` failed: {printed}", process::describe(command)).into())
 }
 
-fn print_table(times: &[Times; 3]) {
-    let [_, sed, cat] = times.each_ref().map(|times| times.percentile_ms(50));
-    println!(
-        "| 8 KiB edited, from spawn to exit | rounds | p50 ms | p90 ms | to sed -i | to cat |"
-    );
-    println!("|---|--:|--:|--:|--:|--:|");
-    for (name, times) in NAMES.iter().zip(times) {
-        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
-        let (rounds, to_sed, to_cat) = (times.count(), ratio(p50, sed), ratio(p50, cat));
-        let (p50, p90) = (two_digits(p50), two_digits(p90));
-        println!("| {name} | {rounds} | {p50} | {p90} | {to_sed} | {to_cat} |");
+fn table(times: &[Times; 3]) -> Table {
+    let [_, sed, cat] = times;
+    let columns = ["rounds", "p50 ms", "p90 ms", "to sed -i", "to cat"];
+    let mut table = Table::new("8 KiB edited, from spawn to exit", &columns);
+    for (name, times) in NAMES.into_iter().zip(times) {
+        let to_cat = Cell::ratio(times.percentile_ms(50), cat.percentile_ms(50));
+        table.row(name, Cell::of_times(times, sed).into_iter().chain([to_cat]));
     }
+    table
 }

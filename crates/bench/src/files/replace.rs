@@ -17,7 +17,7 @@ use toolcrib_devtools::random::Random;
 use toolcrib_devtools::scratch::{self, Scratch};
 
 use super::super::Rounds;
-use super::super::number_format::{ratio, two_digits};
+use super::super::table::{Cell, Table};
 use super::super::times::Times;
 
 const BYTES: usize = 8 << 10;
@@ -35,26 +35,26 @@ struct Measured {
     edit: Times,
 }
 
-pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
+pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<Table> {
     let scratch = Scratch::beneath(binary, directory)?;
     let body = Random::new(23).text(BYTES - "count 0000000\n".len());
     fs::write(scratch.workspace().join(EDITED), content(0, &body))?;
     let mut editor =
         Editor { conversation: LineProcess::start(scratch.command(&["run"]))?, count: 0 };
 
-    print_head();
+    let columns = ["rounds", "p50 ms", "p90 ms", "to plain", "above plain ms"];
+    let mut table = Table::new("8 KiB replaced", &columns);
     let measured = measure(&mut editor, &scratch, &body, rounds)?;
-    print_rows(&measured, "a new journal");
+    add_rows(&mut table, &measured, "a new journal");
     let kept = if rounds.is_smoke { SMOKE_JOURNAL_CHANGES } else { OLD_JOURNAL_CHANGES };
     while editor.count < kept {
         editor.edit()?;
     }
     let measured = measure(&mut editor, &scratch, &body, rounds)?;
-    print_rows(&measured, &format!("a journal of {kept} changes"));
-    println!();
+    add_rows(&mut table, &measured, &format!("a journal of {kept} changes"));
     let is_right =
         fs::read_to_string(scratch.workspace().join(EDITED))? == content(editor.count, &body);
-    if is_right { Ok(()) } else { Err("the file is not the result of the edits".into()) }
+    if is_right { Ok(table) } else { Err("the file is not the result of the edits".into()) }
 }
 
 fn measure(editor: &mut Editor, scratch: &Scratch, body: &str, rounds: Rounds) -> Result<Measured> {
@@ -123,31 +123,23 @@ fn content(count: usize, body: &str) -> String {
     format!("{}{body}", count_line(count))
 }
 
-fn print_head() {
-    println!("| 8 KiB replaced | rounds | p50 ms | p90 ms | to plain | above plain ms |");
-    println!("|---|--:|--:|--:|--:|--:|");
-}
-
-fn print_rows(measured: &Measured, journal: &str) {
+fn add_rows(table: &mut Table, measured: &Measured, journal: &str) {
     let Measured { plain, read, edit } = measured;
-    let base = plain.percentile_ms(50);
     for (name, times) in [("file, fsync, rename", plain), ("Read, through the pipe", read)] {
-        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
-        let (rounds, p50, p90, to) =
-            (times.count(), two_digits(p50), two_digits(p90), ratio(p50, base));
-        println!("| {name}, {journal} | {rounds} | {p50} | {p90} | {to} | – |");
+        let cells = Cell::of_times(times, plain).into_iter().chain([Cell::exact(None)]);
+        table.row(format!("{name}, {journal}"), cells);
     }
     let less_read = |percent| {
         let (edit, read) = (edit.percentile_ms(percent)?, read.percentile_ms(percent)?);
         Some(edit - read)
     };
-    let above = less_read(50).zip(base).map(|(edit, base)| edit - base);
-    println!(
-        "| Edit less Read, {journal} | {} | {} | {} | {} | {} |",
-        edit.count(),
-        two_digits(less_read(50)),
-        two_digits(less_read(90)),
-        ratio(less_read(50), base),
-        two_digits(above),
-    );
+    let base = plain.percentile_ms(50);
+    let cells = [
+        Cell::Count(edit.count()),
+        Cell::exact(less_read(50)),
+        Cell::exact(less_read(90)),
+        Cell::ratio(less_read(50), base),
+        Cell::difference(less_read(50), base),
+    ];
+    table.row(format!("Edit less Read, {journal}"), cells);
 }

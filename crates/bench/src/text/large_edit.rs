@@ -15,7 +15,7 @@ use toolcrib_devtools::process;
 use toolcrib_devtools::scratch::{self, Scratch};
 
 use super::super::Rounds;
-use super::super::number_format::{ratio, two_digits};
+use super::super::table::{Cell, Table};
 use super::super::times::Times;
 use super::sample_text::{self, LINE_BYTES};
 
@@ -26,7 +26,7 @@ const MAX_ROUNDS: usize = 10;
 const FILE: &str = "large.txt";
 const COPY: &str = "copy.txt";
 
-pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
+pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<Table> {
     let lines = if rounds.is_smoke { SMOKE_LINES } else { LINES };
     let scratch = Scratch::beneath(binary, cache)?;
     let mut large = Large::new(&scratch, lines)?;
@@ -40,8 +40,7 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
         }
     }
     let peak = large.peak_megabytes()?;
-    print_table(lines * LINE_BYTES / 1_000_000, &ours, &theirs, peak);
-    Ok(())
+    Ok(table(lines * LINE_BYTES / 1_000_000, &ours, &theirs, peak))
 }
 
 /// The file on disk and its expected content.
@@ -120,21 +119,14 @@ fn copy(scratch: &Scratch) -> Result<Duration> {
     Ok(time)
 }
 
-fn print_table(megabytes: usize, ours: &Times, theirs: &Times, peak: f64) {
-    let base = theirs.percentile_ms(50);
-    println!(
-        "| {megabytes} MB edited | rounds | p50 ms | p90 ms | to cp, fsync | peak MB | target |"
-    );
-    println!("|---|--:|--:|--:|--:|--:|---|");
-    let rows = [
-        ("toolcrib call Edit, journal and all", ours, format!("{peak:.1}"), "≤ 1.5×"),
-        ("cp, fsync", theirs, "–".to_owned(), ""),
-    ];
-    for (name, times, peak, target) in rows {
-        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
-        let (rounds, to) = (times.count(), ratio(p50, base));
-        let (p50, p90) = (two_digits(p50), two_digits(p90));
-        println!("| {name} | {rounds} | {p50} | {p90} | {to} | {peak} | {target} |");
-    }
-    println!();
+fn table(megabytes: usize, ours: &Times, theirs: &Times, peak: f64) -> Table {
+    let columns = ["rounds", "p50 ms", "p90 ms", "to cp, fsync", "peak MB", "target"];
+    let mut table = Table::new(format!("{megabytes} MB edited"), &columns);
+    let cells = |times: &Times, peak, target| {
+        let rest = [Cell::exact(peak), Cell::Text(target)];
+        Cell::of_times(times, theirs).into_iter().chain(rest)
+    };
+    table.row("toolcrib call Edit, journal and all", cells(ours, Some(peak), "≤ 1.5×"));
+    table.row("cp, fsync", cells(theirs, None, ""));
+    table
 }

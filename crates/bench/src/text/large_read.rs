@@ -17,7 +17,7 @@ use toolcrib_devtools::process;
 use toolcrib_devtools::scratch;
 
 use super::super::Rounds;
-use super::super::number_format::{ratio, two_digits};
+use super::super::table::{Cell, Table};
 use super::super::times::Times;
 use super::sample_text::{self, LINE_BYTES};
 
@@ -38,14 +38,13 @@ struct Part {
     target: &'static str,
 }
 
-pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
+pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<Table> {
     let lines = if rounds.is_smoke { SMOKE_LINES } else { LINES };
     let directory = cache.join("bench-text");
     let file = make_once(&directory, lines)?;
-    println!(
-        "| {lines} lines of {LINE_BYTES} bytes | rounds | p50 ms | p90 ms | ratio | peak MB | target |"
-    );
-    println!("|---|--:|--:|--:|--:|--:|---|");
+    let title = format!("{lines} lines of {LINE_BYTES} bytes");
+    let columns = ["rounds", "p50 ms", "p90 ms", "ratio", "peak MB", "target"];
+    let mut table = Table::new(title, &columns);
     for part in parts(&file, lines) {
         let peak = peak_megabytes(binary, &directory, &part)?;
         let (mut ours, mut theirs) = (Times::default(), Times::default());
@@ -58,10 +57,9 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
                 theirs.add(their);
             }
         }
-        print_rows(&part, &ours, &theirs, peak);
+        add_rows(&mut table, &part, &ours, &theirs, peak);
     }
-    println!();
-    Ok(())
+    Ok(table)
 }
 
 fn parts(file: &str, lines: usize) -> [Part; 2] {
@@ -149,17 +147,11 @@ fn check(part: &Part, reply: &Value) -> Result<()> {
     if is_right { Ok(()) } else { Err(format!("not lines {first} to {last}: {output}").into()) }
 }
 
-fn print_rows(part: &Part, ours: &Times, theirs: &Times, peak: f64) {
-    let base = theirs.percentile_ms(50);
-    let peer = part.peer.join(" ");
-    let rows = [
-        (part.what.as_str(), ours, format!("{peak:.1}"), part.target),
-        (peer.as_str(), theirs, "–".to_owned(), ""),
-    ];
-    for (name, times, peak, target) in rows {
-        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
-        let (rounds, to) = (times.count(), ratio(p50, base));
-        let (p50, p90) = (two_digits(p50), two_digits(p90));
-        println!("| {name} | {rounds} | {p50} | {p90} | {to} | {peak} | {target} |");
-    }
+fn add_rows(table: &mut Table, part: &Part, ours: &Times, theirs: &Times, peak: f64) {
+    let cells = |times: &Times, peak, target| {
+        let rest = [Cell::exact(peak), Cell::Text(target)];
+        Cell::of_times(times, theirs).into_iter().chain(rest)
+    };
+    table.row(part.what.as_str(), cells(ours, Some(peak), part.target));
+    table.row(part.peer.join(" "), cells(theirs, None, ""));
 }

@@ -12,7 +12,7 @@ use toolcrib_devtools::line_process::{LineProcess, call_line};
 use toolcrib_devtools::scratch::{self, Scratch};
 
 use super::super::Rounds;
-use super::super::number_format::ratio;
+use super::super::table::{Cell, Table};
 use super::super::times::Times;
 
 const FILE: &str = "small.rs";
@@ -20,7 +20,7 @@ const LINES: usize = 100;
 /// Calls per round: one call is too short to be a round.
 const CALLS: usize = 20;
 
-pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
+pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<Table> {
     let scratch = Scratch::beneath(binary, cache)?;
     let source: String = (1..=LINES)
         .map(|n| format!("    let line_{n} = compute({n}, \"an argument\");\n"))
@@ -48,8 +48,7 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     }
     reader.end()?;
     cat.end()?;
-    print_table(&ours, &theirs);
-    Ok(())
+    Ok(table(&ours, &theirs))
 }
 
 /// The time from the first byte written to the last byte read, and the reply.
@@ -68,21 +67,19 @@ fn check(reply: &str) -> Result<()> {
     if is_right { Ok(()) } else { Err(format!("not the file: {reply}").into()) }
 }
 
-fn print_table(ours: &Times, theirs: &Times) {
-    let base = theirs.percentile_ms(50);
-    println!("| {LINES} lines, through the pipe | calls | p50 µs | p99 µs | to cat | target |");
-    println!("|---|--:|--:|--:|--:|---|");
+fn table(ours: &Times, theirs: &Times) -> Table {
+    let title = format!("{LINES} lines, through the pipe");
+    let mut table = Table::new(title, &["calls", "p50 µs", "p99 µs", "to cat", "target"]);
     for (name, times, target) in [("Read", ours, "< 60 µs"), ("cat, the same line", theirs, "")] {
-        let microseconds = |percent| {
-            times.percentile_ms(percent).map_or("–".to_owned(), |ms| format!("{:.0}", ms * 1e3))
-        };
-        println!(
-            "| {name} | {} | {} | {} | {} | {target} |",
-            times.count(),
-            microseconds(50),
-            microseconds(99),
-            ratio(times.percentile_ms(50), base),
-        );
+        let microseconds = |percent| times.percentile_ms(percent).map(|ms| ms * 1e3);
+        let cells = [
+            Cell::Count(times.count()),
+            Cell::whole(microseconds(50)),
+            Cell::whole(microseconds(99)),
+            Cell::ratio(times.percentile_ms(50), theirs.percentile_ms(50)),
+            Cell::Text(target),
+        ];
+        table.row(name, cells);
     }
-    println!();
+    table
 }
