@@ -39,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "index", run: targets::index },
     Target { name: "journal", run: targets::journal },
     Target { name: "locate", run: targets::locate },
+    Target { name: "lsp", run: targets::lsp },
     Target { name: "mcp", run: targets::mcp },
     Target { name: "monitor", run: targets::monitor },
     Target { name: "network", run: targets::network },

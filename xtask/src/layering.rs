@@ -52,6 +52,11 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "a leaf: bytes in, definitions and syntax errors out, no I/O",
     },
     CrateRule {
+        name: "toolcrib-lsp",
+        may_use: &[],
+        reason: "a leaf: bytes of a language server in, errors of texts out, no I/O",
+    },
+    CrateRule {
         name: "toolcrib-exec",
         may_use: &[],
         reason: "a leaf: the only one that starts processes",
@@ -70,6 +75,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-fs",
             "toolcrib-search",
             "toolcrib-syntax",
+            "toolcrib-lsp",
             "toolcrib-exec",
             "toolcrib-net",
         ],
@@ -111,6 +117,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib",
             "toolcrib-devtools",
             "toolcrib-fs",
+            "toolcrib-lsp",
             "toolcrib-mcp",
             "toolcrib-media",
             "toolcrib-monitor",

@@ -1,0 +1,4 @@
+//! The client against the bytes of servers.
+
+mod any_bytes;
+mod conversation;
