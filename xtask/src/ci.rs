@@ -153,7 +153,9 @@ fn cargo(words: &[&str]) -> Result<()> {
 /// Uses nextest if it is installed: it is faster and runs each test in its own process.
 fn test() -> Result<()> {
     // Without these programs the tests pass but skip the parts that need them.
-    for package in [system_packages::BUBBLEWRAP, system_packages::PYTEST] {
+    let packages =
+        [system_packages::BUBBLEWRAP, system_packages::OPENSSH_SERVER, system_packages::PYTEST];
+    for package in packages {
         if let Err(why) = package.obtain() {
             println!("   {why}");
         }

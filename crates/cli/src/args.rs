@@ -3,6 +3,7 @@
 mod client;
 mod listen_address;
 mod reference_page;
+mod remote_host;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use toolcrib::{Dialect, Outside, Profile};
 pub(crate) use self::client::Client;
 pub(crate) use self::listen_address::ListenAt;
 pub(crate) use self::reference_page::Page;
+pub(crate) use self::remote_host::{RemoteHost, remote_path};
 
 /// Tools for AI coding agents: undoable changes, confined commands, replies that help.
 #[derive(Debug, Parser)]
@@ -214,9 +216,15 @@ pub(crate) enum Command {
     Uninstall {
         /// The client
         client: Client,
+        /// Remove the server on this host, which `install --host` added
+        #[arg(long, value_name = "HOST")]
+        host: Option<RemoteHost>,
     },
+    /// Copy this program to another machine over ssh
+    #[command(long_about = PUSH)]
+    Push(PushArgs),
     /// Show the effective configuration and test the sandbox
-    Doctor,
+    Doctor(HostArgs),
     /// List the tools
     Tools {
         /// Preset of tool and field names: toolcrib, codex or camel
@@ -342,11 +350,37 @@ impl Command {
     }
 }
 
+/// The machine that a command is about.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HostArgs {
+    /// Run Toolcrib on another machine, over ssh: [USER@]HOST[:DIR] or ssh://[USER@]HOST[:PORT][/DIR]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<RemoteHost>,
+    /// Path of the program there [default: ~/.local/bin/toolcrib]
+    #[arg(long, value_name = "PATH", requires = "host")]
+    pub(crate) host_program: Option<String>,
+}
+
+/// Arguments of `push`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PushArgs {
+    /// The machine: [USER@]HOST or ssh://[USER@]HOST[:PORT]
+    pub(crate) host: RemoteHost,
+    /// Path of the program there [default: ~/.local/bin/toolcrib]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) to: Option<String>,
+    /// The program to copy [default: this program]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+}
+
 /// Arguments of `install`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InstallArgs {
     /// The client
     pub(crate) client: Client,
+    #[command(flatten)]
+    pub(crate) there: HostArgs,
     /// Also disable the client's own file and shell tools, where it has a setting for that
     #[arg(long)]
     pub(crate) exclusive: bool,
@@ -480,7 +514,20 @@ Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's 
 --root, --profile, --outside, --network-access, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
 
-`toolcrib uninstall CLIENT` reverts this.";
+With --host the server runs on another machine, where `toolcrib push` has copied it. Its name is toolcrib-HOST, so \
+that one client can have several hosts. --root, --config, --rules and --state are paths there, and a relative one is \
+below the home directory. ssh must connect without a question. TOOLCRIB_SSH has the ssh command and its options, \
+separated by spaces [default: ssh].
+
+`toolcrib uninstall CLIENT` reverts this; with --host HOST for a server on another machine.";
+
+const PUSH: &str = "\
+Copy this program to another machine over ssh. The machine needs a POSIX shell, and no network. The copy replaces an \
+older program in one step, and only if its checksum is right and `toolcrib --version` runs there. If the same program \
+is there already, nothing is copied.
+
+TOOLCRIB_SSH has the ssh command and its options, separated by spaces [default: ssh]. For example \
+TOOLCRIB_SSH='ssh -p 2222 -i key'.";
 
 const RUN: &str = "\
 Serve calls as JSON lines on stdin and stdout until stdin ends. All calls share one session.

@@ -10,6 +10,8 @@ mod log;
 mod monitor_socket;
 mod page;
 mod policy;
+mod program_there;
+mod push;
 mod reference;
 mod run;
 mod serve;
@@ -54,8 +56,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         }
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),
-        Command::Uninstall { client } => install::uninstall(common, *client),
-        Command::Doctor => doctor::doctor(common),
+        Command::Uninstall { client, host } => install::uninstall(common, *client, host.as_ref()),
+        Command::Push(args) => push::push(common, args),
+        Command::Doctor(args) => doctor::doctor(common, args),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
         Command::Log { limit, decisions: true, .. } => {
             log::decisions::log(common, &operator_runtime(common)?, *limit)

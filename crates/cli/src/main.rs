@@ -19,6 +19,7 @@ mod injected_credentials;
 mod network_presets;
 mod output;
 mod rules;
+mod ssh;
 mod wide_roots;
 
 use std::process::ExitCode;

@@ -23,7 +23,10 @@ pub const DEBOOTSTRAP: Package = Package { name: "debootstrap", program: "deboot
 /// Chromium, which runs the tests of the page.
 pub const CHROMIUM: Package = Package { name: "chromium", program: "chromium" };
 
-/// A package, and one of its programs that supports `--version`.
+/// The OpenSSH server, which some tests start on loopback.
+pub const OPENSSH_SERVER: Package = Package { name: "openssh-server", program: "/usr/sbin/sshd" };
+
+/// A package, and one of its programs that supports `--version` or `-V`.
 pub struct Package {
     name: &'static str,
     /// A program of the package, to see whether it is installed.
@@ -34,7 +37,8 @@ impl Package {
     /// Installs the package if its program is missing. Fails if it cannot be installed.
     pub fn obtain(&self) -> Result<()> {
         let Package { name, program } = self;
-        let probe = || process::probe(Command::new(program).arg("--version")).is_some();
+        let answers = |flag: &&str| process::probe(Command::new(program).arg(flag)).is_some();
+        let probe = || ["--version", "-V"].iter().any(answers);
         if probe() {
             return Ok(());
         }

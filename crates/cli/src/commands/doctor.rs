@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 use toolcrib::{Checkup, Network, Runtime, login_files};
 
-use super::{index, install};
-use crate::args::Common;
+use super::{index, install, program_there};
+use crate::args::{Common, HostArgs};
 use crate::config::Config;
 use crate::{network_presets, output, rules, wide_roots};
 use toolcrib::user_machine;
@@ -22,7 +22,13 @@ type Clients = Result<Vec<String>, String>;
 
 /// Fails if a server would not start, if commands would be refused, if other users can write the state directory,
 /// or if an escape attempt succeeded at any level.
-pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
+pub(crate) fn doctor(common: &Common, args: &HostArgs) -> Result<ExitCode, String> {
+    if let Some(host) = &args.host {
+        let json = common.json.then(|| "--json".to_owned());
+        let flags: Vec<String> = json.into_iter().collect();
+        let line = program_there::line(args, host, common, "doctor", &flags)?;
+        return program_there::run(host, &line);
+    }
     let runtime = super::runtime(common);
     let findings: [Finding; 10] = [
         ("program", program()),
@@ -235,6 +241,9 @@ fn login_shell() -> String {
 /// The clients with a Toolcrib entry, each with its file.
 fn clients() -> Clients {
     let installed = install::installed()?;
-    let shown = installed.iter().map(|(title, file)| format!("{title} ({})", file.display()));
+    let shown = installed.iter().map(|(title, server, file)| match server.as_str() {
+        install::NAME => format!("{title} ({})", file.display()),
+        server => format!("{title}, {server} ({})", file.display()),
+    });
     Ok(shown.collect())
 }

@@ -6,6 +6,7 @@ mod exclusive;
 mod handshake;
 mod json;
 mod record;
+mod remote_server;
 mod replaced_lines;
 mod server_command;
 mod settings;
@@ -22,22 +23,34 @@ use serde_json::{Map, Value};
 
 use self::clients::{ServerCommand, UserDirectories};
 use self::exclusive::Exclusive;
+use self::remote_server::Server;
 use self::settings::{FileFormat, InstallRecord, Setting, keys};
 use self::writer::FileChange;
-use crate::args::{Client, Common, InstallArgs};
+use crate::args::{Client, Common, InstallArgs, RemoteHost};
 use crate::output;
 
-/// The name of the server in client configurations.
-const NAME: &str = "toolcrib";
+/// The name of the server on this machine in client configurations.
+pub(super) const NAME: &str = "toolcrib";
 
 /// Writes an entry into the configuration of a client, or shows it.
 pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, String> {
     let (client, directories) = (args.client, directories()?);
-    let start = server_command::start(client, common, &args.flags)?;
+    let (host, there) = (args.there.host.as_ref(), &args.there);
+    let server = Server::of(host)?;
+    let start = match host {
+        Some(host) => remote_server::start(there, host, common, &args.flags)?,
+        None => server_command::start(client, common, &args.flags)?,
+    };
     let is_found = client.is_found(&directories);
-    let approves = !args.ask && approval::is_allowed(common, &args.flags);
-    let plan = plan(client, &directories, &start, args.exclusive, approves)?;
-    let mut records = record::read(&client_name(client))?;
+    let approves = !args.ask
+        && match host {
+            Some(host) => remote_server::is_confined(there, host, common, &args.flags)?,
+            None => approval::is_allowed(common, &args.flags),
+        };
+    let entry = (server.name.as_str(), &start);
+    let plan = plan(client, &directories, entry, args.exclusive, approves)?;
+    let record = server.record_name(&client_name(client));
+    let mut records = record::read(&record)?;
     let mut changes = Vec::new();
     for target in &plan {
         changes.extend(target.change(&mut records)?);
@@ -45,21 +58,26 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     if args.print || common.dry_run {
         return show(&changes);
     }
-    let tools = handshake::count_tools(client, &start)
-        .map_err(|problem| format!("{problem}\nNothing was written."))?;
+    let tools = handshake::count_tools(client, &start).map_err(|problem| {
+        let step = host.map_or(String::new(), |host| remote_server::next_step(host, &problem));
+        format!("{problem}{step}\nNothing was written.")
+    })?;
     if !changes.is_empty() {
-        record::write(&client_name(client), &records)?;
+        record::write(&record, &records)?;
     }
     changes.iter().try_for_each(FileChange::write)?;
-    let (title, name) = (client.title(), client_name(client));
+    let (title, words) = (client.title(), server.words(&client_name(client)));
     let done = match changes.as_slice() {
         [] => "Already installed; nothing was changed".to_owned(),
         _ => format!("{title}: installed in {}", client.file(&directories).display()),
     };
-    output::answer(&format!("{done}. The server answers with {tools} tools.\n{}", client.next()));
+    output::answer(&format!(
+        "{done}. The server answers with {tools} tools.\n{}",
+        client.next(&server.name)
+    ));
     client.approval_note(approves).iter().for_each(|note| output::answer(note));
-    output::answer(&own_tools(client, &directories)?);
-    output::answer(&format!("More: {}. To remove it: toolcrib uninstall {name}", client.page()));
+    output::answer(&own_tools(client, &directories, &words)?);
+    output::answer(&format!("More: {}. To remove it: toolcrib uninstall {words}", client.page()));
     if !is_found {
         output::warning(&format!(
             "{title} was not found on this machine. The entry is used once it is installed."
@@ -98,18 +116,18 @@ impl Target {
 fn plan(
     client: Client,
     directories: &UserDirectories,
-    start: &ServerCommand,
+    (name, start): (&str, &ServerCommand),
     exclusive: bool,
     approves: bool,
 ) -> Result<Vec<Target>, String> {
     let (file, format) = (client.file(directories), client.format());
     let text = writer::read(&file)?.unwrap_or_default();
-    let path = [client.servers(), NAME];
+    let path = [client.servers(), name];
     let defaults = if approves { client.approving_fields() } else { Map::new() };
-    let entry = client.entry(start);
+    let entry = client.entry(name, start);
     let entry = with_other_fields(entry, format.get(&text, &keys(&path)), defaults, format);
     let mut plan = vec![Target { file, format, settings: vec![Setting::value(&path, entry)] }];
-    if approves && let Some(target) = client.approving_settings(directories) {
+    if approves && let Some(target) = client.approving_settings(name, directories) {
         add(&mut plan, target);
     }
     if exclusive {
@@ -166,9 +184,15 @@ fn show(changes: &[FileChange]) -> Result<ExitCode, String> {
 }
 
 /// Reverts `install`.
-pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, String> {
+pub(crate) fn uninstall(
+    common: &Common,
+    client: Client,
+    host: Option<&RemoteHost>,
+) -> Result<ExitCode, String> {
     let file = client.file(&directories()?);
-    let records = record::read(&client_name(client))?;
+    let server = Server::of(host)?;
+    let (name, record) = (server.name.as_str(), server.record_name(&client_name(client)));
+    let records = record::read(&record)?;
     let mut files: Vec<&Path> = records.iter().map(|record| record.file.as_path()).collect();
     if !files.contains(&file.as_path()) {
         files.push(&file);
@@ -183,7 +207,7 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
             let mut text = exact.unwrap_or_else(|| text.to_owned());
             if path == file {
                 // Needed if there is no record, if the user has changed the entry since, or if it is older than the record.
-                text = client.format().remove(&text, &keys(&[client.servers(), NAME]))?;
+                text = client.format().remove(&text, &keys(&[client.servers(), name]))?;
             }
             let Some(written) = written else { return Ok(Some(text)) };
             if !is_exact {
@@ -197,11 +221,12 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
         return show(&changes);
     }
     changes.iter().try_for_each(FileChange::write)?;
-    record::write(&client_name(client), &[])?;
+    record::hand_over(&client_name(client), &record, &records)?;
+    record::write(&record, &[])?;
     output::answer(&match changes.as_slice() {
-        [] => format!("{} has no {NAME}; nothing was changed.", file.display()),
+        [] => format!("{} has no {name}; nothing was changed.", file.display()),
         _ => format!(
-            "{}: {NAME} is removed. Restart {} to end the server.",
+            "{}: {name} is removed. Restart {} to end the server.",
             client.title(),
             client.title()
         ),
@@ -209,22 +234,26 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
     Ok(ExitCode::SUCCESS)
 }
 
-/// The clients with an entry, and the file of each.
-pub(crate) fn installed() -> Result<Vec<(&'static str, PathBuf)>, String> {
+/// The clients with an entry, the name of the server, and the file of each.
+pub(crate) fn installed() -> Result<Vec<(&'static str, String, PathBuf)>, String> {
     let directories = directories()?;
-    let all = <Client as clap::ValueEnum>::value_variants().iter();
-    let with_file = all.map(|client| (*client, client.file(&directories)));
-    let ours = with_file.filter(|(client, file)| is_installed(*client, file));
-    Ok(ours.map(|(client, file)| (client.title(), file)).collect())
-}
-
-fn is_installed(client: Client, file: &Path) -> bool {
-    let entry = keys(&[client.servers(), NAME]);
-    std::fs::read_to_string(file).is_ok_and(|text| client.format().get(&text, &entry).is_some())
+    let mut ours = Vec::new();
+    for client in <Client as clap::ValueEnum>::value_variants() {
+        let file = client.file(&directories);
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let there = record::servers_on_hosts(&client_name(*client));
+        let names = std::iter::once(NAME.to_owned()).chain(there);
+        let is_installed = |name: &String| {
+            let entry = keys(&[client.servers(), name]);
+            client.format().get(&text, &entry).is_some()
+        };
+        ours.extend(names.filter(is_installed).map(|name| (client.title(), name, file.clone())));
+    }
+    Ok(ours)
 }
 
 /// Whether the client has its own tools, which Toolcrib does not confine, and how to switch them off.
-fn own_tools(client: Client, directories: &UserDirectories) -> Result<String, String> {
+fn own_tools(client: Client, directories: &UserDirectories, words: &str) -> Result<String, String> {
     let title = client.title();
     let text = writer::read(&client.file(directories))?.unwrap_or_default();
     let Some(exclusive) = client.exclusive(directories, &text) else {
@@ -241,8 +270,7 @@ fn own_tools(client: Client, directories: &UserDirectories) -> Result<String, St
     let snippet = client.exclusive(directories, "").map(|exclusive| exclusive.snippet());
     Ok(format!(
         "{title} keeps its own file and shell tools, which Toolcrib does not confine. To switch them off, run \
-         `toolcrib install {} --exclusive`, or add to {file}:\n\n{}",
-        client_name(client),
+         `toolcrib install {words} --exclusive`, or add to {file}:\n\n{}",
         snippet.transpose()?.unwrap_or_default()
     ))
 }

@@ -28,6 +28,7 @@ mod pages;
 mod people;
 mod policy;
 mod raw_operations;
+mod remote;
 mod session_tmp;
 mod state;
 mod tool_selection;

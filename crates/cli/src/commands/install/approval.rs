@@ -34,8 +34,13 @@ impl Client {
     }
 
     /// The settings outside the entry that stop the client from asking.
-    pub(super) fn approving_settings(self, directories: &UserDirectories) -> Option<Target> {
-        let settings = vec![Setting::items(&["permissions", "allow"], &["mcp__toolcrib"])];
+    pub(super) fn approving_settings(
+        self,
+        name: &str,
+        directories: &UserDirectories,
+    ) -> Option<Target> {
+        let tools = format!("mcp__{name}");
+        let settings = vec![Setting::items(&["permissions", "allow"], &[&tools])];
         (self == Client::Claude).then(|| Target {
             file: directories.claude_settings(),
             format: FileFormat::Json,

@@ -85,7 +85,7 @@ impl Client {
     }
 
     /// The entry that starts the server, in the client's format.
-    pub(super) fn entry(self, start: &ServerCommand) -> Value {
+    pub(super) fn entry(self, name: &str, start: &ServerCommand) -> Value {
         let ServerCommand { program, arguments } = start;
         match self {
             Client::Claude | Client::Vscode => {
@@ -101,7 +101,7 @@ impl Client {
             Client::Goose => json!({
                 "enabled": true,
                 "type": "stdio",
-                "name": super::NAME,
+                "name": name,
                 "cmd": program,
                 "args": arguments,
                 "timeout": 600,
@@ -115,18 +115,22 @@ impl Client {
     }
 
     /// The next step for the user.
-    pub(super) fn next(self) -> &'static str {
+    pub(super) fn next(self, name: &str) -> String {
         match self {
-            Client::Claude => "Start claude in a project; /mcp lists toolcrib.",
-            Client::Codex => "Start codex in a project; /mcp lists toolcrib.",
+            Client::Claude => format!("Start claude in a project; /mcp lists {name}."),
+            Client::Codex => format!("Start codex in a project; /mcp lists {name}."),
             Client::Vscode => {
-                "In VS Code, run `MCP: List Servers` and start toolcrib; its tools are in agent mode."
+                format!(
+                    "In VS Code, run `MCP: List Servers` and start {name}; its tools are in agent mode."
+                )
             }
-            Client::Cursor => "Restart Cursor; Settings, Tools & MCP lists toolcrib.",
-            Client::Zed => "In Zed, the agent panel's settings list toolcrib.",
-            Client::Gemini => "Start gemini in a project; /mcp lists toolcrib.",
-            Client::Opencode => "Start opencode in a project; `opencode mcp list` lists toolcrib.",
-            Client::Goose => "Start goose in a project; `goose configure` lists toolcrib.",
+            Client::Cursor => format!("Restart Cursor; Settings, Tools & MCP lists {name}."),
+            Client::Zed => format!("In Zed, the agent panel's settings list {name}."),
+            Client::Gemini => format!("Start gemini in a project; /mcp lists {name}."),
+            Client::Opencode => {
+                format!("Start opencode in a project; `opencode mcp list` lists {name}.")
+            }
+            Client::Goose => format!("Start goose in a project; `goose configure` lists {name}."),
         }
     }
 

@@ -19,6 +19,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The maximum number of bytes shown of its messages.
 const MAX_MESSAGE_BYTES: u64 = 4_096;
 
+/// Stands for the messages of a server without any.
+pub(super) const NO_MESSAGES: &str = "(none)";
+
 /// The number of tools that the server lists. The error says why it did not answer.
 pub(super) fn count_tools(client: Client, start: &ServerCommand) -> Result<usize, String> {
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
@@ -56,7 +59,7 @@ pub(super) fn count_tools(client: Client, start: &ServerCommand) -> Result<usize
         format!(
             "`{} {words}` started, but did not answer. Its messages:\n{}",
             start.program,
-            if said.trim().is_empty() { "(none)" } else { said.trim() }
+            if said.trim().is_empty() { NO_MESSAGES } else { said.trim() }
         )
     })
 }

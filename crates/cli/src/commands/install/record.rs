@@ -46,6 +46,44 @@ pub(super) fn write(client: &str, written: &[InstallRecord]) -> Result<(), Strin
         .map_err(|error| at(&error))
 }
 
+/// Leaves to another server of the same client what this record knows about their common files: that they and their
+/// containers are ours, so that the last `uninstall` removes them.
+pub(super) fn hand_over(client: &str, own: &str, records: &[InstallRecord]) -> Result<(), String> {
+    let there = servers_on_hosts(client).into_iter().map(|name| name_on_host(client, &name));
+    for name in there.chain([client.to_owned()]).filter(|name| name != own) {
+        let mut others = read(&name)?;
+        let before = others.clone();
+        for other in &mut others {
+            if let Some(record) = records.iter().find(|record| record.file == other.file) {
+                other.inherit(record);
+            }
+        }
+        if others != before {
+            return write(&name, &others);
+        }
+    }
+    Ok(())
+}
+
+/// The names of the servers on other machines that this client has a record of.
+pub(super) fn servers_on_hosts(client: &str) -> Vec<String> {
+    let directory = file(client).and_then(|file| Some(file.parent()?.to_owned()));
+    let entries = directory.and_then(|directory| std::fs::read_dir(directory).ok());
+    let name = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let server = name.strip_prefix(client)?.strip_prefix('@')?.strip_suffix(".json")?;
+        Some(server.to_owned())
+    };
+    let mut names: Vec<String> = entries.into_iter().flatten().flatten().filter_map(name).collect();
+    names.sort();
+    names
+}
+
+/// The name of the record of a server on another machine.
+pub(super) fn name_on_host(client: &str, server: &str) -> String {
+    format!("{client}@{server}")
+}
+
 /// Always in the default state directory: `uninstall` does not know the `--state` of the server.
 fn file(client: &str) -> Option<PathBuf> {
     Some(user_machine::state_directory()?.join("clients").join(format!("{client}.json")))

@@ -191,6 +191,19 @@ impl InstallRecord {
         }
     }
 
+    /// Takes over from another record of the same file what was made for both.
+    pub(super) fn inherit(&mut self, other: &InstallRecord) {
+        self.created |= other.created;
+        let containers = other.steps.iter().filter(|step| matches!(step, Step::Container(_)));
+        let missing = containers.filter(|step| !self.steps.contains(step)).cloned();
+        let missing: Vec<Step> = missing.collect();
+        if !missing.is_empty() || other.created {
+            // The lines before our change have the other entry.
+            self.splice = None;
+        }
+        self.steps.splice(0..0, missing);
+    }
+
     /// The text with every value reverted that still is as it was written.
     pub(super) fn revert(&self, text: &str) -> Result<String, String> {
         self.steps.iter().rev().try_fold(text.to_owned(), |text, step| self.revert_one(&text, step))
