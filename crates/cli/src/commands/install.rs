@@ -59,7 +59,7 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     output::answer(&format!("{done}. The server answers with {tools} tools.\n{}", client.next()));
     client.approval_note(approves).iter().for_each(|note| output::answer(note));
     output::answer(&own_tools(client, &directories)?);
-    output::answer(&format!("More: {}. To remove it: toolcrib uninstall {name}", client.page()));
+    output::answer(&format!("More: {}. To revert this: toolcrib uninstall {name}", client.page()));
     if !is_found {
         output::warning(&format!(
             "{title} was not found on this machine. The entry is used once it is installed."
@@ -199,7 +199,11 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
     changes.iter().try_for_each(FileChange::write)?;
     record::write(&client_name(client), &[])?;
     output::answer(&match changes.as_slice() {
-        [] => format!("{} has no {NAME}; nothing was changed.", file.display()),
+        [] => format!(
+            "{}: {NAME} is not installed, {} has no entry for it; nothing was changed.",
+            client.title(),
+            file.display()
+        ),
         _ => format!(
             "{}: {NAME} is removed. Restart {} to end the server.",
             client.title(),
