@@ -144,7 +144,7 @@ fn settle_with_rule(
     file: &Path,
     asked: &Asked,
 ) -> io::Result<bool> {
-    let add = || rules::add(file, &proposal.text());
+    let add = || rules::add(file, &proposal.text()).map(drop);
     match asked.settle(answer, Answerer::Terminal, add) {
         Ok(()) => {
             print(&format!("Added to {}.\n", output::plain(&file.display().to_string())))?;

@@ -25,7 +25,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use toolcrib::{Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling};
+use toolcrib::{
+    Decision, Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling,
+};
 
 use self::monitor_socket::MonitorSocket;
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
@@ -58,7 +60,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Install(args) => install::install(common, args),
         Command::Uninstall { client, host } => install::uninstall(common, *client, host.as_ref()),
         Command::Push(args) => push::push(common, args),
-        Command::Doctor(args) => doctor::doctor(common, args),
+        Command::Doctor { host, verbose } => doctor::doctor(common, host, *verbose),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
         Command::Log { limit, decisions: true, .. } => {
             log::decisions::log(common, &operator_runtime(common)?, *limit)
@@ -84,6 +86,17 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         }
         Command::Policy { command: PolicyCommand::Host { target } } => {
             policy::host(common, &runtime(common)?, target)
+        }
+        Command::Policy { command: PolicyCommand::List } => policy::list::list(common),
+        Command::Policy { command: PolicyCommand::Presets } => policy::list::presets(common),
+        Command::Policy { command: PolicyCommand::Allow(args) } => {
+            policy::add::add(common, Decision::Allow, args)
+        }
+        Command::Policy { command: PolicyCommand::Ask(args) } => {
+            policy::add::add(common, Decision::Ask, args)
+        }
+        Command::Policy { command: PolicyCommand::Deny(args) } => {
+            policy::add::add(common, Decision::Deny, args)
         }
         Command::Index { command } => index::index(common, &runtime(common)?, command),
         Command::Page(args) => page::page(common, args),

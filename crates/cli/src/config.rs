@@ -3,6 +3,7 @@
 
 mod amount;
 mod key_table;
+mod problem;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -329,8 +330,14 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Config, String> {
-        let at = |problem: String| format!("{}: {problem}", path.display());
-        let config: Config = toml::from_str(text).map_err(|error| at(error.to_string()))?;
+        Config::check(text).map_err(|problem| format!("{}: {problem}", path.display()))
+    }
+
+    /// Parses and checks the text. An error begins with the line, if it is known.
+    fn check(text: &str) -> Result<Config, String> {
+        let at = |problem: String| problem::with_line(text, &problem);
+        let config: Config =
+            toml::from_str(text).map_err(|error| problem::of_toml(text, &error))?;
         if let Some(name) = &config.profile {
             name.parse::<Profile>().map_err(|error| at(error.to_string()))?;
         }
@@ -344,7 +351,8 @@ impl Config {
         config.inject.iter().try_for_each(InjectEntry::check).map_err(at)?;
         config.sandbox().map_err(at)?;
         config.upstream_proxies().map_err(at)?;
-        network_presets::check(&config.network_presets).map_err(at)?;
+        let presets = network_presets::check(&config.network_presets);
+        presets.map_err(|problem| at(format!("network_presets: {problem}")))?;
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
         at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
         Ok(config)
@@ -397,9 +405,11 @@ mod tests {
     #[test]
     fn invalid_keys_and_values_are_errors() {
         for (text, expected) in [
-            ("profil = \"open\"", "unknown field `profil`"),
+            ("profil = \"open\"", "line 1: unknown key `profil`; did you mean `profile`?"),
+            ("# x\n\nxyz = 1", "line 3: unknown key `xyz`; docs/configuration.md lists the keys"),
+            ("\n[[inject]]\nhosts = \"a\"", "line 3: unknown key `hosts`; did you mean `host`?"),
             ("\n\nprofile = open", "line 3"),
-            ("profile = \"openn\"", "unknown profile `openn`; available: read-only"),
+            ("\nprofile = \"openn\"", "line 2: unknown profile `openn`; available: read-only"),
             ("outside = \"write\"", "`outside` must be read, ask or deny, not `write`"),
             ("reply_chars = 10", "at least 2000"),
             ("reply_chars = -1", "invalid value"),
@@ -407,6 +417,8 @@ mod tests {
             ("hard_links = \"keep\"", "unknown variant `keep`"),
             ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
             ("network = \"some\"", "unknown variant `some`"),
+            ("network = [\"list\"]", "line 1: network must be a word in quotes"),
+            ("\n\ncaches = [\"nix\"]", "line 3: no caches are known for \"nix\""),
             ("expose = [8000]", "expose needs network"),
             ("network = \"list\"\nupstream_proxy = \"https://x\"", "upstream_proxy: the URL"),
             ("memory = \"4 apples\"", "memory = \"4 apples\" is not a size"),
@@ -422,7 +434,7 @@ mod tests {
                 "network = \"list\"\n[[inject]]\nhost = \"a.b\"\nheader = \"X\"\nvalue = \"secret\"",
                 "expected one of `env`, `file`, `command`",
             ),
-            ("network_presets = [\"nix\"]", "no hosts are known for \"nix\""),
+            ("network_presets = [\"nix\"]", "unknown preset \"nix\"; available: npm, pip"),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {
             let error = parse(text).unwrap_err();

@@ -29,13 +29,59 @@ pub(crate) fn hosts<'a>(
         .collect()
 }
 
-/// The rules of each preset, which allow its hosts, or some requests to them.
-pub(crate) fn rules(common: &Common, names: &[String]) -> Result<Rules, String> {
-    let machine = MachineConfig::this(common);
-    rules_on(&machine, names)
+/// A preset on this machine.
+pub(crate) struct PresetHosts {
+    /// Its name, with the host if one is named.
+    pub(crate) name: String,
+    /// Whether the configuration names it.
+    pub(crate) is_enabled: bool,
+    /// The hosts, with their ports.
+    pub(crate) hosts: Vec<String>,
+    /// The methods and paths that are allowed. If there are none, all.
+    pub(crate) requests: Vec<String>,
 }
 
-fn rules_on(machine: &MachineConfig, names: &[String]) -> Result<Rules, String> {
+impl PresetHosts {
+    /// Why it has no hosts, and what to do.
+    pub(crate) fn missing(&self) -> &'static str {
+        if self.requests.is_empty() {
+            "no hosts: no registry is configured for it; configure one, or add a rule for its hosts"
+        } else {
+            "no hosts: git is configured with none; name one, as in git-read:HOST"
+        }
+    }
+}
+
+/// All presets, and those with a named host that the configuration has.
+pub(crate) fn all(common: &Common, enabled: &[String]) -> Result<Vec<PresetHosts>, String> {
+    let machine = MachineConfig::this(common);
+    let with_host = enabled.iter().filter(|name| name.contains(':')).cloned();
+    let names = PRESETS.iter().map(|preset| preset.name.to_owned()).chain(with_host);
+    let preset = |name: String| {
+        let selected = package_managers::find(&name)?;
+        let requests = selected.preset.requests.iter();
+        let requests = requests.map(|(method, path)| format!("{method} {path}")).collect();
+        let hosts = selected.hosts(&machine);
+        Ok(PresetHosts { is_enabled: enabled.contains(&name), hosts, requests, name })
+    };
+    names.map(preset).collect()
+}
+
+/// The rules of each preset, which allow its hosts, or some requests to them.
+pub(crate) fn rules(common: &Common, names: &[String]) -> Result<Rules, String> {
+    parse(&rules_text(common, names)?)
+}
+
+/// The same, as text.
+pub(crate) fn rules_text(common: &Common, names: &[String]) -> Result<String, String> {
+    rules_text_on(&MachineConfig::this(common), names)
+}
+
+fn parse(text: &str) -> Result<Rules, String> {
+    Rules::parse(text).map_err(|error| format!("network_presets: {error}"))
+}
+
+fn rules_text_on(machine: &MachineConfig, names: &[String]) -> Result<String, String> {
     let mut text = String::new();
     for name in names {
         let selected = package_managers::find(name)?;
@@ -53,7 +99,7 @@ fn rules_on(machine: &MachineConfig, names: &[String]) -> Result<Rules, String> 
             .collect();
         text += &if requests.is_empty() { rule } else { requests.concat() };
     }
-    Rules::parse(&text).map_err(|error| format!("network_presets: {error}"))
+    Ok(text)
 }
 
 /// The names of all presets.
@@ -64,6 +110,10 @@ fn names() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn rules_on(machine: &MachineConfig, names: &[String]) -> Result<Rules, String> {
+        parse(&rules_text_on(machine, names)?)
+    }
 
     #[test]
     fn each_preset_is_a_valid_rule() {

@@ -23,7 +23,7 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
         Some((path, named)) => match text(&path) {
             Ok(text) => {
                 check_outside_workspace(common, &path)?;
-                Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?
+                parse(&path, &text)?
             }
             Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => {
                 Rules::default()
@@ -67,11 +67,39 @@ pub(crate) fn user_text(common: &Common) -> Result<(PathBuf, String), String> {
     }
 }
 
+/// The rules files with their texts: the user's, and that of the project.
+pub(crate) fn texts(common: &Common, config: &Config) -> Result<Vec<(PathBuf, String)>, String> {
+    let mut texts = Vec::new();
+    if let Ok((path, text)) = user_text(common) {
+        texts.push((path, text));
+    }
+    if let Some(path) = &config.project_rules {
+        let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        texts.push((path.clone(), text));
+    }
+    Ok(texts)
+}
+
 /// Reads one rules file.
 pub(crate) fn check(path: &Path) -> Result<Rules, String> {
     let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let rules = Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    check_tools_of_rules(rules.clone()).map_err(|error| format!("{}: {error}", path.display()))?;
+    parse(path, &text)
+}
+
+/// Parses a rules file. Fails also at the name of a tool that does not exist.
+fn parse(path: &Path, text: &str) -> Result<Rules, String> {
+    let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+    let rules = Rules::parse(text).map_err(|error| at(&error))?;
+    check_tools_of_rules(rules.clone()).map_err(|error| {
+        // The error names the rule, which may have no name in the file.
+        let problem = error.to_string();
+        let located = Rules::locate(text).unwrap_or_default();
+        let found = located.iter().find_map(|rule| {
+            let problem = problem.strip_prefix(&rule.name)?.strip_prefix(": ")?;
+            Some(format!("line {}: {problem}", rule.first_line))
+        });
+        at(&found.unwrap_or(problem))
+    })?;
     Ok(rules)
 }
 

@@ -13,6 +13,7 @@ use crate::approval_subject::{ApprovalScope, SessionApprovals};
 use crate::command::{CommandAnalysis, ShellContext, analyze_command};
 use crate::contacted_hosts::{hosts_in, target};
 use crate::decision::Decision;
+use crate::new_rule::NewRule;
 use crate::outside_access::{Outside, write_approval_scope};
 use crate::profile::Profile;
 use crate::protected_names::Protection;
@@ -344,9 +345,10 @@ impl Policy {
         let why = format!("no rule allows {target}");
         let remedy = match decision {
             Decision::Allow => String::new(),
-            _ => format!(
-                "add this to rules.toml: decision = \"allow\", kind = \"network\", hosts = [{target:?}]"
-            ),
+            _ => {
+                let rule = NewRule::new(Decision::Allow, "network", target.clone());
+                format!("run `{}`", rule.command())
+            }
         };
         Part::new(decision, "network:list", &why, &remedy).with_scope(scope)
     }
@@ -380,7 +382,7 @@ impl Policy {
         };
         let remedy = match (decision, effect) {
             (Decision::Allow, _) => String::new(),
-            (_, Effect::Read) => "set outside = \"read\"".to_owned(),
+            (_, Effect::Read) => "set outside = \"read\" in config.toml".to_owned(),
             _ => format!("add --root {}", path.parent().unwrap_or(path).display()),
         };
         let rule = format!("outside:{}", effect.name());
@@ -447,7 +449,7 @@ impl Policy {
         let looser = order.skip_while(|other| *other != self.profile).skip(1);
         let allows = |profile: &Profile| self.decision_in(*profile, effect) == Decision::Allow;
         if let Some(profile) = looser.into_iter().find(allows) {
-            return format!("set profile = \"{profile}\"");
+            return format!("set profile = \"{profile}\" in config.toml or with --profile");
         }
         let subject = match effect {
             Effect::Command => "the command",
@@ -456,7 +458,10 @@ impl Policy {
         };
         let rule = format!("add a rule that allows {subject} to rules.toml");
         match decision {
-            Decision::Deny => format!("set profile = \"{}\" and {rule}", Profile::Workspace),
+            Decision::Deny => format!(
+                "set profile = \"{}\" in config.toml or with --profile, and {rule}",
+                Profile::Workspace
+            ),
             _ => rule,
         }
     }
@@ -530,7 +535,9 @@ impl Part {
         };
         let remedy = match rule.decision {
             Decision::Allow => String::new(),
-            Decision::Ask | Decision::Deny => format!("change {} in rules.toml", rule.name),
+            Decision::Ask | Decision::Deny => {
+                format!("change {}, which `toolcrib policy list` shows", rule.name)
+            }
         };
         Part::new(rule.decision, &rule.name, why, &remedy).with_scope(asked)
     }
@@ -604,7 +611,7 @@ mod tests {
         let verdict = Policy::new(Profile::ReadOnly)
             .decide(&[Access::Write("a".into())], &SessionApprovals::new());
         assert_eq!(verdict.rule, "profile:read-only:write");
-        assert_eq!(verdict.remedy, "set profile = \"workspace\"");
+        assert_eq!(verdict.remedy, "set profile = \"workspace\" in config.toml or with --profile");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::access::{Access, Effect};
 use crate::approval_subject::{ApprovalScope, SessionApprovals};
 use crate::decision::Decision;
+use crate::new_rule::NewRule;
 
 /// A person does not read more rules than this before choosing "always".
 const MAX_RULES: usize = 20;
@@ -18,11 +19,7 @@ pub struct Proposal {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ProposedRule {
-    decision: Decision,
-    kind: &'static str,
-    /// The key of its patterns.
-    key: &'static str,
-    pattern: String,
+    rule: NewRule,
     covers: String,
 }
 
@@ -53,9 +50,10 @@ impl Proposal {
     /// The same for the directories of the files, where each lies beneath one of `roots`: no rule is for a whole root.
     pub(crate) fn for_directories(&self, roots: &[PathBuf]) -> Option<Proposal> {
         let mut rules = Vec::new();
-        for rule in &self.rules {
+        for ProposedRule { rule, .. } in &self.rules {
             let is_of_files = matches!(rule.kind, "read" | "edit");
-            let directory = Path::new(&rule.pattern).parent().filter(|_| is_of_files)?;
+            let file = rule.patterns.first().filter(|_| is_of_files)?;
+            let directory = Path::new(file).parent()?;
             let is_beneath = |root: &PathBuf| directory.starts_with(root) && directory != root;
             let scope = match rule.kind {
                 "read" => ApprovalScope::Path(Effect::Read, directory.to_owned()),
@@ -72,22 +70,12 @@ impl Proposal {
 
     /// The rules in the format of `rules.toml`.
     pub fn text(&self) -> String {
-        let rule = |rule: &ProposedRule| {
-            let ProposedRule { decision, kind, key, pattern, .. } = rule;
-            let (decision, pattern) = (decision.name(), toml_string(pattern));
-            format!("[[rule]]\ndecision = \"{decision}\"\nkind = \"{kind}\"\n{key} = [{pattern}]\n")
-        };
-        self.rules.iter().map(rule).collect::<Vec<_>>().join("\n")
+        self.rules.iter().map(|one| one.rule.text()).collect::<Vec<_>>().join("\n")
     }
 
-    /// The rules on one line.
-    pub fn line(&self) -> String {
-        let rule = |rule: &ProposedRule| {
-            let ProposedRule { decision, kind, key, pattern, .. } = rule;
-            let (decision, pattern) = (decision.name(), toml_string(pattern));
-            format!("decision = \"{decision}\", kind = \"{kind}\", {key} = [{pattern}]")
-        };
-        self.rules.iter().map(rule).collect::<Vec<_>>().join("; and ")
+    /// The command that adds the rules, for a shell.
+    pub fn command(&self) -> String {
+        self.rules.iter().map(|one| one.rule.command()).collect::<Vec<_>>().join(" && ")
     }
 
     /// Descriptions of everything that the rules cover, one per rule.
@@ -99,16 +87,11 @@ impl Proposal {
 impl ProposedRule {
     fn new(asked: &ApprovalScope, decision: Decision) -> Option<ProposedRule> {
         let everywhere = "in every workspace";
-        let (kind, key, pattern, covers) = match asked {
+        let (kind, pattern, covers) = match asked {
             ApprovalScope::Path(Effect::Read, path)
             | ApprovalScope::Outside(Effect::Read, path) => {
                 let path = literal_path(path)?;
-                (
-                    "read",
-                    "paths",
-                    path.to_owned(),
-                    format!("reading {path} and everything beneath it"),
-                )
+                ("read", path.to_owned(), format!("reading {path} and everything beneath it"))
             }
             ApprovalScope::Path(_, path)
             | ApprovalScope::Outside(_, path)
@@ -117,12 +100,12 @@ impl ProposedRule {
                 let covers = format!(
                     "changing {path} and everything beneath it, by tools and by redirections of commands"
                 );
-                ("edit", "paths", path.to_owned(), covers)
+                ("edit", path.to_owned(), covers)
             }
             ApprovalScope::External(path) => {
                 let path = literal_path(path)?;
                 let covers = format!("{path} and everything beneath it, {everywhere}");
-                ("external_directory", "paths", path.to_owned(), covers)
+                ("external_directory", path.to_owned(), covers)
             }
             ApprovalScope::Command(words) => {
                 let pattern = exact_command_pattern(words)?;
@@ -132,34 +115,21 @@ impl ProposedRule {
                     ),
                     _ => format!("every command that begins with `{pattern}`, {everywhere}"),
                 };
-                ("command", "commands", pattern, covers)
+                ("command", pattern, covers)
             }
             ApprovalScope::Host(host) => {
                 let covers = format!("connections of commands to {host}, {everywhere}");
-                ("network", "hosts", host.clone(), covers)
+                ("network", host.clone(), covers)
             }
             ApprovalScope::Effect(_) | ApprovalScope::Script(_) => return None,
         };
-        Some(ProposedRule { decision, kind, key, pattern, covers })
+        Some(ProposedRule { rule: NewRule::new(decision, kind, pattern), covers })
     }
 }
 
 /// The path as a pattern that matches only it and everything beneath. `None` if it contains wildcards.
 fn literal_path(path: &Path) -> Option<&str> {
     path.to_str().filter(|path| !path.contains(['*', '?']))
-}
-
-/// The text as a TOML string.
-fn toml_string(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted += &format!("\\u{:04x}", u32::from(c)),
-            c => quoted.push(c),
-        }
-    }
-    quoted + "\""
 }
 
 /// A pattern that matches only this command. Leading variables are dropped.
@@ -203,11 +173,11 @@ mod tests {
         };
         let proposed = |accesses: &[Access]| {
             let proposal = Proposal::new(&asks, accesses, Decision::Allow)?;
-            Some(proposal.line())
+            Some(proposal.command())
         };
         let mut one = writes(&["/w/ws/a.txt"]);
         one.push(Access::Read("/w/ws/b.txt".into()));
-        let line = r#"decision = "allow", kind = "edit", paths = ["/w/ws/a.txt"]"#;
+        let line = "toolcrib policy allow edit /w/ws/a.txt";
         assert_eq!(proposed(&one).as_deref(), Some(line));
         let two = proposed(&writes(&["/w/ws/a.txt", "/w/ws/b.txt"])).unwrap();
         assert!(two.contains("a.txt") && two.contains("b.txt"), "{two}");
@@ -228,9 +198,9 @@ mod tests {
         let wider = |path: &str| {
             let write = [Access::Write(path.into())];
             let proposal = Proposal::new(&asks, &write, Decision::Allow)?;
-            Some(proposal.for_directories(&["/w/ws".into(), "/r".into()])?.line())
+            Some(proposal.for_directories(&["/w/ws".into(), "/r".into()])?.command())
         };
-        let line = r#"decision = "allow", kind = "edit", paths = ["/w/ws/src/deep"]"#;
+        let line = "toolcrib policy allow edit /w/ws/src/deep";
         assert_eq!(wider("/w/ws/src/deep/a.txt").as_deref(), Some(line));
         for path in ["/w/ws/a.txt", "/w/ws", "/r/a.txt", "/etc/hosts", "/w/other/a.txt"] {
             assert_eq!(wider(path), None, "{path}");

@@ -127,9 +127,10 @@ impl Question<'_> {
 
     /// How to allow the call without asking, as one line.
     pub fn for_good(&self) -> String {
-        let rules = self.always.map(Proposal::line).filter(|line| line.len() < MAX_SENTENCE_CHARS);
+        let rules = self.always.map(Proposal::command);
+        let rules = rules.filter(|command| command.len() < MAX_SENTENCE_CHARS);
         let allows = match rules {
-            Some(rules) => format!("add this to rules.toml: {rules}"),
+            Some(rules) => format!("run `{rules}`"),
             None => self.remedy.to_owned(),
         };
         sentence(&format!("To allow it always, {allows}"))

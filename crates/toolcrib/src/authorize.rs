@@ -369,7 +369,7 @@ fn opened_path(asked: ApprovalScope) -> Option<PathBuf> {
 /// Hint of a denial that the operator can prevent the next time.
 fn operator_step(verdict: &Verdict, proposals: &Proposals) -> String {
     match &proposals.always {
-        Some(rules) => format!("Ask the operator to add this to rules.toml: {}.", rules.line()),
+        Some(rules) => format!("Ask the operator to run `{}`.", rules.command()),
         None => next_step(verdict),
     }
 }

@@ -122,8 +122,11 @@ impl Runtime {
         let all = [accesses.as_slice(), requested.as_slice()].concat();
         let remembered = session.remembered();
         let verdict = policy.decide_from(&directory, &all, &remembered);
-        let Verdict { decision, rule, why, remedy, .. } =
-            confirmed(self.services().policy.commands(), &accesses, verdict);
+        let verdict = confirmed(self.services().policy.commands(), &accesses, verdict);
+        let always = policy.proposal(&directory, &all, &verdict, Decision::Allow);
+        let always = always.filter(|_| verdict.decision == Decision::Ask);
+        let Verdict { decision, rule, why, remedy, .. } = verdict;
+        let remedy = always.map_or(remedy, |rules| format!("run `{}`", rules.command()));
         let scripts = accesses.iter().filter_map(|access| match access {
             Access::Command(script) => Some(script),
             _ => None,

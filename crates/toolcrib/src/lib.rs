@@ -170,6 +170,7 @@ pub use sandbox_refusal_notes::DeniedAccess;
 pub use sandbox_settings::SandboxSettings;
 pub use session::Session;
 pub use strict_json::parse_json;
+pub use suggest::similar_names;
 pub use tool::{Category, Hints, Tool};
 pub use tool_formats::{Format, ToolInfo};
 pub use tool_selection::check_tools_of_rules;
@@ -184,7 +185,7 @@ pub use toolcrib_fs::{
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{
     Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, CommandStep,
-    Decision, Effect, LocatedRule, Outside, PartDecision, Profile, Proposal, Protection,
+    Decision, Effect, LocatedRule, NewRule, Outside, PartDecision, Profile, Proposal, Protection,
     RedirectedFile, Role, RuleError, Rules, SessionApprovals, StepPart, UnknownOutside,
     UnknownProfile, Unparsed, UnparsedKind, Word, command_steps,
 };

@@ -9,7 +9,7 @@ pub(crate) const MAX_NAMES: usize = 10_000;
 const MIN_SIMILARITY: f64 = 0.75;
 
 /// The candidates most similar to `name`, best first, at most `most`. Case is ignored.
-pub(crate) fn similar_names<'a>(
+pub fn similar_names<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
     most: usize,

@@ -39,7 +39,37 @@ export interface SessionOptions {
   onRestart?: () => void;
 }
 
+/** The names of all options. */
+const NAMES: Readonly<Record<keyof SessionOptions, true>> = {
+  root: true,
+  profile: true,
+  outside: true,
+  network: true,
+  tools: true,
+  excludeTools: true,
+  ownTools: true,
+  rules: true,
+  config: true,
+  state: true,
+  approver: true,
+  env: true,
+  binary: true,
+  extraArgs: true,
+  restart: true,
+  onRestart: true,
+};
+
+/** Fails at an option with another name: without types, a wrong `roots` would mean the working directory. */
+function checkNames(options: SessionOptions): void {
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(NAMES, name)) {
+      throw new TypeError(`Session.open has no option \`${name}\`; there are: ${Object.keys(NAMES).join(", ")}`);
+    }
+  }
+}
+
 export function launchOf(options: SessionOptions): Launch {
+  checkNames(options);
   return {
     program: options.binary ?? findProgram(),
     args: programArguments(options),

@@ -43,6 +43,19 @@ test("a program that cannot be started or refuses its options is an error", asyn
   await assert.rejects(Session.open({ ...options, binary: "/bin/cat" }), SessionClosed);
 });
 
+test("an unknown option and a missing program are named", async (t) => {
+  const { options } = await scratch(t);
+  await assert.rejects(Session.open({ ...options, roots: "." }), /no option `roots`; there are: root, profile/);
+  const script = `import { findProgram } from ${JSON.stringify(new URL("../dist/program.js", import.meta.url))};
+    try { console.log(findProgram()); } catch (error) { console.log(error.message); }`;
+  const found = async (env) => {
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { env });
+    return stdout.trim();
+  };
+  assert.equal(await found({ TOOLCRIB_BINARY: "/no/such/program" }), "TOOLCRIB_BINARY names no file: /no/such/program");
+  assert.match(await found({ PATH: "/no/such/directory" }), /no toolcrib in PATH.*TOOLCRIB_BINARY/);
+});
+
 test("a closed session refuses calls, and closing again is harmless", async (t) => {
   const { options } = await scratch(t);
   const session = await Session.open(options);

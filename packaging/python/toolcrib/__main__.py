@@ -3,7 +3,10 @@
 import os
 import sys
 
-from toolcrib.program import find_program
+from toolcrib.program import locate_program
 
-program = find_program()
+try:
+    program = locate_program(None)
+except FileNotFoundError as error:
+    sys.exit(f"toolcrib: {error}")
 os.execv(program, [program, *sys.argv[1:]])

@@ -1,6 +1,7 @@
 //! `toolcrib doctor`: shows the effective configuration, finds problems that would stop a server, and tests the
 //! sandbox by escape attempts.
 
+mod level_advice;
 mod sandbox;
 mod setup_weaknesses;
 
@@ -22,15 +23,16 @@ type Clients = Result<Vec<String>, String>;
 
 /// Fails if a server would not start, if commands would be refused, if other users can write the state directory,
 /// or if an escape attempt succeeded at any level.
-pub(crate) fn doctor(common: &Common, args: &HostArgs) -> Result<ExitCode, String> {
+pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<ExitCode, String> {
     if let Some(host) = &args.host {
-        let json = common.json.then(|| "--json".to_owned());
-        let flags: Vec<String> = json.into_iter().collect();
+        let flags = [(common.json, "--json"), (verbose, "--verbose")];
+        let flags = flags.into_iter().filter(|(is_given, _)| *is_given);
+        let flags: Vec<String> = flags.map(|(_, flag)| flag.to_owned()).collect();
         let line = program_there::line(args, host, common, "doctor", &flags)?;
         return program_there::run(host, &line);
     }
     let runtime = super::runtime(common);
-    let findings: [Finding; 10] = [
+    let mut findings: [Finding; 10] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
@@ -45,6 +47,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs) -> Result<ExitCode, Strin
         ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
         ("login shell", Ok(login_shell())),
     ];
+    let repeated = leave_out_repeated(&mut findings);
     let clients = clients();
     let mut checkup = runtime
         .ok()
@@ -55,9 +58,10 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs) -> Result<ExitCode, Strin
     }
     let problems = findings.iter().filter(|(_, found)| found.is_err()).count()
         + usize::from(clients.is_err())
-        + usize::from(!checkup.as_ref().is_some_and(sandbox::is_ok));
+        + usize::from(checkup.as_ref().is_some_and(|checkup| !sandbox::is_ok(checkup)))
+        - repeated;
     let printed = if output::for_people(common) {
-        print_table(&findings, &clients, checkup.as_ref())
+        print_table(&findings, &clients, checkup.as_ref(), verbose)
             .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref())))
     } else {
         writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref()))
@@ -67,12 +71,29 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs) -> Result<ExitCode, Strin
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Replaces a problem that an earlier finding has by a reference to it, and returns how many were replaced: an invalid
+/// configuration concerns most findings.
+fn leave_out_repeated(findings: &mut [Finding]) -> usize {
+    let mut repeated = 0;
+    for at in 1..findings.len() {
+        let (before, from) = findings.split_at_mut(at);
+        let (_, found) = &mut from[0];
+        let is_same = |(_, earlier): &&Finding| earlier.is_err() && *earlier == *found;
+        if let Some((what, _)) = before.iter().find(is_same) {
+            *found = Err(format!("not known; see {what}"));
+            repeated += 1;
+        }
+    }
+    repeated
+}
+
 /// The last line: the number of problems.
 fn summary(problems: usize, checkup: Option<&Checkup>) -> String {
     let not_enforced = checkup.map_or(0, |checkup| checkup.missing.len());
     match (problems, not_enforced) {
         (0, 0) => "No problems.".to_owned(),
-        (0, missing) => format!("No problems. Not enforced: {missing}, see above."),
+        (0, 1) => "No problems. One protection is not enforced, see above.".to_owned(),
+        (0, missing) => format!("No problems. {missing} protections are not enforced, see above."),
         (1, _) => "1 problem, see above.".to_owned(),
         (problems, _) => format!("{problems} problems, see above."),
     }
@@ -82,6 +103,7 @@ fn print_table(
     findings: &[Finding],
     clients: &Clients,
     checkup: Option<&Checkup>,
+    verbose: bool,
 ) -> io::Result<()> {
     findings.iter().try_for_each(|(what, found)| output::finding(what, found))?;
     match clients.as_deref() {
@@ -96,7 +118,12 @@ fn print_table(
         }
         Err(problem) => output::finding("clients", &Err(problem.clone()))?,
     }
-    checkup.map_or(Ok(()), sandbox::print_table)
+    match checkup {
+        Some(checkup) => sandbox::print_table(checkup, verbose),
+        None => {
+            writeln!(io::stdout(), "\nThe sandbox was not tested because of the problem above.")
+        }
+    }
 }
 
 fn object(findings: &[Finding], clients: &Clients, checkup: Option<&Checkup>) -> Value {

@@ -72,7 +72,8 @@ pub(super) fn sentence(root: &RootIndex) -> String {
     if !root.is_wanted {
         notes += "; too few files for an index (index_files)";
     }
-    format!("{path}: {files} files, {known}{notes}")
+    let s = if *files == 1 { "" } else { "s" };
+    format!("{path}: {files} file{s}, {known}{notes}")
 }
 
 fn size(bytes: u64) -> String {

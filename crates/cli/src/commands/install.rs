@@ -77,7 +77,7 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     ));
     client.approval_note(approves).iter().for_each(|note| output::answer(note));
     output::answer(&own_tools(client, &directories, &words)?);
-    output::answer(&format!("More: {}. To remove it: toolcrib uninstall {words}", client.page()));
+    output::answer(&format!("More: {}. To revert this: toolcrib uninstall {words}", client.page()));
     if !is_found {
         output::warning(&format!(
             "{title} was not found on this machine. The entry is used once it is installed."
@@ -224,7 +224,11 @@ pub(crate) fn uninstall(
     record::hand_over(&client_name(client), &record, &records)?;
     record::write(&record, &[])?;
     output::answer(&match changes.as_slice() {
-        [] => format!("{} has no {name}; nothing was changed.", file.display()),
+        [] => format!(
+            "{}: {name} is not installed, {} has no entry for it; nothing was changed.",
+            client.title(),
+            file.display()
+        ),
         _ => format!(
             "{}: {name} is removed. Restart {} to end the server.",
             client.title(),

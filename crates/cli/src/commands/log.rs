@@ -98,6 +98,10 @@ pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCo
 
 pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, String> {
     let diff = runtime.diff_since(since).map_err(|error| error.to_string())?;
+    if diff.is_empty() {
+        // On stderr: the diff may be piped into another program.
+        output::note("No changes are recorded here yet, or they cancel each other.");
+    }
     page(&output::diff(&diff))
 }
 

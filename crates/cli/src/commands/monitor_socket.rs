@@ -44,8 +44,8 @@ impl MonitorSocket {
             client: None,
             rules_file: rules_file.as_ref().map(|file| file.display().to_string()),
         };
-        let store =
-            rules_file.map(|file| -> RuleStore { Box::new(move |rules| rules::add(&file, rules)) });
+        let store = rules_file
+            .map(|file| -> RuleStore { Box::new(move |rules| rules::add(&file, rules).map(drop)) });
         let is_on = config.has_monitor() && !is_off;
         Ok(MonitorSocket { monitor: Monitor::new(server, store), is_on, socket: OnceLock::new() })
     }

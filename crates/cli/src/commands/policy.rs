@@ -1,4 +1,7 @@
-//! `toolcrib policy`: explains decisions without running anything.
+//! `toolcrib policy`: explains decisions without running anything, and shows and adds rules.
+
+pub(super) mod add;
+pub(super) mod list;
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -18,6 +21,11 @@ use crate::{output, rules};
 
 /// The beginning of the names of rules that allow commands because they only read. These need no network.
 const HARMLESS: &str = "command:";
+
+/// The setting with which rules for hosts decide on connections.
+const LIST_SETTING: &str = "set network = \"list\" in config.toml";
+
+const HTTPS: u16 = 443;
 
 /// `policy check FILE`
 pub(crate) fn check(common: &Common, file: &Path) -> Result<ExitCode, String> {
@@ -47,7 +55,10 @@ pub(crate) fn explain(
     let explained = parse_json(args.as_bytes())
         .and_then(|args| runtime.explain(&runtime.session(), Call::new(tool, args)));
     match explained {
-        Ok(explanation) => show(common, &explanation),
+        Ok(explanation) => {
+            let offline = is_offline(common, &explanation)?;
+            show_with(common, &explanation, offline)
+        }
         Err(error) => {
             let printed = if output::for_people(common) {
                 output::error(&error)
@@ -69,13 +80,20 @@ pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<
 
 /// `policy host HOST:PORT`, or `policy host 'METHOD URL'`
 pub(crate) fn host(common: &Common, runtime: &Runtime, target: &str) -> Result<ExitCode, String> {
-    show(common, &host_explanation(runtime, target)?)
+    show_with(common, &host_explanation(common, runtime, target)?, false)
 }
 
 /// The text of `policy explain`, without colours.
-pub(crate) fn explain_text(runtime: &Runtime, tool: &str, args: Value) -> Result<String, String> {
+pub(crate) fn explain_text(
+    common: &Common,
+    runtime: &Runtime,
+    tool: &str,
+    args: Value,
+) -> Result<String, String> {
     let explained = runtime.explain(&runtime.session(), Call::new(tool, args));
-    explained.map(|explanation| plain_text(&explanation, false)).map_err(|error| error.text())
+    let explanation = explained.map_err(|error| error.text())?;
+    let offline = is_offline(common, &explanation)?;
+    Ok(plain_text(&explanation, offline))
 }
 
 /// The text of `policy test`, without colours.
@@ -90,8 +108,12 @@ pub(crate) fn test_text(
 }
 
 /// The text of `policy host`, without colours.
-pub(crate) fn host_text(runtime: &Runtime, target: &str) -> Result<String, String> {
-    Ok(plain_text(&host_explanation(runtime, target)?, false))
+pub(crate) fn host_text(
+    common: &Common,
+    runtime: &Runtime,
+    target: &str,
+) -> Result<String, String> {
+    Ok(plain_text(&host_explanation(common, runtime, target)?, false))
 }
 
 fn plain_text(explanation: &Explanation, offline: bool) -> String {
@@ -107,18 +129,78 @@ fn is_offline(common: &Common, explanation: &Explanation) -> Result<bool, String
         && !explanation.bases.iter().all(|basis| basis.rule.starts_with(HARMLESS)))
 }
 
-fn host_explanation(runtime: &Runtime, target: &str) -> Result<Explanation, String> {
+fn host_explanation(
+    common: &Common,
+    runtime: &Runtime,
+    target: &str,
+) -> Result<Explanation, String> {
     let session = runtime.session();
-    if let Some((method, url)) = target.split_once(' ') {
-        let (host, port, path) = url_parts(url.trim())
-            .ok_or_else(|| format!("{url} is not a URL such as https://example.com/x"))?;
-        return Ok(runtime.explain_request(&session, (host, port), method, path));
+    let request = match target.split_once(' ') {
+        Some((method, url)) => Some((method, url.trim())),
+        None => target.contains("://").then_some(("GET", target)),
+    };
+    let explanation = match request {
+        Some((method, url)) => {
+            let (host, port, path) = url_parts(url)
+                .ok_or_else(|| format!("{url} is not a URL such as https://example.com/x"))?;
+            runtime.explain_request(&session, (host, port), method, path)
+        }
+        None => {
+            let (host, port) = host_and_port(target)?;
+            runtime.explain_host(&session, host, port)
+        }
+    };
+    let config = Config::of(common)?;
+    let (profile, network) = (config.profile(common)?, config.sandbox()?.network);
+    Ok(with_network_setting(explanation, profile, network))
+}
+
+/// `HOST:PORT`. The port of HTTPS if there is none.
+fn host_and_port(target: &str) -> Result<(&str, u16), String> {
+    match target.rsplit_once(':') {
+        // The last part of an IPv6 address is no port.
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse() {
+            Ok(port) => Ok((host, port)),
+            Err(_) => Err(format!("{port} is not a port; write it as in example.com:443")),
+        },
+        _ => Ok((target, HTTPS)),
     }
-    let (host, port) = target
-        .rsplit_once(':')
-        .and_then(|(host, port)| Some((host, port.parse().ok()?)))
-        .ok_or_else(|| format!("{target} has no port; write it as in example.com:443"))?;
-    Ok(runtime.explain_host(&session, host, port))
+}
+
+/// The decision on a host with the network setting: rules for hosts decide on connections only with `list`.
+fn with_network_setting(
+    explanation: Explanation,
+    profile: Profile,
+    network: Network,
+) -> Explanation {
+    let is_by_rule = explanation.rule.starts_with("rule:");
+    let (decision, rule, why) = match (profile, network) {
+        (Profile::Open, _) => (
+            Decision::Allow,
+            "profile:open",
+            "commands are not confined: they reach every host that you can reach",
+        ),
+        (_, Network::List) => return explanation,
+        (_, Network::None) => {
+            (Decision::Deny, "network:none", "the network is off: commands reach no host")
+        }
+        (_, Network::All) => (
+            Decision::Allow,
+            "network:all",
+            "network = \"all\": commands reach every host that you can reach",
+        ),
+    };
+    let remedy = match (decision, explanation.decision) {
+        (Decision::Deny, Decision::Allow) => LIST_SETTING.to_owned(),
+        (Decision::Deny, _) => format!("{LIST_SETTING}, and {}", explanation.remedy),
+        _ => String::new(),
+    };
+    let mut why = why.to_owned();
+    if is_by_rule && decision == Decision::Allow && explanation.decision != Decision::Allow {
+        why += &format!("; {} applies only to hosts in the text of a command", explanation.rule);
+    }
+    let (rule, bases) = (rule.to_owned(), Vec::new());
+    Explanation { decision, rule, why, remedy, bases, ..explanation }
 }
 
 /// The host, the port, and the path with the query.
@@ -135,10 +217,6 @@ fn url_parts(url: &str) -> Option<(&str, u16, &str)> {
         _ => (authority, usual),
     };
     Some((host, port, if path.is_empty() { "/" } else { path }))
-}
-
-fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {
-    show_with(common, explanation, false)
 }
 
 /// Shows an explanation. A command that is `offline` may run, but reaches no host.

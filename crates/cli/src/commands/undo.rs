@@ -53,6 +53,11 @@ fn revert(
     let mut args = args;
     let asks = !yes && !common.dry_run;
     if asks && !(io::stdin().is_terminal() && output::for_people(common)) {
+        // A question that would not be asked needs no terminal.
+        let options = Options { dry_run: true, ..operator() };
+        if let Err(error) = runtime.call(&session, Call::new("Undo", args.clone()), options) {
+            return fail(common, error);
+        }
         let error = Error::invalid("this asks a question, and there is no terminal");
         return fail(common, error.hint("Nothing was done. Pass -y to do it without a question."));
     }

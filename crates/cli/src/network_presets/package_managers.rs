@@ -42,8 +42,7 @@ pub(super) fn find(text: &str) -> Result<Selected<'_>, String> {
         None => (text, None),
     };
     let found = PRESETS.iter().find(|preset| preset.name == name);
-    let preset =
-        found.ok_or_else(|| format!("no hosts are known for {text:?}; there are: {}", names()))?;
+    let preset = found.ok_or_else(|| format!("unknown preset {text:?}; available: {}", names()))?;
     let is_host = |named: &str| host(&format!("https://{named}")).is_some() && !named.contains('/');
     match named {
         Some(_) if preset.requests.is_empty() => Err(format!(
@@ -82,7 +81,8 @@ fn host(url: &str) -> Option<String> {
         None => (authority, default),
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let is_host = !host.is_empty() && host.chars().all(is_plain);
+    // Maven blocks plain HTTP by a mirror at this address, which is this machine.
+    let is_host = !host.is_empty() && host != "0.0.0.0" && host.chars().all(is_plain);
     is_host.then(|| format!("{}:{port}", host.to_ascii_lowercase()))
 }
 
@@ -275,7 +275,7 @@ mod tests {
                 "maven",
                 vec![(
                     "home/.m2/settings.xml",
-                    "<!-- <url>https://no.example</url> --><mirrors><mirror><url>https://m.example/m2</url></mirror></mirrors>",
+                    "<!-- <url>https://no.example</url> --><mirrors><mirror><url>https://m.example/m2</url></mirror><mirror><url>http://0.0.0.0/</url></mirror></mirrors>",
                 )],
                 vec![],
                 vec!["m.example:443"],

@@ -17,9 +17,9 @@ const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MODE: u32 = 0o600;
 
 /// Adds rules at the end of a file. Creates the file if it does not exist. Does not add rules that it already
-/// contains.
-pub(crate) fn add(path: &Path, rules: &str) -> Result<(), String> {
-    change(path, |text| with(text, rules)).map(drop)
+/// contains. Returns whether they were added.
+pub(crate) fn add(path: &Path, rules: &str) -> Result<bool, String> {
+    change(path, |text| with(text, rules))
 }
 
 /// Replaces the text of a file if it still is `was`. Returns whether it was replaced.

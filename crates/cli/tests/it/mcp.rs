@@ -129,8 +129,7 @@ fn a_modern_client_is_asked_by_a_result_and_its_answer_counts_once() {
     assert!(question.contains("-one\n+two\n"), "it shows what would change: {question}");
     let rule = format!(
         "Asked because the profile `cautious` asks before changing files in the workspace \
-         (profile:cautious:write).\nTo allow it always, add this to rules.toml: decision = \
-         \"allow\", kind = \"edit\", paths = [\"{}\"]\n",
+         (profile:cautious:write).\nTo allow it always, run `toolcrib policy allow edit {}`\n",
         workspace.directory.path().canonicalize().unwrap().join("ws/a.txt").display()
     );
     assert!(question.ends_with(&rule), "and which rule asks, and which would not: {question}");

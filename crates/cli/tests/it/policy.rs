@@ -271,3 +271,169 @@ fn a_missing_secret_is_an_error_at_startup() {
     let (_, text) = place.run(&["policy", "check", rules.to_str().unwrap()]);
     assert!(text.contains("unknown field `inject`"), "{text}");
 }
+
+/// The command between backticks in a message.
+fn command_in(text: &str) -> String {
+    let begin = text.find("run `toolcrib ").unwrap_or_else(|| panic!("{text}")) + "run `".len();
+    let length = text[begin..].find('`').unwrap();
+    text[begin..begin + length].to_owned()
+}
+
+impl Project {
+    /// Runs a line in a shell, as if it was pasted into a terminal.
+    fn paste(&self, line: &str) -> (bool, String) {
+        let directory = Path::new(crate::PROGRAM).parent().unwrap();
+        let output = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(self.workspace.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", directory.display()))
+            .env("XDG_CONFIG_HOME", self.home.path())
+            .env("XDG_STATE_HOME", self.home.path().join("state"))
+            .env("HOME", self.home.path())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    }
+}
+
+#[test]
+fn the_command_in_a_denial_allows_the_call() {
+    for (tool, args) in [
+        ("Read", serde_json::json!({"file_path": "a.txt"})),
+        ("Write", serde_json::json!({"file_path": "it's new.txt", "content": "x"})),
+        ("Bash", serde_json::json!({"command": "touch made 'two words' \"it's\""})),
+        ("Bash", serde_json::json!({"command": "echo $'a\\tb' > 'out file' && touch y"})),
+        ("Bash", serde_json::json!({"command": "touch '$(rm a.txt)' '`x`'"})),
+    ] {
+        let place = Project::new("# mine\n");
+        let args = args.to_string();
+        let call = ["call", tool, &args, "--profile", "cautious", "--json"];
+        let (code, denied) = place.run(&call);
+        assert_eq!(code, 1, "{denied}");
+        let denied: serde_json::Value = serde_json::from_str(&denied).unwrap();
+        let hint = denied["error"]["hint"].as_str().unwrap();
+        let explain = ["policy", "explain", tool, &args, "--profile", "cautious"];
+        let (_, explained) = place.run(&explain);
+        assert!(explained.starts_with("ask by "), "{explained}");
+        if !hint.contains("'`x`'") {
+            assert_eq!(command_in(hint), command_in(&explained));
+        }
+        // The last backtick ends the command, which may itself contain some.
+        let begin = hint.find("run `").unwrap() + "run `".len();
+        let command = &hint[begin..hint.rfind('`').unwrap()];
+        let (is_added, said) = place.paste(command);
+        assert!(is_added && said.contains("Added to "), "{command}\n{said}");
+        let (code, text) = place.run(&call);
+        assert_eq!(code, 0, "{command}\n{text}");
+        let (_, said) = place.paste(command);
+        assert!(said.contains("has this rule already"), "{said}");
+        let rules = std::fs::read_to_string(place.home.path().join("toolcrib/rules.toml")).unwrap();
+        assert!(rules.starts_with("# mine\n"), "{rules}");
+    }
+}
+
+#[test]
+fn the_command_for_a_host_allows_it_and_says_if_the_network_is_off() {
+    let place = Project::new("");
+    let (_, off) = place.run(&["policy", "host", "api.example.com"]);
+    assert!(off.starts_with("deny by network:none\n"), "{off}");
+    assert!(off.contains("set network = \"list\" in config.toml, and run `"), "{off}");
+    let (is_added, said) = place.paste(&command_in(&off.replace(", and run", "\nrun")));
+    assert!(is_added && said.contains("the network is off"), "{said}");
+    for (network, expected) in [
+        ("none", "deny by network:none\n"),
+        ("list", "allow by rule:allow-"),
+        ("all", "allow by network:all\n"),
+    ] {
+        let words = ["policy", "host", "api.example.com:443", "--network-access", network];
+        let (_, text) = place.run(&words);
+        assert!(text.starts_with(expected), "{network}: {text}");
+    }
+    let list =
+        ["policy", "host", "POST https://api.other.example/v1/x", "--network-access", "list"];
+    let (_, asked) = place.run(&list);
+    let (is_added, said) = place.paste(&command_in(&asked));
+    assert!(is_added, "{said}");
+    assert!(place.run(&list).1.starts_with("allow by rule:"), "{said}");
+}
+
+#[test]
+fn rules_in_force_are_listed_with_their_places() {
+    let place = Project::new(SECRETS);
+    let (code, text) = place.run(&["policy", "deny", "command", "git push", "--why", "no pushing"]);
+    assert_eq!(code, 0, "{text}");
+    let config = place.home.path().join("toolcrib/config.toml");
+    std::fs::write(config, "network = \"list\"\nnetwork_presets = [\"git-read:forge.example\"]\n")
+        .unwrap();
+    let (code, text) = place.run(&["policy", "list"]);
+    assert_eq!(code, 0, "{text}");
+    let file = place.home.path().join("toolcrib/rules.toml");
+    for expected in [
+        format!("deny  read **/.env  (rule:secrets, {}:2)", file.display()),
+        "deny  command git push  (rule:deny-".to_owned(),
+        "allow network forge.example:443, GET, /**/info/refs?service=git-upload-pack  \
+         (rule:preset-git-read, network_presets in config.toml)"
+            .to_owned(),
+    ] {
+        assert!(text.contains(&expected), "{expected}\n{text}");
+    }
+    let (_, json) = place.run(&["policy", "list", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["rules"][1]["patterns"][0], "git push");
+    let (_, presets) = place.run(&["policy", "presets"]);
+    for expected in
+        ["npm       off  no hosts", "git-read:forge.example on   forge.example:443; only GET"]
+    {
+        assert!(presets.contains(expected), "{presets}");
+    }
+    let (_, denied) = place.run(&["call", "Bash", r#"{"command": "git push"}"#, "--text"]);
+    assert!(denied.contains("no pushing") && denied.contains("`toolcrib policy list`"), "{denied}");
+}
+
+#[test]
+fn a_rule_that_can_match_nothing_is_not_added() {
+    let place = Project::new("");
+    for (words, expected) in [
+        (&["policy", "allow", "network", "https://a.example/"][..], "can match nothing"),
+        (&["policy", "allow", "command", "ls", "--method", "GET"], "are for rules of kind network"),
+        (&["policy", "allow", "commands", "ls"], "possible values"),
+        (&["policy", "allow", "external_directory", "x"], "begins with `/` or `~/`"),
+    ] {
+        let (code, text) = place.run(words);
+        assert!(code == 2 && text.contains(expected), "{text}");
+    }
+    let (_, dry) = place.run(&["policy", "allow", "command", "ls", "--dry-run"]);
+    assert!(dry.contains("commands = [\"ls\"]") && dry.contains("Nothing was written"), "{dry}");
+    let rules = std::fs::read_to_string(place.home.path().join("toolcrib/rules.toml")).unwrap();
+    assert_eq!(rules, "");
+}
+
+#[test]
+fn an_unknown_tool_in_a_rule_is_reported_with_its_line() {
+    let rules = "# mine\n\n[[rule]]\ndecision = \"allow\"\nkind = \"read\"\ntools = [\"Raed\"]\npaths = [\"**\"]\n";
+    let place = Project::new(rules);
+    let (code, text) = place.run(&["call", "LS"]);
+    assert!(code == 2 && text.contains("rules.toml: line 3: no tool `Raed`"), "{text}");
+}
+
+#[test]
+fn a_problem_of_the_configuration_is_reported_once() {
+    let place = Project::new("");
+    let config = place.home.path().join("toolcrib/config.toml");
+    std::fs::write(config, "\nnetwrok = \"list\"\n").unwrap();
+    let (code, text) = place.run(&["doctor"]);
+    assert_eq!(code, 1, "{text}");
+    let expected = "config.toml: line 2: unknown key `netwrok`; did you mean `network`?";
+    assert_eq!(text.matches(expected).count(), 1, "{text}");
+    assert!(text.ends_with("\n1 problem, see above.\n"), "{text}");
+}
+
+#[test]
+fn nothing_to_undo_is_said_without_a_terminal() {
+    let place = Project::new("");
+    let (code, text) = place.run(&["undo"]);
+    assert!(code == 1 && text.contains("nothing to undo"), "{text}");
+    let (code, text) = place.run(&["diff"]);
+    assert!(code == 0 && text.starts_with("No changes are recorded here yet"), "{text}");
+}

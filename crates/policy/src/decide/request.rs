@@ -5,6 +5,7 @@ use crate::approval_subject::ApprovalScope;
 use crate::command::CommandAnalysis;
 use crate::contacted_hosts::{contacted_hosts, target};
 use crate::decision::Decision;
+use crate::new_rule::NewRule;
 use crate::rule::{RequestSubject, Rule};
 
 /// The rule of a request that was allowed with its connection.
@@ -131,14 +132,17 @@ fn part(rule: &Rule, host: &str, port: u16) -> Part {
 fn not_allowed(host: &str, port: u16, request: &RequestSubject<'_>) -> RequestVerdict {
     let target = target(host, Some(port));
     let RequestSubject { method, path, is_upgrade, .. } = request;
-    let (protocol, upgrade) =
-        if *is_upgrade { (" with an upgrade", ", upgrade = true") } else { ("", "") };
+    let protocol = if *is_upgrade { " with an upgrade" } else { "" };
+    let rule = NewRule {
+        methods: vec![(*method).to_owned()],
+        request_paths: vec![(*path).to_owned()],
+        upgrade: *is_upgrade,
+        ..NewRule::new(Decision::Allow, "network", target.clone())
+    };
     RequestVerdict {
         is_allowed: false,
         rule: "network:list".to_owned(),
         why: format!("no rule allows {method} {path}{protocol} on {target}"),
-        remedy: format!(
-            "add this to rules.toml: decision = \"allow\", kind = \"network\", hosts = [{target:?}], methods = [{method:?}], paths = [{path:?}]{upgrade}"
-        ),
+        remedy: format!("run `{}`", rule.command()),
     }
 }

@@ -77,7 +77,10 @@ impl Script<'_> {
             let sandbox = "make the sandbox available (`toolcrib doctor` says what is missing)";
             part.verdict.remedy = match self.policy.profile {
                 Profile::Workspace => sandbox.to_owned(),
-                _ => format!("set profile = \"{}\" and {sandbox}", Profile::Workspace),
+                _ => format!(
+                    "set profile = \"{}\" in config.toml or with --profile, and {sandbox}",
+                    Profile::Workspace
+                ),
             };
         }
         part.about(WHOLE_COMMAND.to_owned())

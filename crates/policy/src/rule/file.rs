@@ -63,6 +63,23 @@ struct RuleEntry {
     not_match: Vec<String>,
 }
 
+impl RuleEntry {
+    /// Its patterns and its tools, for display.
+    fn shown(&self) -> (Vec<String>, Vec<String>) {
+        let patterns = match self.kind {
+            KindWord::Command => self.commands.clone(),
+            KindWord::Read | KindWord::Edit | KindWord::ExternalDirectory => self.paths.clone(),
+            KindWord::Network => {
+                let methods = self.methods.as_deref().unwrap_or_default();
+                let parts = [&self.hosts, methods, &self.paths];
+                let upgrade = self.upgrade.then(|| "upgrade".to_owned());
+                parts.into_iter().flatten().cloned().chain(upgrade).collect()
+            }
+        };
+        (patterns, self.tools.clone().unwrap_or_default())
+    }
+}
+
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum DecisionWord {
@@ -107,6 +124,10 @@ pub struct LocatedRule {
     pub first_line: usize,
     /// The last line.
     pub last_line: usize,
+    /// The patterns as they are written, with methods and paths of requests behind the hosts.
+    pub patterns: Vec<String>,
+    /// The tools that it is restricted to.
+    pub tools: Vec<String>,
 }
 
 impl Rules {
@@ -127,7 +148,9 @@ impl Rules {
             let length = own.iter().rposition(is_content).map_or(1, |at| at + 1);
             let kind = entry.get_ref().kind.name();
             let last_line = first_line + length - 1;
-            LocatedRule { name: rule.name, kind, decision: rule.decision, first_line, last_line }
+            let (patterns, tools) = entry.get_ref().shown();
+            let (name, decision) = (rule.name, rule.decision);
+            LocatedRule { name, kind, decision, first_line, last_line, patterns, tools }
         });
         Ok(located.collect())
     }

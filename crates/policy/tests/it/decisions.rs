@@ -394,13 +394,13 @@ fn hosts_are_decided_on_by_name_and_port() {
     let access = Access::Connect("new.test".to_owned(), 443);
     let verdict = decide(&access, &SessionApprovals::new());
     assert_eq!(verdict.rule, "network:list");
-    assert!(verdict.remedy.contains(r#"hosts = ["new.test:443"]"#), "{}", verdict.remedy);
+    assert_eq!(verdict.remedy, "run `toolcrib policy allow network new.test:443`");
     assert_eq!(decide(&access, &verdict.asks).decision, Allow);
     let other_port = Access::Connect("new.test".to_owned(), 80);
     assert_eq!(decide(&other_port, &verdict.asks).decision, Ask);
     let all = std::slice::from_ref(&access);
     let always = policy.proposal(Path::new("/w/ws"), all, &verdict, Allow).unwrap();
-    assert_eq!(always.line(), r#"decision = "allow", kind = "network", hosts = ["new.test:443"]"#);
+    assert_eq!(always.command(), "toolcrib policy allow network new.test:443");
     let asked = Access::Connect("asked.test".to_owned(), 443);
     let verdict = decide(&asked, &SessionApprovals::new());
     let all = std::slice::from_ref(&asked);

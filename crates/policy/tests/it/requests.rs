@@ -83,7 +83,8 @@ fn a_refused_request_says_what_would_allow_it() {
     };
     let verdict = policy().decide_request("api.example.com", 443, &request);
     assert_eq!(verdict.why, "no rule allows POST /v1/items on api.example.com:443");
-    let remedy = r#"add this to rules.toml: decision = "allow", kind = "network", hosts = ["api.example.com:443"], methods = ["POST"], paths = ["/v1/items"]"#;
+    let remedy =
+        "run `toolcrib policy allow network --method POST --path /v1/items api.example.com:443`";
     assert_eq!(verdict.remedy, remedy);
 }
 

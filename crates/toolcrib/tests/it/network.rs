@@ -233,7 +233,7 @@ fn a_reply_has_one_line_per_host_and_the_log_every_connection() {
         1,
         "{reply}"
     );
-    let refused = "[network: no.ok.test:80 refused: it is not for agents (rule:never); to allow it, change rule:never in rules.toml]";
+    let refused = "[network: no.ok.test:80 refused: it is not for agents (rule:never); to allow it, change rule:never, which `toolcrib policy list` shows]";
     assert!(reply.contains(refused), "{reply}");
     assert!(
         reply.contains("[network: missing.test:80 cannot be resolved: no such host]"),
@@ -275,11 +275,11 @@ fn metadata_names_hosts_and_decisions() {
 fn a_refusal_says_what_would_allow_it() {
     let listed = Listed::new();
     let reply = listed.bash("h=$(echo other.test); curl -s https://$h/");
-    let line = "[network: other.test:443 refused: no rule allows other.test:443 (network:list); to allow it, add this to rules.toml: decision = \"allow\", kind = \"network\", hosts = [\"other.test:443\"]]";
+    let line = "[network: other.test:443 refused: no rule allows other.test:443 (network:list); to allow it, run `toolcrib policy allow network other.test:443`]";
     assert!(reply.contains(line), "{reply}");
     let reply = listed.bash("curl -sS https://other.test/");
     assert!(reply.contains("was not allowed: no rule allows other.test:443"), "{reply}");
-    assert!(reply.contains("hosts = [\"other.test:443\"]"), "{reply}");
+    assert!(reply.contains("run `toolcrib policy allow network other.test:443`"), "{reply}");
 }
 
 #[test]

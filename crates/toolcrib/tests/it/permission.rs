@@ -183,8 +183,7 @@ fn denial_without_approver_names_the_rule() {
     let error = error.unwrap_err();
     assert_eq!(error.metadata()["rule"], "profile:cautious:write");
     let expected = format!(
-        "Nothing was done. Ask the operator to add this to rules.toml: \
-         decision = \"allow\", kind = \"edit\", paths = [\"{}\"].",
+        "Nothing was done. Ask the operator to run `toolcrib policy allow edit {}`.",
         directory.path().canonicalize().unwrap().join("a.txt").display()
     );
     assert!(error.hint_text().ends_with(&expected), "{}", error.hint_text());

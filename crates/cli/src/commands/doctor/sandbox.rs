@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde_json::{Value, json};
-use toolcrib::{Checkup, visible_name};
+use toolcrib::{Checkup, EscapeAttempt, visible_name};
+
+use super::level_advice;
 
 /// Whether commands can run, and no escape attempt succeeded. This applies at every level: a lower level makes the
 /// same promises.
@@ -12,7 +15,7 @@ pub(super) fn is_ok(checkup: &Checkup) -> bool {
     checkup.enough && checkup.attempts.iter().all(|attempt| attempt.blocked)
 }
 
-pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
+pub(super) fn print_table(checkup: &Checkup, verbose: bool) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "\nSandbox level {} of 4: {}.", checkup.level, checkup.means)?;
     if !checkup.enough {
@@ -26,9 +29,17 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
             checkup.attempts.len()
         )?;
     }
+    if escaped == 0 && !verbose && !checkup.attempts.is_empty() {
+        writeln!(
+            stdout,
+            "  {} escape attempts were blocked; --verbose lists them.",
+            checkup.attempts.len()
+        )?;
+    }
+    let is_shown = |attempt: &&EscapeAttempt| verbose || !attempt.blocked;
     let width = checkup.attempts.iter().map(|attempt| attempt.description.chars().count()).max();
     let width = width.unwrap_or_default();
-    for attempt in &checkup.attempts {
+    for attempt in checkup.attempts.iter().filter(is_shown) {
         let outcome = if attempt.blocked { "blocked" } else { "ESCAPED" };
         let said = attempt.output.lines().next().unwrap_or_default();
         let said = visible_name(said.as_bytes());
@@ -40,9 +51,12 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
     for (setting, value) in &checkup.limits {
         writeln!(stdout, "  {setting}: {value}")?;
     }
-    for (title, sentences) in
-        [("Not enforced:", &checkup.missing), ("Why no higher level:", &checkup.reasons)]
-    {
+    let advice = level_advice::advice(Path::new("/"), checkup.level);
+    for (title, sentences) in [
+        ("Not enforced:", &checkup.missing),
+        ("Why no higher level:", &checkup.reasons),
+        ("For a higher level:", &advice),
+    ] {
         if !sentences.is_empty() {
             writeln!(stdout, "{title}")?;
         }
@@ -74,6 +88,7 @@ pub(super) fn object(checkup: &Checkup) -> Value {
         "held": is_ok(checkup),
         "missing": checkup.missing,
         "reasons": checkup.reasons,
+        "advice": level_advice::advice(Path::new("/"), checkup.level),
         "attempts": attempts.collect::<Vec<_>>(),
         "environment_left_out": checkup.left_out,
     })
@@ -81,8 +96,6 @@ pub(super) fn object(checkup: &Checkup) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use toolcrib::EscapeAttempt;
-
     use super::*;
 
     #[test]

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 use toolcrib::Profile;
 
-use super::Target;
 use super::clients::UserDirectories;
 use super::settings::{FileFormat, Setting};
+use super::{Target, client_name};
 use crate::args::Client;
 use crate::args::Common;
 use crate::config::Config;
@@ -50,11 +50,11 @@ impl Client {
 
     /// A sentence about the client's own questions, for a client that is told not to ask or cannot be told so.
     pub(super) fn approval_note(self, is_approved: bool) -> Option<String> {
-        let title = self.title();
+        let (title, name) = (self.title(), client_name(self));
         match self {
             Client::Claude | Client::Codex | Client::Gemini if is_approved => Some(format!(
                 "{title} does not ask before Toolcrib's tools: Toolcrib's profile and rules decide. To let {title} ask, \
-                 uninstall, and install with --ask."
+                 run `toolcrib uninstall {name}`, then `toolcrib install {name} --ask`."
             )),
             // They do not ask before tools of MCP servers, unless the user has configured it.
             Client::Opencode | Client::Goose => None,

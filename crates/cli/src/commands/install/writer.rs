@@ -77,7 +77,16 @@ impl FileChange {
                 call("ApplyPatch", json!({"patch": patch}), dry_run)?
             }
         };
-        output::reply(&reply).map_err(|error| error.to_string())
+        if dry_run {
+            return output::reply(&reply).map_err(|error| error.to_string());
+        }
+        let did = match (&self.after, self.is_new) {
+            (None, _) => "Deleted",
+            (Some(_), true) => "Created",
+            (Some(_), false) => "Changed",
+        };
+        output::answer(&format!("{did} {}", file.display()));
+        Ok(())
     }
 }
 

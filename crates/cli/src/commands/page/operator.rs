@@ -43,9 +43,9 @@ impl Operator for PageOperator {
         match subject {
             ExplainedSubject::Command(text) => policy::test_text(&common, &runtime, text),
             ExplainedSubject::Call { tool, arguments } => {
-                policy::explain_text(&runtime, tool, arguments.clone())
+                policy::explain_text(&common, &runtime, tool, arguments.clone())
             }
-            ExplainedSubject::Host(target) => policy::host_text(&runtime, target),
+            ExplainedSubject::Host(target) => policy::host_text(&common, &runtime, target),
         }
     }
 

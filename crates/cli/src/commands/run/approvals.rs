@@ -104,7 +104,7 @@ impl Approvals {
             return Err(Error::invalid("no rule can be added for this question")
                 .hint("Answer yes, session or no."));
         };
-        rules::add(file, rule).map_err(|problem| Error::new(ErrorKind::Io, problem))
+        rules::add(file, rule).map(drop).map_err(|problem| Error::new(ErrorKind::Io, problem))
     }
 
     /// Opens a question. Returns its id, and the fields that describe the valid answers.

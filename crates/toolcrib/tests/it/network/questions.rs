@@ -25,7 +25,7 @@ impl Always {
 
 impl Approver for Always {
     fn ask(&self, question: &Question<'_>) -> Answer {
-        let always = question.always.map(|rules| rules.line()).unwrap_or_default();
+        let always = question.always.map(|rules| rules.command()).unwrap_or_default();
         let accesses: Vec<String> = question.accesses.iter().map(ToString::to_string).collect();
         self.asked.lock().push(format!("{} | {} | {always}", accesses.join("; "), question.why));
         self.answer.clone()
@@ -53,7 +53,7 @@ fn a_connection_waits_for_the_answer() {
     assert!(reply.contains("hello\n"), "{reply}");
     assert!(reply.contains(&format!("[network: new.test:{port} allowed by answer]")), "{reply}");
     let expected = format!(
-        "connect to new.test:{port} | no rule allows new.test:{port} | decision = \"allow\", kind = \"network\", hosts = [\"new.test:{port}\"]"
+        "connect to new.test:{port} | no rule allows new.test:{port} | toolcrib policy allow network new.test:{port}"
     );
     assert_eq!(once.asked(), [expected]);
     // It held for that command only.

@@ -1,0 +1,119 @@
+//! `toolcrib policy list` and `toolcrib policy presets`: the rules in force, and what presets allow.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolcrib::{LocatedRule, Rules, visible_name};
+
+use crate::args::Common;
+use crate::config::Config;
+use crate::{network_presets, output, rules};
+
+/// A rule, and the place that it comes from.
+struct ListedRule {
+    rule: LocatedRule,
+    /// The file and the line, or the preset.
+    from: String,
+}
+
+/// Lists the rules in force.
+pub(crate) fn list(common: &Common) -> Result<ExitCode, String> {
+    let config = Config::of(common)?;
+    // Fails like the start of a server.
+    rules::read(common, &config)?;
+    let listed = in_force(common, &config)?;
+    if !output::for_people(common) {
+        let rules: Vec<Value> = listed.iter().map(object).collect();
+        let profile = config.profile(common)?.name();
+        let object = json!({"profile": profile, "network": config.network_name(), "rules": rules});
+        writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::answer(&format!(
+        "profile {}, network {}: docs/profiles.md says what they allow without a rule",
+        config.profile(common)?,
+        config.network_name()
+    ));
+    if listed.is_empty() {
+        output::answer("No rules. `toolcrib policy allow --help` says how to add one.");
+    }
+    for ListedRule { rule, from } in &listed {
+        let (decision, kind) = (rule.decision.name(), rule.kind);
+        let patterns: Vec<String> =
+            rule.patterns.iter().map(|pattern| visible_name(pattern.as_bytes())).collect();
+        let tools = match rule.tools.as_slice() {
+            [] => String::new(),
+            tools => format!(", for {}", tools.join(", ")),
+        };
+        let line =
+            format!("{decision:5} {kind} {}{tools}  ({}, {from})", patterns.join(", "), rule.name);
+        output::answer(&line);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn object(listed: &ListedRule) -> Value {
+    let ListedRule { rule, from } = listed;
+    json!({
+        "name": rule.name,
+        "decision": rule.decision.name(),
+        "kind": rule.kind,
+        "patterns": rule.patterns,
+        "tools": rule.tools,
+        "from": from,
+    })
+}
+
+/// The user's rules, those of presets, and those of the project.
+fn in_force(common: &Common, config: &Config) -> Result<Vec<ListedRule>, String> {
+    let located = |text: &str, from: &dyn Fn(&LocatedRule) -> String| -> Result<_, String> {
+        let rules = Rules::locate(text).map_err(|error| error.to_string())?;
+        let listed = rules.into_iter().map(|rule| ListedRule { from: from(&rule), rule });
+        Ok(listed.collect::<Vec<_>>())
+    };
+    let mut all = Vec::new();
+    for (file, text) in rules::texts(common, config)? {
+        all.extend(located(&text, &|rule| format!("{}:{}", file.display(), rule.first_line))?);
+    }
+    let presets = network_presets::rules_text(common, &config.network_presets)?;
+    all.extend(located(&presets, &|_| "network_presets in config.toml".to_owned())?);
+    Ok(all)
+}
+
+/// Lists the presets, and the hosts that each allows on this machine.
+pub(crate) fn presets(common: &Common) -> Result<ExitCode, String> {
+    let config = Config::of(common)?;
+    let all = network_presets::all(common, &config.network_presets)?;
+    if !output::for_people(common) {
+        let preset = |preset: &network_presets::PresetHosts| {
+            json!({
+                "name": preset.name,
+                "enabled": preset.is_enabled,
+                "hosts": preset.hosts,
+                "requests": preset.requests,
+            })
+        };
+        let presets: Vec<Value> = all.iter().map(preset).collect();
+        let object = json!({"network": config.network_name(), "presets": presets});
+        writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for preset in &all {
+        let enabled = if preset.is_enabled { "on " } else { "off" };
+        let hosts = match preset.hosts.as_slice() {
+            [] => preset.missing().to_owned(),
+            hosts => hosts.join(", "),
+        };
+        let requests = match preset.requests.as_slice() {
+            [] => String::new(),
+            requests => format!("; only {}", requests.join(", ")),
+        };
+        output::answer(&format!("{:<9} {enabled}  {hosts}{requests}", preset.name));
+    }
+    output::answer(&format!(
+        "Turn them on in config.toml: network = \"list\" (now \"{}\") and network_presets = [\"NAME\", …].",
+        config.network_name()
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,61 @@
+//! Problems of a configuration file, with the line and the key that they are about.
+
+use std::ops::Range;
+
+use toolcrib::similar_names;
+
+use super::Config;
+
+/// The problem of a text that does not parse, or that has unknown keys or values of another type.
+pub(super) fn of_toml(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    let line = error.span().map(|span| line_of(text, &span));
+    let at = |problem: String| match line {
+        Some(line) => format!("line {line}: {problem}"),
+        None => problem,
+    };
+    if let Some(rest) = message.strip_prefix("unknown field `") {
+        let (key, expected) = rest.split_once('`').unwrap_or((rest, ""));
+        let known = expected.split('`').skip(1).step_by(2);
+        return at(match similar_names(key, known, 1).first() {
+            Some(similar) => format!("unknown key `{key}`; did you mean `{similar}`?"),
+            None => format!("unknown key `{key}`; docs/configuration.md lists the keys"),
+        });
+    }
+    let key = error.span().and_then(|span| key_before(text, &span));
+    match (key, message) {
+        // The parser's words for a setting that is one of some words.
+        (Some(key), "wanted string or table") => at(format!("{key} must be a word in quotes")),
+        _ => error.to_string().trim_end().to_owned(),
+    }
+}
+
+/// A problem with the line of the key that it names first, if there is one.
+pub(super) fn with_line(text: &str, problem: &str) -> String {
+    let keys = Config::keys();
+    let words = || problem.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let named = words().find_map(|word| keys.iter().find(|(key, ..)| key == word));
+    match named.and_then(|(key, ..)| line_of_key(text, key)) {
+        Some(line) => format!("line {line}: {problem}"),
+        None => problem.to_owned(),
+    }
+}
+
+/// The line of a key at the top level, from 1.
+fn line_of_key(text: &str, key: &str) -> Option<usize> {
+    let is_key = |line: &str| {
+        let rest = line.trim_start().trim_start_matches('[').strip_prefix(key);
+        rest.is_some_and(|rest| rest.trim_start().starts_with(['=', ']']))
+    };
+    text.lines().position(is_key).map(|at| at + 1)
+}
+
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1)
+}
+
+/// The key of a value that begins at a place.
+fn key_before<'a>(text: &'a str, span: &Range<usize>) -> Option<&'a str> {
+    let line = text.get(..span.start)?.lines().last()?;
+    line.split_once('=').map(|(key, _)| key.trim())
+}
