@@ -77,7 +77,7 @@ pub use limits::{Amount, ExceededLimit, Limits, MeasuredLimit, size_text};
 pub use machine_memory::machine_memory;
 pub use nofile_limit::raise_nofile_limit;
 pub use output_buffer::OutputLimits;
-pub use path_set::PathSet;
+pub use path_set::{FoundPaths, PathSet, SetDirectory};
 pub use process_tree::Process;
 pub use refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 pub use replacement_files::ReplacementFiles;

@@ -1,26 +1,19 @@
 //! A large set of paths, most of which do not exist.
 //!
 //! A sandbox hides more than a thousand paths of secrets, and each command must know which of them exist. One
-//! system call for each would take a quarter of the time of a small command. Many of them are in the same few
-//! directories, so these are listed instead.
+//! system call for each would take a quarter of the time of a small command. Most are below a few directories, so
+//! these are listed instead (`path_set/tree.rs`).
 
-use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+mod tree;
+
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use self::tree::PathTree;
 use crate::path_encoding;
-
-/// With more names than this in a directory, the directory is listed.
-const MAX_SINGLE_LOOKUPS: usize = 4;
-
-/// A directory of this many bytes has so many entries that single lookups are quicker. File systems count
-/// differently; this affects only the speed.
-const MAX_LISTED_BYTES: u64 = 64 << 10;
 
 /// A set of paths. Cloning is cheap. A message contains only those that exist.
 #[derive(Debug, Clone, Default)]
@@ -32,21 +25,35 @@ pub struct PathSet {
 #[derive(Debug)]
 struct Part {
     paths: Vec<PathBuf>,
-    /// Their names, by directory. Made when it is needed first.
-    directories: OnceLock<Vec<Directory>>,
+    /// Made when it is needed first.
+    tree: OnceLock<PathTree>,
 }
 
-#[derive(Debug)]
-struct Directory {
-    path: PathBuf,
-    names: Vec<OsString>,
+/// The paths of a set on this machine.
+#[derive(Debug, Default)]
+pub struct FoundPaths<'a> {
+    /// The paths that exist, also as dangling symlinks, sorted.
+    pub existing: Vec<PathBuf>,
+    /// The directories of all paths, existing or not. A directory may occur more than once.
+    pub directories: Vec<SetDirectory<'a>>,
+}
+
+/// A directory with paths of the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetDirectory<'a> {
+    /// The directory.
+    pub path: &'a Path,
+    /// The last part of the path that exists: the directory itself, or the innermost directory above it.
+    pub existing: &'a Path,
+    /// The names of the set's paths in the directory.
+    pub names: &'a [OsString],
 }
 
 impl PathSet {
     /// Adds paths. Clones made before stay as they are.
     pub fn add(&mut self, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
-            self.parts.push(Arc::new(Part { paths, directories: OnceLock::new() }));
+            self.parts.push(Arc::new(Part { paths, tree: OnceLock::new() }));
         }
     }
 
@@ -55,18 +62,19 @@ impl PathSet {
         self.parts.iter().flat_map(|part| &part.paths)
     }
 
-    /// The paths by their directories. A directory may occur more than once.
-    pub fn directories(&self) -> impl Iterator<Item = (&Path, &[OsString])> {
-        let directories = self.parts.iter().flat_map(|part| part.directories());
-        directories.map(|directory| (directory.path.as_path(), directory.names.as_slice()))
+    /// Looks which paths exist now.
+    pub fn look(&self) -> FoundPaths<'_> {
+        let mut found = FoundPaths::default();
+        for part in &self.parts {
+            part.tree().look(&mut found);
+        }
+        found.existing.sort();
+        found
     }
 
     /// The paths that exist now, also as dangling symlinks, sorted.
     pub fn existing(&self) -> Vec<PathBuf> {
-        let directories = self.parts.iter().flat_map(|part| part.directories());
-        let mut found: Vec<PathBuf> = directories.flat_map(Directory::existing).collect();
-        found.sort();
-        found
+        self.look().existing
     }
 }
 
@@ -99,47 +107,14 @@ impl<'a> Deserialize<'a> for PathSet {
 }
 
 impl Part {
-    fn directories(&self) -> &[Directory] {
-        self.directories.get_or_init(|| {
-            let mut directories: HashMap<&OsStr, Vec<OsString>> = HashMap::new();
-            for path in &self.paths {
-                // The root directory has no name. Nothing can hide it.
-                let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-                    continue;
-                };
-                directories.entry(parent.as_os_str()).or_default().push(name.to_owned());
-            }
-            let directory = |(path, names)| Directory { path: PathBuf::from(path), names };
-            directories.into_iter().map(directory).collect()
-        })
-    }
-}
-
-impl Directory {
-    /// The paths that exist.
-    fn existing(&self) -> Vec<PathBuf> {
-        let status = fs::metadata(&self.path).ok().filter(fs::Metadata::is_dir);
-        let Some(status) = status else { return Vec::new() };
-        let is_small = status.size() <= MAX_LISTED_BYTES;
-        let listed = (is_small && self.names.len() > MAX_SINGLE_LOOKUPS).then(|| self.listed());
-        let listed = listed.flatten();
-        // Some file systems ignore case, so the list only rules names out.
-        let may_exist = |name: &&OsString| {
-            listed.as_ref().is_none_or(|listed| listed.contains(&name.to_ascii_lowercase()))
-        };
-        let paths = self.names.iter().filter(may_exist).map(|name| self.path.join(name));
-        paths.filter(|path| path.symlink_metadata().is_ok()).collect()
-    }
-
-    /// The names in the directory, in lower case. `None` if it cannot be listed; it may still be searched.
-    fn listed(&self) -> Option<HashSet<OsString>> {
-        let entries = fs::read_dir(&self.path).ok()?;
-        entries.map(|entry| Some(entry.ok()?.file_name().to_ascii_lowercase())).collect()
+    fn tree(&self) -> &PathTree {
+        self.tree.get_or_init(|| PathTree::of(&self.paths))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -199,6 +174,34 @@ mod tests {
         let found = set.existing();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(found, [closed.join("f7")]);
+    }
+
+    #[test]
+    fn missing_directories_name_the_existing_one_above_them() {
+        let top = tempfile::tempdir().unwrap();
+        let at = |name: &str| top.path().join(name);
+        fs::create_dir_all(at("real/inner")).unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        for (directory, existing) in [
+            ("real/inner", "real/inner"),
+            ("real/missing", "real"),
+            ("real/missing/deep", "real"),
+            ("missing/deep", ""),
+            ("dangling", "dangling"),
+            ("dangling/deep", "dangling/deep"),
+        ] {
+            for count in [1, 20] {
+                let paths: Vec<PathBuf> =
+                    (0..count).map(|n| at(directory).join(format!("f{n}"))).collect();
+                let set = PathSet::from(paths);
+                let [found] = set.look().directories[..] else { panic!("{directory}") };
+                assert_eq!((found.path, found.names.len()), (at(directory).as_path(), count));
+                // A dangling symlink has a target, so what is below it is resolved as a whole.
+                let existing =
+                    if existing.is_empty() { top.path().to_owned() } else { at(existing) };
+                assert_eq!(found.existing, existing, "{directory}");
+            }
+        }
     }
 
     #[test]

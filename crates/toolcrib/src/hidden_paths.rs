@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_exec::PathSet;
-use toolcrib_fs::{RealPaths, ReservedPaths, Workspace, real_path, symlinks_on_the_way};
+use toolcrib_exec::{PathSet, SetDirectory};
+use toolcrib_fs::{RealPaths, ReservedPaths, Workspace, symlinks_on_the_way};
 
 #[derive(Debug)]
 pub(crate) struct Hidden {
@@ -46,7 +46,8 @@ impl Hidden {
     ) -> Hidden {
         let roots: Vec<PathBuf> = workspace.roots().map(|root| root.path().to_owned()).collect();
         let symlinks = own.iter().flat_map(|path| symlinks_on_the_way(path)).collect();
-        let own = own.iter().map(|path| real_path(path)).collect();
+        let mut real_paths = RealPaths::default();
+        let own = own.iter().map(|path| real_paths.resolve(path)).collect();
         let given_secrets = PathSet::from(secrets.to_vec());
         Hidden { own, symlinks, registry, roots, given_secrets, secrets: OnceLock::new() }
     }
@@ -138,13 +139,15 @@ fn holds_any(path: &Path, roots: &[PathBuf]) -> bool {
 /// The spellings of paths that a resolved path may have.
 fn resolved(given: &PathSet) -> HashSet<OsString> {
     let mut real_paths = RealPaths::default();
+    let found = given.look();
     let mut all = HashSet::with_capacity(given.iter().count());
-    for (directory, names) in given.directories() {
-        // The last component stays, also if it is a symlink.
-        let directory = real_paths.resolve(directory);
+    for SetDirectory { path, existing, names } in found.directories {
+        // The last component stays, also if it is a symlink. Missing directories have no other spelling.
+        let mut directory = real_paths.resolve(existing);
+        directory.extend(path.strip_prefix(existing));
         all.extend(names.iter().map(|name| directory.join(name).into_os_string()));
     }
     // A missing path has no other spelling.
-    all.extend(given.existing().iter().map(|path| real_paths.resolve(path).into_os_string()));
+    all.extend(found.existing.iter().map(|path| real_paths.resolve(path).into_os_string()));
     all
 }

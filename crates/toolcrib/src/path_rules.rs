@@ -11,7 +11,7 @@ mod version_control_programs;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
@@ -55,8 +55,9 @@ pub(crate) struct PathRules {
     protection: Protection,
     /// Files of the host and of other servers, and the user's secrets.
     hidden: Arc<Hidden>,
-    /// Resolved targets of symlinks with protected names in the roots.
-    symlink_targets: Vec<PathBuf>,
+    /// Resolved targets of symlinks with protected names in the roots. Searched before the first write or command,
+    /// because a process that only reads does not need them.
+    symlink_targets: OnceLock<Vec<PathBuf>>,
     /// The user's own content of protected files.
     known: KnownContent,
     /// Paths in the configurations of repositories.
@@ -73,7 +74,6 @@ impl PathRules {
         protection: Protection,
         hidden: Arc<Hidden>,
     ) -> PathRules {
-        let linked = protected_symlink_targets(&workspace, &protection);
         let configured = ConfiguredPaths::new(&workspace, policy.home());
         PathRules {
             workspace,
@@ -81,7 +81,7 @@ impl PathRules {
             policy,
             protection,
             hidden,
-            symlink_targets: linked,
+            symlink_targets: OnceLock::new(),
             known: KnownContent::default(),
             configured,
             programs: Mutex::default(),
@@ -91,10 +91,17 @@ impl PathRules {
     /// Called before a command starts in a directory. The commits that exist now are the user's, unless
     /// commands of this runtime made them.
     pub(crate) fn before_command(&self, directory: &Path) {
+        // The command may change symlinks.
+        self.symlink_targets();
         // The user may have changed configurations since the last command.
         self.configured.forget();
         let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
         self.known.record_around(&tree, &relative);
+    }
+
+    fn symlink_targets(&self) -> &[PathBuf] {
+        self.symlink_targets
+            .get_or_init(|| protected_symlink_targets(&self.workspace, &self.protection))
     }
 
     /// Whether a path is inside a root.
@@ -118,7 +125,7 @@ impl PathRules {
         if self.protection.allows(relative) {
             return false;
         }
-        let is_linked = self.symlink_targets.iter().any(|linked| path.starts_with(linked));
+        let is_linked = self.symlink_targets().iter().any(|linked| path.starts_with(linked));
         let part = directory::part_of(&tree, relative);
         // Missing parent directories would be created, too.
         let makes_structure = relative.ancestors().any(|made| {
@@ -177,7 +184,7 @@ impl PathRules {
         let mut roots = self.workspace.roots().chain(caches).map(|root| root.path());
         let is_directory = access.kind == Some(NodeKind::Directory);
         roots.any(holds)
-            || self.symlink_targets.iter().any(|target| holds(target))
+            || self.symlink_targets().iter().any(|target| holds(target))
             || (is_directory && self.hidden.has_beneath(&access.path))
     }
 
@@ -190,7 +197,7 @@ impl PathRules {
         all: &[FileAccess],
         program: &dyn Fn() -> Option<Program>,
     ) -> Option<Rule> {
-        if self.symlink_targets.iter().any(|target| access.path.starts_with(target)) {
+        if self.symlink_targets().iter().any(|target| access.path.starts_with(target)) {
             return Some(Rule::Refused(Unwritable::Protected));
         }
         let pattern = self.protection.find(relative);
