@@ -207,7 +207,7 @@ fn print(text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use toolcrib::Access;
+    use toolcrib::{Access, SessionApprovals};
     use toolcrib_monitor::Monitor;
     use toolcrib_monitor::protocol::Server;
 
@@ -227,6 +227,7 @@ mod tests {
             rule: "profile:cautious:write",
             why: "it asks",
             remedy: "",
+            asks: &SessionApprovals::new(),
             always: None,
             always_directory: None,
             never: None,

@@ -35,6 +35,7 @@ impl Monitor {
                 if left.settled().is_none() {
                     log.questions.add(left.clone());
                 }
+                left.set_call(self.names().call_id(question.call));
                 let event = time_event(&left, TimeLeft::default());
                 return (left, event);
             }
@@ -59,14 +60,21 @@ impl Monitor {
         let ends = now_ms().saturating_add(as_ms(wait));
         let expires = if stays { ends.saturating_add(as_ms(KEPT_FOR)) } else { ends };
         let (call_waits_until, expires) = (Some(ends), Some(expires));
-        let time_left = TimeLeft { call_waits_until, call_ended: false, expires };
+        let time_left = TimeLeft { call_waits_until, expires, ..TimeLeft::default() };
         self.update(|_| ((), time_event(question, time_left)));
     }
 
-    /// The call no longer waits, but the question can still be answered.
-    pub(crate) fn leave_question(&self, question: &Arc<OpenQuestion>) {
+    /// The call no longer waits, but the question can still be answered. `denied_after` is how long the call waited
+    /// before it was denied, if it was.
+    pub(crate) fn leave_question(
+        &self,
+        question: &Arc<OpenQuestion>,
+        denied_after: Option<Duration>,
+    ) {
         let expires = Some(now_ms().saturating_add(as_ms(KEPT_FOR)));
-        let time_left = TimeLeft { call_waits_until: None, call_ended: true, expires };
+        let denied_after = denied_after.map(as_ms);
+        let time_left =
+            TimeLeft { call_waits_until: None, call_ended: true, denied_after, expires };
         let forgotten = self.update(|log| {
             let forgotten = log.questions.leave(question);
             let event = time_event(question, time_left);
@@ -161,7 +169,8 @@ impl Monitor {
 /// Changes the time limits of an open question. Returns the event of the change.
 fn time_event(question: &OpenQuestion, time_left: TimeLeft) -> Option<Event> {
     let is_changed = question.set_time_left(time_left.clone()) && question.settled().is_none();
-    is_changed.then(|| Event::QuestionTime { id: question.question().id.clone(), time_left })
+    let id = question.question().id.clone();
+    is_changed.then(|| Event::QuestionTime { id, call: question.call(), time_left })
 }
 
 fn as_ms(time: Duration) -> u64 {

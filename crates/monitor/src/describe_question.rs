@@ -14,6 +14,10 @@ const MAX_COMMAND_CHARS: usize = 256 << 10;
 const MAX_DIFF_CHARS: usize = 768 << 10;
 const MAX_SENTENCE_CHARS: usize = 2_000;
 
+/// Limits of what an answer for the session covers: parts, and characters of each.
+const MAX_COVERS: usize = 20;
+const MAX_COVER_CHARS: usize = 300;
+
 /// Limit of a question as JSON. A line of the socket is longer.
 pub(crate) const MAX_QUESTION_BYTES: usize = 6 << 20;
 
@@ -47,6 +51,8 @@ pub(crate) fn describe_question(question: &toolcrib::Question<'_>) -> Question {
         rule: sentence("rule", question.rule),
         why: sentence("why", question.why),
         remedy: sentence("remedy", question.remedy),
+        session_scope: question.session_scope().to_owned(),
+        session_covers: session_covers(question),
         always: question.always.and_then(proposal),
         always_directory: question.always_directory.and_then(proposal),
         never: question.never.and_then(proposal),
@@ -63,6 +69,11 @@ pub(crate) fn describe_question(question: &toolcrib::Question<'_>) -> Question {
     let accesses = shown_accesses(question.accesses, &mut cut);
     let whole = Question { accesses, command, diff, cut: cut.fields(), ..described };
     shorten_question(whole, MAX_QUESTION_BYTES)
+}
+
+fn session_covers(question: &toolcrib::Question<'_>) -> Vec<String> {
+    let covers = question.asks.iter().take(MAX_COVERS);
+    covers.map(|scope| scope.to_string().chars().take(MAX_COVER_CHARS).collect()).collect()
 }
 
 fn describe_command(text: &str, cut: &mut Cut) -> Command {

@@ -126,7 +126,7 @@ impl<'a> FirstAnswer<'a> {
         match answer {
             // The client has the question now, and both may answer it.
             Answer::NoApprover if by_result => {
-                self.monitor.leave_question(&asked.open);
+                self.monitor.leave_question(&asked.open, None);
                 Some(answer)
             }
             Answer::NoApprover if self.monitor.has_active_viewer() => self.ask_viewer(asked, limit),
@@ -170,7 +170,7 @@ impl<'a> FirstAnswer<'a> {
             let timeout = Answer::Unanswered("timeout".to_owned());
             return self.give_up(asked, Answerer::Timeout, timeout);
         }
-        self.monitor.leave_question(&asked.open);
+        self.monitor.leave_question(&asked.open, Some(most));
         Some(Answer::LeftOpen(STILL_OPEN.to_owned()))
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct OpenQuestion {
 #[derive(Default)]
 struct State {
     settled: Option<Settled>,
+    /// The call that asks it now, if it is not the one that opened it.
+    call: Option<String>,
     /// The fields of the question about its time limits.
     time_left: TimeLeft,
     /// Called when the question is settled.
@@ -61,7 +63,19 @@ impl OpenQuestion {
 
     /// The question with its current time limits.
     pub(crate) fn shown(&self) -> Question {
-        Question { time_left: self.state.lock().time_left.clone(), ..self.question.clone() }
+        let state = self.state.lock();
+        let call = state.call.clone().unwrap_or_else(|| self.question.call.clone());
+        Question { call, time_left: state.time_left.clone(), ..self.question.clone() }
+    }
+
+    /// The call that asks it now.
+    pub(crate) fn call(&self) -> String {
+        self.state.lock().call.clone().unwrap_or_else(|| self.question.call.clone())
+    }
+
+    /// Another call asks the same.
+    pub(crate) fn set_call(&self, call: String) {
+        self.state.lock().call = Some(call);
     }
 
     /// Changes the time limits. Returns whether they differ from the previous ones.

@@ -68,6 +68,8 @@ pub enum Event {
     QuestionTime {
         /// Id of the question.
         id: String,
+        /// Id of the call that asks it now.
+        call: String,
         /// The time limits.
         #[serde(flatten)]
         time_left: TimeLeft,

@@ -1,6 +1,7 @@
 //! The timeline: calls that have ended, from the logs.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolcrib::{
@@ -8,7 +9,8 @@ use toolcrib::{
 };
 
 use crate::api_error::ApiError;
-use crate::later_records::{LaterRecords, process};
+use crate::later_records::{LaterRecords, process, server_id};
+use crate::live::Live;
 use crate::query::Query;
 
 /// Calls on one page of the timeline.
@@ -17,6 +19,9 @@ const MAX_LIMIT: u64 = 1_000;
 
 /// The beginning of the ids of calls of which only the decision was logged, and of the cursors to them.
 const DECISION: &str = "decision-";
+
+/// The tool that reverts changes.
+const UNDO: &str = "Undo";
 
 /// The calls that a filter selects.
 #[derive(Debug, Default)]
@@ -31,7 +36,7 @@ struct Filter<'a> {
 }
 
 /// `GET /api/calls`
-pub(crate) fn list(logs: &OperatorLogs, query: &Query) -> Result<Value, ApiError> {
+pub(crate) fn list(logs: &OperatorLogs, live: &Live, query: &Query) -> Result<Value, ApiError> {
     let limit = query.number("limit")?.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let limit = usize::try_from(limit).unwrap_or(1);
     let filter = Filter::of(query);
@@ -44,12 +49,14 @@ pub(crate) fn list(logs: &OperatorLogs, query: &Query) -> Result<Value, ApiError
         return decisions(logs, &filter, older_than, skipped, limit);
     }
     let mut oldest = u64::MAX;
-    let later = LaterRecords::read(logs)?;
+    let later = LaterRecords::read(logs, live)?;
     let page = logs.calls(before, limit, |call| {
         oldest = call.time_ms;
         filter.includes(call, &later)
     })?;
-    let calls: Vec<Value> = page.calls.iter().map(|call| call_json(call, &later)).collect();
+    let undone = UndonePaths::of(logs, &page.calls)?;
+    let calls = page.calls.iter().map(|call| call_json(call, &later, &undone));
+    let calls: Vec<Value> = calls.collect();
     let mut answer = json!({"calls": calls});
     let next = match page.next {
         // Older calls have only a decision.
@@ -66,7 +73,7 @@ pub(crate) fn list(logs: &OperatorLogs, query: &Query) -> Result<Value, ApiError
 }
 
 /// `GET /api/calls/ID`
-pub(crate) fn one(logs: &OperatorLogs, id: &str) -> Result<Value, ApiError> {
+pub(crate) fn one(logs: &OperatorLogs, live: &Live, id: &str) -> Result<Value, ApiError> {
     if id.starts_with(DECISION) {
         let all = logs.decisions()?;
         let found = all.iter().find(|decided| decision_id(decided) == id);
@@ -75,7 +82,8 @@ pub(crate) fn one(logs: &OperatorLogs, id: &str) -> Result<Value, ApiError> {
     let call = logs.call(id)?.ok_or_else(|| no_call(id))?;
     let connections = logs.connections()?;
     let connections = connections.iter().filter(|made| is_of(made, &call));
-    let mut answer = call_json(&call, &LaterRecords::read(logs)?);
+    let undone = UndonePaths::of(logs, std::slice::from_ref(&call))?;
+    let mut answer = call_json(&call, &LaterRecords::read(logs, live)?, &undone);
     answer["arguments"] = call.arguments.clone();
     answer["connections"] =
         connections.map(|made| connection_json(made, &call)).collect::<Vec<_>>().into();
@@ -106,7 +114,7 @@ impl<'a> Filter<'a> {
         words.is_empty() && texts.into_iter().all(Option::is_none)
     }
 
-    fn includes(&self, call: &CallRecord, later: &LaterRecords) -> bool {
+    fn includes(&self, call: &CallRecord, later: &LaterRecords<'_>) -> bool {
         let is = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
         let is_here = |wanted: &str| Path::new(wanted) == Path::new(&call.workspace);
         is(self.tool, &call.tool)
@@ -153,19 +161,16 @@ fn has_string(value: &Value, is_in: &impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// The server of a call: its id without the number.
-fn server_id(call: &CallRecord) -> &str {
-    call.id.rsplit_once('-').map_or("", |(server, _)| server)
-}
-
 /// A call in the form of the monitor.
-fn call_json(call: &CallRecord, later: &LaterRecords) -> Value {
+fn call_json(call: &CallRecord, later: &LaterRecords<'_>, undone: &UndonePaths) -> Value {
     let accesses =
         call.accesses.iter().map(|(effect, text)| json!({"effect": effect, "text": text}));
     let refusals = later.refusals(call);
     let end = later
         .end(call)
         .map(|end| json!({"status": end.status, "exit_code": end.exit_code, "at": end.time_ms}));
+    let lost = || later.ended_with_server(call).then(|| json!({"status": "server_ended"}));
+    let end = end.or_else(lost);
     let answered = call.answered.as_ref().map(|(answer, by)| json!({"answer": answer, "by": by}));
     let mut answer = json!({
         "id": call.id,
@@ -173,7 +178,7 @@ fn call_json(call: &CallRecord, later: &LaterRecords) -> Value {
         "session": call.session.to_string(),
         "workspace": call.workspace,
         "tool": call.tool,
-        "title": title(call),
+        "title": undone.title(call).unwrap_or_else(|| title(call)),
         "started": call.time_ms,
         "ms": call.ms,
         "outcome": later.outcome(call),
@@ -205,7 +210,29 @@ fn title(call: &CallRecord) -> String {
         logged_access(effect, text.trim_end_matches('…').split("[masked: ").next().unwrap_or(""))
     };
     let accesses: Vec<Access> = call.accesses.iter().filter_map(access).collect();
-    call_title(&call.tool, &accesses, Path::new(&call.workspace))
+    call_title(&call.tool, &accesses, &call.arguments, Path::new(&call.workspace))
+}
+
+/// The paths that undos changed: their accesses do not name them.
+struct UndonePaths(HashMap<u64, (PathBuf, usize)>);
+
+impl UndonePaths {
+    fn of(logs: &OperatorLogs, calls: &[CallRecord]) -> Result<UndonePaths, ApiError> {
+        let undos = calls.iter().filter(|call| call.tool == UNDO);
+        let ids: Vec<u64> = undos.filter_map(|call| call.change).collect();
+        Ok(UndonePaths(logs.changed_paths(&ids)?))
+    }
+
+    /// The line that names an undo. `None` if the journal does not have it.
+    fn title(&self, call: &CallRecord) -> Option<String> {
+        let (path, count) = call.change.and_then(|change| self.0.get(&change))?;
+        let path = path.strip_prefix(&call.workspace).unwrap_or(path).to_string_lossy();
+        Some(match count {
+            1 => format!("{UNDO} {path}"),
+            2 => format!("{UNDO} {path} and 1 more file"),
+            _ => format!("{UNDO} {path} and {} more files", count - 1),
+        })
+    }
 }
 
 /// Whether a connection was made by the command of a call.

@@ -89,6 +89,10 @@ pub(crate) fn one(
     let log = place.runtime.change_log()?;
     let change = log.find(place.id)?;
     let (diffs, is_cut) = place.runtime.file_diffs(change);
+    // Hunks may have been undone one by one until none was left.
+    let has_more = is_cut || !change.not_kept.is_empty() || !change.directories.is_empty();
+    let all_files = !diffs.is_empty() && !has_more && diffs.iter().all(|file| file.undone);
+    let undone = change.undone || all_files;
     let mut files: Vec<Value> = diffs.iter().map(file_json).collect();
     let not_kept = change.not_kept.iter().map(|path| {
         json!({
@@ -103,8 +107,8 @@ pub(crate) fn one(
         "at": change.time_ms,
         "workspace": place.path,
         "summary": change.summary(),
-        "undone": change.undone,
-        "undone_in_part": change.undone_in_part,
+        "undone": undone,
+        "undone_in_part": change.undone_in_part && !undone,
         "undoes": ids(&change.undoes),
         "undone_by": undone_by(&log.changes, change),
         "files": files,
@@ -152,7 +156,7 @@ pub(crate) fn redo(
     let place = ChangeWorkspace::of(logs, operator, id)?;
     let log = place.runtime.change_log()?;
     let change = log.find(place.id)?;
-    let undo = if change.is_undo || change.hunk_of.is_some() {
+    let undo = if change.is_undo {
         change.id
     } else {
         let undos = undos_of(&log.changes, change);
@@ -187,6 +191,7 @@ fn file_json(file: &FileDiff) -> Value {
         "path": file.path,
         "kind": file.kind,
         "undone": file.undone,
+        "undone_hunks": file.undone_hunks,
         "hunks": file.hunks.iter().map(hunk_json).collect::<Vec<_>>(),
     });
     if file.is_cut {
@@ -228,13 +233,16 @@ fn undo_preview(place: &ChangeWorkspace, change: &HistoryEntry) -> Value {
     // Its error is that of the whole, which is shown.
     let files = place.runtime.preview_undo_of_files(&place.session, change.id).unwrap_or_default();
     let file = |FileUndo { path, result }: &FileUndo| {
-        let (result, text) = match result {
-            FileUndoResult::Restored => ("restored", "gets its content from before the change"),
-            FileUndoResult::Merged => ("merged", "later changes are kept"),
-            FileUndoResult::Unchanged => ("unchanged", "stays as it is"),
-            FileUndoResult::Conflict(why) => ("conflict", why.as_str()),
+        let (result, text, later) = match result {
+            FileUndoResult::Restored => {
+                ("restored", "gets its content from before the change", &[][..])
+            }
+            FileUndoResult::Deleted => ("deleted", "the change created it", &[][..]),
+            FileUndoResult::Merged => ("merged", "later changes are kept", &[][..]),
+            FileUndoResult::Unchanged => ("unchanged", "stays as it is", &[][..]),
+            FileUndoResult::Conflict { why, later } => ("conflict", why.as_str(), later.as_slice()),
         };
-        json!({"path": path, "result": result, "text": text})
+        json!({"path": path, "result": result, "text": text, "later": ids(later)})
     };
     let files: Vec<Value> = files.iter().map(file).collect();
     json!({"possible": possible, "text": text, "files": files})

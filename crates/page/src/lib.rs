@@ -22,6 +22,7 @@ mod monitors;
 mod notify;
 mod operator;
 mod peer_user;
+mod processes;
 mod query;
 mod questions;
 mod refusals;

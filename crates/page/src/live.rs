@@ -155,6 +155,11 @@ impl Live {
         state.servers.values().flat_map(|known| &known.waiting).cloned().collect()
     }
 
+    /// Whether a server runs.
+    pub(crate) fn has_server(&self, server: &str) -> bool {
+        self.state.lock().servers.contains_key(server)
+    }
+
     /// A waiting question.
     pub(crate) fn question(&self, id: &str) -> Option<Value> {
         let state = self.state.lock();
@@ -224,7 +229,10 @@ impl State {
 
 /// Changes the time limits of a question, which an event has.
 fn set_time_left(question: &mut Value, event: &Value) {
-    for field in ["call_waits_until", "call_ended", "expires"] {
+    if let Some(call) = event.get("call") {
+        question["call"] = call.clone();
+    }
+    for field in ["call_waits_until", "call_ended", "denied_after", "expires"] {
         match event.get(field) {
             Some(limit) => question[field] = limit.clone(),
             None => {

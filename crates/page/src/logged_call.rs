@@ -25,6 +25,8 @@ pub(crate) struct LoggedCall {
     pub(crate) time_ms: u64,
     pub(crate) tool: String,
     pub(crate) workspace: String,
+    /// The profile of its agent, if the log has it.
+    pub(crate) profile: Option<String>,
     /// What it accessed, as text.
     pub(crate) what: String,
     /// `None` if the log has not all of them as they were.
@@ -69,6 +71,7 @@ impl LoggedCall {
             time_ms: call.time_ms,
             tool: call.tool.clone(),
             workspace: call.workspace.clone(),
+            profile: call.profile.clone(),
             what: what.join(", "),
             accesses: call.accesses.iter().map(access).collect(),
         }
@@ -93,6 +96,7 @@ impl LoggedCall {
             time_ms: decided.time_ms,
             tool: decided.tool.clone(),
             workspace: decided.workspace.clone(),
+            profile: None,
             what: decided.what.join(", "),
             accesses: decided.what.iter().map(access).collect(),
         }

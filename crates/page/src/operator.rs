@@ -14,20 +14,31 @@ pub trait Operator: Send + Sync + 'static {
     /// Fails with a sentence if the workspace or the configuration cannot be read.
     fn operator_runtime(&self, workspace: &Path) -> Result<Runtime, String>;
 
-    /// A runtime of a workspace with the settings of an agent, to explain decisions. With a text, the user's rules
-    /// are these instead of those in the file.
+    /// A runtime of a workspace with the settings of an agent, to explain decisions. `profile` is the one that the
+    /// agent was started with, if it is known. With a text, the user's rules are these instead of those in the file.
     ///
     /// # Errors
     ///
     /// Fails with a sentence if the workspace, the configuration or the rules cannot be read.
-    fn agent_runtime(&self, workspace: &Path, rules: Option<&str>) -> Result<Runtime, String>;
+    fn agent_runtime(
+        &self,
+        workspace: &Path,
+        profile: Option<&str>,
+        rules: Option<&str>,
+    ) -> Result<Runtime, String>;
 
-    /// Explains the decision on something that an agent could do in a workspace, as `toolcrib policy` does.
+    /// Explains the decision on something that an agent with a profile could do in a workspace, as `toolcrib policy`
+    /// does.
     ///
     /// # Errors
     ///
     /// Fails with a sentence if the workspace, the configuration or the arguments are invalid.
-    fn explain(&self, workspace: &Path, subject: &ExplainedSubject) -> Result<String, String>;
+    fn explain(
+        &self,
+        workspace: &Path,
+        profile: Option<&str>,
+        subject: &ExplainedSubject,
+    ) -> Result<String, String>;
 
     /// The user's rules file, whether it exists or not. `None` if the configuration directory is unknown.
     fn rules_file(&self) -> Option<PathBuf>;

@@ -5,6 +5,7 @@ use toolcrib::OperatorLogs;
 
 use crate::api_error::ApiError;
 use crate::later_records::LaterRecords;
+use crate::live::Live;
 use crate::query::Query;
 
 /// Calls with refusals on one page.
@@ -12,10 +13,10 @@ const DEFAULT_LIMIT: u64 = 100;
 const MAX_LIMIT: u64 = 500;
 
 /// `GET /api/refusals`: each refusal once per call, newest first, with the number of times it occurred.
-pub(crate) fn list(logs: &OperatorLogs, query: &Query) -> Result<Value, ApiError> {
+pub(crate) fn list(logs: &OperatorLogs, live: &Live, query: &Query) -> Result<Value, ApiError> {
     let limit = query.number("limit")?.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let limit = usize::try_from(limit).unwrap_or(1);
-    let refused = LaterRecords::read(logs)?;
+    let refused = LaterRecords::read(logs, live)?;
     let page = logs.calls(query.text("before"), limit, |call| refused.has_refusals(call))?;
     let mut all: Vec<Value> = Vec::new();
     for call in &page.calls {

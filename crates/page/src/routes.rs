@@ -91,12 +91,12 @@ impl Api {
 
     fn get(&self, parts: &[&str], query: &Query) -> Result<Value, ApiError> {
         match parts {
-            ["calls"] => calls::list(&self.logs, query),
-            ["calls", id] => calls::one(&self.logs, id),
+            ["calls"] => calls::list(&self.logs, &self.live, query),
+            ["calls", id] => calls::one(&self.logs, &self.live, id),
             ["calls", id, "output"] => self.monitors.output(id, query.number("from")?.unwrap_or(0)),
             ["changes", id] => changes::one(&self.logs, self.operator.as_ref(), id),
             ["rules"] => rules::list(&self.logs, self.operator.as_ref()),
-            ["refusals"] => refusals::list(&self.logs, query),
+            ["refusals"] => refusals::list(&self.logs, &self.live, query),
             ["workspaces"] => workspaces::list(&self.logs),
             _ => Err(no_such_request()),
         }

@@ -14,14 +14,14 @@ use crate::rules::{RuleEdit, edited};
 /// Calls that a preview lists. The total counts all.
 const MAX_LISTED: usize = 200;
 
-/// Different workspaces in which calls are decided on again.
-const MAX_WORKSPACES: usize = 32;
+/// Different workspaces and profiles with which calls are decided on again.
+const MAX_POLICIES: usize = 32;
 
-const NOTE: &str = "The calls are decided on by the text of their log, with the settings of now and without answers of \
-                    sessions. Calls whose text is masked or truncated, and calls in directories that are gone, are \
-                    left out.";
+const NOTE: &str = "Each logged call is decided on again, with the profile of its agent and your other settings of \
+                    now. Answers for sessions do not count. Calls whose text is masked or cut are left out, and calls \
+                    in directories that are gone.";
 
-/// The policies of one workspace, before and after the change.
+/// The policies of one workspace and profile, before and after the change.
 struct Policies {
     before: (Runtime, Session),
     after: (Runtime, Session),
@@ -58,16 +58,16 @@ pub(crate) fn preview(
         }
         Err(error) => return Err(error),
     };
-    let mut workspaces: HashMap<String, Option<Policies>> = HashMap::new();
+    let mut all: HashMap<(String, Option<String>), Option<Policies>> = HashMap::new();
     let (mut listed, mut total, mut left_out) = (Vec::new(), 0, 0);
     for call in PREVIEWED.read(logs)? {
-        if !workspaces.contains_key(&call.workspace) {
-            let policies = (workspaces.len() < MAX_WORKSPACES)
-                .then(|| Policies::of(operator, &call.workspace, &new))
-                .flatten();
-            workspaces.insert(call.workspace.clone(), policies);
-        }
-        let policies = workspaces.get_mut(&call.workspace).and_then(Option::as_mut);
+        let key = (call.workspace.clone(), call.profile.clone());
+        let has_room = all.len() < MAX_POLICIES;
+        let policies = all.entry(key).or_insert_with(|| {
+            let policies = has_room.then(|| Policies::of(operator, &call, &new));
+            policies.flatten()
+        });
+        let policies = policies.as_mut();
         let Some((before, after)) = policies.and_then(|policies| policies.decide(&call)) else {
             left_out += 1;
             continue;
@@ -87,9 +87,10 @@ pub(crate) fn preview(
 
 impl Policies {
     /// `None` if the workspace is gone.
-    fn of(operator: &dyn Operator, workspace: &str, rules: &str) -> Option<Policies> {
+    fn of(operator: &dyn Operator, call: &LoggedCall, rules: &str) -> Option<Policies> {
+        let (workspace, profile) = (Path::new(&call.workspace), call.profile.as_deref());
         let runtime = |rules: Option<&str>| {
-            let runtime = operator.agent_runtime(Path::new(workspace), rules).ok()?;
+            let runtime = operator.agent_runtime(workspace, profile, rules).ok()?;
             let session = runtime.session();
             Some((runtime, session))
         };

@@ -39,6 +39,7 @@ pub(crate) struct ExplainBody {
     path: Option<String>,
     host: Option<String>,
     workspace: PathBuf,
+    profile: Option<String>,
 }
 
 /// `GET /api/rules`
@@ -104,7 +105,8 @@ pub(crate) fn explain(operator: &dyn Operator, body: ExplainBody) -> Result<Valu
         (None, None, Some(host)) => ExplainedSubject::Host(host),
         _ => return Err(ApiError::invalid("Give one of `command`, `path` and `host`.")),
     };
-    let text = operator.explain(&body.workspace, &subject).map_err(ApiError::invalid)?;
+    let profile = body.profile.as_deref();
+    let text = operator.explain(&body.workspace, profile, &subject).map_err(ApiError::invalid)?;
     Ok(json!({"text": text}))
 }
 

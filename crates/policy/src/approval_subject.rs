@@ -1,6 +1,7 @@
 //! What exactly an approval covers: a kind of effect, a path, a command, a host, a script.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::access::Effect;
@@ -39,5 +40,51 @@ impl ApprovalScope {
             _ => false,
         };
         answers.contains(self) || answers.iter().any(covers)
+    }
+
+    /// What the approval covers, in two or three words.
+    pub fn short_name(&self) -> &'static str {
+        match self {
+            ApprovalScope::Effect(Effect::Read) => "all reading",
+            ApprovalScope::Effect(Effect::Write) => "all edits",
+            ApprovalScope::Effect(Effect::Reach) => "all such calls",
+            ApprovalScope::Effect(Effect::Command) => "all commands",
+            ApprovalScope::Path(..) | ApprovalScope::Redirection(_) => "this file",
+            ApprovalScope::External(_) | ApprovalScope::Outside(..) => "this path",
+            ApprovalScope::Command(_) => "this command",
+            ApprovalScope::Host(_) => "this host",
+            ApprovalScope::Script(_) => "exactly this command",
+        }
+    }
+}
+
+/// What the approval covers, as words for a person. Texts are not escaped.
+impl fmt::Display for ApprovalScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApprovalScope::Effect(Effect::Read) => write!(f, "reading all files"),
+            ApprovalScope::Effect(Effect::Write) => {
+                write!(f, "all edits of files in the workspace")
+            }
+            ApprovalScope::Effect(Effect::Reach) => write!(f, "all calls of this kind"),
+            ApprovalScope::Effect(Effect::Command) => write!(f, "all commands"),
+            ApprovalScope::Path(Effect::Read, path)
+            | ApprovalScope::Outside(Effect::Read, path) => {
+                write!(f, "reading {} and everything beneath it", path.display())
+            }
+            ApprovalScope::Path(_, path) => write!(f, "edits of {}", path.display()),
+            ApprovalScope::Outside(_, path) => {
+                write!(f, "edits of {} and everything beneath it", path.display())
+            }
+            ApprovalScope::External(path) => {
+                write!(f, "commands that use {} or paths beneath it", path.display())
+            }
+            ApprovalScope::Command(words) => write!(f, "the command `{}`", words.join(" ")),
+            ApprovalScope::Redirection(path) => {
+                write!(f, "commands that redirect to {}", path.display())
+            }
+            ApprovalScope::Host(host) => write!(f, "connections to {host}"),
+            ApprovalScope::Script(_) => write!(f, "a command with exactly this text"),
+        }
     }
 }

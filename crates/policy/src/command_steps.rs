@@ -134,7 +134,27 @@ impl Walk<'_> {
             }
         } else if !node.is_named() && matches!(node.kind(), ")" | "}" | ";" | "fi" | "done") {
             self.operators.clear();
+            self.close(node);
         }
+    }
+
+    /// Adds the end of a compound command to its last step, so that the steps show how far it goes.
+    fn close(&mut self, end: Node<'_>) {
+        let Some(compound) = end.parent() else { return };
+        let is_end = match compound.kind() {
+            "do_group" | "if_statement" => matches!(end.kind(), "done" | "fi"),
+            "subshell" => end.kind() == ")",
+            "compound_statement" => end.kind() == "}",
+            _ => false,
+        };
+        // A loop without commands has no step to add it to.
+        let is_inside = self.last.start >= compound.start_byte();
+        let Some(step) = self.steps.last_mut().filter(|_| is_end && is_inside) else { return };
+        step.text += if end.kind() == ")" { " " } else { "; " };
+        let start = step.text.len();
+        step.text += end.kind();
+        step.spans.push((start..step.text.len(), StepPart::Operator));
+        self.last.end = end.end_byte();
     }
 
     /// Adds redirections behind several commands: those of the last one of a pipeline, or of a compound command.
@@ -331,12 +351,19 @@ mod tests {
         assert_eq!(texts("echo $(rm x) end"), ["$( rm x", "echo $(rm x) end"]);
         assert_eq!(
             texts("if test -f a; then rm a; else touch a; fi; ls"),
-            ["if test -f a", "then rm a", "else touch a", "ls"]
+            ["if test -f a", "then rm a", "else touch a; fi", "ls"]
         );
-        assert_eq!(texts("for f in *.c; do rm \"$f\"; done"), ["for f in *.c;", "do rm \"$f\""]);
-        assert_eq!(texts("{ echo a; echo b; } > both"), ["{ echo a", "echo b", "> both"]);
+        assert_eq!(
+            texts("for f in *.c; do rm \"$f\"; done"),
+            ["for f in *.c;", "do rm \"$f\"; done"]
+        );
+        assert_eq!(
+            texts("while read a; do (echo \"$a\"; ls)\ndone < list | sort"),
+            ["while read a", "do ( echo \"$a\"", "ls ); done < list", "| sort"]
+        );
+        assert_eq!(texts("{ echo a; echo b; } > both"), ["{ echo a", "echo b; } > both"]);
         assert_eq!(texts("A=1; B=2 make all\nexport C=3"), ["A=1", "B=2 make all", "export C=3"]);
-        assert_eq!(texts("(cd x; make) & wait"), ["( cd x", "make", "& wait"]);
+        assert_eq!(texts("(cd x; make) & wait"), ["( cd x", "make )", "& wait"]);
         assert!(command_steps("echo 'open").is_err());
     }
 

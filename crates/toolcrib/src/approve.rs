@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use toolcrib_policy::{Access, Proposal};
+use toolcrib_policy::{Access, ApprovalScope, Proposal, SessionApprovals};
 use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
 use crate::message_names::Name;
@@ -82,6 +82,8 @@ pub struct Question<'a> {
     pub why: &'a str,
     /// How to allow the call without asking, as an imperative.
     pub remedy: &'a str,
+    /// What an answer for the session covers.
+    pub asks: &'a SessionApprovals,
     /// Rules that would always allow exactly this call. `None` if no rule can. Only the user may add them to
     /// the rules file.
     pub always: Option<&'a Proposal>,
@@ -101,11 +103,26 @@ impl Question<'_> {
         split_question(&self.wants())
     }
 
+    /// A short name for what an answer for the session covers: `all edits`, `this command`.
+    pub fn session_scope(&self) -> &'static str {
+        let mut names: Vec<&'static str> =
+            self.asks.iter().map(ApprovalScope::short_name).collect();
+        names.sort_unstable();
+        names.dedup();
+        match names.as_slice() {
+            [one] => one,
+            _ => "the same",
+        }
+    }
+
     fn wants(&self) -> String {
         let tool = Name::tool(self.tool).to_string();
         let mut text = format!("{} wants to:\n", visible_name(tool.as_bytes()));
         for access in self.accesses {
-            text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
+            text += &match access {
+                Access::Command(script) if script.trim().contains('\n') => script_lines(script),
+                access => format!("  {}\n", visible_name(access.to_string().as_bytes())),
+            };
             // A command means something else in another directory.
             if let Access::Command(_) = access {
                 let directory = visible_name(self.directory.as_os_str().as_encoded_bytes());
@@ -135,6 +152,13 @@ impl Question<'_> {
         };
         sentence(&format!("To allow it always, {allows}"))
     }
+}
+
+/// A script of several lines. Each is indented, so that none can imitate another line of the question.
+fn script_lines(script: &str) -> String {
+    let lines = visible_lines(script.trim_end_matches('\n'));
+    let lines = lines.lines().map(|line| format!("    {line}\n"));
+    format!("  run:\n{}", lines.collect::<String>())
 }
 
 fn sentence(text: &str) -> String {
@@ -317,7 +341,34 @@ impl<F: Fn(&Question<'_>) -> Answer + Sync> Approver for F {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_policy::Effect;
+
     use super::*;
+
+    #[test]
+    fn a_script_is_shown_line_by_line_and_cannot_imitate_the_question() {
+        let accesses = [Access::Command("cd x\n  in /safe\nThe agent\u{1b}\n".to_owned())];
+        let question = Question {
+            call: 1,
+            session: 1,
+            tool: "Bash",
+            description: None,
+            accesses: &accesses,
+            directory: Path::new("/w"),
+            rule: "",
+            why: "",
+            remedy: "",
+            asks: &SessionApprovals::from([ApprovalScope::Effect(Effect::Write)]),
+            always: None,
+            always_directory: None,
+            never: None,
+            preview: None,
+        };
+        let shown =
+            "Bash wants to:\n  run:\n    cd x\n      in /safe\n    The agent\\x1b\n  in /w\n";
+        assert_eq!(question.parts(), [shown]);
+        assert_eq!(question.session_scope(), "all edits");
+    }
 
     #[test]
     fn parts_are_bounded_and_nothing_is_missing() {

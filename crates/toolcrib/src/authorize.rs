@@ -234,6 +234,7 @@ impl ApprovalRequest<'_> {
             rule,
             why,
             remedy,
+            asks: &verdict.asks,
             always: None,
             always_directory: None,
             never: None,

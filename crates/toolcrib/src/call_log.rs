@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use toolcrib_fs::{CallRecord, CommandEndRecord, Journal, RefusalRecord, Workspace, random_bytes};
-use toolcrib_policy::{Access, Effect};
+use toolcrib_policy::{Access, Effect, Profile};
 
 use crate::call_command::{CallCommand, CommandEnd};
 use crate::call_recorder::{Outcome, Record};
@@ -32,6 +32,7 @@ pub(crate) struct CallLog {
     server: String,
     /// The first root.
     workspace: String,
+    profile: Profile,
     /// The commands of calls that have not ended.
     commands: Mutex<HashMap<u64, CallCommand>>,
 }
@@ -41,10 +42,11 @@ impl CallLog {
         journal: Option<Journal>,
         server: Option<String>,
         workspace: &Workspace,
+        profile: Profile,
     ) -> CallLog {
         let workspace = workspace.top().path().display().to_string();
         let server = server.unwrap_or_else(random_server_id);
-        CallLog { journal, server, workspace, commands: Mutex::default() }
+        CallLog { journal, server, workspace, profile, commands: Mutex::default() }
     }
 
     /// The beginning of the ids of its calls.
@@ -103,6 +105,7 @@ impl CallLog {
             time_ms: ms(since),
             session: record.session,
             workspace: self.workspace.clone(),
+            profile: Some(self.profile.name().to_owned()),
             tool: record.tool.clone(),
             description: record.description.as_deref().map(|text| cut(text, MAX_TEXT_CHARS)),
             accesses: accesses.map(access_texts).collect(),

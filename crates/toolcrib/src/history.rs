@@ -186,11 +186,12 @@ impl History {
         let mut history = Vec::new();
         for entry in entries {
             let undoes = &entry.about.undoes;
-            let is_undo = undoes.iter().any(|of| !undos.contains_key(of));
+            let hunk_of = entry.about.hunk_of;
+            let is_undo = hunk_of.is_some() || undoes.iter().any(|of| !undos.contains_key(of));
             let redone = undoes.iter().filter_map(|of| undos.get(of)).flatten();
             let redoes: Vec<u64> = if is_undo { Vec::new() } else { redone.copied().collect() };
             if is_undo {
-                undos.insert(entry.id, undoes.clone());
+                undos.insert(entry.id, undoes.iter().copied().chain(hunk_of).collect());
             }
             // A change without files is an undo that had no effect. It belongs to the workspace of the undone
             // change.
@@ -449,6 +450,11 @@ impl HistoryEntry {
             Some(only) => format!("{maker} at {only}"),
             None => maker,
         }
+    }
+
+    /// Ids of the changes that it reverts, completely or in part.
+    pub(crate) fn reverted(&self) -> impl Iterator<Item = u64> {
+        self.undoes.iter().copied().chain(self.hunk_of)
     }
 
     /// Files that have not been undone.

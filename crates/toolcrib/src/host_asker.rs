@@ -91,6 +91,7 @@ impl<'a> HostAsker<'a> {
             rule: &verdict.rule,
             why: &verdict.why,
             remedy: &verdict.remedy,
+            asks: &verdict.asks,
             always: always.as_ref(),
             always_directory: None,
             never: never.as_ref(),

@@ -1,6 +1,6 @@
 //! The logs of all workspaces in a state directory, for the operator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{
@@ -103,6 +103,24 @@ impl OperatorLogs {
         let mut all: Vec<(PathBuf, u64)> = last.into_iter().collect();
         all.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         Ok(all)
+    }
+
+    /// Returns the first paths of these changes, and the number of all, by their ids.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be read.
+    pub fn changed_paths(&self, ids: &[u64]) -> Result<HashMap<u64, (PathBuf, usize)>, Error> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let entries = self.journal.entries().map_err(|error| journal_error(&error))?;
+        let wanted = entries.iter().filter(|entry| ids.contains(&entry.id));
+        let changed = wanted.filter_map(|entry| {
+            let first = entry.files.first()?.path();
+            Some((entry.id, (first, entry.files.len())))
+        });
+        Ok(changed.collect())
     }
 
     /// Returns the workspace of a change: the one that contains its first path, the innermost if there are several.

@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode};
 
+pub(crate) use self::later_changes::LaterChanges;
 pub(crate) use self::request::{ChangesBy, UndoRequest, real_paths};
 pub use self::request::{UndoPart, UndoSelection};
 pub(crate) use self::selection::{Selection, older_change_hint};
 
 use self::current_file::CurrentFile;
-use self::later_changes::LaterChanges;
 use self::nonempty_directories::nonempty_directories;
 use crate::cx::{Cx, FileEdit};
 use crate::error::{Error, ErrorKind};

@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::tool::Tool as _;
 use crate::tool_table::Row;
 use crate::tools::Undo;
-use crate::undo::{Plan, Selection, UndoPart, UndoRequest, UndoSelection};
+use crate::undo::{LaterChanges, Plan, Selection, UndoPart, UndoRequest, UndoSelection};
 
 /// Files whose undo is previewed one by one.
 const MAX_PREVIEWED: usize = 200;
@@ -34,12 +34,19 @@ pub struct FileUndo {
 pub enum FileUndoResult {
     /// It gets its content from before the change.
     Restored,
+    /// It is deleted, because the change created it.
+    Deleted,
     /// Its later changes are kept.
     Merged,
     /// It has its content from before the change, or is protected.
     Unchanged,
-    /// It cannot be undone, for this reason.
-    Conflict(String),
+    /// It cannot be undone.
+    Conflict {
+        /// The reason, as a sentence without its full stop.
+        why: String,
+        /// Ids of the changes of the file that must be undone before, newest first.
+        later: Vec<u64>,
+    },
 }
 
 impl Runtime {
@@ -102,14 +109,16 @@ impl Runtime {
         let previewed = files.map(|file| {
             let path = file.path();
             let shown = cx.show_real(&path);
-            let paths = vec![(vec![path], shown.clone())];
-            let planned = Selection::of(&log, UndoRequest::Paths { id, paths })
-                .and_then(|chosen| Plan::of(&cx, &chosen, &log));
-            let result = match planned {
-                Ok(plan) if plan.edits.is_empty() => FileUndoResult::Unchanged,
-                Ok(plan) if plan.merged.is_empty() => FileUndoResult::Restored,
-                Ok(_) => FileUndoResult::Merged,
-                Err(error) => FileUndoResult::Conflict(error.text()),
+            let paths = vec![(vec![path.clone()], shown.clone())];
+            let result = match Selection::of(&log, UndoRequest::Paths { id, paths }) {
+                Err(error) => conflict(&error, Vec::new()),
+                Ok(chosen) => match Plan::of(&cx, &chosen, &log) {
+                    Ok(plan) => file_result(&plan),
+                    Err(error) => {
+                        let later = LaterChanges { log: &log, undone: &chosen };
+                        conflict(&error, later.to_undo_first(&path, id))
+                    }
+                },
             };
             FileUndo { path: shown, result }
         });
@@ -125,5 +134,19 @@ impl Runtime {
         let options = Options { dry_run: true, ..Options::default() };
         let about = About { tool: Undo::NAME.to_owned(), ..About::default() };
         Cx::begin(self.services(), session, grant, options, about)
+    }
+}
+
+fn conflict(error: &Error, later: Vec<u64>) -> FileUndoResult {
+    FileUndoResult::Conflict { why: error.message().to_owned(), later }
+}
+
+/// The result of a plan for one file.
+fn file_result(plan: &Plan) -> FileUndoResult {
+    match plan.edits.as_slice() {
+        [] => FileUndoResult::Unchanged,
+        [edit] if edit.now.is_none() => FileUndoResult::Deleted,
+        _ if plan.merged.is_empty() => FileUndoResult::Restored,
+        _ => FileUndoResult::Merged,
     }
 }

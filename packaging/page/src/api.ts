@@ -110,7 +110,7 @@ export const previewRules = (edit: RuleEdit) => request<RulePreview>("POST", "/a
 
 export const editRules = (edit: RuleEdit) => request<Rules>("POST", "/api/rules", edit);
 
-export const explain = (subject: { tool: string; command?: string; path?: string; host?: string; workspace: string }) =>
+export const explain = (subject: { tool: string; command?: string; path?: string; host?: string; workspace: string; profile?: string }) =>
   request<{ text: string }>("POST", "/api/rules/explain", subject);
 
 export const listWorkspaces = () => request<Workspaces>("GET", "/api/workspaces");

@@ -26,10 +26,10 @@ export interface Access {
 
 /** How a command ended after its call. */
 export interface CommandEnd {
-  /** `completed`, `failed`, `killed` or `timeout`. */
+  /** `completed`, `failed`, `killed`, `timeout`, or `server_ended` if its server ended and could not record more. */
   status: string;
   exit_code?: number | null;
-  at: number;
+  at?: number | null;
   refusals?: Refusal[];
 }
 
@@ -51,6 +51,8 @@ export interface RunningCall {
 export interface Refusal {
   what: string;
   setting?: string | null;
+  /** The rule that would allow it, as TOML. */
+  rule?: string | null;
   at: number;
 }
 
@@ -117,6 +119,8 @@ export interface TimeLeft {
   call_waits_until?: number | null;
   /** Its call has ended without an answer. An answer counts if the agent makes the same call again. */
   call_ended?: boolean;
+  /** After how many milliseconds the agent was told no. */
+  denied_after?: number | null;
   expires?: number | null;
 }
 
@@ -136,6 +140,9 @@ export interface Question extends TimeLeft {
   rule: string;
   why: string;
   remedy: string;
+  /** What an answer for the session covers: `all edits`, `this command`; and the same in detail. */
+  session_scope?: string;
+  session_covers?: string[];
   always?: Proposal | null;
   always_directory?: Proposal | null;
   never?: Proposal | null;
@@ -176,6 +183,8 @@ export interface ChangedFile {
   kind: string;
   not_kept?: string | null;
   undone?: boolean;
+  /** Numbers of the hunks that were undone one by one. */
+  undone_hunks?: number[];
   hunks: Hunk[];
   cut?: boolean;
   binary?: boolean;
@@ -184,7 +193,8 @@ export interface ChangedFile {
 export interface UndoForecast {
   possible: boolean;
   text: string;
-  files: { path: string; result: string; text: string }[];
+  /** `later`: changes of the file that are in the way. */
+  files: { path: string; result: string; text: string; later?: string[] }[];
 }
 
 export interface Change {

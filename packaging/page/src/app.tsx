@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "./keyboard";
-import { runningCount } from "./live/live_state";
+import { runningCount, waitingCount } from "./live/live_state";
 import type { Link } from "./live/messages";
 import { useStore } from "./live/store";
 import { retryNow } from "./live/worker_link";
@@ -27,13 +27,14 @@ export function App({ problem }: { problem: string | null }) {
   const route = useRoute();
   const link = useStore((state) => state.link);
   const waiting = useStore((state) => state.live.waiting.length);
+  const asking = useStore((state) => waitingCount(state.live));
   const running = useStore((state) => runningCount(state.live));
   const missed = useStore((state) => state.live.missed);
   const [dialog, setDialog] = useState<"help" | "settings" | null>(null);
   const signedIn = link === "connecting" || link === "live" || link === "gone";
 
   useEffect(() => showCount(waiting, link !== "gone"), [waiting, link]);
-  useAnnouncedRequests(waiting);
+  useAnnouncedRequests(asking);
   useKeys({
     "?": () => setDialog("help"),
     "/": () => go(href("timeline", null, new URLSearchParams({ focus: "search" }))),
@@ -64,8 +65,8 @@ export function App({ problem }: { problem: string | null }) {
       <main id="content" tabIndex={-1}>
         <LinkBanner link={link} problem={problem} />
         {missed > 0 ? <p class="note note-warn banner">{plural(missed, "event")} could not be shown live. The timeline has all calls.</p> : null}
-        {waiting > 0 && route.view !== "waiting" ? (
-          <p class="note note-wait banner">{plural(waiting, "request")} {waiting === 1 ? "waits" : "wait"} for your answer. <a href={href("waiting")}>Review</a></p>
+        {asking > 0 && route.view !== "waiting" ? (
+          <p class="note note-wait banner">{plural(asking, "request")} {asking === 1 ? "waits" : "wait"} for your answer. <a href={href("waiting")}>Review</a></p>
         ) : null}
         {problem === null && signedIn ? <CurrentView route={route} /> : null}
       </main>
@@ -99,9 +100,14 @@ function isCurrent(view: View, route: Route): boolean {
 
 function NavCount({ view, waiting, running }: { view: View; waiting: number; running: number }) {
   if (view === "waiting" && waiting > 0) {
-    return <span class="count count-wait" aria-label={plural(waiting, "request")}>{waiting}</span>;
+    return <Count kind="count count-wait" value={waiting} text={plural(waiting, "request")} />;
   }
-  return view === "now" && running > 0 ? <span class="count" aria-label={`${running} running`}>{running}</span> : null;
+  return view === "now" && running > 0 ? <Count kind="count" value={running} text={`${running} running`} /> : null;
+}
+
+/** A number beside a link. Screen readers say what it counts. */
+function Count({ kind, value, text }: { kind: string; value: number; text: string }) {
+  return <span class={kind}><span aria-hidden="true">{value}</span><span class="hidden-text">, {text}</span></span>;
 }
 
 const LINK_WORDS: Record<Link, string> = {
@@ -144,6 +150,10 @@ function useAnnouncedRequests(waiting: number): void {
   useEffect(() => {
     if (waiting > before.current) {
       announce("assertive", `${plural(waiting, "request")} ${waiting === 1 ? "waits" : "wait"} for approval`);
+    } else if (waiting < before.current) {
+      // The text of a live region stays readable: it must not name requests that are answered.
+      announce("assertive", "");
+      announce("polite", waiting === 0 ? "No request waits" : `${plural(waiting, "request")} left`);
     }
     before.current = waiting;
   }, [waiting]);

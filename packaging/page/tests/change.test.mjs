@@ -40,9 +40,16 @@ test("undo of all, with the preview first, and redo", async () => {
   await confirm();
   assert.deepEqual([await exists("README.md"), await exists("extra.txt")], [true, false]);
   await tab.getByRole("heading", { name: "This change was undone" }).waitFor();
+  await tab.locator(".relations", { hasText: /^Undone by change/ }).waitFor();
   await tab.getByRole("button", { name: "Redo" }).click();
   await tab.getByRole("heading", { name: "Undo today" }).waitFor();
   assert.deepEqual([await exists("README.md"), await exists("extra.txt")], [false, true]);
+});
+
+test("a created file will be deleted, and its preview says so", async () => {
+  const { tab } = fixture;
+  await change("echo new > created.txt");
+  assert.match(await tab.locator(".forecast").innerText(), /^deleted\s+created\.txt\s+the change created it$/);
 });
 
 test("undo of one file leaves the others", async () => {
@@ -51,6 +58,8 @@ test("undo of one file leaves the others", async () => {
   await tab.locator(".diff-file", { hasText: "a.txt" }).getByRole("button", { name: /Undo file/ }).click();
   await confirm();
   assert.deepEqual([await exists("a.txt"), await exists("b.txt")], [false, true]);
+  await tab.locator(".relations", { hasText: /^Partly undone by change/ }).waitFor();
+  await tab.getByRole("button", { name: /Undo the rest/ }).waitFor();
 });
 
 test("undo of one hunk leaves the others", async () => {
@@ -59,7 +68,11 @@ test("undo of one hunk leaves the others", async () => {
   const hunks = tab.locator(".hunk");
   assert.equal(await hunks.count(), 2);
   await hunks.nth(0).getByRole("button", { name: /Undo hunk/ }).click();
+  await hunks.nth(0).locator(".undo-preview").waitFor();
   await confirm();
+  await hunks.nth(0).locator(".tag", { hasText: "undone" }).waitFor();
+  await tab.locator(".relations", { hasText: /^Partly undone by change/ }).waitFor();
+  await tab.getByRole("heading", { name: "Undo the rest today" }).waitFor();
   const text = await read("src/list.txt");
   assert.match(text, /line 2\n/);
   assert.match(text, /SECOND/);
@@ -104,12 +117,13 @@ test("a conflict is told, and nothing is changed", async () => {
   await agent.call("Edit", { file_path: "src/list.txt", old_string: "TWENTY", new_string: "twenty again" });
   await tab.reload();
   await tab.locator(".diff-file").first().waitFor();
-  const undo = tab.getByRole("button", { name: /Undo all/ });
-  if (await undo.isEnabled()) {
-    await undo.click();
-    await tab.locator(".note-error, .undo-preview").first().waitFor();
-  }
-  assert.match(await tab.locator(".undo").innerText(), /conflict/i);
+  assert.equal(await tab.getByRole("button", { name: /Undo all/ }).count(), 0, "it would fail");
+  const text = await tab.locator(".undo").innerText();
+  assert.match(text, /conflict/i);
+  assert.doesNotMatch(text, /\\n/);
+  await tab.locator(".forecast").getByRole("link", { name: /^change \d+/ }).click();
+  await tab.getByRole("heading", { name: /^Change/ }).waitFor();
+  assert.match(await tab.locator(".diff-file").innerText(), /twenty again/);
   assert.match(await read("src/list.txt"), /twenty again/);
 });
 

@@ -60,6 +60,8 @@ export async function ask(tab, agent, tool, args, text) {
     call.catch(() => undefined);
     const first = await Promise.race([asked.last().waitFor().then(() => "card"), call]);
     if (first === "card") {
+      // Approving needs the end of the command on the screen.
+      await asked.last().scrollIntoViewIfNeeded();
       return { asked: asked.last(), reply: () => call };
     }
     if (!/no approver is available|is outside the workspace/.test(first)) {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { show } from "./browser.mjs";
-import { RULES, usePage } from "./fixture.mjs";
+import { card, deny, RULES, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
@@ -78,6 +78,46 @@ test("refusals of the sandbox are listed with the setting that allows them", asy
   assert.match(await row.innerText(), /write/i);
   await row.getByRole("link", { name: "Show the call" }).click();
   await tab.locator(".detail .detail-title", { hasText: "refused-here" }).waitFor();
+});
+
+test("an explanation uses the profile of the chosen agent", async () => {
+  const { tab, home, root } = fixture;
+  const cautious = await home.agent(root, { profile: "cautious", client: "careful" });
+  await show(tab, "#/rules");
+  await tab.getByLabel("command", { exact: true }).fill("make all");
+  const agents = tab.getByLabel("Agent");
+  await agents.locator("option", { hasText: "careful" }).waitFor({ state: "attached" });
+  const name = await agents.locator("option", { hasText: "careful" }).innerText();
+  assert.match(name, /profile cautious/);
+  await agents.selectOption({ label: name });
+  await tab.getByRole("button", { name: "Explain" }).click();
+  await tab.locator(".explanation", { hasText: /^ask by profile:cautious/ }).waitFor();
+  await agents.selectOption({ label: await agents.locator("option", { hasText: "test-agent" }).innerText() });
+  await tab.getByRole("button", { name: "Explain" }).click();
+  await tab.locator(".explanation", { hasText: /^allow by/ }).waitFor();
+  await cautious.end();
+});
+
+test("a refused host comes with the rule that would allow it, and a button that adds it", async () => {
+  const { tab, home, root } = fixture;
+  const online = await home.agent(root, { client: "online", args: ["--network-access", "list"] });
+  // Without a visible tab, nobody is asked, and the host is refused.
+  await show(tab, "#/sandbox");
+  void online.call("Bash", { command: "exec 3<>/dev/tcp/refused.example/80" });
+  const asked = tab.locator(".note-wait");
+  const refused = tab.locator(".refusal-row", { hasText: "connect refused.example:80" });
+  await refused.or(asked).first().waitFor();
+  if (await asked.count() > 0) {
+    await show(tab, "#/waiting");
+    await deny(card(tab, "refused.example"));
+    await show(tab, "#/sandbox");
+  }
+  await refused.first().waitFor();
+  await refused.first().getByRole("button", { name: "Add this rule…" }).click();
+  await refused.first().getByRole("button", { name: "Add this rule", exact: true }).click();
+  await tab.getByText("The rule was added").first().waitFor();
+  assert.match(await readFile(home.rules, "utf8"), /hosts = \["refused\.example:80"\]/);
+  await online.end();
 });
 
 test("nothing was refused by the policy of the page, and no script failed", () => {

@@ -1,6 +1,7 @@
 // The timeline and the view of running calls.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { show } from "./browser.mjs";
@@ -105,6 +106,33 @@ test("a background command stays in Now until it ends, and the timeline shows ho
   await detail.getByText("Refused by the sandbox").waitFor();
   await show(tab, "#/sandbox");
   await tab.locator(".refusal-row", { hasText: "/etc/refused-late" }).waitFor();
+});
+
+test("a background command ends with its server", async () => {
+  const { tab, home, root } = fixture;
+  const agent = await home.agent(root, { client: "killed-agent" });
+  await agent.call("Bash", { command: "sleep 601; echo never", run_in_background: true });
+  await show(tab, "#/timeline");
+  await row("sleep 601").locator(".outcome-running").waitFor();
+  await agent.end("SIGKILL");
+  await tab.reload();
+  await row("sleep 601").locator(".outcome", { hasText: "ended with its server" }).waitFor({ state: "attached" });
+  await row("sleep 601").click();
+  await tab.locator(".detail").getByText("It went on after the call, and ended with its server").waitFor();
+});
+
+test("dry runs, undos and refused writes are named in the list", async () => {
+  const { tab, agent, home, root } = fixture;
+  const dry = home.spawn(["call", "Write", JSON.stringify({ file_path: "dry.txt", content: "x" }), "--dry-run"], root);
+  await once(dry, "exit");
+  await agent.call("Write", { file_path: "src/undone.txt", content: "x\n" });
+  await agent.call("Undo", {});
+  await agent.call("Write", { file_path: ".git/hooks/pre-commit", content: "x\n" });
+  await show(tab, "#/timeline");
+  await tab.reload();
+  await row("dry.txt").locator(".fact", { hasText: "dry run" }).waitFor();
+  await row("src/undone.txt").filter({ has: tab.locator(".tool", { hasText: "Undo" }) }).waitFor();
+  await row(".git/hooks/pre-commit").waitFor();
 });
 
 test("a command that floods its output does not freeze the tab", async () => {

@@ -20,7 +20,7 @@ test("a card shows the command in steps, the rule, the reason and the sandbox", 
   const { reply, asked } = await askFor("cd src && npm publish --tag one > out.txt", "Publish it");
   const steps = asked.locator(".step");
   assert.deepEqual(await steps.locator(".step-text").allInnerTexts(), ["cd src", "&& npm publish --tag one > out.txt"]);
-  assert.match(await steps.nth(1).getAttribute("class"), /step-writes/);
+  assert.deepEqual(await steps.locator(".step-mark").allInnerTexts(), ["may write"]);
   assert.equal(await asked.locator(".command-written pre").innerText(), "cd src && npm publish --tag one > out.txt");
   await asked.getByText("“Publish it”").waitFor();
   assert.match(await asked.locator(".reasons").innerText(), /publishing[\s\S]*it publishes a package[\s\S]*Sandbox/);
@@ -76,9 +76,57 @@ test("all requests of one session are shown, and each can be answered first", as
 test("a request says how long it can be answered, and what happens then", async () => {
   const { asked } = await askFor("npm publish --tag time");
   const note = asked.locator(".time-left");
-  await note.filter({ hasText: /\d+ s left\. Then the call is denied\. After that, your answer counts if .* within 10 minutes\./ }).waitFor();
+  await note.filter({ hasText: /\d+ s left\. Then the agent is told no\. Your answer still counts if it tries again within 10 minutes\./ }).waitFor();
   await deny(asked);
   assert.equal(await note.count(), 0);
+});
+
+test("the answer for a session says what it allows, and a rule for one file is the first choice", async () => {
+  const { home, root, tab } = fixture;
+  await show(tab, "#/waiting");
+  const cautious = await home.agent(root, { profile: "cautious", client: "editor-agent" });
+  const edit = { file_path: "src/list.txt", old_string: "line 1\n", new_string: "line one\n" };
+  const { asked } = await ask(tab, cautious, "Edit", edit, "src/list.txt");
+  assert.match(await asked.locator(".card-head").innerText(), /editor-agent[\s\S]*shop/);
+  await asked.getByRole("button", { name: /^All edits this session/ }).waitFor();
+  await asked.getByRole("button", { name: /Always/ }).click();
+  const choices = asked.getByRole("radiogroup").locator("label");
+  assert.deepEqual(await choices.allInnerTexts(), ["only this file", "all files in src/"]);
+  assert.equal(await choices.first().getByRole("radio").isChecked(), true);
+  assert.match(await asked.locator(".toml").innerText(), /src\/list\.txt"/);
+  await choices.last().getByRole("radio").check();
+  assert.match(await asked.locator(".toml").innerText(), /src"\]/);
+  await asked.getByRole("button", { name: "Cancel" }).click();
+  await deny(asked);
+  await cautious.end();
+});
+
+test("a request without “Always” says why", async () => {
+  const { asked } = await askFor("npm publish --tag why");
+  assert.match(await asked.locator(".answer-reason").innerText(), /your own rule asks/);
+  await deny(asked);
+});
+
+test("agents with the same client and workspace are told apart", async () => {
+  const { home, root, tab } = fixture;
+  await show(tab, "#/waiting");
+  const twins = [await home.agent(root, { client: "twin" }), await home.agent(root, { client: "twin" })];
+  const { asked } = await ask(tab, twins[0], "Bash", { command: "npm publish --tag twin" }, "--tag twin");
+  await asked.locator(".agent-id", { hasText: /twin.*shop.*process \d+, started/ }).waitFor();
+  await deny(asked);
+  await Promise.all(twins.map((agent) => agent.end()));
+});
+
+test("a call that waits for an answer does not run, also if it asks again", async () => {
+  const { tab } = fixture;
+  const first = await askFor("npm publish --tag queued-one");
+  const second = await askFor("npm publish --tag queued-two");
+  await show(tab, "#/now");
+  await tab.getByText("No call is running").waitFor();
+  assert.equal(await tab.locator(".note-wait", { hasText: "It waits for your answer" }).count(), 2);
+  await show(tab, "#/waiting");
+  await deny(first.asked);
+  await deny(second.asked);
 });
 
 test("a denial carries the message to the agent", async () => {
@@ -92,7 +140,9 @@ test("a denial carries the message to the agent", async () => {
 
 test("this session: the same command does not ask again", async () => {
   const { reply, asked } = await askFor("npm publish --tag session");
-  await asked.getByRole("button", { name: /This session/ }).click();
+  const session = asked.getByRole("button", { name: /This command this session/ });
+  assert.match(await session.getAttribute("title"), /npm publish --tag session/);
+  await session.click();
   await reply();
   assert.doesNotMatch(await fixture.agent.call("Bash", { command: "npm publish --tag session" }), /not allowed/);
 });
@@ -189,6 +239,7 @@ test("an edit outside the workspace shows its diff, and that an approval lasts f
   const { reply, asked } = await ask(tab, agent, "Edit", edit, "note.txt");
   await asked.locator(".line-added", { hasText: "three" }).waitFor();
   await asked.locator(".line-removed", { hasText: "two" }).waitFor();
+  assert.equal(await asked.getByRole("button", { name: /this session/ }).count(), 0, "it would be the same answer");
   await asked.getByRole("button", { name: /Approve, open for session/ }).click();
   await reply();
   assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
@@ -243,6 +294,23 @@ test("single keys can be switched off", async () => {
   await tab.getByRole("button", { name: "Settings" }).click();
   await tab.getByLabel(/Single keys/).check();
   await tab.keyboard.press("Escape");
+});
+
+test("after an answer, the focus is on the next request, and then on the heading", async () => {
+  const { tab } = fixture;
+  const first = await askFor("npm publish --tag next-one");
+  const second = await askFor("npm publish --tag next-two");
+  await first.asked.locator(".answer-approve:enabled").first().waitFor();
+  await first.asked.focus();
+  await tab.keyboard.press("y");
+  await second.asked.and(tab.locator(":focus")).waitFor();
+  await tab.keyboard.press("y");
+  await first.reply();
+  assert.equal(await second.asked.locator(".settled-note").count(), 0, "a second press does not answer the next request");
+  await second.asked.locator(".answer-approve:enabled").first().waitFor();
+  await second.asked.getByRole("button", { name: /Approve once/ }).click();
+  await tab.locator("h1:focus", { hasText: "Waiting" }).waitFor();
+  await second.reply();
 });
 
 test("an event does not move the focus", async () => {

@@ -20,7 +20,10 @@ pub(crate) fn page(common: &Common, args: &PageArgs) -> Result<ExitCode, String>
     let sockets = user_machine::socket_directory().ok_or("the runtime directory is unknown")?;
     let sockets = make_private_directory(&sockets).map_err(|error| error.to_string())?;
     match claim(&sockets)? {
-        Instance::Other(address) => {
+        Instance::Other { address, process } => {
+            if args.port.is_some_and(|port| !is_at_port(&address, port)) {
+                return Err(runs_elsewhere(&address, process));
+            }
             if !args.print {
                 output::note("The page runs already. This is a new address of it.");
             }
@@ -46,6 +49,32 @@ pub(crate) fn page(common: &Common, args: &PageArgs) -> Result<ExitCode, String>
             }
         }
     }
+}
+
+/// Whether the page is at this port of the machine.
+fn is_at_port(address: &str, port: u16) -> bool {
+    // 0 is any port.
+    port == 0 || port_of(address) == Some(port)
+}
+
+/// The port in an address such as `http://127.0.0.1:8000/#ticket`.
+fn port_of(address: &str) -> Option<u16> {
+    let (_, after) = address.strip_prefix("http://")?.split_once(':')?;
+    after.split(['/', '#']).next()?.parse().ok()
+}
+
+/// The error if another port is wanted than that of the running page.
+fn runs_elsewhere(address: &str, process: Option<u32>) -> String {
+    let port =
+        port_of(address).map_or_else(|| "another port".to_owned(), |port| format!("port {port}"));
+    let stop = process.map_or_else(
+        || "End it with Ctrl-C in its terminal".to_owned(),
+        |process| format!("End it with Ctrl-C in its terminal, or with `kill {process}`"),
+    );
+    format!(
+        "the page already runs at {port}. {stop}, and run this command again. Without --port, it prints an address \
+         of the running page."
+    )
 }
 
 fn prepare(common: &Common, args: &PageArgs) -> Result<Page, String> {

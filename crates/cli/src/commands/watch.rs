@@ -204,7 +204,7 @@ impl View {
                 Event::Connection(made) => Reaction::Print(connection(&made)),
                 Event::ClientNamed(info) => Reaction::Print(server_line(&info)),
                 Event::QuestionOpened(question) => self.answering.opened(&server, *question),
-                Event::QuestionTime { id, time_left } => {
+                Event::QuestionTime { id, time_left, .. } => {
                     self.answering.time_changed(&id, time_left)
                 }
                 Event::QuestionSettled { id, settled } => self.answering.settled(&id, &settled),

@@ -27,6 +27,9 @@ pub struct CallRecord {
     pub session: u64,
     /// The first directory of its workspace.
     pub workspace: String,
+    /// The profile of its policy. Earlier versions did not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// The tool.
     pub tool: String,
     /// The purpose, in the agent's words.

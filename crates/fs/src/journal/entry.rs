@@ -26,6 +26,9 @@ pub struct About {
     /// The number of the change of which it reverts one hunk. The change stays in effect otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk_of: Option<u64>,
+    /// The number of that hunk in its file, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunk: Option<usize>,
     /// It reverts them only at this path and beneath it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<KeptPath>,

@@ -42,6 +42,11 @@ pub struct Question {
     pub why: String,
     /// How to allow the call without asking.
     pub remedy: String,
+    /// What an answer for the session covers, in two or three words: `all edits`, `this command`.
+    pub session_scope: String,
+    /// The same, in detail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub session_covers: Vec<String>,
     /// Rules that would always allow the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub always: Option<Proposal>,
@@ -73,6 +78,9 @@ pub struct TimeLeft {
     /// Whether its call has ended without an answer. An answer counts if the agent makes the same call again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub call_ended: bool,
+    /// After how many milliseconds the agent was told no. `None` if it was not: its client has the question too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied_after: Option<u64>,
     /// When it can no longer be answered. `None` if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,

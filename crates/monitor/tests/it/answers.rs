@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use toolcrib::{Access, Answer, Approver as _, Cancel, Question};
+use toolcrib::{Access, Answer, Approver as _, Cancel, Question, SessionApprovals};
 use toolcrib_monitor::protocol::{AnswerWord, Answerer, Server, Settled};
 use toolcrib_monitor::{
     Asked, Channel, Client, FirstAnswer, GivenAnswer, ListeningSocket, Monitor, RequestErrorKind,
@@ -79,6 +79,7 @@ fn question<'a>(accesses: &'a [Access]) -> Question<'a> {
         rule: "profile:cautious:command",
         why: "it asks",
         remedy: "",
+        asks: const { &SessionApprovals::new() },
         always: None,
         always_directory: None,
         never: None,
@@ -274,15 +275,19 @@ fn a_question_without_an_answer_stays_open_for_the_next_call() {
     setup.client.visible(true).unwrap();
     let accesses = [Access::Command("make".to_owned())];
     let timeouts = ViewerTimeouts { alone: Duration::from_millis(20), ..Default::default() };
-    let ask = || {
+    let ask_in = |call: u64| {
         let cancel = Cancel::new();
         let nobody = Gives(Answer::NoApprover);
         let approver = FirstAnswer::new(&setup.monitor, &nobody, &cancel).waiting(timeouts);
-        approver.ask(&question(&accesses))
+        approver.ask(&Question { call, ..question(&accesses) })
     };
+    let ask = || ask_in(1);
     assert!(matches!(ask(), Answer::LeftOpen(sentence) if sentence.contains("still open")));
-    assert!(matches!(ask(), Answer::LeftOpen(_)));
+    assert!(setup.waiting()[0].call.ends_with("-1"));
+    assert!(matches!(ask_in(2), Answer::LeftOpen(_)));
     assert_eq!(setup.waiting().len(), 1, "it is the same question");
+    assert!(setup.waiting()[0].call.ends_with("-2"), "the second call waits for it");
+    assert_eq!(setup.waiting()[0].time_left.denied_after, Some(20));
     let time = setup.waiting()[0].time_left.clone();
     assert!(time.call_ended && time.call_waits_until.is_none() && time.expires.is_some());
     setup.answer(AnswerWord::Session, None).unwrap();

@@ -53,6 +53,8 @@ pub(crate) struct Revert {
     pub(crate) undoes: Vec<u64>,
     /// Id of the change of which one hunk is reverted.
     pub(crate) hunk_of: Option<u64>,
+    /// Number of that hunk in its file, from 0.
+    pub(crate) hunk: Option<usize>,
     /// Revert them only at this path and below.
     pub(crate) only: Option<PathBuf>,
     /// Revert them only in these directories. Empty if all of their files are visible.
@@ -262,7 +264,7 @@ impl Cx<'_> {
     /// Reverts changes atomically. The call must have declared [`Access::WriteAny`](toolcrib_policy::Access).
     /// The restored content does not count as seen by the session. In a dry run nothing is written.
     pub(crate) fn restore(&self, restoring: Revert) -> Result<Changed, Error> {
-        let Revert { edits, undoes, hunk_of, only, within, protected, needed, unneeded } =
+        let Revert { edits, undoes, hunk_of, hunk, only, within, protected, needed, unneeded } =
             restoring;
         let protected: HashSet<&PathBuf> = protected.iter().collect();
         let places = edits.iter().map(|edit| {
@@ -277,7 +279,7 @@ impl Cx<'_> {
         let locks = self.lock(&places)?;
         let only = only.as_deref().map(KeptPath::new);
         let within = within.iter().map(|path| KeptPath::new(path)).collect();
-        let about = About { undoes, hunk_of, only, within, ..self.about.clone() };
+        let about = About { undoes, hunk_of, hunk, only, within, ..self.about.clone() };
         let directories = Directories {
             needed: needed
                 .iter()

@@ -30,6 +30,8 @@ pub struct FileDiff {
     pub problem: Option<String>,
     /// Whether this file of the change has been undone.
     pub undone: bool,
+    /// Numbers of the hunks that have been undone one by one.
+    pub undone_hunks: Vec<usize>,
 }
 
 impl History {
@@ -39,7 +41,11 @@ impl History {
         let files = change.entry.files.iter().take(MAX_FILES);
         let diffs = files.map(|file| {
             let mut diff = self.file_diff_of(file, lines_left);
-            diff.undone = change.undone_parts.includes(&file.path());
+            diff.undone_hunks = change.undone_parts.hunks_of(&file.path());
+            let all = 0..diff.hunks.len();
+            let by_hunks = !diff.is_cut && !all.is_empty();
+            diff.undone = change.undone_parts.includes(&file.path())
+                || by_hunks && all.into_iter().all(|hunk| diff.undone_hunks.contains(&hunk));
             lines_left -= diff.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>();
             diff
         });
@@ -64,6 +70,7 @@ impl History {
             is_binary: false,
             problem: None,
             undone: false,
+            undone_hunks: Vec::new(),
         };
         if [before, after].into_iter().flatten().any(|version| version.size > MAX_BYTES) {
             diff.is_cut = true;

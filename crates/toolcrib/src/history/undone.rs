@@ -11,6 +11,8 @@ pub(crate) struct UndoneParts {
     all: bool,
     /// At and below these paths.
     paths: Vec<PathBuf>,
+    /// Single hunks of files: the path, and the number of the hunk in it. Earlier versions did not store the number.
+    hunks: Vec<(PathBuf, Option<usize>)>,
 }
 
 impl UndoneParts {
@@ -21,7 +23,14 @@ impl UndoneParts {
 
     /// Whether a change is undone in part.
     pub(crate) fn is_part_of(&self, entry: &Entry) -> bool {
-        !self.is_all_of(entry) && entry.paths().any(|path| self.includes(&path))
+        let has_part = || entry.paths().any(|path| self.includes(&path));
+        !self.is_all_of(entry) && (!self.hunks.is_empty() || has_part())
+    }
+
+    /// The undone hunks of a file, as far as their numbers are known.
+    pub(crate) fn hunks_of(&self, path: &Path) -> Vec<usize> {
+        let here = self.hunks.iter().filter(|(of, _)| of == path);
+        here.filter_map(|(_, hunk)| *hunk).collect()
     }
 
     /// Whether a change is undone completely.
@@ -50,6 +59,11 @@ pub(crate) fn undone_parts<'a>(
                 None if entry.about.within.is_empty() => parts.all = true,
                 None => parts.paths.extend(entry.about.within.iter().map(KeptPath::path)),
             }
+        }
+        if let Some(id) = entry.about.hunk_of {
+            let hunk = entry.about.hunk;
+            let hunks = entry.paths().map(|path| (path, hunk));
+            undone.entry(id).or_default().hunks.extend(hunks);
         }
     }
     undone

@@ -382,7 +382,8 @@ impl RuntimeBuilder {
             hidden.clone(),
         );
         let decisions = DecisionLog::new(journal.clone(), &workspace);
-        let calls = Arc::new(CallLog::new(journal.clone(), self.server_id, &workspace));
+        let calls =
+            Arc::new(CallLog::new(journal.clone(), self.server_id, &workspace, self.profile));
         let paths = Arc::new(Paths {
             workspace,
             hidden,

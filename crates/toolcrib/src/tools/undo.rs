@@ -119,6 +119,7 @@ impl Undo {
             // The other hunks stay in effect, so the change is not undone.
             undoes: if is_hunk { Vec::new() } else { undone.clone() },
             hunk_of: undone.first().copied().filter(|_| is_hunk),
+            hunk: chosen.hunk,
             only: only.filter(|_| !is_hunk),
             within,
             protected: plan.restored,

@@ -16,9 +16,9 @@ const NAMED: usize = 5;
 const MAX_ORDERED: usize = 10;
 
 /// Finds the changes that an undo keeps.
-pub(super) struct LaterChanges<'a> {
-    pub(super) log: &'a ChangeLog,
-    pub(super) undone: &'a Selection,
+pub(crate) struct LaterChanges<'a> {
+    pub(crate) log: &'a ChangeLog,
+    pub(crate) undone: &'a Selection,
 }
 
 impl LaterChanges<'_> {
@@ -28,7 +28,7 @@ impl LaterChanges<'_> {
         let is_undone_now =
             |change: &HistoryEntry| self.undone.changes.iter().any(|one| one.id == change.id);
         let later = self.log.changes.iter().filter(|change| {
-            let is_undo = !change.undoes.is_empty() || change.hunk_of == Some(id);
+            let is_undo = change.reverted().next().is_some();
             change.id > id && !change.undone && !is_undo && !is_undone_now(change)
         });
         let of_path = later.filter(|change| change.effective_files().any(|one| one.path() == path));
@@ -61,12 +61,12 @@ impl LaterChanges<'_> {
     }
 
     /// The changes and undos of a file that must be undone before `id`, newest first.
-    fn to_undo_first(&self, path: &Path, id: u64) -> Vec<u64> {
+    pub(crate) fn to_undo_first(&self, path: &Path, id: u64) -> Vec<u64> {
         let mut changes = self.in_effect(path, id);
         let undos = self.log.changes.iter().filter(|change| {
             let is_undone_now = self.undone.changes.iter().any(|one| one.id == change.id);
             let is_of_path = || change.effective_files().any(|one| one.path() == path);
-            let is_undo = !change.undoes.is_empty() && has_effect_after(change, id);
+            let is_undo = change.reverted().any(|reverted| reverted < id);
             change.id > id && !change.undone && !is_undone_now && is_undo && is_of_path()
         });
         changes.extend(undos.map(|change| change.id));
@@ -103,7 +103,7 @@ impl LaterChanges<'_> {
 
 /// Whether a change alters files as they were after the change `id`. An undo of a later change does not.
 fn has_effect_after(change: &HistoryEntry, id: u64) -> bool {
-    change.undoes.is_empty() || change.undoes.iter().any(|undone| *undone < id)
+    change.reverted().next().is_none() || change.reverted().any(|reverted| reverted < id)
 }
 
 /// `change 3`, or `changes 3, 4 and 2 more`.

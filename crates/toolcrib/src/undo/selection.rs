@@ -69,7 +69,9 @@ impl Selection {
 
 /// Changes that are neither undone nor undos, newest first.
 fn effective_changes(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
-    log.changes.iter().rev().filter(|change| !change.undone && change.undoes.is_empty())
+    let is_effective =
+        |change: &&HistoryEntry| !change.undone && change.reverted().next().is_none();
+    log.changes.iter().rev().filter(is_effective)
 }
 
 fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Error> {
@@ -145,7 +147,7 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<S
     let Some((paths, shown)) = at else {
         return Ok(Selection::whole(changes));
     };
-    if !change.undoes.is_empty() {
+    if change.reverted().next().is_some() {
         return Err(Error::invalid(format!(
             "change {id} is an undo and can only be reverted as a whole"
         ))

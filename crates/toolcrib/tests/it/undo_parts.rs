@@ -132,7 +132,7 @@ fn a_hunk_that_was_edited_since_is_a_conflict_and_others_are_not() {
     std::fs::write(fixture.path("a.txt"), &edited).unwrap();
     assert_eq!(fixture.hunk(id, "a.txt", 0).unwrap_err().kind(), ErrorKind::Conflict);
     let previewed = fixture.runtime.preview_undo_of_files(&fixture.session, id).unwrap();
-    assert!(matches!(previewed[0].result, FileUndoResult::Conflict(_)));
+    assert!(matches!(previewed[0].result, FileUndoResult::Conflict { .. }));
     fixture.hunk(id, "a.txt", 1).unwrap();
     let expected = edited.replace("\ny\n", "\n28\n");
     assert_eq!(std::fs::read_to_string(fixture.path("a.txt")).unwrap(), expected);
@@ -174,7 +174,7 @@ fn a_preview_of_an_undo_is_neither_made_nor_logged() {
     let reply = fixture.runtime.preview_undo(&fixture.session, selection).unwrap();
     assert!(reply.output().contains("Dry run"));
     let previewed = fixture.runtime.preview_undo_of_files(&fixture.session, id).unwrap();
-    assert_eq!(previewed[0].result, FileUndoResult::Restored);
+    assert_eq!(previewed[0].result, FileUndoResult::Deleted);
     assert!(fixture.path("a.txt").exists());
     assert_eq!(logs().unwrap().count_calls().unwrap(), before);
     assert_eq!(fixture.runtime.history().unwrap().len(), 1);

@@ -61,9 +61,9 @@ export function applyEvent(state: LiveState, event: LiveEvent, now: number): Liv
     case "question_opened":
       return { ...state, waiting: oldestFirst(upsert(state.waiting, data as Question)) };
     case "question_time": {
-      const { id, ...time } = data as TimeLeft & { id: string };
+      const { id, ...time } = data as TimeLeft & { id: string; call?: string };
       const changed = (one: Question): Question => {
-        const { call_waits_until: _until, call_ended: _ended, expires: _expires, ...rest } = one;
+        const { call_waits_until: _until, call_ended: _ended, denied_after: _after, expires: _expires, ...rest } = one;
         return { ...rest, ...time };
       };
       const waiting = state.waiting.map((one) => (one.id === id ? changed(one) : one));
@@ -98,7 +98,12 @@ export function forgetSettled(state: LiveState, now: number): LiveState {
 
 /** Whether a call waits for an answer. It does not run before that. */
 export function isWaiting(state: LiveState, call: RunningCall): boolean {
-  return state.waiting.some((question) => question.call === call.id);
+  return state.waiting.some((question) => question.call === call.id && !question.call_ended);
+}
+
+/** The number of requests whose agent waits. The others can still be answered, for the next try. */
+export function waitingCount(state: LiveState): number {
+  return state.waiting.filter((question) => !question.call_ended).length;
 }
 
 export function runningCount(state: LiveState): number {

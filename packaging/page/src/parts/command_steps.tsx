@@ -30,7 +30,7 @@ export function CommandSteps({ command }: { command: NonNullable<Question["comma
         {command.steps.map((step) => (
           <li class={step.writes ? "step step-writes" : "step"}>
             <span class="step-text">{markedText(step)}</span>
-            {step.writes ? <span class="step-mark">writes</span> : null}
+            {step.writes ? <span class="step-mark" title="It is not known to be read-only">may write</span> : null}
           </li>
         ))}
       </ol>

@@ -17,9 +17,12 @@ interface DiffFileProps {
   whole?: boolean;
   actions?: ComponentChildren;
   hunkAction?: (index: number) => ComponentChildren;
+  /** What an action asks or says: below the head of the file, or of a hunk. */
+  below?: ComponentChildren;
+  belowHunk?: (index: number) => ComponentChildren;
 }
 
-export function DiffFile({ file, whole = false, actions, hunkAction }: DiffFileProps) {
+export function DiffFile({ file, whole = false, actions, hunkAction, below, belowHunk }: DiffFileProps) {
   const added = countOf(file, "+");
   const removed = countOf(file, "-");
   return (
@@ -34,15 +37,23 @@ export function DiffFile({ file, whole = false, actions, hunkAction }: DiffFileP
           {actions}
         </header>
       )}
+      {below}
       {file.not_kept ? <p class="diff-note">Not kept in the journal: <Raw text={file.not_kept} /></p> : null}
       {file.binary ? <p class="diff-note">A binary file. Its content is not shown.</p> : null}
-      {file.hunks.map((hunk, index) => <HunkView hunk={hunk} whole={whole} action={hunkAction?.(index)} />)}
-      {file.cut ? <p class="diff-note">The diff is cut here. `toolcrib show` prints all of it.</p> : null}
+      {file.hunks.map((hunk, index) => <HunkView hunk={hunk} whole={whole} action={hunkAction?.(index)} below={belowHunk?.(index)} />)}
+      {file.cut ? <p class="diff-note">The diff is cut here. toolcrib show prints all of it.</p> : null}
     </section>
   );
 }
 
-function HunkView({ hunk, whole, action }: { hunk: Hunk; whole: boolean; action: ComponentChildren }) {
+interface HunkViewProps {
+  hunk: Hunk;
+  whole: boolean;
+  action: ComponentChildren;
+  below: ComponentChildren;
+}
+
+function HunkView({ hunk, whole, action, below }: HunkViewProps) {
   const [limit, setLimit] = useState(LINES_AT_FIRST);
   const shown = whole ? hunk.lines : hunk.lines.slice(0, limit);
   const rest = hunk.lines.length - shown.length;
@@ -54,6 +65,7 @@ function HunkView({ hunk, whole, action }: { hunk: Hunk; whole: boolean; action:
           {action}
         </div>
       )}
+      {below}
       <div class="hunk-lines code">{shown.map((line) => <LineView line={line} whole={whole} />)}</div>
       {rest > 0 ? (
         <button type="button" class="more" onClick={() => setLimit(limit + 4_000)}>Show {plural(rest, "more line")}</button>

@@ -9,8 +9,9 @@ const OUTCOMES: Record<Outcome, [string, string]> = {
   done: ["✓", "done"], failed: ["✕", "failed"], denied: ["⊘", "denied"], running: ["●", "running"],
 };
 
-export function OutcomeMark({ call, words = false }: { call: Pick<Call, "outcome">; words?: boolean }) {
-  const [sign, word] = (call.outcome && OUTCOMES[call.outcome]) ?? ["·", "outcome not recorded"];
+export function OutcomeMark({ call, words = false }: { call: Pick<Call, "outcome" | "command_end">; words?: boolean }) {
+  const [sign, known] = (call.outcome && OUTCOMES[call.outcome]) ?? ["·", "outcome not recorded"];
+  const word = call.command_end?.status === "server_ended" ? "ended with its server" : known;
   return (
     <span class={`outcome outcome-${call.outcome ?? "unknown"}`} title={word}>
       <span aria-hidden="true">{sign}</span>
@@ -31,13 +32,13 @@ export function titleOf(call: Pick<Call, "tool" | "title">): string {
   return call.title.startsWith(`${call.tool} `) ? call.title.slice(call.tool.length + 1) : call.title;
 }
 
-/** The sandbox of an agent; what it does not enforce is one click away. */
-export function SandboxLine({ text }: { text: string }) {
+/** The sandbox of an agent. What it does not enforce is one click away, unless it is `brief`. */
+export function SandboxLine({ text, brief = false }: { text: string; brief?: boolean }) {
   const [enforced = "", ...rest] = text.split("; not enforced: ");
   return (
     <>
       <Raw text={enforced} />
-      {rest.length === 0 ? null : <details class="limits"><summary>Not enforced</summary><Raw text={rest.join("; not enforced: ")} /></details>}
+      {rest.length === 0 || brief ? null : <details class="limits"><summary>Not enforced</summary><Raw text={rest.join("; not enforced: ")} /></details>}
     </>
   );
 }
@@ -79,7 +80,7 @@ const ANSWERS: Record<AnswerWord, string> = {
 const ANSWERERS: Record<Answerer, string> = {
   terminal: "at the terminal", client: "in the client", program: "by the program", page: "on the page",
   watch: "in toolcrib watch", timeout: "nobody answered in time", cancelled: "the request was withdrawn",
-  withdrawn: "another answer or a changed file made the request unnecessary",
+  withdrawn: "it needs no answer any more",
 };
 
 /** Whether nobody has answered. */

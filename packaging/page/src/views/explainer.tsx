@@ -5,6 +5,8 @@ import { explain, listWorkspaces } from "../api";
 import { ErrorNote, useAction, useLoaded } from "../parts/loading";
 import { Raw } from "../parts/raw";
 import { useStore } from "../live/store";
+import type { Server } from "../api_schema";
+import { agentLine } from "../parts/agent_name";
 import { visibleText } from "../text/visible_text";
 
 type Subject = "command" | "path" | "host";
@@ -19,20 +21,21 @@ export function Explainer() {
   const [subject, setSubject] = useState<Subject>("command");
   const [tool, setTool] = useState("Bash");
   const [text, setText] = useState("");
-  const [chosen, setWorkspace] = useState("");
+  const [chosen, setAgent] = useState("");
   const [result, setResult] = useState<string | null>(null);
   const action = useAction();
   const known = useLoaded(listWorkspaces, []);
-  const roots = useStore((state) => state.live.servers).flatMap((server) => server.roots);
-  const workspaces = [...new Set([...roots, ...(known.value?.workspaces ?? []).map((one) => one.path)])];
-  const workspace = chosen === "" ? workspaces[0] ?? "" : chosen;
+  const servers = useStore((state) => state.live.servers);
+  const agents = agentsOf(servers, (known.value?.workspaces ?? []).map((one) => one.path));
+  const agent = agents.find((one) => one.key === chosen) ?? agents[0];
   const choose = (next: Subject) => {
     setSubject(next);
     setTool(SUBJECTS[next].tools[0] ?? "Bash");
   };
   const ask = () => action.run(async () => {
     setResult(null);
-    setResult((await explain({ tool, [subject]: text, workspace })).text);
+    const { workspace, profile } = agent ?? { workspace: "" };
+    setResult((await explain({ tool, [subject]: text, workspace, ...(profile ? { profile } : {}) })).text);
   });
   return (
     <section class="side-card" aria-labelledby="explain-title">
@@ -52,9 +55,9 @@ export function Explainer() {
           </select>
         ) : null}
         <input class="field code explain-text" aria-label={subject} placeholder={SUBJECTS[subject].placeholder} value={text} spellcheck={false} autocomplete="off" onInput={(event) => setText(event.currentTarget.value)} />
-        <select class="field explain-text" aria-label="Workspace" value={workspace} onChange={(event) => setWorkspace(event.currentTarget.value)}>
-          {workspaces.length === 0 ? <option value="">no workspace known</option> : null}
-          {workspaces.map((one) => <option value={one}>{visibleText(one)}</option>)}
+        <select class="field explain-text" aria-label="Agent" value={agent?.key ?? ""} onChange={(event) => setAgent(event.currentTarget.value)}>
+          {agents.length === 0 ? <option value="">no agent known</option> : null}
+          {agents.map((one) => <option value={one.key}>{one.name}</option>)}
         </select>
         <button type="submit" class="button" disabled={action.busy || text.trim() === ""}>Explain</button>
       </form>
@@ -62,4 +65,21 @@ export function Explainer() {
       {result === null ? null : <pre class="explanation code" tabIndex={0} role="region" aria-label="Explanation"><Raw text={result} layout /></pre>}
     </section>
   );
+}
+
+/** Whose settings decide: a connected agent with its profile, or a workspace with the profile of the configuration. */
+interface ExplainedAgent {
+  key: string;
+  name: string;
+  workspace: string;
+  profile?: string;
+}
+
+function agentsOf(servers: Server[], workspaces: string[]): ExplainedAgent[] {
+  const connected = servers.flatMap((server): ExplainedAgent[] => {
+    const workspace = server.roots[0];
+    return workspace === undefined ? [] : [{ key: server.server, name: agentLine(server, servers), workspace, profile: server.profile }];
+  });
+  const others = workspaces.map((path) => ({ key: path, name: `${visibleText(path)}, profile of config.toml`, workspace: path }));
+  return [...connected, ...others];
 }

@@ -5,7 +5,8 @@ import { stopCall } from "../api";
 import type { RunningCall, Server } from "../api_schema";
 import { isWaiting, runningCount } from "../live/live_state";
 import { useStore } from "../live/store";
-import { Accesses, OutcomeMark, Place, SandboxLine, titleOf, Tool } from "../parts/labels";
+import { AgentName, clientName } from "../parts/agent_name";
+import { Accesses, OutcomeMark, SandboxLine, titleOf, Tool } from "../parts/labels";
 import { LiveOutput } from "../parts/live_output";
 import { Empty, ErrorNote, useAction, useNow } from "../parts/loading";
 import { Raw } from "../parts/raw";
@@ -49,16 +50,13 @@ function RunningCard({ call, asks, openAtFirst }: { call: RunningCall; asks: boo
   const now = useNow();
   const isCommand = Boolean(call.job) || (call.accesses ?? []).some((access) => access.effect === "command");
   const [open, setOpen] = useState(openAtFirst);
-  const server = useStore((state) => state.live.servers).find((one) => one.server === call.server);
-  const place = call.workspace ?? server?.roots[0];
   const others = (call.accesses ?? []).filter((access) => access.effect !== "command");
   return (
     <article class="card" aria-label={`${call.tool}, running`}>
       <header class="card-head">
         {asks ? null : <span class="pulse" aria-hidden="true" />}
         <h2><Tool name={call.tool} /></h2>
-        {server?.client ? <span class="card-client"><Raw text={server.client} /></span> : null}
-        {place ? <Place path={place} /> : null}
+        <AgentName server={call.server} workspace={call.workspace} session={call.session} />
         {call.in_background ? <span class="tag">in the background</span> : null}
         <span class="card-wait" aria-hidden="true">{elapsed(now - call.started)}</span>
       </header>
@@ -110,6 +108,7 @@ function RecentCalls() {
               <OutcomeMark call={call} />
               <Tool name={call.tool} />
               <span class="row-title code"><Raw text={titleOf(call)} /></span>
+              {call.dry_run ? <span class="tag">dry run</span> : null}
               <span class="row-time quiet">{duration(call.ms)}</span>
             </a>
           </li>
@@ -128,12 +127,12 @@ function Agents({ servers }: { servers: Server[] }) {
       <ul class="agents">
         {servers.map((server) => (
           <li key={server.server} class="agent">
-            <p class="agent-name"><Raw text={server.client ?? (server.program === "run" ? "A program" : "A client")} /></p>
+            <p class="agent-name"><Raw text={clientName(server)} /></p>
             {server.roots.map((root) => <p class="agent-root code"><Raw text={root} /></p>)}
             <dl class="pairs">
               <dt>Profile</dt><dd><Raw text={server.profile} />, network <Raw text={server.network} /></dd>
-              <dt>Sandbox</dt><dd><SandboxLine text={server.sandbox} /></dd>
-              <dt>Started</dt><dd title={dateAndTime(server.started)}>{ago(server.started, now)} (pid {server.pid})</dd>
+              {server.sandbox === "" ? null : <><dt>Sandbox</dt><dd><SandboxLine text={server.sandbox} brief /></dd></>}
+              <dt>Started</dt><dd title={dateAndTime(server.started)}>{ago(server.started, now)} (process {server.pid})</dd>
             </dl>
           </li>
         ))}

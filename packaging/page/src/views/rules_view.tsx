@@ -1,13 +1,12 @@
 // The rules file with line numbers, when each rule last decided, an explainer, and adding and removing with a preview.
 
 import { useState } from "preact/hooks";
-import { editRules, getRules, previewRules } from "../api";
-import type { Rule, RuleEdit, RulePreview, Rules } from "../api_schema";
-import { announce } from "../parts/announce";
+import { getRules } from "../api";
+import type { Rule, Rules } from "../api_schema";
+import { EditSteps } from "../parts/edit_rule_steps";
 import { DecisionLabel, ruleName } from "../parts/labels";
-import { Empty, ErrorNote, useAction, useLoaded, useNow } from "../parts/loading";
+import { Empty, ErrorNote, useLoaded, useNow } from "../parts/loading";
 import { Raw } from "../parts/raw";
-import { RulePreviewView } from "../parts/rule_preview";
 import { ago, plural } from "../text/format";
 import { Explainer } from "./explainer";
 
@@ -104,39 +103,6 @@ function AddRule({ onChange }: { onChange: (rules: Rules) => void }) {
         onChange(rules);
       }} />
     </section>
-  );
-}
-
-interface EditStepsProps {
-  edit: RuleEdit;
-  open: string;
-  confirm: string;
-  disabled?: boolean;
-  onChange: (rules: Rules) => void;
-}
-
-/** First the preview, then the edit. */
-function EditSteps({ edit, open, confirm, disabled = false, onChange }: EditStepsProps) {
-  const action = useAction();
-  const [preview, setPreview] = useState<RulePreview | null>(null);
-  const ask = () => action.run(async () => setPreview(await previewRules(edit)));
-  const apply = () => action.run(async () => {
-    onChange(await editRules(edit));
-    announce("polite", "The rules file was changed");
-  });
-  return (
-    <div class="edit-steps">
-      {preview ? (
-        <div class="panel">
-          <RulePreviewView preview={preview} />
-          <div class="panel-buttons">
-            <button type="button" class="button answer-deny" disabled={action.busy || Boolean(preview.problem)} onClick={apply}>{confirm}</button>
-            <button type="button" class="button" onClick={() => setPreview(null)}>Cancel</button>
-          </div>
-        </div>
-      ) : <button type="button" class="button small" disabled={disabled || action.busy} onClick={ask}>{open}</button>}
-      <ErrorNote message={action.error} />
-    </div>
   );
 }
 

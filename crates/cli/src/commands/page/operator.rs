@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib::Runtime;
+use toolcrib::{Runtime, UnknownProfile};
 use toolcrib_page::{ExplainedSubject, Operator, RulesNotReplaced};
 
 use crate::args::Common;
@@ -19,6 +19,16 @@ impl PageOperator {
     pub(super) fn new(common: &Common) -> PageOperator {
         PageOperator { common: common.clone() }
     }
+
+    /// The options of an agent in a workspace, with its profile if that is known.
+    fn agent_options(&self, workspace: &Path, profile: Option<&str>) -> Result<Common, String> {
+        let mut common = self.common.for_workspace(workspace);
+        if let Some(name) = profile {
+            let profile = name.parse().map_err(|error: UnknownProfile| error.to_string())?;
+            common.profile = Some(profile);
+        }
+        Ok(common)
+    }
 }
 
 impl Operator for PageOperator {
@@ -27,8 +37,13 @@ impl Operator for PageOperator {
         operator_runtime_of(&common, &common.roots(), &Config::of(&common)?)
     }
 
-    fn agent_runtime(&self, workspace: &Path, rules: Option<&str>) -> Result<Runtime, String> {
-        let common = self.common.for_workspace(workspace);
+    fn agent_runtime(
+        &self,
+        workspace: &Path,
+        profile: Option<&str>,
+        rules: Option<&str>,
+    ) -> Result<Runtime, String> {
+        let common = self.agent_options(workspace, profile)?;
         let config = Config::of(&common)?;
         let rules = match rules {
             Some(text) => rules::effective_with(text, &common, &config)?,
@@ -37,9 +52,14 @@ impl Operator for PageOperator {
         runtime_with_rules(&common, rules)
     }
 
-    fn explain(&self, workspace: &Path, subject: &ExplainedSubject) -> Result<String, String> {
-        let runtime = self.agent_runtime(workspace, None)?;
-        let common = self.common.for_workspace(workspace);
+    fn explain(
+        &self,
+        workspace: &Path,
+        profile: Option<&str>,
+        subject: &ExplainedSubject,
+    ) -> Result<String, String> {
+        let runtime = self.agent_runtime(workspace, profile, None)?;
+        let common = self.agent_options(workspace, profile)?;
         match subject {
             ExplainedSubject::Command(text) => policy::test_text(&common, &runtime, text),
             ExplainedSubject::Call { tool, arguments } => {

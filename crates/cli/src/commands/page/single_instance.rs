@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The lock, which the page holds while it runs.
+/// The lock, which the page holds while it runs. It contains the process id of the page.
 const LOCK: &str = "page.lock";
 
 /// The socket. Its name differs from those of servers.
@@ -23,8 +23,13 @@ const MAX_ADDRESS_BYTES: u64 = 1_000;
 
 /// The page of the user.
 pub(super) enum Instance {
-    /// It runs already. A new address of it.
-    Other(String),
+    /// It runs already.
+    Other {
+        /// A new address of it.
+        address: String,
+        /// Its process id, if it is known.
+        process: Option<u32>,
+    },
     /// This process is to be the page.
     First(Claimed),
 }
@@ -46,12 +51,21 @@ pub(super) fn claim(directory: &Path) -> Result<Instance, String> {
     let began = Instant::now();
     loop {
         match lock.try_lock() {
-            Ok(()) => return Ok(Instance::First(Claimed { lock, socket })),
+            Ok(()) => {
+                // Only for a message about this page.
+                let _ = lock.set_len(0);
+                let _ = (&lock).write_all(std::process::id().to_string().as_bytes());
+                return Ok(Instance::First(Claimed { lock, socket }));
+            }
             Err(TryLockError::Error(error)) => return Err(at(error)),
             Err(TryLockError::WouldBlock) => {}
         }
         match address_from(&socket) {
-            Ok(address) => return Ok(Instance::Other(address)),
+            Ok(address) => {
+                let process = std::fs::read_to_string(&path).ok();
+                let process = process.and_then(|process| process.trim().parse().ok());
+                return Ok(Instance::Other { address, process });
+            }
             Err(error) if began.elapsed() > START_TIMEOUT => {
                 return Err(format!("the page runs, but gives no address: {error}"));
             }

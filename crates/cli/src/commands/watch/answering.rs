@@ -319,7 +319,10 @@ mod tests {
             answering.opened("s", Question { command, tool: "Bash".to_owned(), ..question(id) });
         }
         let listed = print(answering.line("l", LONG));
-        assert!(listed.contains("1. Bash make\\nmake install for an agent (shown)\n"), "{listed}");
+        assert!(
+            listed.contains("1. Bash make (and 1 more line) for an agent (shown)\n"),
+            "{listed}"
+        );
         assert!(listed.contains("3. Bash rm \\u{202e}x for an agent\n"), "{listed}");
         let shown = print(answering.line("o 3", LONG));
         assert!(shown.contains("rm \\u{202e}x"), "{shown}");
@@ -342,14 +345,15 @@ mod tests {
         let waits = |call_ended: bool| TimeLeft {
             call_waits_until: (!call_ended).then_some(now + 50_000),
             call_ended,
+            denied_after: call_ended.then_some(50_000),
             expires: Some(now + 650_000),
         };
         let told = print(answering.time_changed("1", waits(false)));
         assert!(told.contains("The call waits") && told.contains("11 minutes"), "{told}");
-        assert!(print(answering.time_changed("1", waits(true))).contains("has ended without"));
+        assert!(print(answering.time_changed("1", waits(true))).contains("was told no after 50 s"));
         assert_eq!(answering.time_changed("2", waits(true)), Reaction::Nothing);
         let shown = print(answering.line("o 2", LONG));
-        assert!(shown.contains("An answer counts if the agent makes the same call again"));
+        assert!(shown.contains("Your answer counts if the agent makes the same call again"));
     }
 
     #[test]

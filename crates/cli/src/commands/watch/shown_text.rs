@@ -76,11 +76,16 @@ pub(super) fn connection(made: &Connection) -> String {
 pub(super) fn question_title(question: &Question) -> String {
     let command = question.command.as_ref().map(|command| command.text.as_str());
     let access = || question.accesses.first().map(|access| access.text.as_str());
-    let what = command.or_else(access).unwrap_or_default();
+    let what = command.or_else(access).unwrap_or_default().trim();
     let client = question.client.as_deref().unwrap_or("an agent");
-    let mut title: String = what.chars().take(MAX_TITLE_CHARS).collect();
-    if title.len() < what.len() {
+    let (first, more) = what.split_once('\n').unwrap_or((what, ""));
+    let mut title: String = first.chars().take(MAX_TITLE_CHARS).collect();
+    if title.len() < first.len() {
         title.push('…');
+    }
+    if !more.is_empty() {
+        let lines = more.lines().count();
+        title += &format!(" (and {lines} more {})", if lines == 1 { "line" } else { "lines" });
     }
     format!("{} {} for {}", name(&question.tool), name(&title), name(client))
 }
@@ -91,8 +96,12 @@ pub(super) fn time_text(time: &TimeLeft) -> String {
     match (time.call_ended, time.call_waits_until, time.expires) {
         (true, _, expires) => {
             let within = expires.map_or_else(String::new, |end| format!(" within {}", left(end)));
+            let ended = match time.denied_after {
+                Some(ms) => format!("The agent was told no after {}.", duration_words(ms)),
+                None => "The client shows this question too.".to_owned(),
+            };
             format!(
-                "[The call has ended without an answer. An answer counts if the agent makes the same call again{within}.]\n"
+                "[{ended} Your answer counts if the agent makes the same call again{within}.]\n"
             )
         }
         (false, Some(until), Some(expires)) if expires > until => format!(
@@ -127,7 +136,7 @@ pub(super) fn question_text(question: &Question) -> String {
             text += "  In running order:\n";
             for (number, step) in command.steps.iter().enumerate() {
                 let writes = if step.writes { "   [may write]" } else { "" };
-                text += &format!("    {}. {}{writes}\n", number + 1, name(&step.text));
+                text += &numbered(number + 1, &step.text, writes);
             }
         }
     }
@@ -148,6 +157,15 @@ pub(super) fn question_text(question: &Question) -> String {
         text += &format!("It would run with: {}\n", name(&question.sandbox));
     }
     text + &time_text(&question.time_left)
+}
+
+/// A step with its number. The lines of a longer one are below each other.
+fn numbered(number: usize, step: &str, writes: &str) -> String {
+    let lines = visible_lines(step);
+    let mut lines = lines.lines();
+    let first = lines.next().unwrap_or_default();
+    let rest = lines.map(|line| format!("       {line}\n"));
+    format!("    {number}. {first}{writes}\n") + &rest.collect::<String>()
 }
 
 fn named_title(call: &RunningCall) -> String {
@@ -198,6 +216,8 @@ mod tests {
         let text = question_text(&question);
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
         assert!(text.contains("    echo two\n") && text.contains("2. echo two   [may write]"));
+        assert!(question_title(&question).contains("(and 1 more line)"));
+        assert_eq!(numbered(1, "cat <<A\nx\nA", ""), "    1. cat <<A\n       x\n       A\n");
         assert_eq!(text.lines().filter(|line| line.starts_with("Asked because")).count(), 1);
     }
 

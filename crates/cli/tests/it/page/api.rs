@@ -62,3 +62,17 @@ fn the_stream_starts_with_the_state_and_resumes() {
     assert_eq!(stream("Last-Event-ID: 5\r\n")[1], "event: state");
     assert_eq!(stream("Last-Event-ID: 99999999999999999\r\n")[1], "event: state");
 }
+
+#[test]
+fn another_port_than_that_of_the_running_page_is_an_error() {
+    let user = User::new();
+    let page = RunningPage::start(&user);
+    let other = if page.port == 1024 { 1025 } else { 1024 };
+    let refused = user.run(&["page", "--print", "--port", &other.to_string()]);
+    let errors = crate::text(&refused.stderr);
+    assert!(!refused.status.success() && refused.stdout.is_empty(), "{errors}");
+    let (port, process) = (format!("at port {}", page.port), format!("kill {}", page.child.id()));
+    assert!(errors.contains(&port) && errors.contains(&process), "{errors}");
+    let same = user.run(&["page", "--print", "--port", &page.port.to_string()]);
+    assert!(same.status.success() && !same.stdout.is_empty());
+}

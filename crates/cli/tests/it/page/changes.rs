@@ -59,6 +59,10 @@ fn a_hunk_is_undone_and_redone_and_later_edits_stay() {
     assert!(text.contains("\n5\n") && text.contains("\nmore\n") && text.contains("\nforty\n"));
     assert_eq!(undo(&hunk).status(), 409, "it is undone");
     let id = done["change"].as_str().unwrap();
+    let change = page.get("/api/changes/1").json();
+    assert_eq!((&change["undone"], &change["undone_in_part"]), (&json!(false), &json!(true)));
+    assert_eq!(change["undone_by"], json!([id]));
+    assert_eq!(change["files"][0]["undone_hunks"], json!([0]));
     assert_eq!(
         page.get(&format!("/api/changes/{id}")).json()["summary"],
         "Undo of a hunk of 1: a.txt"
@@ -92,6 +96,41 @@ fn a_change_is_undone_and_redone_as_a_whole() {
         user.read("a.txt"),
         (1..=40).map(|number| format!("{number}\n")).collect::<String>()
     );
+}
+
+#[test]
+fn the_undo_of_a_hunk_is_an_undo_for_the_command_line_too() {
+    let (user, page) = changed();
+    let hunk = |index: usize| json!({"hunk": {"path": "a.txt", "index": index}});
+    page.post("/api/changes/1/undo", &hunk(0));
+    let next = user.run(&["undo", "--dry-run", "--json"]);
+    let next: Value = serde_json::from_slice(&next.stdout).unwrap();
+    assert!(next["output"].as_str().unwrap().contains("Would undo"), "{next}");
+    assert_eq!(next["metadata"]["undone"], json!([1]), "the rest of the change");
+    let redone = user.run(&["redo", "-y", "--json"]);
+    let redone: Value = serde_json::from_slice(&redone.stdout).unwrap();
+    assert_eq!(redone["success"], true, "{redone}");
+    assert!(user.read("a.txt").contains("\nfive\n"));
+    assert_eq!(page.get("/api/changes/1").json()["undone_in_part"], false);
+    page.post("/api/changes/1/undo", &hunk(0));
+    page.post("/api/changes/1/undo", &hunk(1));
+    let change = page.get("/api/changes/1").json();
+    assert_eq!((&change["undone"], &change["files"][0]["undone"]), (&json!(true), &json!(true)));
+    assert_eq!(page.post("/api/changes/1/redo", &json!({})).status(), 200);
+    assert!(user.read("a.txt").contains("more") && !user.read("a.txt").contains("five"));
+}
+
+#[test]
+fn the_preview_says_what_becomes_of_each_file_and_which_later_change_is_in_the_way() {
+    let user = User::new();
+    user.call("Write", &json!({"file_path": "new.txt", "content": "one\n"}));
+    let page = RunningPage::start(&user);
+    let file = || page.get("/api/changes/1").json()["undo"]["files"][0].clone();
+    assert_eq!(file()["result"], "deleted");
+    user.call("Bash", &json!({"command": "echo two > new.txt"}));
+    let conflict = file();
+    assert_eq!((&conflict["result"], &conflict["later"]), (&json!("conflict"), &json!(["2"])));
+    assert!(!conflict["text"].as_str().unwrap().contains('\n'), "{conflict}");
 }
 
 #[test]

@@ -90,3 +90,24 @@ fn decisions_are_explained() {
     assert!(host["text"].as_str().unwrap().contains(" by "), "{host}");
     assert_eq!(explain(json!({"tool": "Bash"})).status(), 400);
 }
+
+#[test]
+fn explanations_and_previews_use_the_profile_of_the_agent() {
+    let user = User::new();
+    user.run(&["call", "Bash", "{\"command\": \"make all\"}", "--profile", "cautious"]);
+    let page = RunningPage::start(&user);
+    let workspace = user.workspace();
+    let explain = |profile: Value| {
+        let body = json!({"tool": "Bash", "command": "make all", "workspace": workspace, "profile": profile});
+        page.post("/api/rules/explain", &body)
+    };
+    let text = |answer: &Value| answer["text"].as_str().unwrap().to_owned();
+    assert!(text(&explain(Value::Null).json()).starts_with("allow by"));
+    let cautious = text(&explain("cautious".into()).json());
+    assert!(cautious.starts_with("ask by profile:cautious"), "{cautious}");
+    assert_eq!(explain("none".into()).status(), 400);
+    let rule = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"make all\"]\n";
+    let preview = page.post("/api/rules/preview", &json!({"add": rule})).json();
+    let call = &preview["calls"][0];
+    assert_eq!((&call["before"], &call["after"]), (&json!("ask"), &json!("allow")), "{preview}");
+}

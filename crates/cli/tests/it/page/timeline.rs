@@ -108,6 +108,42 @@ fn a_long_timeline_is_paged() {
 }
 
 #[test]
+fn undos_and_refused_writes_are_listed_with_their_paths() {
+    let user = User::new();
+    user.call("Bash", &json!({"command": "echo 1 > a.txt; echo 2 > b.txt; echo 3 > c.txt"}));
+    user.call("Undo", &json!({}));
+    user.call("Write", &json!({"file_path": "/etc/refused.txt", "content": "x"}));
+    let page = RunningPage::start(&user);
+    let all = page.get("/api/calls").json();
+    assert_eq!(titles(&all)[..2], ["Write /etc/refused.txt", "Undo a.txt and 2 more files"]);
+}
+
+/// A server that is killed cannot log the end of its background commands.
+#[test]
+fn a_background_command_ends_with_its_server() {
+    let user = User::new();
+    user.call("LS", &json!({}));
+    let record = |id: &str| {
+        let access = "[[\"command\",\"sleep 100\"]]";
+        format!(
+            "{{\"id\":\"{id}\",\"time_ms\":1700000000000,\"session\":1,\"workspace\":\"/w\",\
+             \"tool\":\"Bash\",\"accesses\":{access},\"ms\":1,\"outcome\":\"running\"}}\n"
+        )
+    };
+    // Our own process began after that call, so it is not the server.
+    let ours = format!("{}-a-1", std::process::id());
+    let log = record("4000000-a-1") + &record(&ours);
+    std::fs::write(user.path("state/toolcrib/calls"), log).unwrap();
+    let page = RunningPage::start(&user);
+    let all = page.get("/api/calls?limit=2").json();
+    for call in all["calls"].as_array().unwrap() {
+        assert_eq!(call["outcome"], "failed", "{call}");
+        assert_eq!(call["command_end"], json!({"status": "server_ended"}));
+    }
+    assert_eq!(titles(&page.get("/api/calls?outcome=running").json()), [""; 0]);
+}
+
+#[test]
 fn refusals_name_the_setting_that_would_allow_them() {
     let user = User::new();
     user.call("Bash", &json!({"command": "echo x > /etc/x; echo x > /etc/x; true"}));
@@ -121,6 +157,9 @@ fn refusals_name_the_setting_that_would_allow_them() {
     user.run(&["call", "Bash", &connect, "--network-access", "list"]);
     let all = page.get("/api/refusals").json();
     assert_eq!(all["refusals"][0]["what"], "connect refused.example:80", "{all}");
+    let rule = all["refusals"][0]["rule"].as_str().unwrap_or_else(|| panic!("{all}"));
+    assert!(rule.contains("hosts = [\"refused.example:80\"]"), "{rule}");
+    assert_eq!(page.post("/api/rules", &json!({"add": rule})).status(), 200);
     let call = all["refusals"][0]["call"].as_str().unwrap();
     let one = page.get(&format!("/api/calls/{call}")).json();
     assert_eq!(one["refusals"][0]["what"], "connect refused.example:80");

@@ -31,8 +31,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Selection, plan: &Plan, log: &ChangeLog) -> Report {
-        let is_undo = |change: &HistoryEntry| change.is_undo || change.hunk_of.is_some();
-        let is_redo = chosen.changes.iter().all(is_undo);
+        let is_redo = chosen.changes.iter().all(|change| change.is_undo);
         let did = match (cx.dry_run(), is_redo) {
             (true, true) => "Dry run, nothing written. Would redo",
             (true, false) => "Dry run, nothing written. Would undo",
@@ -169,8 +168,7 @@ impl Report {
 
 /// The changes that undos reverted, newest first.
 fn redone<'a>(undos: &Selection, log: &'a ChangeLog) -> Vec<&'a HistoryEntry> {
-    let reverted = |undo: &HistoryEntry| undo.undoes.iter().copied().chain(undo.hunk_of).collect();
-    let ids: Vec<u64> = undos.changes.iter().flat_map::<Vec<u64>, _>(reverted).collect();
+    let ids: Vec<u64> = undos.changes.iter().flat_map(HistoryEntry::reverted).collect();
     log.changes.iter().rev().filter(|change| ids.contains(&change.id)).collect()
 }
 

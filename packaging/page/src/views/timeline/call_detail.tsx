@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { getCall, getChange, type CallFilter } from "../../api";
 import type { Call, CommandEnd, Connection } from "../../api_schema";
+import { useStore } from "../../live/store";
+import { clientName } from "../../parts/agent_name";
 import { DiffFile } from "../../parts/diff_view";
 import { Accesses, answeredText, DecisionLabel, OutcomeMark, ruleName, Tool } from "../../parts/labels";
 import { LiveOutput } from "../../parts/live_output";
@@ -45,7 +47,7 @@ function CallFacts({ call, onFilter }: { call: Call; onFilter: (part: CallFilter
         <dt>Started</dt><dd>{dateAndTime(call.started)}{call.ms === null ? "" : `, the call took ${duration(call.ms)}`}{call.dry_run ? ", dry run" : ""}</dd>
         {call.command_end ? <><dt>Command</dt><dd>{commandEndText(call, call.command_end)}</dd></> : null}
         {call.workspace ? <><dt>Workspace</dt><dd class="code"><Raw text={call.workspace} /> <FilterLink onClick={() => onFilter({ workspace: call.workspace ?? "" })} /></dd></> : null}
-        <dt>Session</dt><dd class="code"><Raw text={call.session} /> <FilterLink onClick={() => onFilter({ session: call.session, ...(call.server ? { server: call.server } : {}) })} /></dd>
+        <dt>Agent</dt><dd><AgentOf call={call} /> <FilterLink onClick={() => onFilter({ session: call.session, ...(call.server ? { server: call.server } : {}) })} /></dd>
         {call.decision ? <><dt>Decision</dt><dd><DecisionLabel decision={call.decision} />{call.rule ? <> by <span class="code"><Raw text={ruleName(call.rule)} /></span></> : null}
           {call.answered ? `. ${answeredText(call.answered)}.` : ""}</dd></> : null}
       </dl>
@@ -75,8 +77,20 @@ const STATUSES: Record<string, string> = {
 
 /** How the command ended that went on after its call. */
 function commandEndText(call: Call, end: CommandEnd): string {
+  if (end.status === "server_ended") {
+    return "It went on after the call, and ended with its server";
+  }
+  const after = end.at ? ` after ${duration(end.at - call.started)}` : "";
   const code = end.exit_code === undefined || end.exit_code === null ? "" : ` with exit code ${end.exit_code}`;
-  return `It went on after the call, and ${STATUSES[end.status] ?? end.status}${code} after ${duration(end.at - call.started)}`;
+  return `It went on after the call, and ${STATUSES[end.status] ?? end.status}${code}${after}`;
+}
+
+/** The client if it still runs, the process and the session. */
+function AgentOf({ call }: { call: Call }) {
+  const server = useStore((state) => state.live.servers.find((one) => one.server === call.server));
+  const process = call.server?.split("-")[0];
+  const parts = [server ? clientName(server) : null, process ? `process ${process}` : null, `session ${call.session}`];
+  return <Raw text={parts.filter((part) => part !== null).join(", ")} />;
 }
 
 function FilterLink({ onClick }: { onClick: () => void }) {
@@ -94,7 +108,7 @@ function ChangePart({ id }: { id: string }) {
     <section class="part">
       <h3>
         Change <Raw text={id} />
-        {change ? <span class="quiet"> {plural(change.files.length, "file")}{change.undone ? ", undone" : ""}</span> : null}
+        {change ? <span class="quiet"> {plural(change.files.length, "file")}{change.undone ? ", undone" : change.undone_in_part ? ", partly undone" : ""}</span> : null}
       </h3>
       <p><a class="button" href={href("change", id)}>{change?.undone ? "Open or redo" : "Open or undo"}<kbd aria-hidden="true">u</kbd></a></p>
       <ErrorNote message={loaded.error} />

@@ -5,7 +5,7 @@ import type { Call } from "../../api_schema";
 import { titleOf } from "../../parts/labels";
 
 /** What a row shows. Whole calls of 100,000 rows would need too much memory. */
-export type CallRow = Pick<Call, "id" | "tool" | "title" | "started" | "ms" | "outcome" | "workspace" | "change" | "files_changed">
+export type CallRow = Pick<Call, "id" | "tool" | "title" | "started" | "ms" | "outcome" | "workspace" | "change" | "files_changed" | "dry_run" | "command_end">
   & { refusals: number };
 
 const FIRST_PAGE = 100;
@@ -128,8 +128,8 @@ export class CallList {
 
   #row(call: Call): CallRow {
     this.#known.add(call.id);
-    const { id, tool, started, ms, outcome, workspace, change, files_changed } = call;
+    const { id, tool, started, ms, outcome, workspace, change, files_changed, dry_run, command_end } = call;
     const title = titleOf(call).slice(0, TITLE_LENGTH);
-    return { id, tool, title, started, ms, outcome, workspace, change, files_changed, refusals: call.refusals?.length ?? 0 } as CallRow;
+    return { id, tool, title, started, ms, outcome, workspace, change, files_changed, dry_run, command_end, refusals: call.refusals?.length ?? 0 } as CallRow;
   }
 }

@@ -114,7 +114,8 @@ function Row({ row, chosen, params }: { row: CallRow | undefined; chosen: string
       <Tool name={row.tool} />
       <span class="row-title code"><Raw text={row.title} /></span>
       <span class="row-facts">
-        {row.files_changed ? <span class="fact">{plural(row.files_changed, "file")}</span> : null}
+        {row.dry_run ? <span class="fact">dry run</span> : null}
+        {row.files_changed && !row.dry_run ? <span class="fact">{plural(row.files_changed, "file")}</span> : null}
         {row.refusals > 0 ? <span class="fact fact-warn">{row.refusals} refused</span> : null}
         {row.workspace ? <Place path={row.workspace} /> : null}
       </span>

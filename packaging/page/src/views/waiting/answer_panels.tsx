@@ -13,7 +13,7 @@ interface PanelProps {
   onClose: () => void;
 }
 
-export function MinutesPanel({ disabled, onAnswer, onClose }: PanelProps) {
+export function MinutesPanel({ question, disabled, onAnswer, onClose }: PanelProps & { question: Question }) {
   const [minutes, setMinutes] = useState("15");
   const value = Number(minutes);
   const valid = Number.isInteger(value) && value >= 1 && value <= 480;
@@ -21,7 +21,7 @@ export function MinutesPanel({ disabled, onAnswer, onClose }: PanelProps) {
   return (
     <form class="panel" onSubmit={(event) => event.preventDefault()}>
       <label>
-        Approve the same request for
+        Approve {question.session_scope && question.session_scope !== "the same" ? question.session_scope : "the same request"} for
         <input
           class="field minutes" type="number" min="1" max="480" step="1" required value={minutes} ref={field}
           onInput={(event) => setMinutes(event.currentTarget.value)}
@@ -84,11 +84,11 @@ export function RulePanel({ question, kind, disabled, onAnswer, onClose }: RuleP
     <section class="panel" aria-label="Rule">
       <h3 tabIndex={-1} ref={heading}>This rule will be added to your rules file</h3>
       {choices.length > 1 ? (
-        <div class="choices" role="radiogroup" aria-label="Where the rule applies">
+        <div class="choices" role="radiogroup" aria-label="What the rule covers">
           {choices.map(([one]) => (
             <label class="check">
               <input type="radio" name={`rule-${question.id}`} checked={one === word} onChange={() => setWord(one)} />
-              {one === "always_directory" ? "in this directory" : "everywhere"}
+              <Raw text={scopeOf(question, one)} />
             </label>
           ))}
         </div>
@@ -113,8 +113,20 @@ export function RulePanel({ question, kind, disabled, onAnswer, onClose }: RuleP
   );
 }
 
+/** What a rule covers: the files of the call, or everything in their directories. */
+function scopeOf(question: Question, word: AnswerWord): string {
+  const files = question.accesses.filter((access) => access.effect === "write" || access.effect === "read").map((access) => access.text);
+  if (word !== "always_directory") {
+    return files.length === 1 ? "only this file" : "only these files";
+  }
+  const root = `${question.workspace}/`;
+  const directories = files.map((file) => file.slice(0, file.lastIndexOf("/") + 1));
+  const shown = [...new Set(directories)].map((path) => (path.startsWith(root) ? path.slice(root.length) : path));
+  return `all files in ${shown.join(", ")}`;
+}
+
 function choicesOf(question: Question, kind: "always" | "never"): [AnswerWord, Proposal][] {
-  const words: AnswerWord[] = kind === "never" ? ["never"] : ["always_directory", "always"];
+  const words: AnswerWord[] = kind === "never" ? ["never"] : ["always", "always_directory"];
   return words.flatMap((word) => {
     const proposal = question[word as "always" | "always_directory" | "never"];
     return proposal ? [[word, proposal] as [AnswerWord, Proposal]] : [];

@@ -11,6 +11,8 @@ export interface Movement {
   settling: boolean;
   /** Asks at the time of a click: a render may be late. */
   isDead: () => boolean;
+  /** Blocks answers as after a movement: the keys have another target. */
+  block: () => void;
 }
 
 /** Compares the places of the cards after each render of the list. */
@@ -42,7 +44,11 @@ export function useMovement(): Movement {
     return () => clearInterval(timer);
   }, [settling]);
 
-  return { list, settling, isDead: () => performance.now() - movedAt.current < DEAD_MS };
+  const block = () => {
+    movedAt.current = performance.now();
+    setSettling(true);
+  };
+  return { list, settling, isDead: () => performance.now() - movedAt.current < DEAD_MS, block };
 }
 
 /** The distance of each card from the top of the list, which scrolling does not change. */

@@ -4,6 +4,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { answerQuestion, ApiError, type Answer } from "../../api";
 import type { Question, Settled } from "../../api_schema";
 import { settle, useStore } from "../../live/store";
+import { AgentName } from "../../parts/agent_name";
 import { CommandSteps } from "../../parts/command_steps";
 import { DiffFile } from "../../parts/diff_view";
 import { Accesses, ruleName, SandboxLine, Tool } from "../../parts/labels";
@@ -25,9 +26,11 @@ interface QuestionCardProps {
   selected: boolean;
   onSelect: () => void;
   movement: Movement;
+  /** The card has lost its buttons, and one of them had the focus. */
+  onFocusLost: () => void;
 }
 
-export function QuestionCard({ question, settled, selected, onSelect, movement }: QuestionCardProps) {
+export function QuestionCard({ question, settled, selected, onSelect, movement, onFocusLost }: QuestionCardProps) {
   const online = useStore((state) => state.link === "live");
   const action = useAction();
   const card = useRef<HTMLElement>(null);
@@ -39,7 +42,8 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
   const cut = (question.cut ?? []).filter((field) => /command|diff|access|steps/.test(field));
   const [cutAccepted, setCutAccepted] = useState(false);
 
-  useKeptPlace(card, settled !== null);
+  const mine = useStore((state) => state.mine.has(question.id));
+  useKeptPlace(card, settled !== null, mine, onFocusLost);
   // Made once: it can have thousands of lines, and events render the card again.
   const diff = useMemo(() => parseUnifiedDiff(question.diff ?? "").map((file) => <DiffFile file={file} whole />), [question.diff]);
   const answer = (given: Answer) => {
@@ -55,7 +59,7 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
   const title = `${question.tool} asks for approval: ${visibleText(question.command?.text ?? question.accesses[0]?.text ?? "")}`;
   return (
     <article
-      class={`card question${selected ? " selected" : ""}${settled ? " settled" : ""}`}
+      class={`card question${selected ? " selected" : ""}${settled ? " settled" : ""}${question.call_ended ? " late" : ""}`}
       data-question={question.id}
       tabIndex={-1}
       ref={card}
@@ -83,7 +87,7 @@ export function QuestionCard({ question, settled, selected, onSelect, movement }
       {cut.length > 0 && settled === null ? <CutNotice fields={cut} accepted={cutAccepted} onChange={setCutAccepted} /> : null}
       <ErrorNote message={action.error} />
       {settled ? null : <TimeLeftNote question={question} />}
-      {settled ? <SettledNote id={question.id} settled={settled} /> : (
+      {settled ? <SettledNote question={question} settled={settled} /> : (
         <AnswerBar
           question={question}
           selected={selected}
@@ -130,15 +134,18 @@ function CutNotice({ fields, accepted, onChange }: { fields: string[]; accepted:
 
 function CardHead({ question, open }: { question: Question; open: boolean }) {
   const now = useNow();
+  const directory = question.directory !== "" && question.directory !== question.workspace ? question.directory : null;
   return (
-    <header class="card-head">
-      <h2><Tool name={question.tool} /></h2>
-      {question.client ? <span class="card-client"><Raw text={question.client} /></span> : null}
-      <span class="card-place code" title="working directory"><Raw text={question.directory || question.workspace} /></span>
-      {open ? (
-        <span class="card-wait">waiting {elapsed(now - question.opened)}</span>
-      ) : null}
-    </header>
+    <>
+      <header class="card-head">
+        <h2><Tool name={question.tool} /></h2>
+        <AgentName server={question.server} client={question.client} workspace={question.workspace} session={question.session} />
+        {open ? (
+          <span class="card-wait">{question.call_ended ? "the agent does not wait" : `waiting ${elapsed(now - question.opened)}`}</span>
+        ) : null}
+      </header>
+      {directory ? <p class="card-place code"><span class="quiet">in </span><Raw text={directory} /></p> : null}
+    </>
   );
 }
 

@@ -2,27 +2,31 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
-import type { Settled } from "../../api_schema";
+import type { Question, Settled } from "../../api_schema";
 import { useStore } from "../../live/store";
 import { isUnanswered, settledText } from "../../parts/labels";
+import { useNow } from "../../parts/loading";
 import { Raw } from "../../parts/raw";
+import { lateText } from "./time_left_note";
 
-export function SettledNote({ id, settled }: { id: string; settled: Settled }) {
-  const mine = useStore((state) => state.mine.has(id));
+export function SettledNote({ question, settled }: { question: Question; settled: Settled }) {
+  const now = useNow();
+  const mine = useStore((state) => state.mine.has(question.id));
   const withdrawn = isUnanswered(settled);
+  const late = withdrawn ? null : lateText(question, settled, now);
   const allowed = settled.answer !== "no" && settled.answer !== "never";
   const mark = withdrawn ? "withdrawn" : allowed ? "approved" : "denied";
   return (
     <p class={`settled-note settled-${mark}`} role="status">
       <span aria-hidden="true">{withdrawn ? "–" : allowed ? "✓" : "✕"}</span>{" "}
-      {settledText(settled, mine)}.
+      {settledText(settled, mine)}.{late === null ? "" : ` ${late}`}
       {settled.message ? <> Message: “<Raw text={settled.message} />”</> : null}
     </p>
   );
 }
 
-/** Keeps the height and the focus of a card when its buttons give way to the note. */
-export function useKeptPlace(card: RefObject<HTMLElement | null>, settled: boolean): void {
+/** Keeps the height of a card when its buttons give way to the note. `onLost` moves the focus, which they had. */
+export function useKeptPlace(card: RefObject<HTMLElement | null>, settled: boolean, mine: boolean, onLost: () => void): void {
   const height = useRef(0);
   const focused = useRef(false);
   if (!settled) {
@@ -40,8 +44,9 @@ export function useKeptPlace(card: RefObject<HTMLElement | null>, settled: boole
     }
   });
   useLayoutEffect(() => {
-    if (settled && focused.current) {
-      card.current?.focus({ preventScroll: true });
+    // A button that was pressed is disabled at once, and then has no focus any more.
+    if (settled && (focused.current || mine)) {
+      onLost();
     }
   }, [settled]);
 }
