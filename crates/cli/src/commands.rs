@@ -238,6 +238,7 @@ fn build(
         .hard_links(config.hard_links())
         .protection(config.protection()?)
         .sandbox(sandbox)
+        .language_servers(config.language_servers())
         .upstream_proxies(config.upstream_proxies()?)
         .helper(OWN_EXECUTABLE)
         .environment(|| std::env::vars_os().collect());

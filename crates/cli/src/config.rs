@@ -11,8 +11,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
-    Amount, Caps, CommandLimits, HardLinks, IndexSettings, InspectionSettings, Limits, Network,
-    Outside, Profile, Protection, SandboxSettings, UpstreamProxies, UpstreamProxy, user_machine,
+    Amount, Caps, CommandLimits, HardLinks, IndexSettings, InspectionSettings, LanguageServer,
+    Limits, Network, Outside, Profile, Protection, SandboxSettings, UpstreamProxies, UpstreamProxy,
+    user_machine,
 };
 
 use crate::args::{Common, NetworkWord};
@@ -86,6 +87,10 @@ pub(crate) struct Config {
     tmp_size: Option<String>,
     /// Seconds that the program behind `toolcrib run --approvals` has to answer a question. Then the call is denied.
     approval_seconds: Option<u64>,
+    /// Errors in replies to edits, from [language servers](tools.md#errors-after-edits) on your `PATH`: `off` or
+    /// `errors`.
+    #[serde(default)]
+    check: CheckWord,
     /// Command that `toolcrib page` runs for each question that nobody answers within 2 seconds: a program and its
     /// arguments, without a shell. It gets the question as JSON on its standard input.
     #[serde(default)]
@@ -129,6 +134,14 @@ enum HardLinksWord {
     #[default]
     Break,
     WriteThrough,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum CheckWord {
+    #[default]
+    Off,
+    Errors,
 }
 
 /// The minimum for the notes that a reply must contain.
@@ -232,6 +245,14 @@ impl Config {
         match self.hard_links {
             HardLinksWord::Break => HardLinks::Break,
             HardLinksWord::WriteThrough => HardLinks::WriteThrough,
+        }
+    }
+
+    /// The language servers that check edited files.
+    pub(crate) fn language_servers(&self) -> Vec<LanguageServer> {
+        match self.check {
+            CheckWord::Off => Vec::new(),
+            CheckWord::Errors => LanguageServer::known(),
         }
     }
 
@@ -400,6 +421,8 @@ mod tests {
             parse("memory = \"4GiB\"\ntmp_size = \"none\"").unwrap().command_limits().unwrap();
         assert_eq!((limits.memory, limits.tmp_size), (Amount::Bytes(4 << 30), Amount::Unlimited));
         assert_eq!(limits.processes, CommandLimits::DEFAULT.processes);
+        assert!(parse("").unwrap().language_servers().is_empty());
+        assert!(!parse("check = \"errors\"").unwrap().language_servers().is_empty());
     }
 
     #[test]
@@ -419,6 +442,7 @@ mod tests {
             ("network = \"some\"", "unknown variant `some`"),
             ("network = [\"list\"]", "line 1: network must be a word in quotes"),
             ("\n\ncaches = [\"nix\"]", "line 3: no caches are known for \"nix\""),
+            ("check = \"all\"", "unknown variant `all`"),
             ("expose = [8000]", "expose needs network"),
             ("network = \"list\"\nupstream_proxy = \"https://x\"", "upstream_proxy: the URL"),
             ("memory = \"4 apples\"", "memory = \"4 apples\" is not a size"),

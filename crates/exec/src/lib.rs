@@ -24,6 +24,7 @@ mod error;
 mod escape_checks;
 mod fd_passing;
 mod find_bash;
+mod find_program;
 mod gateway;
 mod guard;
 mod job;
@@ -65,6 +66,7 @@ pub use environment::{Environment, is_secret};
 pub use error::JobError;
 pub use escape_checks::{EscapeAttempt, reports_denials, try_to_escape};
 pub use find_bash::find_bash;
+pub use find_program::find_program;
 pub use gateway::{Gateway, MakeSockets, NetworkExit, NetworkSockets, NoRoute, ProxyExit};
 pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,

@@ -157,6 +157,11 @@ impl Client {
         self.phase != Phase::Starting
     }
 
+    /// Whether the server has loaded the project, if it says that.
+    pub fn is_quiescent(&self) -> bool {
+        self.is_quiescent
+    }
+
     /// The bytes for the server since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)

@@ -12,6 +12,7 @@ use crate::call_recorder::Record;
 use crate::change_notices::noted;
 use crate::cx::Cx;
 use crate::decode::{Decoded, decode};
+use crate::edit_checks::{Reader, checked, late_results};
 use crate::error::{Error, ErrorKind};
 use crate::message_names::Spelling;
 use crate::output_notes::bracketed;
@@ -42,10 +43,11 @@ impl Runtime {
         options: Options<'_>,
     ) -> Result<Reply, Error> {
         let decode = |row: &Row| decode(&row.entry, row.schema(), call.args.clone());
-        let reply = self.call_decoded(session, &call, options, &decode)?;
+        let reply = self.call_decoded(session, &call, options, &decode, Reader::Model)?;
         if options.dry_run || session.is_for_one_call() {
             return Ok(reply);
         }
+        let reply = late_results(self.services(), session, reply);
         Ok(noted(self.services(), session, reply))
     }
 
@@ -57,6 +59,7 @@ impl Runtime {
         call: &Call,
         options: Options<'_>,
         decode: &Decode<'_>,
+        reader: Reader,
     ) -> Result<Reply, Error> {
         let _names = Spelling::of(options.dialect);
         let running = session.begin_call();
@@ -64,7 +67,7 @@ impl Runtime {
         let number = self.next_call();
         let (mut record, began) = Record::begin(number, session, call, &secrets, options.dry_run);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.carry_out(session, (&call.tool, decode), options, &secrets, &mut record)
+            self.carry_out(session, (&call.tool, decode, reader), options, &secrets, &mut record)
         }));
         drop(running);
         let budget = self.services().limits.reply_chars;
@@ -85,7 +88,7 @@ impl Runtime {
     fn carry_out(
         &self,
         session: &Session,
-        (tool, decode): (&str, &Decode<'_>),
+        (tool, decode, reader): (&str, &Decode<'_>, Reader),
         options: Options<'_>,
         secrets: &Secrets,
         record: &mut Record,
@@ -151,6 +154,8 @@ impl Runtime {
         if row.entry.category == Category::History {
             return Ok(reply);
         }
+        let edited = cx.take_edited();
+        let reply = checked(self.services(), session, edited, (options.cancel, reader), reply);
         Ok(told(&self.services().paths, session, cx.into_written(), reply))
     }
 

@@ -166,6 +166,11 @@ impl ShellHost {
         SessionShell::new(self.shells.session_with_gateway(MAX_JOBS, gateway), network)
     }
 
+    /// A place for the runtime's own processes. It remembers at most `max`.
+    pub(crate) fn own_jobs(&self, max: usize) -> Jobs {
+        self.shells.session(max)
+    }
+
     /// Inspected hosts, if there are some.
     pub(crate) fn inspection(&self) -> Option<&Inspection> {
         self.inspection.as_deref()

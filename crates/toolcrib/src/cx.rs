@@ -16,7 +16,7 @@ use std::sync::Arc;
 use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::{Effect, Policy, SessionApprovals};
 
-pub(crate) use self::change::{CHANGE, Revert, Versions};
+pub(crate) use self::change::{CHANGE, EditedFile, Revert, Versions};
 pub use self::change::{Changed, FileEdit, Updated};
 pub(crate) use self::command::HELPER_HINT;
 pub(crate) use self::entries::EntryChange;
@@ -55,6 +55,8 @@ pub struct Cx<'a> {
     basis: RefCell<Basis>,
     /// Files that the call has written and not deleted.
     written: RefCell<Vec<PathBuf>>,
+    /// Files that the call has edited, if language servers check them.
+    edited: RefCell<Vec<EditedFile>>,
     /// Hashes of the files that the approver has seen in the preview.
     agreed: Option<Basis>,
     /// Hosts that the approver has allowed to the command of this call.
@@ -71,11 +73,24 @@ impl<'a> Cx<'a> {
         options: Options<'a>,
         about: About,
     ) -> Self {
-        let (basis, written) = (RefCell::default(), RefCell::default());
+        let (basis, written, edited) = (RefCell::default(), RefCell::default(), RefCell::default());
         let policy = services.policy.of_tool(&about.tool);
         let (agreed, hosts) = (None, SessionApprovals::default());
         let call = 0;
-        Cx { services, session, grant, options, about, call, basis, written, agreed, hosts, policy }
+        Cx {
+            services,
+            session,
+            grant,
+            options,
+            about,
+            call,
+            basis,
+            written,
+            edited,
+            agreed,
+            hosts,
+            policy,
+        }
     }
 
     /// Sets the number of the call in its runtime.
@@ -99,6 +114,11 @@ impl<'a> Cx<'a> {
     /// Hashes of the files that the call changes, from before the change.
     pub(crate) fn into_basis(self) -> Basis {
         self.basis.into_inner()
+    }
+
+    /// Takes the files that the call has edited.
+    pub(crate) fn take_edited(&self) -> Vec<EditedFile> {
+        std::mem::take(&mut *self.edited.borrow_mut())
     }
 
     /// Files that the call has written and not deleted.

@@ -61,6 +61,18 @@ pub const COMMON: &[MetadataField] = &[
         "others changed files since the session read or wrote them; once per change",
         "Paths of these files.",
     ),
+    MetadataField::new(
+        "new_errors",
+        "array of string",
+        "a language server found errors that edits of the session introduced (`check = \"errors\"`)",
+        "At most 5: path, line, message, server and code.",
+    ),
+    MetadataField::new(
+        "unknown_errors",
+        "array of string",
+        "a language server has not checked an edit yet (`check = \"errors\"`)",
+        "Paths of the edited files. A later reply has their errors.",
+    ),
     MetadataField::new("rule", "string", "error `denied`", "The rule that decided."),
     MetadataField::new(
         "protected_by",

@@ -13,6 +13,7 @@ use crate::call_recorder::Record;
 use crate::command_state::ShellHost;
 use crate::error::Error;
 use crate::host_tool::HostTool;
+use crate::language_servers::SessionChecks;
 use crate::services::Services;
 use crate::session::{NoticeSink, Session};
 use crate::tool_table::Table;
@@ -54,7 +55,9 @@ impl Runtime {
     pub fn session(&self) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
         let shell = self.services.commands.as_deref().map(ShellHost::session);
-        Session::new(id, self.services.paths.workspace.top(), shell, self.notice.clone())
+        let checks = self.services.language_servers.clone().map(SessionChecks::new);
+        let directory = self.services.paths.workspace.top();
+        Session::new(id, directory, shell, self.notice.clone(), checks)
     }
 
     /// Returns the changes that a crash had interrupted, and what was done about each when the runtime was

@@ -14,6 +14,7 @@ use crate::call_recorder::Recorder;
 use crate::command_state::ShellHost;
 use crate::decision_log::DecisionLog;
 use crate::history::History;
+use crate::language_servers::LanguageServers;
 use crate::limits::Limits;
 use crate::reachable_paths::Paths;
 use crate::session::Session;
@@ -36,6 +37,8 @@ pub(crate) struct Services {
     pub(crate) helper: Option<PathBuf>,
     pub(crate) limits: Limits,
     pub(crate) hard_links: HardLinks,
+    /// Language servers that check edited files, if that is on.
+    pub(crate) language_servers: Option<Arc<LanguageServers>>,
     /// Receives calls, commands and connections.
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
     /// Values of the host for its own tools.

@@ -14,6 +14,7 @@ use toolcrib_policy::{Policy, Proposal, SessionApprovals};
 use toolcrib_text::Encoding;
 
 use crate::command_state::SessionShell;
+use crate::language_servers::SessionChecks;
 use crate::question_turns::QuestionTurns;
 use crate::seen_files::Seen;
 use crate::tmp_leftovers_note;
@@ -71,6 +72,8 @@ pub struct Session {
     own_roots: OnceLock<Vec<Arc<Root>>>,
     changed_outside: Mutex<ChangedOutside>,
     notice: Option<NoticeSink>,
+    /// Checks of edited files, if language servers make them.
+    checks: Option<SessionChecks>,
     began: SystemTime,
     one_call: bool,
 }
@@ -125,6 +128,7 @@ impl Session {
         directory: ResolvedPath,
         shell: Option<SessionShell>,
         notice: Option<NoticeSink>,
+        checks: Option<SessionChecks>,
     ) -> Self {
         Session {
             id,
@@ -145,6 +149,7 @@ impl Session {
             own_roots: OnceLock::new(),
             changed_outside: Mutex::default(),
             notice,
+            checks,
             began: SystemTime::now(),
             one_call: false,
         }
@@ -375,6 +380,11 @@ impl Session {
             named.clear();
         }
         named.insert(path.to_owned())
+    }
+
+    /// Checks of edited files, if language servers make them.
+    pub(crate) fn checks(&self) -> Option<&SessionChecks> {
+        self.checks.as_ref()
     }
 
     /// The order of its questions.

@@ -6,6 +6,7 @@ use toolcrib_policy::Access;
 
 use crate::cx::Cx;
 use crate::decode::Decoded;
+use crate::edit_checks::Reader;
 use crate::error::Error;
 use crate::path_access::Grant;
 use crate::reply::Reply;
@@ -73,7 +74,7 @@ impl Runtime {
             let tool = Box::new(Undo::of(selection.clone()));
             Ok(Decoded { tool, notes: Vec::new() })
         };
-        self.call_decoded(session, &call, options, &decode)
+        self.call_decoded(session, &call, options, &decode, Reader::Program)
     }
 
     /// Shows what [`Runtime::undo`] would do now. Nothing is written or recorded.

@@ -32,7 +32,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         return program_there::run(host, &line);
     }
     let runtime = super::runtime(common);
-    let mut findings: [Finding; 10] = [
+    let mut findings: [Finding; 11] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
@@ -45,6 +45,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         ),
         ("workspace", runtime.as_ref().map(|_| roots(common)).map_err(String::clone)),
         ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
+        ("check", runtime.as_ref().map(language_servers).map_err(String::clone)),
         ("login shell", Ok(login_shell())),
     ];
     let repeated = leave_out_repeated(&mut findings);
@@ -252,6 +253,27 @@ fn roots(common: &Common) -> String {
 fn indexes(runtime: &Runtime) -> Result<String, String> {
     let roots = runtime.indexes().map_err(|error| error.text().to_string())?;
     Ok(roots.iter().map(index::sentence).collect::<Vec<_>>().join("; "))
+}
+
+/// The language servers that check edited files.
+fn language_servers(runtime: &Runtime) -> String {
+    let servers = runtime.language_servers();
+    if servers.is_empty() {
+        return "off".to_owned();
+    }
+    let (found, missing): (Vec<_>, Vec<_>) =
+        servers.into_iter().partition(|(_, program)| program.is_some());
+    let found = found.iter().map(|(name, program)| {
+        let program = program.as_deref().map_or(String::new(), |path| path.display().to_string());
+        format!("{name} ({program})")
+    });
+    let found = found.collect::<Vec<_>>().join(", ");
+    let missing = missing.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    match (found.as_str(), missing.as_str()) {
+        ("", missing) => format!("errors, but no language server is on the PATH: {missing}"),
+        (found, "") => format!("errors, by {found}"),
+        (found, missing) => format!("errors, by {found}; not on the PATH: {missing}"),
+    }
 }
 
 /// The login shell and the startup files that it runs for the environment of commands.

@@ -45,6 +45,7 @@ fn default(key: &str) -> String {
         "absolute_paths" => return "false".to_owned(),
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),
+        "check" => return "\"off\"".to_owned(),
         "memory" => return format!("\"{}\"", commands.memory),
         "process_memory" => return format!("\"{}\"", commands.process_memory),
         "file_size" => return format!("\"{}\"", commands.file_size),

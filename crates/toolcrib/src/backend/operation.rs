@@ -9,6 +9,7 @@ use toolcrib_policy::Access;
 use super::Backend;
 use crate::cx::Cx;
 use crate::decode::Decoded;
+use crate::edit_checks::Reader;
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::request::Call;
@@ -41,7 +42,13 @@ pub(super) fn perform<O: Operation>(
         let tool = Captured { operation: operation.clone(), output: output.clone() };
         Ok(Decoded { tool: Box::new(tool), notes: Vec::new() })
     };
-    backend.runtime.call_decoded(backend.session, &call, backend.options, &decode)?;
+    backend.runtime.call_decoded(
+        backend.session,
+        &call,
+        backend.options,
+        &decode,
+        Reader::Program,
+    )?;
     let output = output.lock().take();
     output.ok_or_else(|| {
         let message = "this needs approval, so a dry run does not show its result";

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::Backend;
 use crate::decode::decode;
+use crate::edit_checks::Reader;
 use crate::error::{Error, ErrorKind};
 use crate::request::Call;
 use crate::tool_table::Row;
@@ -45,7 +46,8 @@ impl Backend<'_> {
         };
         let call = Call::new("Undo", json!({"since": first.id}));
         let decode = |row: &Row| decode(&row.entry, row.schema(), call.args.clone());
-        match self.runtime.call_decoded(self.session, &call, self.options, &decode) {
+        match self.runtime.call_decoded(self.session, &call, self.options, &decode, Reader::Program)
+        {
             Ok(reply) => {
                 let undone = reply.metadata().get("undone").and_then(|ids| ids.as_array());
                 let undone = undone.into_iter().flatten().filter_map(serde_json::Value::as_u64);

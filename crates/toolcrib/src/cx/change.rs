@@ -44,6 +44,17 @@ pub struct Updated {
     pub changed: Changed,
 }
 
+/// A file of the workspace that a call has edited.
+#[derive(Debug, Clone)]
+pub(crate) struct EditedFile {
+    /// Its resolved path.
+    pub(crate) path: PathBuf,
+    /// Previous content, also if it was at another path. `None` if the file is new.
+    pub(crate) was: Option<Content>,
+    /// New content.
+    pub(crate) now: Content,
+}
+
 /// The edits that revert changes.
 #[derive(Debug)]
 pub(crate) struct Revert {
@@ -363,6 +374,11 @@ impl Cx<'_> {
         let written: Vec<PathBuf> = there.map(|(_, place)| place.path()).collect();
         let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
         let outside: Vec<PathBuf> = outside.map(ResolvedPath::path).collect();
+        let edited = if self.services.language_servers.is_some() && !self.dry_run() {
+            edited_files(&edits)
+        } else {
+            Vec::new()
+        };
         let change = Change::new(edits.into_iter().map(step).collect())
             .hard_links(self.services.hard_links)
             .needed_directories(directories.needed)
@@ -383,6 +399,7 @@ impl Cx<'_> {
         })?;
         if !self.dry_run() {
             self.written.borrow_mut().extend(written);
+            self.edited.borrow_mut().extend(edited);
             if !outside.is_empty() {
                 self.session.changed_outside(committed.id, outside);
             }
@@ -452,6 +469,29 @@ impl Cx<'_> {
         }
         Ok(())
     }
+}
+
+/// The files of a change that are in the workspace afterwards. A moved file has the content of its old path.
+fn edited_files(edits: &[(FileEdit, ResolvedPath)]) -> Vec<EditedFile> {
+    let removed: Vec<(PathBuf, &Content)> = edits
+        .iter()
+        .filter(|(edit, _)| edit.now.is_none())
+        .filter_map(|(edit, place)| Some((place.path(), edit.was.as_ref()?)))
+        .collect();
+    let created = edits.iter().filter(|(edit, _)| edit.was.is_none()).count();
+    let moved_from = |path: &Path| {
+        let by_name = removed.iter().find(|(from, _)| from.file_name() == path.file_name());
+        let only = removed.first().filter(|_| removed.len() == 1 && created == 1);
+        by_name.or(only).map(|(_, content)| (*content).clone())
+    };
+    let is_inside = |place: &ResolvedPath| !place.is_outside();
+    let edited = edits.iter().filter(|(_, place)| is_inside(place)).filter_map(|(edit, place)| {
+        let now = edit.now.clone().filter(|now| !now.is_link())?;
+        let path = place.path();
+        let was = edit.was.clone().filter(|was| !was.is_link()).or_else(|| moved_from(&path));
+        Some(EditedFile { path, was, now })
+    });
+    edited.collect()
 }
 
 fn step((edit, place): (FileEdit, ResolvedPath)) -> Step {

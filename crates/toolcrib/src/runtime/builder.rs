@@ -23,6 +23,7 @@ use crate::hidden_paths::Hidden;
 use crate::history::History;
 use crate::inspection_settings::InspectionSettings;
 use crate::journal_errors::journal_error;
+use crate::language_servers::{LanguageServer, LanguageServers};
 use crate::limits::Limits;
 use crate::message_names::SHELL_TOOL;
 use crate::network::Inspection;
@@ -38,6 +39,9 @@ use crate::user_machine;
 
 /// This program, as [`RuntimeBuilder::helper`].
 const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Processes of language servers, running and ended.
+const MAX_SERVER_JOBS: usize = 64;
 
 /// Settings of a [`Runtime`].
 ///
@@ -87,6 +91,7 @@ pub struct RuntimeBuilder {
     proxies: UpstreamProxies,
     inspection: InspectionSettings,
     server_id: Option<String>,
+    language_servers: Vec<LanguageServer>,
 }
 
 impl RuntimeBuilder {
@@ -286,6 +291,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets language servers that check edited files. Replies to edits name the errors that are new. The servers run in
+    /// the sandbox, without write access and network, also with the profile `open`; where there is no sandbox, none
+    /// runs. [`LanguageServer::known`] has a list. By default there are none.
+    pub fn language_servers(mut self, servers: Vec<LanguageServer>) -> Self {
+        self.language_servers = servers;
+        self
+    }
+
     /// Adds your own tool. It is decoded, authorized and recorded like a built-in one, on every transport. `build`
     /// fails if a tool with that name exists.
     pub fn register<T: Tool>(mut self) -> Self {
@@ -363,6 +376,11 @@ impl RuntimeBuilder {
         };
         let commands = self.helper.as_ref();
         let commands = commands.map(|program| Arc::new(ShellHost::new(program, settings)));
+        let language_servers = commands.as_ref().filter(|_| !self.language_servers.is_empty());
+        let language_servers = language_servers.map(|host| {
+            let jobs = host.own_jobs(MAX_SERVER_JOBS);
+            Arc::new(LanguageServers::new(self.language_servers, jobs))
+        });
         let indexes = journal.as_ref().map(|journal| journal.directory().join("index"));
         // Files can be read without a working journal; a change reports the failure itself.
         let recovered =
@@ -407,6 +425,7 @@ impl RuntimeBuilder {
             helper: self.helper,
             limits: self.limits,
             hard_links: self.hard_links,
+            language_servers,
             recorder: self.recorder,
             states: self.states,
         };

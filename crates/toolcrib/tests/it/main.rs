@@ -13,6 +13,7 @@ mod command_changes;
 mod command_limits;
 mod dialects;
 mod dry_run;
+mod edit_checks;
 mod git_notes;
 mod git_operations;
 mod git_protection;

@@ -1,0 +1,186 @@
+//! How a language server is started: the sandbox of commands, without write access and network.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolcrib_exec::{
+    Amount, Command, FileAccess, Guard, GuardVerdict, Jobs, Limits, Network, Program,
+    RefusedContent, Sandbox, Stdin, Unwritable, find_program,
+};
+
+use crate::command_sandbox::command_sandbox;
+use crate::command_state::{ShellHost, Variables, add_offline_variables, add_session_caches};
+use crate::language_servers::{LanguageServer, Launch};
+use crate::path_rules::PathRules;
+use crate::sandbox_settings::{SandboxSettings, is_sufficient, visible_tmp};
+use crate::services::Services;
+
+/// Memory of a server and its children, in percent of the machine's.
+const MEMORY_PERCENT: u8 = 25;
+
+/// Processes and threads of a server.
+const MAX_PROCESSES: u32 = 512;
+
+/// Why a server is not started.
+pub(super) enum LaunchError {
+    /// Its program is not on the `PATH`.
+    NoProgram,
+    /// The sentence for the caller.
+    NoSandbox(String),
+}
+
+/// The program of a server. `None` if it is not on the user's `PATH`, or only inside a root: its files could have been
+/// written by an agent.
+pub(super) fn found_program(services: &Services, server: &LanguageServer) -> Option<PathBuf> {
+    let host = services.commands.as_deref()?;
+    program(services, server, &host.environment().0.variables)
+}
+
+fn program(
+    services: &Services,
+    server: &LanguageServer,
+    environment: &Variables,
+) -> Option<PathBuf> {
+    if server.program.is_absolute() {
+        return Some(server.program.clone());
+    }
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path)?;
+    let roots: Vec<PathBuf> =
+        services.paths.workspace.roots().map(|root| root.path().to_owned()).collect();
+    find_program(server.program.to_str()?, path, &roots)
+}
+
+/// How to start a server for the project in a root.
+pub(super) fn launch(
+    services: &Services,
+    jobs: &Jobs,
+    server: &LanguageServer,
+    root: &Path,
+) -> Result<Launch, LaunchError> {
+    let host = services.commands.as_deref().ok_or(LaunchError::NoProgram)?;
+    let mut environment = host.environment().0.variables.clone();
+    let program = program(services, server, &environment).ok_or(LaunchError::NoProgram)?;
+    let bash = host.bash().ok_or(LaunchError::NoProgram)?;
+    if !is_sufficient(host.enforced()) {
+        let why = "files are not checked: this system has no sandbox for language servers";
+        return Err(LaunchError::NoSandbox(why.to_owned()));
+    }
+    let not_made = |_| {
+        let why = "files are not checked: the directory for language servers cannot be made";
+        LaunchError::NoSandbox(why.to_owned())
+    };
+    let tmp = jobs.tmp(host.tmp()).map_err(not_made)?;
+    let seen = visible_tmp(host.enforced().level, &tmp);
+    environment.retain(|(name, _)| name != "PWD");
+    environment.push(("PWD".into(), root.into()));
+    environment.push(("TMPDIR".into(), seen.into()));
+    add_session_caches(&mut environment, seen, false, |_| false);
+    add_offline_variables(&mut environment);
+    let command = Command {
+        script: script(&program, &server.arguments),
+        shell: bash.to_owned(),
+        directory: root.to_owned(),
+        environment,
+        stdin: Stdin::Pipe,
+        separate_streams: true,
+    };
+    let guard = ReadGuard { rules: services.paths.path_rules.clone() };
+    Ok(Launch { command, sandbox: sandbox(services, host, &tmp), guard: Arc::new(guard) })
+}
+
+/// The sandbox of commands, in which a server only reads, besides its own `/tmp`.
+fn sandbox(services: &Services, host: &ShellHost, tmp: &Path) -> Sandbox {
+    let usual = SandboxSettings::default();
+    let settings = host.sandbox().unwrap_or(&usual);
+    let sandbox = command_sandbox(services, settings, tmp);
+    let read_only = [sandbox.read_only, sandbox.writable].concat();
+    let limits = Limits {
+        processes: MAX_PROCESSES,
+        memory: Amount::Percent(MEMORY_PERCENT),
+        ..settings.limits
+    };
+    Sandbox {
+        writable: Vec::new(),
+        read_only,
+        replaced: Vec::new(),
+        network: Network::None,
+        limits,
+        ..sandbox
+    }
+}
+
+/// A script that becomes the server.
+fn script(program: &Path, arguments: &[String]) -> Vec<u8> {
+    let mut script = OsString::from("exec");
+    let words = std::iter::once(program.as_os_str().to_owned());
+    for word in words.chain(arguments.iter().map(OsString::from)) {
+        script.push(" ");
+        script.push(quoted(word));
+    }
+    script.into_encoded_bytes()
+}
+
+/// A word of a shell script.
+fn quoted(word: OsString) -> OsString {
+    let mut quoted = OsString::from("'");
+    let bytes = word.into_encoded_bytes();
+    let mut parts = bytes.split(|byte| *byte == b'\'');
+    if let Some(first) = parts.next() {
+        push_bytes(&mut quoted, first);
+    }
+    for part in parts {
+        quoted.push("'\\''");
+        push_bytes(&mut quoted, part);
+    }
+    quoted.push("'");
+    quoted
+}
+
+fn push_bytes(word: &mut OsString, bytes: &[u8]) {
+    use std::os::unix::ffi::OsStrExt as _;
+    word.push(std::ffi::OsStr::from_bytes(bytes));
+}
+
+/// Lets a server read what commands may read. The sandbox has no writable path in the workspace.
+#[derive(Debug)]
+struct ReadGuard {
+    rules: Arc<PathRules>,
+}
+
+impl Guard for ReadGuard {
+    fn decide(
+        &self,
+        accesses: &[FileAccess],
+        _program: &dyn Fn() -> Option<Program>,
+    ) -> GuardVerdict {
+        let refused = accesses.iter().position(|access| self.rules.is_in_workspace(&access.path));
+        match refused {
+            Some(access) => GuardVerdict::Refuse { access, why: Unwritable::ReadOnly },
+            None => GuardVerdict::Allow,
+        }
+    }
+
+    fn review(&self, _path: &Path, _content: &[u8], _is_new: bool) -> Result<(), RefusedContent> {
+        Ok(())
+    }
+
+    fn may_read(&self, path: &Path) -> bool {
+        self.rules.may_read(path)
+    }
+
+    fn supervision_failed(&self, _why: &std::io::Error) {}
+
+    fn finished(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted() {
+        let script = script(Path::new("/a b/it's"), &["--x=$y".to_owned(), String::new()]);
+        assert_eq!(script, b"exec '/a b/it'\\''s' '--x=$y' ''");
+    }
+}

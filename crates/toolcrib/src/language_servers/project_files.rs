@@ -1,0 +1,144 @@
+//! The files that a server reads, as they were at a moment, to tell it what has changed since.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use toolcrib_fs::{BulkReader, Stamp};
+use toolcrib_lsp::{FileChange, FileChangeKind};
+use toolcrib_search::{FileId, Listing, mtimes};
+
+use super::definition::LanguageServer;
+
+/// Files of a project. In larger ones, changes are not followed and nothing is checked.
+const MAX_FILES: usize = 100_000;
+
+/// Changes that a server is told. After more of them it is started again.
+const MAX_CHANGES: usize = 500;
+
+/// A file that changed this shortly before it was examined may change again with the same time.
+const RACY_NANOSECONDS: i128 = 100_000_000;
+
+type Time = (i64, i64);
+
+/// The files of a project that a server reads.
+#[derive(Debug, Clone)]
+pub(crate) struct ProjectFiles {
+    sources: HashMap<PathBuf, Time>,
+    /// Settings and installed packages: the server is started again when they change.
+    environment: Vec<(PathBuf, Option<Time>)>,
+    /// When they were examined, in nanoseconds since 1970.
+    examined: i128,
+}
+
+/// What changed between two moments.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ProjectChanges {
+    Files(Vec<FileChange>),
+    /// Too much, or something that a server reads only at its start.
+    Restart,
+}
+
+impl ProjectFiles {
+    /// Examines the files of a listing. `None` if there are too many, or if the listing is not complete.
+    pub(crate) fn examine(
+        tree: &BulkReader,
+        listing: &Listing,
+        server: &LanguageServer,
+    ) -> Option<ProjectFiles> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let examined = i128::try_from(since.as_nanos()).unwrap_or(i128::MAX);
+        let reads =
+            |file: &FileId| listing.name(*file).to_str().is_some_and(|name| server.reads(name));
+        let files: Vec<FileId> = listing.files().iter().copied().filter(reads).collect();
+        if !listing.complete || files.len() > MAX_FILES {
+            return None;
+        }
+        let times = mtimes(tree, listing, &files);
+        let (mut sources, mut environment) = (HashMap::new(), Vec::new());
+        for (file, time) in files.into_iter().zip(times) {
+            let Some(time) = time else { continue };
+            let path = tree.path().join(listing.path(file));
+            if listing.name(file).to_str().is_some_and(|name| server.has_settings(name)) {
+                environment.push((path, Some(time)));
+            } else {
+                sources.insert(path, time);
+            }
+        }
+        environment.extend(server.environment.iter().map(|relative| {
+            let path = tree.path().join(relative);
+            let time = Stamp::at(&path).map(|stamp| stamp.modified);
+            (path, time)
+        }));
+        Some(ProjectFiles { sources, environment, examined })
+    }
+
+    /// What changed since an earlier moment.
+    pub(crate) fn changes_since(&self, earlier: &ProjectFiles) -> ProjectChanges {
+        if self.environment != earlier.environment {
+            return ProjectChanges::Restart;
+        }
+        let mut changes = Vec::new();
+        let mut add = |path: &Path, kind| changes.push(FileChange { path: path.to_owned(), kind });
+        for (path, time) in &self.sources {
+            match earlier.sources.get(path) {
+                None => add(path, FileChangeKind::Created),
+                Some(was) if was != time || earlier.is_racy(*was) => {
+                    add(path, FileChangeKind::Changed);
+                }
+                Some(_) => {}
+            }
+        }
+        for path in earlier.sources.keys().filter(|path| !self.sources.contains_key(*path)) {
+            add(path, FileChangeKind::Removed);
+        }
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
+        if changes.len() > MAX_CHANGES {
+            ProjectChanges::Restart
+        } else {
+            ProjectChanges::Files(changes)
+        }
+    }
+
+    fn is_racy(&self, (seconds, nanoseconds): Time) -> bool {
+        let time = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+        time > self.examined - RACY_NANOSECONDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(sources: &[(&str, Time)], environment: &[(&str, Option<Time>)]) -> ProjectFiles {
+        ProjectFiles {
+            sources: sources.iter().map(|(path, time)| (PathBuf::from(path), *time)).collect(),
+            environment: environment.iter().map(|(path, time)| (path.into(), *time)).collect(),
+            examined: 1_000_000_000_000,
+        }
+    }
+
+    #[test]
+    fn changes_are_found() {
+        let was = files(&[("a", (1, 0)), ("b", (1, 0)), ("c", (1, 0)), ("now", (1_000, 0))], &[]);
+        let is = files(&[("a", (1, 0)), ("b", (2, 0)), ("d", (1, 0)), ("now", (1_000, 0))], &[]);
+        let ProjectChanges::Files(changes) = is.changes_since(&was) else { panic!() };
+        let found: Vec<(&str, FileChangeKind)> =
+            changes.iter().map(|one| (one.path.to_str().unwrap(), one.kind)).collect();
+        let expected = [
+            ("b", FileChangeKind::Changed),
+            ("c", FileChangeKind::Removed),
+            ("d", FileChangeKind::Created),
+            ("now", FileChangeKind::Changed),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn changed_settings_need_a_new_start() {
+        let was = files(&[], &[("tsconfig.json", Some((1, 0))), ("node_modules", None)]);
+        assert_eq!(was.changes_since(&was), ProjectChanges::Files(Vec::new()));
+        let is = files(&[], &[("tsconfig.json", Some((1, 0))), ("node_modules", Some((1, 0)))]);
+        assert_eq!(is.changes_since(&was), ProjectChanges::Restart);
+    }
+}
