@@ -240,8 +240,10 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FORM")]
         format: Option<FormatArg>,
     },
-    /// List the recorded changes, newest first
+    /// List the recorded changes, newest first; check and export the audit log
     Log {
+        #[command(subcommand)]
+        command: Option<LogCommand>,
         /// Number of entries
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = number::<usize>)]
         limit: usize,
@@ -445,6 +447,33 @@ pub(crate) struct PageArgs {
     pub(crate) print: bool,
 }
 
+/// Subcommands of `log`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LogCommand {
+    /// Check the audit log of the workspace, and print the hash of its last record
+    #[command(long_about = VERIFY)]
+    Verify {
+        /// The hash of a record that you kept elsewhere: it must be in the log
+        #[arg(long, value_name = "HASH", value_parser = record_hash)]
+        head: Option<String>,
+    },
+    /// Print the audit log of the workspace, oldest first, one JSON object per line
+    Export {
+        /// The format: the records as they are, or events of the Open Cybersecurity Schema Framework
+        #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+        format: AuditFormat,
+    },
+}
+
+/// Formats of `log export`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditFormat {
+    /// The records as they are, with their hashes
+    Jsonl,
+    /// API Activity events of OCSF
+    Ocsf,
+}
+
 /// Subcommands of `index`.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum IndexCommand {
@@ -569,6 +598,13 @@ server prints the path of the token file at the start, and creates the file if i
 Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header \
 `Toolcrib-Session: NAME` share one. A session ends after an hour without use.";
 
+const VERIFY: &str = "\
+Check the audit log of the workspace from its first record to its last, and name the first record that was edited, \
+deleted, moved or cut off. Exit code 1 if there is one.
+
+Each record has the hash of the one before it. So a log whose end was cut off, or that was rewritten as a whole, looks \
+right. To notice that, keep the printed hash where nobody who can write the log can change it, and pass it with --head later.";
+
 const PAGE: &str = "\
 Serve a page on 127.0.0.1 that shows all running servers of this user and the journal, until it is ended.
 
@@ -667,6 +703,12 @@ impl From<FormatArg> for toolcrib::Format {
             FormatArg::Markdown => toolcrib::Format::Markdown,
         }
     }
+}
+
+/// Parses the hash of a record.
+fn record_hash(text: &str) -> Result<String, &'static str> {
+    let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { Ok(text.to_ascii_lowercase()) } else { Err("not a hash of 64 digits") }
 }
 
 /// Parses the id of a change or a number of entries.

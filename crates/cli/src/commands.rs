@@ -62,6 +62,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Push(args) => push::push(common, args),
         Command::Doctor { host, verbose } => doctor::doctor(common, host, *verbose),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
+        Command::Log { command: Some(command), .. } => {
+            log::audit::run(common, &operator_runtime(common)?, command)
+        }
         Command::Log { limit, decisions: true, .. } => {
             log::decisions::log(common, &operator_runtime(common)?, *limit)
         }
@@ -263,7 +266,7 @@ fn build(
         builder = builder.registry(registry);
     }
     if let Some(state) = state(common)? {
-        builder = builder.journal(state, config.journal_caps());
+        builder = builder.journal(state, config.journal_caps()).audit(config.audits());
     }
     let built = {
         // The operator gave the settings, even if a model makes the calls.

@@ -98,6 +98,8 @@ pub(crate) struct Config {
     /// Whether `serve` and `run` show their calls and questions to `toolcrib page` and `toolcrib watch`, on a
     /// [socket](security.md#the-monitor-socket) that only you can open. `--no-monitor` turns it off.
     monitor: Option<bool>,
+    /// Whether calls are recorded in the [audit log](audit.md), a chain of hashes from which nothing is removed.
+    audit: Option<bool>,
     /// Size limit of the journal in MB. The oldest changes are dropped first.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.
@@ -339,6 +341,10 @@ impl Config {
             self.inject.iter().map(InjectEntry::injection).collect::<Result<_, _>>()?;
         let roots = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
         Ok(InspectionSettings { injections, roots: roots.filter(|roots| roots.is_absolute()) })
+    }
+
+    pub(crate) fn audits(&self) -> bool {
+        self.audit.unwrap_or(true)
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {

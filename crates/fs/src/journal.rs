@@ -5,7 +5,8 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `calls`, the calls that have ended; `command-ends`, the ends of commands that went on after their calls; `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
+//! the decisions about calls; `calls`, the calls that have ended; `command-ends`, the ends of commands that went on after their calls; `audit/`, the calls of each workspace in a chain of hashes;
+//! `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
 //! change; `version`, the format of all of it (`state_version.rs`); and two lock files. No other user can
 //! access it (`private_directory.rs`).
 //!
@@ -24,6 +25,7 @@
 //! From time to time, changes over the limits are removed, and contents that no change refers to
 //! (`collect.rs`).
 
+mod audit;
 mod bounded_log;
 mod calls;
 mod collect;
@@ -43,6 +45,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
 
+pub use self::audit::{AuditBreak, AuditEvent, AuditReport};
 pub use self::calls::{CallPage, CallRecord, RefusalRecord};
 pub use self::collect::Caps;
 pub use self::command_ends::CommandEndRecord;
@@ -53,6 +56,7 @@ pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;
 
+use self::audit::AuditLogs;
 use self::bounded_log::{BoundedLog, MAX_BYTES};
 use self::log::Log;
 use self::pending::Pending;
@@ -81,6 +85,7 @@ pub struct Journal {
     directory: PrivateDirectory,
     log: Log,
     store: Store,
+    audit: AuditLogs,
     calls: BoundedLog,
     command_ends: BoundedLog,
     decisions: BoundedLog,
@@ -106,6 +111,7 @@ impl Journal {
         Ok(Journal {
             log,
             store,
+            audit: AuditLogs::new(directory.clone()),
             calls: bounded("calls", MAX_CALLS_BYTES),
             command_ends: bounded("command-ends", MAX_BYTES),
             decisions: bounded("decisions", MAX_BYTES),

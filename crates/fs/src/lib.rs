@@ -69,9 +69,9 @@ pub use file_kind::FileKind;
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, CallPage, CallRecord, Caps, Changes, CommandEndRecord, ConnectionRecord, Damage,
-    DamagedChanges, DecisionRecord, Entry, FileChange, Journal, KeptDirectory, KeptPath,
-    RefusalRecord, Version,
+    About, AuditBreak, AuditEvent, AuditReport, CallPage, CallRecord, Caps, Changes,
+    CommandEndRecord, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry, FileChange,
+    Journal, KeptDirectory, KeptPath, RefusalRecord, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

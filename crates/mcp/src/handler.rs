@@ -17,7 +17,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
-use toolcrib::{Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo};
+use toolcrib::{
+    Call, CallOrigin, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo,
+};
 use toolcrib_monitor::protocol::Server;
 use toolcrib_monitor::{FirstAnswer, Monitor};
 
@@ -25,6 +27,7 @@ use crate::approve::{
     ApprovalChannel, InputRequiredApproval, Page, QuestionPart, UNSEEN_DECLINE, input_answer,
     input_request, is_declined,
 };
+use crate::call_origin;
 use crate::client_session::Client;
 use crate::instructions::instructions;
 use crate::leader_follower::{CallSubmitter, Job};
@@ -239,6 +242,7 @@ impl Handler {
             channel: channel.clone(),
             reporter: reporter.clone(),
             cancel: Arc::default(),
+            origin: call_origin::of(&context),
         };
         let cancel = work.cancel.clone();
         let (report, mut running) = oneshot::channel();
@@ -401,6 +405,7 @@ struct Work {
     channel: Arc<ApprovalChannel>,
     reporter: Arc<Reporter>,
     cancel: Arc<Cancel>,
+    origin: CallOrigin,
 }
 
 impl Work {
@@ -413,6 +418,7 @@ impl Work {
             cancel: &self.cancel,
             approver: &approver,
             dialect: self.dialect,
+            origin: &self.origin,
             progress: &|progress| reporter.report(progress),
         };
         self.runtime.call(self.client.session(&self.runtime), self.call, options)

@@ -5,6 +5,7 @@
 //! runs on its own thread, or another thread takes over the messages. The number of concurrent calls is bounded.
 
 mod approve;
+mod call_origin;
 mod client_session;
 mod fast_parse;
 mod handler;

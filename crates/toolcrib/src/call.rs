@@ -65,7 +65,7 @@ impl Runtime {
         let running = session.begin_call();
         let secrets = self.services().secrets(session);
         let number = self.next_call();
-        let (mut record, began) = Record::begin(number, session, call, &secrets, options.dry_run);
+        let (mut record, began) = Record::begin(number, session, call, &secrets, options);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.carry_out(session, (&call.tool, decode, reader), options, &secrets, &mut record)
         }));

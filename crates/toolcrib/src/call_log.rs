@@ -1,16 +1,21 @@
 //! Log of calls with their outcomes, for the operator.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::time::{Duration, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use toolcrib_fs::{CallRecord, CommandEndRecord, Journal, RefusalRecord, Workspace, random_bytes};
+use toolcrib_fs::{
+    AuditEvent, AuditReport, CallRecord, CommandEndRecord, FsError, Journal, RefusalRecord,
+    Workspace, random_bytes,
+};
 use toolcrib_policy::{Access, Effect, Profile};
 
 use crate::call_command::{CallCommand, CommandEnd};
 use crate::call_recorder::{Outcome, Record};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
+use crate::journal_errors::{journal_error, require_journal};
 use crate::sandbox_refusal_notes::DeniedAccess;
 
 /// Limits of a logged call: accesses, characters of each, of a message and of each argument, bytes of all arguments.
@@ -18,6 +23,9 @@ const MAX_ACCESSES: usize = 20;
 const MAX_ACCESS_CHARS: usize = 4_000;
 const MAX_TEXT_CHARS: usize = 300;
 const MAX_ARGUMENT_BYTES: usize = 2_000;
+
+/// Characters of the name of a client.
+const MAX_CLIENT_CHARS: usize = 100;
 
 /// Denied accesses of a logged call.
 const MAX_REFUSALS: usize = 20;
@@ -33,6 +41,8 @@ pub(crate) struct CallLog {
     /// The first root.
     workspace: String,
     profile: Profile,
+    /// Whether calls are recorded in the audit log, too.
+    audits: bool,
     /// The commands of calls that have not ended.
     commands: Mutex<HashMap<u64, CallCommand>>,
 }
@@ -43,10 +53,11 @@ impl CallLog {
         server: Option<String>,
         workspace: &Workspace,
         profile: Profile,
+        audits: bool,
     ) -> CallLog {
         let workspace = workspace.top().path().display().to_string();
         let server = server.unwrap_or_else(random_server_id);
-        CallLog { journal, server, workspace, profile, commands: Mutex::default() }
+        CallLog { journal, server, workspace, profile, audits, commands: Mutex::default() }
     }
 
     /// The beginning of the ids of its calls.
@@ -65,7 +76,11 @@ impl CallLog {
         let command = self.commands.lock().remove(&record.call);
         let is_running = command.as_ref().is_some_and(CallCommand::is_running);
         if let Some(journal) = &self.journal {
-            let _ = journal.record_call(&self.entry(record, (command.as_ref(), is_running)));
+            let call = self.entry(record, (command.as_ref(), is_running));
+            let _ = journal.record_call(&call);
+            let client = record.origin.client.as_deref();
+            let client = client.map(|client| cut(client, MAX_CLIENT_CHARS));
+            self.audit(|| AuditEvent::call(client, call));
         }
         command.filter(|_| is_running)
     }
@@ -74,13 +89,38 @@ impl CallLog {
     pub(crate) fn record_command_end(&self, call: u64, end: &CommandEnd) {
         let Some(journal) = &self.journal else { return };
         let time_ms = ms(end.time.duration_since(UNIX_EPOCH).unwrap_or_default());
-        let _ = journal.record_command_end(&CommandEndRecord {
+        let end = CommandEndRecord {
             call: format!("{}-{call}", self.server),
             time_ms,
             status: end.status.to_owned(),
             exit_code: end.exit_code,
             refusals: refusals(&end.denied, time_ms),
-        });
+        };
+        let _ = journal.record_command_end(&end);
+        self.audit(|| AuditEvent::CommandEnd(end));
+    }
+
+    /// Appends to the audit log. If that fails, the next check of the log reports it.
+    fn audit(&self, event: impl FnOnce() -> AuditEvent) {
+        if let Some(journal) = self.journal.as_ref().filter(|_| self.audits) {
+            let _ = journal.record_audit(&self.workspace, &event());
+        }
+    }
+
+    /// Checks the audit log.
+    pub(crate) fn verify_audit(&self, kept: Option<&str>) -> Result<AuditReport, Error> {
+        let journal = require_journal(self.journal.as_ref())?;
+        journal.verify_audit(&self.workspace, kept).map_err(|error| journal_error(&error))
+    }
+
+    /// Passes the lines of the audit log to `visit`, oldest first.
+    pub(crate) fn audit_lines(
+        &self,
+        visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let journal = require_journal(self.journal.as_ref())?;
+        let read: Result<(), FsError> = journal.audit_lines(&self.workspace, visit);
+        read.map_err(|error| journal_error(&error))
     }
 
     fn entry(

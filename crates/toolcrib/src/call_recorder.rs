@@ -12,7 +12,7 @@ use crate::call_command::{CallCommand, CommandEnd};
 use crate::error::{Error, ErrorKind};
 use crate::network::ConnectionEntry;
 use crate::reply::Reply;
-use crate::request::Call;
+use crate::request::{Call, CallOrigin, Options};
 use crate::session::Session;
 
 /// Characters kept of each string in the arguments: enough to know a call by, not to hold a file.
@@ -47,6 +47,8 @@ pub struct Record {
     pub answered: Option<AnswerRecord>,
     /// Whether the call was a dry run.
     pub dry_run: bool,
+    /// Who made the call.
+    pub origin: CallOrigin,
     /// Start time.
     pub started: SystemTime,
     /// Duration of the call.
@@ -135,7 +137,7 @@ impl Record {
         session: &Session,
         call: &Call,
         secrets: &Secrets,
-        dry_run: bool,
+        options: Options<'_>,
     ) -> (Record, Instant) {
         let record = Record {
             call: number,
@@ -146,7 +148,8 @@ impl Record {
             accesses: Vec::new(),
             decision: None,
             answered: None,
-            dry_run,
+            dry_run: options.dry_run,
+            origin: options.origin.clone(),
             started: SystemTime::now(),
             duration: Duration::ZERO,
             outcome: Outcome::Running,

@@ -166,7 +166,7 @@ pub use network::ConnectionEntry;
 pub use operator_logs::OperatorLogs;
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
-pub use request::{Call, Options};
+pub use request::{Call, CallOrigin, Options};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox_checkup::{Checkup, SandboxSummary};
 pub use sandbox_refusal_notes::DeniedAccess;
@@ -181,9 +181,10 @@ pub use toolcrib_exec::{
     Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,
 };
 pub use toolcrib_fs::{
-    CallPage, CallRecord, Caps, CommandEndRecord, ConnectionRecord, Content, DamagedChanges,
-    DecisionRecord, HardLinks, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome,
-    RefusalRecord, ReservedPaths, check_state_version, make_private_directory, random_bytes,
+    AuditBreak, AuditEvent, AuditReport, CallPage, CallRecord, Caps, CommandEndRecord,
+    ConnectionRecord, Content, DamagedChanges, DecisionRecord, HardLinks, PrivateFile,
+    PrivateFileError, Recovered, RecoveryOutcome, RefusalRecord, ReservedPaths,
+    check_state_version, make_private_directory, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

@@ -22,6 +22,23 @@ impl Call {
     }
 }
 
+/// Who made a call, and how it reached the runtime: for logs and telemetry. It decides nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallOrigin {
+    /// Name and version of the program that made the call, as it says.
+    pub client: Option<String>,
+    /// How the call came: `pipe` or `tcp`.
+    pub transport: Option<&'static str>,
+    /// Version of the protocol.
+    pub protocol_version: Option<String>,
+    /// Id of the request in the protocol.
+    pub request_id: Option<String>,
+    /// `traceparent` of the request, in the format of W3C Trace Context.
+    pub trace_parent: Option<String>,
+    /// `tracestate` of the request.
+    pub trace_state: Option<String>,
+}
+
 /// Settings of one call. The default is a real run without approver, cancellation or progress.
 ///
 /// Cancellation from another thread:
@@ -51,6 +68,8 @@ pub struct Options<'a> {
     pub approver: &'a dyn Approver,
     /// How names of tools and fields are spelled in the reply.
     pub dialect: Dialect,
+    /// Who made the call.
+    pub origin: &'a CallOrigin,
     /// Receives progress.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
 }
@@ -58,11 +77,20 @@ pub struct Options<'a> {
 impl Default for Options<'_> {
     fn default() -> Self {
         static NEVER: Cancel = Cancel::new();
+        static NOBODY: CallOrigin = CallOrigin {
+            client: None,
+            transport: None,
+            protocol_version: None,
+            request_id: None,
+            trace_parent: None,
+            trace_state: None,
+        };
         Options {
             dry_run: false,
             cancel: &NEVER,
             approver: &NoApprover,
             dialect: Dialect::default(),
+            origin: &NOBODY,
             progress: &|_| {},
         }
     }

@@ -1,7 +1,9 @@
 //! `toolcrib log`, `show` and `diff`.
 
+pub(super) mod audit;
 pub(super) mod connections;
 pub(super) mod decisions;
+mod ocsf;
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};

@@ -41,7 +41,7 @@ fn default(key: &str) -> String {
         "index_files" => index.least_files,
         "index_megabytes" => index.max_bytes / MEGABYTE,
         "profile" => return format!("{:?}", Profile::default().name()),
-        "monitor" => return "true".to_owned(),
+        "audit" | "monitor" => return "true".to_owned(),
         "absolute_paths" => return "false".to_owned(),
         "hard_links" => return "\"break\"".to_owned(),
         "network" => return "\"none\"".to_owned(),

@@ -8,6 +8,7 @@
 )]
 
 mod approvals;
+mod audit;
 mod dialects;
 mod documentation;
 mod dry_run;

@@ -79,7 +79,7 @@ pub struct CallRecord {
 
 impl CallRecord {
     /// The call without its longest parts, so that it fits a line of the log whatever its paths are.
-    fn shortened(&self) -> CallRecord {
+    pub(super) fn shortened(&self) -> CallRecord {
         let cut = |text: &str| match text.char_indices().nth(MAX_SHORT_CHARS) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text.to_owned(),

@@ -92,6 +92,7 @@ pub struct RuntimeBuilder {
     inspection: InspectionSettings,
     server_id: Option<String>,
     language_servers: Vec<LanguageServer>,
+    audits: bool,
 }
 
 impl RuntimeBuilder {
@@ -209,6 +210,13 @@ impl RuntimeBuilder {
     /// [`RuntimeBuilder::build`] fails.
     pub fn journal(mut self, directory: impl Into<PathBuf>, caps: Caps) -> Self {
         self.journal = Some((directory.into(), caps));
+        self
+    }
+
+    /// Whether calls are recorded in the audit log of the workspace, in the directory of the journal: a chain of hashes
+    /// from which nothing is removed. See [`crate::Runtime::verify_audit`].
+    pub fn audit(mut self, audits: bool) -> Self {
+        self.audits = audits;
         self
     }
 
@@ -400,8 +408,13 @@ impl RuntimeBuilder {
             hidden.clone(),
         );
         let decisions = DecisionLog::new(journal.clone(), &workspace);
-        let calls =
-            Arc::new(CallLog::new(journal.clone(), self.server_id, &workspace, self.profile));
+        let calls = Arc::new(CallLog::new(
+            journal.clone(),
+            self.server_id,
+            &workspace,
+            self.profile,
+            self.audits,
+        ));
         let paths = Arc::new(Paths {
             workspace,
             hidden,

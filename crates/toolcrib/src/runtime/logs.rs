@@ -1,6 +1,9 @@
 //! The history and the logs of the workspace, for the operator.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+
+use toolcrib_fs::AuditReport;
 
 use super::Runtime;
 use crate::decision_log::DecisionEntry;
@@ -75,6 +78,26 @@ impl Runtime {
     /// Checks that decisions can be logged now. Succeeds if the runtime has no journal.
     pub fn check_decisions(&self) -> Result<(), Error> {
         self.services.decisions.check()
+    }
+
+    /// Checks the audit log of this workspace from its first record to its last. `kept` is the hash of a record that was
+    /// kept elsewhere: without one, a log whose end was cut off, or that was rewritten as a whole, looks right.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the log cannot be read. A wrong record is in the report.
+    pub fn verify_audit(&self, kept: Option<&str>) -> Result<AuditReport, Error> {
+        self.services.calls.verify_audit(kept)
+    }
+
+    /// Passes the lines of the audit log of this workspace to `visit`, oldest first, without newlines. Each is a JSON
+    /// object; [`crate::AuditEvent`] has its members.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal or the log cannot be read.
+    pub fn audit_lines(&self, visit: impl FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        self.services.calls.audit_lines(visit)
     }
 
     /// Returns the logged connections of commands in this workspace, newest first.

@@ -1,0 +1,103 @@
+//! `toolcrib log verify` and `toolcrib log export`: the audit log of a workspace.
+
+use std::io::{self, BufWriter, Write as _};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use serde_json::json;
+use toolcrib::{AuditReport, Runtime};
+
+use super::ocsf;
+use crate::args::{AuditFormat, Common, LogCommand};
+use crate::output;
+
+pub(crate) fn run(
+    common: &Common,
+    runtime: &Runtime,
+    command: &LogCommand,
+) -> Result<ExitCode, String> {
+    match command {
+        LogCommand::Verify { head } => verify(common, runtime, head.as_deref()),
+        LogCommand::Export { format } => export(runtime, *format),
+    }
+}
+
+fn verify(common: &Common, runtime: &Runtime, kept: Option<&str>) -> Result<ExitCode, String> {
+    let report = runtime.verify_audit(kept).map_err(|error| error.to_string())?;
+    if output::for_people(common) {
+        output::answer(&sentences(&report));
+    } else {
+        let object = json!({
+            "records": report.records,
+            "first": report.first,
+            "head": Some(&report.head).filter(|head| !head.is_empty()),
+            "kept_at": report.kept_at,
+            "torn_bytes": report.torn_bytes,
+            "problem": report.broken.as_ref().map(ToString::to_string),
+        });
+        output::answer(&object.to_string());
+    }
+    Ok(if report.broken.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn sentences(report: &AuditReport) -> String {
+    let AuditReport { records, first, head, kept_at, torn_bytes, broken } = report;
+    let torn = match torn_bytes {
+        0 => String::new(),
+        bytes => format!(
+            "\nA crash left {bytes} bytes after the last record. The next call records that."
+        ),
+    };
+    let last = (first + records).saturating_sub(1);
+    match broken {
+        Some(broken) if *records == 0 => format!("BROKEN: {broken}."),
+        Some(broken) => {
+            format!(
+                "BROKEN: {broken}.\nRecords {first} to {last} before that are right, up to {head}{torn}"
+            )
+        }
+        None if *records == 0 => format!("No calls are recorded here yet.{torn}"),
+        None => {
+            let kept = match kept_at {
+                Some(record) => format!("Record {record} has the hash that you kept, and all later ones follow it."),
+                None => "Keep the hash elsewhere, and pass it with --head later: without it, nobody can see that the end was cut off \
+                         or the whole log rewritten."
+                    .to_owned(),
+            };
+            format!("Records {first} to {last} are right.\nHash of the last: {head}\n{kept}{torn}")
+        }
+    }
+}
+
+fn export(runtime: &Runtime, format: AuditFormat) -> Result<ExitCode, String> {
+    let report = runtime.verify_audit(None).map_err(|error| error.to_string())?;
+    if let Some(broken) = report.broken {
+        output::warning(&format!("the log is broken: {broken}. It is printed as it is."));
+    }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    let (mut written, mut unreadable) = (Ok(()), 0_u64);
+    let read = runtime.audit_lines(|line| {
+        written = match format {
+            AuditFormat::Jsonl => stdout.write_all(line).and_then(|()| stdout.write_all(b"\n")),
+            AuditFormat::Ocsf => match ocsf::event(line, host.trim()) {
+                Some(event) => writeln!(stdout, "{event}"),
+                None => {
+                    unreadable += 1;
+                    Ok(())
+                }
+            },
+        };
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    read.map_err(|error| error.to_string())?;
+    match written.and_then(|()| stdout.flush()) {
+        // The reader has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written.map_err(|error| error.to_string())?,
+    }
+    if unreadable > 0 {
+        output::warning(&format!("{unreadable} lines are not records, and were left out"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
