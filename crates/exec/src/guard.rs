@@ -105,6 +105,8 @@ pub enum GuardVerdict {
         access: usize,
         /// The reason.
         why: Unwritable,
+        /// The content and mode to restore at the path: the command has removed the file to write another.
+        restore: Option<(Vec<u8>, u32)>,
     },
     /// The content decides: [`Guard::review`] is called when it is complete, and until then the path keeps
     /// its old content. Only for regular files that are written or are the target of a rename.

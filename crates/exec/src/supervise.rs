@@ -282,8 +282,11 @@ impl Call<'_> {
         }
         let program = || self.caller.program();
         match self.supervised.guard.decide(accesses, &program) {
-            GuardVerdict::Refuse { access, why } => {
+            GuardVerdict::Refuse { access, why, restore } => {
                 if let Some(access) = accesses.get(access) {
+                    if let Some((content, mode)) = restore {
+                        content_review::restore(self, &access.path, &content, mode);
+                    }
                     let action = denied_action(&access.action);
                     self.supervised.report(refusal(action, access.path.clone(), why));
                 }

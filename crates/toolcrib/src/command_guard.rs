@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use toolcrib_exec::{
-    FileAccess, Guard, GuardVerdict, Program, RefusedContent, SESSION_TMP, Unwritable,
+    FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent, SESSION_TMP,
+    Unwritable,
 };
 use toolcrib_fs::{BulkReader, Root, RootMode, Workspace};
 
@@ -76,6 +77,22 @@ impl CommandGuard {
         }
     }
 
+    /// The content and mode of a protected file that this command has removed and now tries to write: programs such as
+    /// tar and cp remove a file before they create it.
+    fn removed_by_this_command(
+        &self,
+        access: &FileAccess,
+        why: Unwritable,
+    ) -> Option<(Vec<u8>, u32)> {
+        let writes = matches!(
+            access.action,
+            FileAction::Create(NodeKind::File) | FileAction::RenameTo(NodeKind::File)
+        );
+        let is_removed = why == Unwritable::Protected && writes && access.kind.is_none();
+        let captured = self.changes.captured_mode(&access.path).filter(|_| is_removed);
+        captured.and_then(|_| self.rules.removed(&access.path))
+    }
+
     /// Contents rejected since the last call of this method: path and reason.
     pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Danger)> {
         std::mem::take(&mut *self.refused.lock())
@@ -92,14 +109,18 @@ impl Guard for CommandGuard {
         for number in 0..accesses.len() {
             match self.rule(number, accesses, program) {
                 Rule::Allowed => {}
-                Rule::Refused(why) => return GuardVerdict::Refuse { access: number, why },
+                Rule::Refused(why) => {
+                    let restore = self.removed_by_this_command(&accesses[number], why);
+                    return GuardVerdict::Refuse { access: number, why, restore };
+                }
                 Rule::NeedsReview => verdict = GuardVerdict::Review,
                 Rule::AllowedAfterReview(paths) => verdict = GuardVerdict::ReviewAndCopy(paths),
                 Rule::AllowedIfRestorable => {
                     self.changes.before_change(accesses);
                     let path = &accesses[number].path;
                     if !self.rules.may_be_removed(path, self.changes.captured_mode(path)) {
-                        return GuardVerdict::Refuse { access: number, why: Unwritable::Protected };
+                        let why = Unwritable::Protected;
+                        return GuardVerdict::Refuse { access: number, why, restore: None };
                     }
                 }
             }

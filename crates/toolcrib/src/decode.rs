@@ -1,8 +1,8 @@
 //! Decodes the arguments of a call into a tool's struct.
 //!
 //! Models write `"50"` for 50, `filePath` for `file_path`, null for an omitted field, a list as a string that
-//! contains JSON. Such input is accepted if only one meaning is possible. String values are never changed, so
-//! file content arrives exactly. Other input is an error that shows the expected form.
+//! contains JSON, `file:///a/b` for `/a/b`. Such input is accepted if only one meaning is possible. Other string
+//! values are never changed, so file content arrives exactly. Other input is an error that shows the expected form.
 //!
 //! Decoding follows the schema, which is derived from the same struct, so the two cannot disagree.
 
@@ -67,6 +67,32 @@ fn signature(schema: &Map<String, Value>) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
+/// Fields that are paths.
+const PATH_FIELDS: [&str; 4] = ["file_path", "path", "notebook_path", "cwd"];
+
+/// The path of a `file:` URL in a field that is a path.
+fn without_file_scheme(field: &str, value: Value) -> Value {
+    let url = value.as_str().and_then(|text| text.strip_prefix("file://"));
+    let path = url.filter(|path| path.starts_with('/') && PATH_FIELDS.contains(&field));
+    path.and_then(percent_decoded).map_or(value, Value::String)
+}
+
+/// A text with `%20` and the like decoded. `None` if an escape or the result is not valid.
+fn percent_decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).ok()
+}
+
 struct Fitting<'a> {
     entry: &'a Entry,
     problems: Vec<String>,
@@ -108,6 +134,7 @@ impl Fitting<'_> {
                 let empty = Map::new();
                 let property = property(schema, name).unwrap_or(&empty);
                 let value = if path.is_empty() {
+                    let value = without_file_scheme(name, value);
                     self.within_bounds(&inner, name, property, value)
                 } else {
                     value

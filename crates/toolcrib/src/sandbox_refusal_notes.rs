@@ -119,6 +119,14 @@ fn is_package_manager_file(path: &Path) -> bool {
     })
 }
 
+/// Whether it is the user's configuration of git, or its lock.
+fn is_git_configuration(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.strip_suffix(".lock").unwrap_or(name);
+    name == ".gitconfig"
+        || name == "config" && path.parent().is_some_and(|above| above.ends_with(".config/git"))
+}
+
 /// Whether a file has the name of a history, such as `.python_history`, or of a new version of one.
 fn is_history(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -187,6 +195,9 @@ const NO_NETWORK: Kind = Kind {
 /// cargo has no variable for its cache alone.
 const CARGO_CACHE: &str = "outside the roots; export CARGO_HOME=/tmp/cargo for downloads of this session, or caches = [\"cargo\"] in config.toml";
 
+/// Settings of git for all repositories of the user.
+const GIT_CONFIGURATION: &str = "outside the roots; git config without --global sets it for this repository, git -c NAME=VALUE for one command";
+
 const UNLISTED: Kind = Kind {
     refused: "network: not reached",
     remedy: "commands reach hosts by name, with TCP; hosts = [\"ADDRESS:PORT\"] in a rule of kind network in rules.toml allows an address",
@@ -199,6 +210,12 @@ fn kind(refusal: &Refusal) -> Kind {
             if path.iter().any(|name| name == ".cargo") =>
         {
             Kind { refused: BY_SANDBOX, remedy: CARGO_CACHE }
+        }
+        Refusal::Write(path, Unwritable::Outside)
+        | Refusal::Change(_, path, Unwritable::Outside)
+            if is_git_configuration(path) =>
+        {
+            Kind { refused: BY_SANDBOX, remedy: GIT_CONFIGURATION }
         }
         Refusal::Write(_, why) | Refusal::Change(_, _, why) => {
             Kind { refused: BY_SANDBOX, remedy: remedy(*why) }
@@ -224,7 +241,8 @@ fn description(refusal: &Refusal) -> String {
         Refusal::Connect(address) | Refusal::Unlisted(address) | Refusal::WithoutProxy(address) => {
             format!("connect {address}")
         }
-        Refusal::LookUp(server) => format!("DNS lookup at {server}"),
+        // The address is that of the resolver, not of the host that the program looked up.
+        Refusal::LookUp(_) => "the lookup of a host name".to_owned(),
         Refusal::AnySocket => "create a socket".to_owned(),
         Refusal::Socket(path) => format!("connect {}", shown(path)),
     }
@@ -319,7 +337,7 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off; refused: DNS lookup at 10.0.0.2:53, connect 93.184.216.34:443 (the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml)",
+                "network is off; refused: the lookup of a host name, connect 93.184.216.34:443 (the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR or caches in config.toml can allow it)",
             ]
         );

@@ -223,16 +223,9 @@ pub(super) fn rename_reviewed(
 /// Replaces a file by a reviewed copy: descriptors, mappings and hard links of the old file no longer lead to
 /// this path.
 pub(super) fn replace_with_copy(call: &Call<'_>, path: &Path) -> rustix::io::Result<()> {
-    let Some((parent, name)) = path.parent().zip(path.file_name()) else {
-        return Err(Errno::ACCESS);
-    };
-    let parent = parent.strip_prefix("/").unwrap_or(parent);
-    let resolve = ResolveFlags::NO_SYMLINKS;
-    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = || openat2(call.resolver.root, parent, directory, Mode::empty(), resolve);
-    let parent = match call.credentials.run_as(open) {
+    let (parent, name) = match parent_of(call, path) {
         Err(Errno::NOENT) => return Ok(()),
-        parent => parent?,
+        found => found?,
     };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = || openat(&parent, name, flags, Mode::empty());
@@ -246,6 +239,24 @@ pub(super) fn replace_with_copy(call: &Call<'_>, path: &Path) -> rustix::io::Res
     }
     call.credentials
         .run_as(|| write_atomically(&parent, name, &content, mode, RenameFlags::empty()))
+}
+
+/// Restores a file that the command has removed. An existing file stays.
+pub(super) fn restore(call: &Call<'_>, path: &Path, content: &[u8], mode: u32) {
+    let Ok((parent, name)) = parent_of(call, path) else { return };
+    let (mode, flags) = (Mode::from_raw_mode(mode & 0o777), RenameFlags::NOREPLACE);
+    // If it fails, the file stays removed, and the reply says so.
+    let _ = call.credentials.run_as(|| write_atomically(&parent, name, content, mode, flags));
+}
+
+/// The directory of a real path in the command's view, and the name in it.
+fn parent_of<'p>(call: &Call<'_>, path: &'p Path) -> rustix::io::Result<(OwnedFd, &'p OsStr)> {
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or(Errno::ACCESS)?;
+    let parent = parent.strip_prefix("/").unwrap_or(parent);
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = || openat2(call.resolver.root, parent, directory, Mode::empty(), resolve);
+    Ok((call.credentials.run_as(open)?, name))
 }
 
 /// Creates an unnamed file in a directory, and returns whether it can be linked to a path. If the file system

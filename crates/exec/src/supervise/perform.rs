@@ -199,6 +199,10 @@ impl Call<'_> {
         let kind = source.kind().map(node_kind).ok_or(Errno::NOENT)?;
         let new = self.resolver.resolve(to, FinalSymlink::Name)?;
         let (parent, name) = new.parent_and_name()?;
+        // A call that fails without a sandbox is not a denial. libgit2 then renames the file.
+        if new.target.is_some() {
+            return Err(Errno::EXIST);
+        }
         let new_path = new.path()?;
         let made = access(&new_path, &new, FileAction::Create(kind.clone()));
         let mut accesses = Vec::new();

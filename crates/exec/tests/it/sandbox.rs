@@ -225,7 +225,7 @@ impl Guard for ProtectPaths {
     fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
         let renames = accesses.iter().any(|access| access.action == FileAction::RenameFrom);
         for (number, access) in accesses.iter().enumerate() {
-            let refuse = |why| GuardVerdict::Refuse { access: number, why };
+            let refuse = |why| GuardVerdict::Refuse { access: number, why, restore: None };
             for protected in &self.0 {
                 if access.path.starts_with(protected) {
                     return refuse(Unwritable::Protected);

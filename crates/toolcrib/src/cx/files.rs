@@ -99,6 +99,24 @@ impl Cx<'_> {
         }))
     }
 
+    /// The note about the private temporary directory of the session. `None` for other paths, and for directories in it.
+    /// Fails if the call has not declared the path.
+    pub(crate) fn session_directory_note(
+        &self,
+        path: impl AsRef<Path>,
+    ) -> Result<Option<String>, Error> {
+        let place = self.granted_path(Effect::Read, path.as_ref())?;
+        let root = place.root();
+        let is_it = root.kind() == RootKind::Session && place.relative().as_os_str().is_empty();
+        Ok(is_it.then(|| {
+            let shown = root.path();
+            format!(
+                "{} is private to this session; files of the user's {0} are not here",
+                shown.display()
+            )
+        }))
+    }
+
     /// Describes where a path leads (`given → real`) if it leads through a symlink, or if the file has another
     /// name that looks the same. `None` otherwise. Fails if the call has not declared the path.
     pub fn followed_link(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {

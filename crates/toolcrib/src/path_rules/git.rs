@@ -104,7 +104,11 @@ impl PathRules {
         };
         let is_part = access.action == FileAction::Remove || repository == relative;
         let is_temporary = relative.extension().is_some_and(|last| last == "lock");
-        if !is_part || is_temporary || self.known.was_created_by_command(tree, &repository) {
+        // A submodule has its git directory inside that of the repository.
+        let mut inside = relative.ancestors().take_while(|path| *path != repository);
+        let is_of_command = self.known.was_created_by_command(tree, &repository)
+            || inside.any(|path| self.known.was_created_by_command(tree, path));
+        if !is_part || is_temporary || is_of_command {
             return false;
         }
         // A file that points to a repository, and a directory that never became one, may be removed.

@@ -104,6 +104,9 @@ impl Tool for Ls {
         if tree.entries.is_empty() && tree.ignored == 0 {
             text += "[empty]\n";
         }
+        if let Some(note) = cx.session_directory_note(self.path())? {
+            text += &format!("[{note}]\n");
+        }
         let left = tree.omission_notes(depth);
         if !left.is_empty() {
             text += &format!("[{}]\n", left.join("; "));

@@ -205,7 +205,7 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
     };
     let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
     let message =
-        format!("change {} cannot be undone: {UNDO} cannot restore or remove {names}", lost.id);
+        format!("change {} cannot be undone: {UNDO} cannot revert what it did to {names}", lost.id);
     let older = older_change_hint(log, lost.id);
     let hint = older.unwrap_or_else(|| "There is no older change.".to_owned());
     Err(Error::new(ErrorKind::Unsupported, message).hint(format!("Nothing was done. {hint}")))

@@ -338,7 +338,7 @@ fn special_files_that_a_command_creates_stay() {
     let reply = fixture.bash("mkfifo other");
     assert!(!reply.output().contains("reverts"), "{}", reply.output());
     let error = fixture.call("Undo", json!({})).unwrap_err().text();
-    assert!(error.contains("Undo cannot restore or remove other"), "{error}");
+    assert!(error.contains("Undo cannot revert what it did to other"), "{error}");
 }
 
 #[test]

@@ -98,13 +98,59 @@ fn repository_created_by_a_command_can_be_removed() {
         ("git clone -q . inner", "git clean -ffdxq"),
         ("git clone -q . ../one", "python3 -c 'import shutil; shutil.rmtree(\"../one\")'"),
         ("git worktree add -q ../one side", "rm -rf ../one && git worktree prune"),
+        (
+            "git -c protocol.file.allow=always submodule add -q ../remote.git inner",
+            "git submodule -q deinit -f inner && git rm -qf inner && rm -rf $(echo .git)/modules/inner",
+        ),
     ] {
         commands.output(make);
         let text = commands.output(remove);
-        for name in ["one", "two", "two.git", "repo/inner"] {
+        for name in ["one", "two", "two.git", "repo/inner", "repo/.git/modules/inner"] {
             assert!(!commands.here.ws().join(name).exists(), "{make}; {remove}: {text}");
         }
     }
+}
+
+/// tar and cp remove a file before they create it. If the new one is refused, the old one stays.
+#[test]
+fn a_protected_file_stays_if_its_replacement_is_refused() {
+    let setup = "cd repo && mkdir -p .vscode new/.vscode && echo '{}' > .vscode/tasks.json && chmod 640 .vscode/tasks.json && echo '{\"evil\":1}' > new/.vscode/tasks.json && tar cf new.tar -C new .vscode";
+    let commands = Commands::after(setup);
+    for command in [
+        "tar xf new.tar",
+        "tar xf new.tar --unlink-first",
+        "cp --remove-destination new/.vscode/tasks.json .vscode/tasks.json",
+        "rm .vscode/tasks.json; cp new/.vscode/tasks.json .vscode/tasks.json",
+        "mv new/.vscode/tasks.json .vscode/tasks.json",
+    ] {
+        let text = commands.output(command);
+        assert!(text.contains("protected: it can make programs run code"), "{command}: {text}");
+        assert!(!text.contains("deleted"), "{command}: {text}");
+        let file = commands.here.ws().join("repo/.vscode/tasks.json");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{}\n", "{command}: {text}");
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o640, "{command}");
+    }
+    // A removal alone is one.
+    let text = commands.output("rm .vscode/tasks.json");
+    assert!(
+        text.contains("deleted .vscode/tasks.json")
+            || text.contains("deleted repo/.vscode/tasks.json"),
+        "{text}"
+    );
+    commands.output("cp new/.vscode/tasks.json .vscode/tasks.json");
+    assert_eq!(commands.read("repo/.vscode/tasks.json"), None, "an earlier command removed it");
+}
+
+/// A hard link onto an existing file fails without a sandbox, too: libgit2 tries it for each write of a configuration.
+#[test]
+fn a_link_onto_an_existing_file_is_no_refusal() {
+    let commands = Commands::after("");
+    let text = commands.output(
+        "git init -q ../one && cd ../one && cp $(echo .git)/config c && ln c $(echo .git)/config",
+    );
+    assert!(text.contains("File exists") && !text.contains("refused"), "{text}");
 }
 
 /// Commits that a command made are not the user's, however they reach the repository.

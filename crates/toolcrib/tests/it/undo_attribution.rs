@@ -122,7 +122,7 @@ fn undo_stops_at_a_change_that_was_not_kept() {
     let removed = fixture.bash("rm big.bin");
     assert!(removed.output().contains("not kept"), "{}", removed.output());
     let error = fixture.call("Undo", json!({})).unwrap_err();
-    assert!(error.to_string().contains("Undo cannot restore or remove big.bin"), "{error}");
+    assert!(error.to_string().contains("Undo cannot revert what it did to big.bin"), "{error}");
     assert!(fixture.path("new.txt").exists());
     fixture.call("Undo", json!({"id": 1})).unwrap();
     assert!(!fixture.path("new.txt").exists());

@@ -1,4 +1,5 @@
-//! Notes about the network of commands where it differs from the user's: it may be off, and has its own localhost.
+//! Notes about the network and the `/tmp` of commands, which differ from the user's: the network may be off, and both are
+//! those of the session.
 
 /// Phrases with which package managers report that they do not use the network.
 const OFFLINE: [&str; 6] = [
@@ -36,6 +37,16 @@ pub(super) fn localhost_note(script: &str, output: &str) -> Option<&'static str>
     )
 }
 
+/// The note for a command that did not find a file in `/tmp`, which is the session's own.
+pub(super) fn tmp_note(output: &str) -> Option<&'static str> {
+    let is_missing = |line: &str| {
+        contains_any(line, &["/tmp/"]) && contains_any(line, &["o such file", "ENOENT"])
+    };
+    end(output).lines().any(is_missing).then_some(
+        "/tmp is private to this session: files that the user or other programs have in their /tmp are not in it",
+    )
+}
+
 fn contains_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| text.contains(phrase))
 }
@@ -51,6 +62,19 @@ fn end(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_file_in_tmp_is_recognized() {
+        for output in [
+            "cat: /tmp/report.txt: No such file or directory\n",
+            "Error: ENOENT: no such file or directory, open '/tmp/x'\n",
+        ] {
+            assert!(tmp_note(output).is_some(), "{output}");
+        }
+        for output in ["/tmp/x: ok\n", "cat: a: No such file or directory\n", ""] {
+            assert_eq!(tmp_note(output), None);
+        }
+    }
 
     #[test]
     fn an_unreachable_localhost_is_recognized() {

@@ -11,7 +11,7 @@ use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 use super::exit_code_one::{command_exit_one_is_result, script_exit_one_is_result};
 use super::failed_pipe_parts::failed_parts;
 use super::finished::{FinishedCommand, Outcome};
-use super::network_hints::{localhost_note, offline_note};
+use super::network_hints::{localhost_note, offline_note, tmp_note};
 use super::other_jobs_note::other_jobs_notes;
 use super::refused_contents;
 use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
@@ -212,6 +212,12 @@ impl<'a> Report<'a> {
             && !job.refusals().iter().any(Refusal::is_network);
         if is_offline {
             self.notes.extend(offline_note(&output).map(str::to_owned));
+        }
+        let has_own_tmp = matches!(&self.finished.command.confined, Confined::Within { level, .. } if level.has_namespaces());
+        if has_own_tmp
+            && self.finished.now.ended.as_ref().is_some_and(|ended| ended.exit != Exit::Code(0))
+        {
+            self.notes.extend(tmp_note(&output).map(str::to_owned));
         }
         if network.is_private() {
             self.notes.extend(localhost_note(&script, &output).map(str::to_owned));

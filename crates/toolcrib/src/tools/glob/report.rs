@@ -30,7 +30,7 @@ pub(super) fn reply(cx: &Cx<'_>, query: &GlobQuery<'_>, matches: Matches) -> Rep
     let notes = match matches.total {
         0 => {
             text = no_match_text(query, &matches);
-            no_match_notes(&matches, &skipped_files)
+            no_match_notes(query, &matches, &skipped_files)
         }
         _ => notes(query, &matches, files.len(), &skipped_files),
     };
@@ -84,6 +84,15 @@ fn notes(
     notes
 }
 
+/// The note about a list of patterns: a comma separates them only in braces.
+fn comma_note(pattern: &str) -> Option<String> {
+    let parts: Vec<&str> = pattern.split(',').map(str::trim).collect();
+    let is_list = parts.len() > 1 && parts.iter().all(|part| part.contains(['*', '?', '.']));
+    let braced = parts.join(",");
+    (is_list && !pattern.contains(['{', '[']))
+        .then(|| format!("one pattern for several: `{{{}}}`", visible(&braced)))
+}
+
 fn no_match_text(query: &GlobQuery<'_>, matches: &Matches) -> String {
     let pattern = visible(query.pattern);
     match &matches.start_error {
@@ -96,8 +105,13 @@ fn no_match_text(query: &GlobQuery<'_>, matches: &Matches) -> String {
     }
 }
 
-fn no_match_notes(matches: &Matches, skipped_files: &SkippedFiles<'_>) -> Vec<String> {
+fn no_match_notes(
+    query: &GlobQuery<'_>,
+    matches: &Matches,
+    skipped_files: &SkippedFiles<'_>,
+) -> Vec<String> {
     let mut notes = Vec::new();
+    notes.extend(comma_note(query.pattern));
     notes.extend(hidden_note(matches));
     if let Some(ignored) = skipped_files.ignored() {
         notes.push(match &matches.among_ignored {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use toolcrib_fs::BulkReader;
 use toolcrib_search::{MatchOptions, Searched, map_in_order};
@@ -16,6 +16,7 @@ use super::search::{Found, Search, bytes};
 use crate::phrases::{counted, more_note, range_text};
 use crate::reply::Reply;
 use crate::source_syntax::{ParseBudget, Unparsed, base_name, may_have_definitions, outline};
+use crate::suggest::similar_names;
 
 /// Megabytes and time for one file: several times the largest that is parsed.
 const MEGABYTES: u64 = 10;
@@ -23,6 +24,12 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Hits that are examined in a file for one that looks like a definition.
 const COUNTED_HITS: u64 = 100;
+
+/// Time, files and names for similar names, and how many are shown.
+const SIMILAR_TIME: Duration = Duration::from_millis(300);
+const SIMILAR_FILES: usize = 2_000;
+const SIMILAR_NAMES: usize = 100_000;
+const NAMED_SIMILAR: usize = 3;
 
 /// Characters reserved for notes.
 const NOTE_CHARS: usize = 1_000;
@@ -63,6 +70,49 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     all.entries.retain(|entry| Some(rank(entry)) == best);
     all.entries.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
     page(search, &searched, &all, found.len() as u64)
+}
+
+/// Names that are similar to one that occurs in no file, with the place of one definition of each.
+pub(super) fn similar_names_note(search: &Search<'_>) -> Option<String> {
+    let stop = search.stop.not_after(Instant::now() + SIMILAR_TIME);
+    let candidates: Vec<Candidate> = search
+        .files
+        .iter()
+        .take(SIMILAR_FILES)
+        .map(|file| Candidate { path: search.listing.path(*file), shown: search.show(*file) })
+        .filter(|one| may_have_definitions(base_name(&one.shown)))
+        .collect();
+    let tree = &search.query.scope.tree;
+    let work = |(): &mut (), one: &Candidate| -> Vec<(String, u64)> {
+        if stop.is_over() {
+            return Vec::new();
+        }
+        let Some(bytes) = bytes(tree, &one.path, MAX_BYTES as u64) else { return Vec::new() };
+        let budget = ParseBudget::megabytes(MEGABYTES, SIMILAR_TIME);
+        let outline = outline(base_name(&one.shown), &bytes, &budget).unwrap_or_default();
+        let defined = outline.definitions.into_iter().filter(|one| !one.name.is_empty());
+        defined.map(|one| (one.name, one.first_line)).collect()
+    };
+    let mut places: BTreeMap<String, String> = BTreeMap::new();
+    map_in_order(
+        &candidates,
+        || (),
+        work,
+        |one, names| {
+            for (name, line) in names {
+                places.entry(name).or_insert_with(|| format!("{}:{line}", one.shown));
+            }
+            places.len() < SIMILAR_NAMES
+        },
+    );
+    let name = last_name(&search.query.text);
+    let similar = similar_names(name, places.keys().map(String::as_str), NAMED_SIMILAR);
+    let named = |name: &&str| {
+        let place = places.get(*name).map_or("", String::as_str);
+        format!("{} ({place})", visible(name.as_bytes()))
+    };
+    let named: Vec<String> = similar.iter().map(named).collect();
+    (!named.is_empty()).then(|| format!("similar definitions: {}", named.join(", ")))
 }
 
 /// A file that has the name.

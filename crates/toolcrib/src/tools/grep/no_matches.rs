@@ -7,8 +7,8 @@ use toolcrib_search::{
 };
 use toolcrib_text::{truncate_line, visible_name};
 
-use super::OutputMode;
 use super::search::{Search, Unsearched, choose};
+use super::{OutputMode, definitions};
 use crate::message_names::GLOB;
 use crate::phrases::counted;
 use crate::reply::Reply;
@@ -110,6 +110,7 @@ fn suggestions(search: &Search<'_>) -> Vec<String> {
     let query = search.query;
     let mut notes = Vec::new();
     if query.mode == OutputMode::Definitions {
+        notes.extend(definitions::similar_names_note(search));
         return notes;
     }
     let time = (search.began.elapsed() / 2).clamp(MIN_SECOND_SEARCH, MAX_SECOND_SEARCH);
