@@ -156,7 +156,9 @@ impl Guard for ReadGuard {
     ) -> GuardVerdict {
         let refused = accesses.iter().position(|access| self.rules.is_in_workspace(&access.path));
         match refused {
-            Some(access) => GuardVerdict::Refuse { access, why: Unwritable::ReadOnly },
+            Some(access) => {
+                GuardVerdict::Refuse { access, why: Unwritable::ReadOnly, restore: None }
+            }
             None => GuardVerdict::Allow,
         }
     }
