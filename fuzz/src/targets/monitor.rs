@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use toolcrib::{Access, Question};
+use toolcrib::{Access, Question, SessionApprovals};
 use toolcrib_monitor::protocol::{Event, Server};
 use toolcrib_monitor::{Asked, ListeningSocket, Monitor, RequestLine, ServerLine, State};
 
@@ -30,11 +30,12 @@ static SERVER: LazyLock<Mutex<Running>> = LazyLock::new(|| {
     monitor.set_id("1-fuzz");
     let socket = monitor.listen(&directory.path().join("run")).expect("a socket");
     let accesses = [Access::Command("make".to_owned())];
-    let asked = Asked::open(&monitor, &question(&accesses));
+    let asks = SessionApprovals::default();
+    let asked = Asked::open(&monitor, &question(&accesses, &asks));
     Mutex::new(Running { _directory: directory, socket, _asked: asked })
 });
 
-fn question<'a>(accesses: &'a [Access]) -> Question<'a> {
+fn question<'a>(accesses: &'a [Access], asks: &'a SessionApprovals) -> Question<'a> {
     Question {
         call: 1,
         session: 1,
@@ -45,6 +46,7 @@ fn question<'a>(accesses: &'a [Access]) -> Question<'a> {
         rule: "profile:cautious:command",
         why: "it asks",
         remedy: "",
+        asks,
         always: None,
         always_directory: None,
         never: None,
