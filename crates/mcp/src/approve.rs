@@ -64,6 +64,8 @@ pub(crate) struct Page {
     text: String,
     /// Whether it is the last part.
     is_last: bool,
+    /// What an answer for the session covers.
+    session_scope: &'static str,
 }
 
 impl Channel for ApprovalChannel {
@@ -229,7 +231,8 @@ impl Page {
                 }
             };
         }
-        Page { text: text + &question.because() + &question.for_good(), is_last }
+        let text = text + &question.because() + &question.for_good();
+        Page { text, is_last, session_scope: question.session_scope() }
     }
 }
 
@@ -255,7 +258,8 @@ pub(crate) fn input_answer(response: &Value) -> Choice {
 /// The question as a form with one field.
 fn form(page: &Page) -> Option<ElicitRequestParams> {
     let mut answers = vec!["once", "session", "no"];
-    let mut names = vec!["Yes, this once", "Yes, for this session", "No"];
+    let for_session = format!("Yes, {} for this session", page.session_scope);
+    let mut names = vec!["Yes, this once", &for_session, "No"];
     if !page.is_last {
         answers.push("more");
         names.push("Show more first");

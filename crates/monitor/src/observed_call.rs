@@ -239,7 +239,10 @@ pub(crate) fn shown_accesses(accesses: &[RuntimeAccess], cut: &mut Cut) -> Vec<A
         cut.add("accesses");
     }
     let shown = accesses.iter().take(MAX_ACCESSES).map(|access| Access {
-        effect: access.effect().name().to_owned(),
+        effect: match access {
+            RuntimeAccess::Connect(..) => "connect".to_owned(),
+            other => other.effect().name().to_owned(),
+        },
         text: cut.text("accesses", &access_text(access), MAX_ACCESS_CHARS),
     });
     shown.collect()

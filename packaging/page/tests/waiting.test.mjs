@@ -129,6 +129,25 @@ test("a call that waits for an answer does not run, also if it asks again", asyn
   await deny(second.asked);
 });
 
+test("a command that asks about a host runs", async () => {
+  const { home, root, tab } = fixture;
+  await show(tab, "#/waiting");
+  const online = await home.agent(root, { client: "online", args: ["--network-access", "list"] });
+  const known = await ask(tab, online, "Bash", { command: "npm publish --tag host" }, "--tag host");
+  await deny(known.asked);
+  const reply = online.call("Bash", { command: "echo before; exec 3<>/dev/tcp/asked.example/80; echo x >&3; cat <&3" });
+  const asked = card(tab, "asked.example");
+  await asked.getByText("connects to").waitFor();
+  await asked.getByRole("button", { name: /^This host this session/ }).waitFor();
+  await show(tab, "#/now");
+  await tab.getByText("1 call running").waitFor();
+  await tab.locator(".output-line", { hasText: "before" }).waitFor();
+  await show(tab, "#/waiting");
+  await deny(asked);
+  await reply;
+  await online.end();
+});
+
 test("a denial carries the message to the agent", async () => {
   const { reply, asked } = await askFor("npm publish --tag two");
   await asked.getByRole("button", { name: /Deny/ }).click();
@@ -179,7 +198,7 @@ test("never adds a rule that denies", async () => {
   await asked.getByRole("button", { name: /Never/ }).click();
   assert.match(await asked.locator(".toml").innerText(), /decision = "deny"/);
   await asked.getByRole("button", { name: "Add the rule and deny" }).click();
-  await asked.locator(".settled-note", { hasText: "never again" }).waitFor();
+  await asked.locator(".settled-note", { hasText: "Always denied by you" }).waitFor();
   assert.match(await reply(), /not allowed/);
   assert.match(await readFile(home.rules, "utf8"), /--tag never/);
 });

@@ -96,9 +96,10 @@ export function forgetSettled(state: LiveState, now: number): LiveState {
   return kept.length === state.settled.length ? state : { ...state, settled: kept };
 }
 
-/** Whether a call waits for an answer. It does not run before that. */
+/** Whether a call waits for an answer. It does not run before that, unless its running command asks about a host. */
 export function isWaiting(state: LiveState, call: RunningCall): boolean {
-  return state.waiting.some((question) => question.call === call.id && !question.call_ended);
+  const isAboutHost = (question: Question) => question.accesses.every((access) => access.effect === "connect");
+  return state.waiting.some((question) => question.call === call.id && !question.call_ended && !isAboutHost(question));
 }
 
 /** The number of requests whose agent waits. The others can still be answered, for the next try. */

@@ -73,8 +73,7 @@ export function Accesses({ accesses }: { accesses: Access[] }) {
 
 const ANSWERS: Record<AnswerWord, string> = {
   once: "Approved once", session: "Approved for the session", minutes: "Approved for some minutes",
-  always: "Approved, and always from now on", always_directory: "Approved, and always in this directory",
-  no: "Denied", never: "Denied, and never again",
+  always: "Always approved", always_directory: "Always approved in this directory", no: "Denied", never: "Always denied",
 };
 
 const ANSWERERS: Record<Answerer, string> = {

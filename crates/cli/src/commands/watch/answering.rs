@@ -7,7 +7,7 @@ use toolcrib::split_question;
 use toolcrib_monitor::protocol::{AnswerWord, Answerer, Proposal, Question, Settled, TimeLeft};
 use toolcrib_monitor::{GivenAnswer, described};
 
-use super::shown_text::{question_text, question_title, time_text};
+use super::shown_text::{late_text, question_text, question_title, time_text};
 use crate::output;
 
 const HELP: &str = "y yes, s for this session, t N for N minutes, a always, d always in this directory, n TEXT no, \
@@ -82,8 +82,9 @@ impl Answering {
         let Some(at) = self.waiting.iter().position(|one| one.question.id == id) else {
             return Reaction::Nothing;
         };
-        self.waiting.remove(at);
-        let told = Reaction::Print(format!("The question was settled: {}.\n", described(settled)));
+        let late = self.waiting.remove(at).map(|one| late_text(&one.question.time_left, settled));
+        let (who, late) = (described(settled), late.unwrap_or_default());
+        let told = Reaction::Print(format!("The question was settled: {who}.{late}\n"));
         if at == 0 { told.and(self.show_first()) } else { told }
     }
 
@@ -354,6 +355,10 @@ mod tests {
         assert_eq!(answering.time_changed("2", waits(true)), Reaction::Nothing);
         let shown = print(answering.line("o 2", LONG));
         assert!(shown.contains("Your answer counts if the agent makes the same call again"));
+        let (answer, by) = (AnswerWord::Once, Answerer::Watch);
+        let settled = Settled { answer, minutes: None, by, at: now, message: None };
+        let told = print(answering.settled("2", &settled));
+        assert!(told.contains("yes. The agent was told no before."), "{told}");
     }
 
     #[test]

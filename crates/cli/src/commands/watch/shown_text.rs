@@ -3,7 +3,8 @@
 use toolcrib::{visible_lines, visible_name};
 use toolcrib_monitor::now_ms;
 use toolcrib_monitor::protocol::{
-    Call, Connection, EndedCommand, Outcome, Question, Refusal, RunningCall, Server, TimeLeft,
+    Answerer, Call, Connection, EndedCommand, Outcome, Question, Refusal, RunningCall, Server,
+    Settled, TimeLeft,
 };
 
 /// Characters of a command in the list of questions.
@@ -116,6 +117,18 @@ pub(super) fn time_text(time: &TimeLeft) -> String {
     }
 }
 
+/// What a late answer is good for. Empty if it counts at once.
+pub(super) fn late_text(time: &TimeLeft, settled: &Settled) -> &'static str {
+    let is_answer =
+        !matches!(settled.by, Answerer::Timeout | Answerer::Cancelled | Answerer::Withdrawn);
+    match time.denied_after {
+        Some(_) if is_answer => {
+            " The agent was told no before. The answer counts if it makes the same call again."
+        }
+        _ => "",
+    }
+}
+
 /// The whole question, as text.
 pub(super) fn question_text(question: &Question) -> String {
     let client = question.client.as_deref().unwrap_or("an agent");
@@ -153,6 +166,10 @@ pub(super) fn question_text(question: &Question) -> String {
         text += &format!("[truncated: {}]\n", name(&question.cut.join(", ")));
     }
     text += &format!("Asked because {} ({}).\n", name(&question.why), name(&question.rule));
+    if !question.session_covers.is_empty() {
+        let covers = question.session_covers.join("; ");
+        text += &format!("An answer for the session allows: {}.\n", name(&covers));
+    }
     if question.command.is_some() {
         text += &format!("It would run with: {}\n", name(&question.sandbox));
     }
