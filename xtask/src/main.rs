@@ -20,6 +20,7 @@ mod demo;
 mod demo_project;
 mod deny;
 mod generated_docs;
+mod language_servers;
 mod layering;
 mod notebooks;
 mod packages;
@@ -67,6 +68,8 @@ enum Task {
     Clients,
     /// Check edits of notebooks with Jupyter's library
     Notebooks,
+    /// Check edits with real language servers
+    Servers,
     /// Test the Python and npm packages
     Packages,
     /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
@@ -117,6 +120,7 @@ fn run(task: Task) -> Result<()> {
         Task::Formats => tool_formats::check(),
         Task::Clients => clients::run(),
         Task::Notebooks => notebooks::check(),
+        Task::Servers => language_servers::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
         Task::Page { screenshots: false } => page::check(),

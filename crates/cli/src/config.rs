@@ -87,7 +87,7 @@ pub(crate) struct Config {
     tmp_size: Option<String>,
     /// Seconds that the program behind `toolcrib run --approvals` has to answer a question. Then the call is denied.
     approval_seconds: Option<u64>,
-    /// Errors in replies to edits, from [language servers](tools.md#errors-after-edits) on your `PATH`: `off` or
+    /// Errors in replies to edits, from [language servers](checks.md) on your `PATH`: `off` or
     /// `errors`.
     #[serde(default)]
     check: CheckWord,

@@ -19,9 +19,6 @@ use crate::services::Services;
 /// Memory of a server and its children, in percent of the machine's.
 const MEMORY_PERCENT: u8 = 25;
 
-/// Processes and threads of a server.
-const MAX_PROCESSES: u32 = 512;
-
 /// Why a server is not started.
 pub(super) enum LaunchError {
     /// Its program is not on the `PATH`.
@@ -95,11 +92,7 @@ fn sandbox(services: &Services, host: &ShellHost, tmp: &Path) -> Sandbox {
     let settings = host.sandbox().unwrap_or(&usual);
     let sandbox = command_sandbox(services, settings, tmp);
     let read_only = [sandbox.read_only, sandbox.writable].concat();
-    let limits = Limits {
-        processes: MAX_PROCESSES,
-        memory: Amount::Percent(MEMORY_PERCENT),
-        ..settings.limits
-    };
+    let limits = Limits { memory: Amount::Percent(MEMORY_PERCENT), ..settings.limits };
     Sandbox {
         writable: Vec::new(),
         read_only,

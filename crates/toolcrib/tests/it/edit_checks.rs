@@ -105,15 +105,18 @@ fn every_edit_tool_is_checked_and_five_errors_are_named() {
     assert!(note.starts_with("[new errors in a.py: line 1: bad name bad(0) (script B1); line 2"));
     assert!(note.ends_with("line 5: bad name bad(4) (script B1); and 2 more]"), "{note}");
     project.put("b.py", "b\n");
-    let edits = json!([
-        {"file_path": "a.py", "old_string": "bad(0)", "new_string": "bad(0)\nbad('x')"},
-        {"file_path": "b.py", "old_string": "b", "new_string": "bad()"},
+    let files = json!([
+        {
+            "file_path": "a.py",
+            "edits": [{"old_string": "bad(0)", "new_string": "bad(0)\nbad('x')"}],
+        },
+        {"file_path": "b.py", "edits": [{"old_string": "b", "new_string": "bad()"}]},
     ]);
     let expected = [
         "[new error in a.py: line 2: bad name bad('x') (script B1)]",
         "[new error in b.py: line 1: bad name bad() (script B1)]",
     ];
-    assert_eq!(notes(&project.call("MultiEdit", json!({"edits": edits}))), expected);
+    assert_eq!(notes(&project.call("MultiEdit", json!({"files": files}))), expected);
     let patch = "*** Begin Patch\n*** Update File: b.py\n*** Move to: c.py\n@@\n bad()\n+bad('y')\n*** End Patch\n";
     let moved = ["[new error in c.py: line 2: bad name bad('y') (script B1)]"];
     assert_eq!(notes(&project.call("ApplyPatch", json!({"patch": patch}))), moved);

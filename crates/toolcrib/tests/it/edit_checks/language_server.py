@@ -69,7 +69,7 @@ def publish(uri, version, found):
 def misbehave():
     out = sys.stdout.buffer
     if MODE == "garbage":
-        out.write(b"Loading...\nready\n\n" + os.urandom(100_000))
+        out.write(b"Loading...\r\n\r\n" + os.urandom(100_000))
     elif MODE == "huge":
         out.write(b"Content-Length: 999999999999\r\n\r\n")
     elif MODE == "endless header":
