@@ -10,8 +10,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, deny, generated_docs, layering, notebooks, packages, page, task_programs, tidy,
-    tool_formats,
+    book, clients, deny, generated_docs, layering, notebooks, packages, page, task_programs,
+    telemetry, tidy, tool_formats,
 };
 
 /// A step, in the order of a whole run.
@@ -45,6 +45,8 @@ pub(crate) enum Step {
     Formats,
     /// Jupyter's library accepts edited notebooks
     Notebooks,
+    /// OpenTelemetry's protocol definitions accept our spans and metrics
+    Telemetry,
     /// Third-party MCP clients work with both protocol eras, and the conformance suite passes
     Clients,
     /// The Python and npm packages work
@@ -84,6 +86,7 @@ impl Step {
             Step::Book => book::build(),
             Step::Formats => tool_formats::check(),
             Step::Notebooks => notebooks::check(),
+            Step::Telemetry => telemetry::check(),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),
             Step::Page => page::check(),

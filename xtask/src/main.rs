@@ -26,6 +26,7 @@ mod packages;
 mod page;
 mod picture;
 mod task_programs;
+mod telemetry;
 mod tidy;
 mod tool_formats;
 
@@ -67,6 +68,8 @@ enum Task {
     Clients,
     /// Check edits of notebooks with Jupyter's library
     Notebooks,
+    /// Check spans and metrics with OpenTelemetry's protocol definitions
+    Telemetry,
     /// Test the Python and npm packages
     Packages,
     /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
@@ -117,6 +120,7 @@ fn run(task: Task) -> Result<()> {
         Task::Formats => tool_formats::check(),
         Task::Clients => clients::run(),
         Task::Notebooks => notebooks::check(),
+        Task::Telemetry => telemetry::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
         Task::Page { screenshots: false } => page::check(),
