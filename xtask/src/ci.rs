@@ -11,7 +11,7 @@ use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
     book, clients, deny, generated_docs, language_servers, layering, notebooks, packages, page,
-    task_programs, tidy, tool_formats,
+    task_programs, telemetry, tidy, tool_formats,
 };
 
 /// A step, in the order of a whole run.
@@ -47,6 +47,8 @@ pub(crate) enum Step {
     Notebooks,
     /// Replies to edits have the errors of real language servers
     Servers,
+    /// OpenTelemetry's protocol definitions accept our spans and metrics
+    Telemetry,
     /// Third-party MCP clients work with both protocol eras, and the conformance suite passes
     Clients,
     /// The Python and npm packages work
@@ -87,6 +89,7 @@ impl Step {
             Step::Formats => tool_formats::check(),
             Step::Notebooks => notebooks::check(),
             Step::Servers => language_servers::check(),
+            Step::Telemetry => telemetry::check(),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),
             Step::Page => page::check(),

@@ -92,6 +92,11 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "what a front end shows to the user's other programs",
     },
     CrateRule {
+        name: "toolcrib-telemetry",
+        may_use: &["toolcrib", "toolcrib-net"],
+        reason: "what a front end sends to the user's collector, through the crate that connects to hosts",
+    },
+    CrateRule {
         name: "toolcrib-mcp",
         may_use: &["toolcrib", "toolcrib-http", "toolcrib-monitor"],
         reason: "a front end: MCP",
@@ -103,7 +108,13 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         name: "toolcrib-cli",
-        may_use: &["toolcrib", "toolcrib-mcp", "toolcrib-monitor", "toolcrib-page"],
+        may_use: &[
+            "toolcrib",
+            "toolcrib-mcp",
+            "toolcrib-monitor",
+            "toolcrib-page",
+            "toolcrib-telemetry",
+        ],
         reason: "a front end: the command line, which also starts the MCP server and the page",
     },
     CrateRule {

@@ -27,6 +27,7 @@ mod packages;
 mod page;
 mod picture;
 mod task_programs;
+mod telemetry;
 mod tidy;
 mod tool_formats;
 
@@ -70,6 +71,8 @@ enum Task {
     Notebooks,
     /// Check edits with real language servers
     Servers,
+    /// Check spans and metrics with OpenTelemetry's protocol definitions
+    Telemetry,
     /// Test the Python and npm packages
     Packages,
     /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
@@ -121,6 +124,7 @@ fn run(task: Task) -> Result<()> {
         Task::Clients => clients::run(),
         Task::Notebooks => notebooks::check(),
         Task::Servers => language_servers::check(),
+        Task::Telemetry => telemetry::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
         Task::Page { screenshots: false } => page::check(),

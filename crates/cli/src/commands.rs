@@ -1,5 +1,6 @@
 //! One module per command.
 
+mod both_recorders;
 mod call;
 mod completions;
 mod doctor;
@@ -16,6 +17,7 @@ mod reference;
 mod run;
 mod serve;
 mod server_private_paths;
+mod telemetry;
 mod tools;
 mod undo;
 mod watch;

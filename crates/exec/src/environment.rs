@@ -51,6 +51,9 @@ const NOT_SECRET_NAMES: [&str; 6] =
 /// Secrets that match none of the rules above.
 const SECRET_NAMES: [&str; 1] = ["DOCKER_AUTH_CONFIG"];
 
+/// Variables for telemetry of this program: where it is sent, and with which credentials.
+const TELEMETRY_PREFIX: &str = "OTEL_EXPORTER_OTLP_";
+
 /// Fields of connection strings, in lower case, whose value is a secret.
 const SECRET_FIELDS: [&str; 5] =
     ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "authtoken="];
@@ -156,7 +159,7 @@ impl Environment {
             if is_secret(&shown) || has_credentials(&text) || is_token(&text) {
                 environment.secrets.push((name, value));
                 environment.removed.push(shown);
-            } else if runs_code(&shown) {
+            } else if runs_code(&shown) || shown.starts_with(TELEMETRY_PREFIX) {
                 environment.removed.push(shown);
             } else if !TERMINAL_AND_SHELL_NAMES.contains(&shown.as_str()) {
                 let value = if shown == "PATH" { absolute_only(&value) } else { value };
@@ -199,6 +202,7 @@ pub fn is_secret(name: &str) -> bool {
     SECRET_SUBSTRINGS.iter().any(|secret| upper.contains(secret))
         || SECRET_NAMES.contains(&upper.as_str())
         || SECRET_LAST_WORDS.contains(&last)
+        || (upper.starts_with(TELEMETRY_PREFIX) && last == "HEADERS")
         || words.any(is_secret_word)
 }
 
@@ -277,9 +281,16 @@ mod tests {
             "AZURE_STORAGE_CONNECTION_STRING",
             "SSHPASS",
             "GH_PAT2",
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
         ] {
             assert!(is_secret(name) && of(&[(name, "x")]).get(name).is_none(), "{name}");
         }
+        assert!(
+            of(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "x")])
+                .get("OTEL_EXPORTER_OTLP_ENDPOINT")
+                .is_none()
+        );
         for (name, value) in [
             ("DATABASE_URL", "postgres://me:p%40ss@db/x"),
             ("MIRROR", "see https://a/ and https://u:p@host"),

@@ -32,6 +32,7 @@ pub(crate) use self::connection::InspectedConnection;
 pub use self::credential::Credential;
 pub use self::system_trust::{SystemTrust, TrustedFile};
 use self::upstream::UpstreamTls;
+pub(crate) use self::upstream::root_store;
 use crate::host::Host;
 
 /// Inspects connections.

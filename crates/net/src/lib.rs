@@ -16,6 +16,8 @@
 //! name of a TLS handshake, and [`http_request`] the host of an HTTP request. [`AddressClass`] tells public
 //! addresses from others. [`RequestPath`] has the one spelling of a request's path.
 //!
+//! [`post`] sends a request of this program itself to a server that the user configured.
+//!
 //! With the feature `inspect`, the gateway reads the requests of some connections (`inspect.rs`).
 
 #![allow(
@@ -33,6 +35,7 @@ pub mod dns;
 mod dns_server;
 mod gateway;
 mod host;
+mod http_post;
 pub mod http_request;
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -54,6 +57,7 @@ pub use connection_policy::{
 };
 pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets, ProxyGateway};
 pub use host::Host;
+pub use http_post::{HttpPost, HttpResponse, HttpTarget, post};
 #[cfg(feature = "inspect")]
 pub use inspect::{Credential, Inspector, SystemTrust, TrustedFile};
 pub use request_path::RequestPath;

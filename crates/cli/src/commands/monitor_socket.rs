@@ -1,11 +1,14 @@
-//! The monitor of a server, and its socket for `toolcrib page` and `toolcrib watch`.
+//! What observes the calls of a server: its monitor, with the socket for `toolcrib page` and `toolcrib watch`, and telemetry.
 
 use std::sync::{Arc, OnceLock};
 
 use toolcrib::{Runtime, RuntimeBuilder, user_machine};
 use toolcrib_monitor::protocol::Server;
 use toolcrib_monitor::{ListeningSocket, Monitor, RuleStore, now_ms};
+use toolcrib_telemetry::Telemetry;
 
+use super::both_recorders::BothRecorders;
+use super::telemetry;
 use crate::args::Common;
 use crate::config::Config;
 use crate::{output, rules};
@@ -14,6 +17,8 @@ use crate::{output, rules};
 pub(crate) struct MonitorSocket {
     monitor: Arc<Monitor>,
     is_on: bool,
+    /// Sends what is left when the server ends.
+    telemetry: Option<Telemetry>,
     /// Removed when the server ends.
     socket: OnceLock<ListeningSocket>,
 }
@@ -47,7 +52,8 @@ impl MonitorSocket {
         let store = rules_file
             .map(|file| -> RuleStore { Box::new(move |rules| rules::add(&file, rules).map(drop)) });
         let is_on = config.has_monitor() && !is_off;
-        Ok(MonitorSocket { monitor: Monitor::new(server, store), is_on, socket: OnceLock::new() })
+        let monitor = Monitor::new(server, store);
+        Ok(MonitorSocket { monitor, is_on, telemetry: telemetry::start(), socket: OnceLock::new() })
     }
 
     /// The monitor.
@@ -57,11 +63,22 @@ impl MonitorSocket {
 
     /// Makes a runtime report its calls.
     pub(crate) fn observe(&self, builder: RuntimeBuilder) -> RuntimeBuilder {
-        if self.is_on { builder.recorder(self.monitor.recorder()) } else { builder }
+        match (self.is_on, &self.telemetry) {
+            (false, None) => builder,
+            (true, None) => builder.recorder(self.monitor.recorder()),
+            (false, Some(telemetry)) => builder.recorder(telemetry.recorder()),
+            (true, Some(telemetry)) => {
+                builder.recorder(BothRecorders(self.monitor.recorder(), telemetry.recorder()))
+            }
+        }
     }
 
     /// Opens the socket. Without it the server works as with one, so a failure is only a warning.
     pub(crate) fn open(&self, runtime: &Runtime) {
+        if let Some(telemetry) = &self.telemetry {
+            let tools = runtime.tools().map(|tool| tool.name.to_owned());
+            telemetry.describe(runtime.server_id(), tools);
+        }
         let directory = user_machine::socket_directory().filter(|_| self.is_on);
         if let Some(directory) = directory {
             self.monitor.describe_sandbox(runtime.sandbox_summary());

@@ -27,15 +27,7 @@ pub(super) struct UpstreamTls {
 
 impl UpstreamTls {
     pub(super) fn new(provider: Arc<CryptoProvider>, pem: &[u8]) -> Result<UpstreamTls, String> {
-        let mut roots = RootCertStore::empty();
-        let certificates =
-            CertificateDer::pem_slice_iter(pem).take(MAX_ROOTS).filter_map(Result::ok);
-        // Systems have some certificates that are no authorities.
-        roots.add_parsable_certificates(certificates);
-        if roots.is_empty() {
-            return Err("the system has no certificate authorities that Toolcrib finds".to_owned());
-        }
-        Ok(UpstreamTls { provider, roots: Arc::new(roots) })
+        Ok(UpstreamTls { provider, roots: Arc::new(root_store(pem)?) })
     }
 
     /// Connects with one of these protocols. Fails with the reason.
@@ -60,6 +52,18 @@ impl UpstreamTls {
         let connected = TlsConnector::from(Arc::new(config)).connect(name, socket).await;
         connected.map_err(|error| error.to_string())
     }
+}
+
+/// The authorities in PEM.
+pub(crate) fn root_store(pem: &[u8]) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_slice_iter(pem).take(MAX_ROOTS).filter_map(Result::ok);
+    // Systems have some certificates that are no authorities.
+    roots.add_parsable_certificates(certificates);
+    if roots.is_empty() {
+        return Err("the system has no certificate authorities that Toolcrib finds".to_owned());
+    }
+    Ok(roots)
 }
 
 /// The socket for asynchronous use.
