@@ -292,6 +292,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Show or change the configuration
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
     /// Show, build or delete the search index
     Index {
         #[command(subcommand)]
@@ -472,6 +477,36 @@ pub(crate) enum AuditFormat {
     Jsonl,
     /// API Activity events of OCSF
     Ocsf,
+}
+
+/// Subcommands of `config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show the configuration file (default)
+    Show,
+    /// List all settings with their defaults
+    Keys,
+    /// Change a setting
+    Set {
+        /// Name of the setting
+        key: String,
+        /// Its value; several for a list
+        #[arg(required = true, value_name = "VALUE")]
+        values: Vec<String>,
+    },
+    /// Add values to a setting that is a list
+    Add {
+        /// Name of the setting
+        key: String,
+        /// The values
+        #[arg(required = true, value_name = "VALUE")]
+        values: Vec<String>,
+    },
+    /// Remove a setting, so that its default applies
+    Unset {
+        /// Name of the setting
+        key: String,
+    },
 }
 
 /// Subcommands of `index`.

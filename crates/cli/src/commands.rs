@@ -3,6 +3,7 @@
 mod both_recorders;
 mod call;
 mod completions;
+mod configuration;
 mod doctor;
 mod index;
 mod install;
@@ -103,6 +104,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Policy { command: PolicyCommand::Deny(args) } => {
             policy::add::add(common, Decision::Deny, args)
         }
+        Command::Config { command } => configuration::configuration(common, command.as_ref()),
         Command::Index { command } => index::index(common, &runtime(common)?, command),
         Command::Page(args) => page::page(common, args),
         Command::Watch { once } => watch::watch(common, *once),

@@ -5,6 +5,8 @@ mod amount;
 mod key_table;
 mod problem;
 
+pub(crate) use self::key_table::KeyType;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -356,7 +358,8 @@ impl Config {
         }
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Config, String> {
+    /// Parses and checks the text of a file. An error begins with the path.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Config, String> {
         Config::check(text).map_err(|problem| format!("{}: {problem}", path.display()))
     }
 

@@ -382,7 +382,7 @@ impl Policy {
         };
         let remedy = match (decision, effect) {
             (Decision::Allow, _) => String::new(),
-            (_, Effect::Read) => "set outside = \"read\" in config.toml".to_owned(),
+            (_, Effect::Read) => "run `toolcrib config set outside read`".to_owned(),
             _ => format!("add --root {}", path.parent().unwrap_or(path).display()),
         };
         let rule = format!("outside:{}", effect.name());
@@ -449,7 +449,7 @@ impl Policy {
         let looser = order.skip_while(|other| *other != self.profile).skip(1);
         let allows = |profile: &Profile| self.decision_in(*profile, effect) == Decision::Allow;
         if let Some(profile) = looser.into_iter().find(allows) {
-            return format!("set profile = \"{profile}\" in config.toml or with --profile");
+            return use_profile(profile);
         }
         let subject = match effect {
             Effect::Command => "the command",
@@ -458,13 +458,15 @@ impl Policy {
         };
         let rule = format!("add a rule that allows {subject} to rules.toml");
         match decision {
-            Decision::Deny => format!(
-                "set profile = \"{}\" in config.toml or with --profile, and {rule}",
-                Profile::Workspace
-            ),
+            Decision::Deny => format!("{}, and {rule}", use_profile(Profile::Workspace)),
             _ => rule,
         }
     }
+}
+
+/// How to use another profile.
+fn use_profile(profile: Profile) -> String {
+    format!("use --profile {profile}, or run `toolcrib config set profile {profile}`")
 }
 
 /// The decision on one access, or on one part of a script.
@@ -611,7 +613,10 @@ mod tests {
         let verdict = Policy::new(Profile::ReadOnly)
             .decide(&[Access::Write("a".into())], &SessionApprovals::new());
         assert_eq!(verdict.rule, "profile:read-only:write");
-        assert_eq!(verdict.remedy, "set profile = \"workspace\" in config.toml or with --profile");
+        assert_eq!(
+            verdict.remedy,
+            "use --profile workspace, or run `toolcrib config set profile workspace`"
+        );
     }
 
     #[test]

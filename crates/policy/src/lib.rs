@@ -34,7 +34,7 @@ pub use command_steps::{CommandStep, StepPart, command_steps};
 pub use decide::{DANGER, PartDecision, Policy, RequestVerdict, Verdict};
 pub use decision::Decision;
 pub use name_pattern::name_matches;
-pub use new_rule::NewRule;
+pub use new_rule::{NewRule, shell_word};
 pub use outside_access::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
 pub use protected_names::Protection;

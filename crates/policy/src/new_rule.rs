@@ -101,7 +101,7 @@ fn toml_string(text: &str) -> String {
 }
 
 /// The text as one word of a shell. Control characters are escaped, because a terminal would act on them.
-fn shell_word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

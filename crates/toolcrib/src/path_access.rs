@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use toolcrib_fs::{Directory, FileKind, FsErrorKind, ResolvedPath};
-use toolcrib_policy::{Access, Effect, Outside};
+use toolcrib_policy::{Access, Effect, Outside, shell_word};
 use toolcrib_text::visible_name;
 
 use crate::error::{Error, ErrorKind};
@@ -206,6 +206,11 @@ pub(crate) fn require_restorable(paths: &Paths, place: &ResolvedPath) -> Result<
     reject_protected(paths, place, &path, in_the_way.as_ref().unwrap_or(place))
 }
 
+/// The sentence about the command that adds a path to a setting.
+fn allowed_by(setting: &str, path: &str) -> String {
+    format!("The operator can allow it with `toolcrib config add {setting} {}`.", shell_word(path))
+}
+
 /// Rejects a path with a protected name. `path` is the path in the call, `judged` the path for the rules for
 /// git directories.
 fn reject_protected(
@@ -220,9 +225,7 @@ fn reject_protected(
             visible_name(path.as_os_str().as_encoded_bytes())
         );
         return Err(Error::new(ErrorKind::Protected, message)
-            .hint(format!(
-                "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
-            ))
+            .hint(format!("Nothing was written. {}", allowed_by("allow_protected", pattern)))
             .with("protected_by", pattern));
     }
     if paths.path_rules.refuses_writing(judged) {
@@ -230,9 +233,8 @@ fn reject_protected(
         let message =
             format!("{shown} is protected: git runs it or reads its configuration from it");
         let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
-        return Err(Error::new(ErrorKind::Protected, message).hint(format!(
-            "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
-        )));
+        return Err(Error::new(ErrorKind::Protected, message)
+            .hint(format!("Nothing was written. {}", allowed_by("allow_protected", &pattern))));
     }
     Ok(())
 }
@@ -323,7 +325,8 @@ fn hidden_error(shown: &str, reason: &Reason) -> Error {
                 format!("{shown} is hidden: it may contain passwords, keys, tokens or history");
             Error::new(ErrorKind::Protected, message)
                 .hint(format!(
-                    "File tools and sandboxed commands cannot read or write it. The operator can allow it with allow_hidden = [{place:?}] in the configuration."
+                    "File tools and sandboxed commands cannot read or write it. {}",
+                    allowed_by("allow_hidden", &place)
                 ))
                 .with("hidden_by", place)
         }

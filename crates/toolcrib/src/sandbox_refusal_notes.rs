@@ -112,6 +112,10 @@ fn is_cache(path: &Path) -> bool {
 
 fn is_package_manager_file(path: &Path) -> bool {
     let names: Vec<&str> = path.iter().filter_map(|name| name.to_str()).collect();
+    // npm creates its directory for its logs.
+    if names.last() == Some(&".npm") {
+        return true;
+    }
     names.windows(2).any(|pair| {
         PACKAGE_MANAGER_FILES.iter().any(|(directory, beginnings)| {
             pair[0] == *directory && beginnings.iter().any(|start| pair[1].starts_with(start))
@@ -189,7 +193,7 @@ struct Kind {
 const BY_SANDBOX: &str = "refused by the sandbox";
 const NO_NETWORK: Kind = Kind {
     refused: "network is off; refused",
-    remedy: "the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml",
+    remedy: "the user can allow it: `toolcrib config set network list` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml",
 };
 
 /// cargo has no variable for its cache alone.
@@ -337,7 +341,7 @@ mod tests {
         assert_eq!(
             notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
-                "network is off; refused: the lookup of a host name, connect 93.184.216.34:443 (the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml)",
+                "network is off; refused: the lookup of a host name, connect 93.184.216.34:443 (the user can allow it: `toolcrib config set network list` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR or caches in config.toml can allow it)",
             ]
         );

@@ -23,7 +23,7 @@ use crate::{output, rules};
 const HARMLESS: &str = "command:";
 
 /// The setting with which rules for hosts decide on connections.
-const LIST_SETTING: &str = "set network = \"list\" in config.toml";
+const LIST_SETTING: &str = "run `toolcrib config set network list`";
 
 const HTTPS: u16 = 443;
 
@@ -282,8 +282,7 @@ fn for_people(explanation: &Explanation, offline: bool) -> String {
         let _ = writeln!(text, "  {lead} {}", output::plain(&explanation.remedy));
     }
     if offline {
-        text +=
-            "  but the network is off; network = \"list\" or \"all\" in config.toml turns it on\n";
+        text += "  but the network is off; `toolcrib config set network list` turns it on for hosts that rules allow\n";
     }
     for seen in &explanation.commands {
         for command in &seen.commands {

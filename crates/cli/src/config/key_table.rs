@@ -8,7 +8,39 @@ use super::{APPROVAL_SECONDS, Config};
 const MEGABYTE: u64 = 1_000_000;
 const DAY: u64 = 24 * 60 * 60;
 
+/// The type of the value of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyType {
+    Boolean,
+    Integer,
+    String,
+    Strings,
+    Integers,
+    Tables,
+}
+
 impl Config {
+    /// The type of a key. `None` if there is no such key.
+    pub(crate) fn type_of(key: &str) -> Option<KeyType> {
+        let schema = schema_for!(Config);
+        let property = schema.get("properties")?.get(key)?;
+        let is = |value: &serde_json::Value, name: &str| match value.get("type") {
+            Some(serde_json::Value::Array(names)) => names.iter().any(|one| one == name),
+            Some(one) => one == name,
+            None => false,
+        };
+        let items = property.get("items");
+        let holds = |name: &str| items.is_some_and(|items| is(items, name));
+        Some(match () {
+            () if is(property, "boolean") => KeyType::Boolean,
+            () if is(property, "integer") => KeyType::Integer,
+            () if is(property, "array") && holds("string") => KeyType::Strings,
+            () if is(property, "array") && holds("integer") => KeyType::Integers,
+            () if is(property, "array") => KeyType::Tables,
+            () => KeyType::String,
+        })
+    }
+
     /// Each key, its default as TOML, and its description. A key without a default has an empty string.
     pub(crate) fn keys() -> Vec<(String, String, String)> {
         let schema = schema_for!(Config);
@@ -62,6 +94,24 @@ fn default(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_have_types() {
+        for (key, expected) in [
+            ("network", Some(KeyType::String)),
+            ("profile", Some(KeyType::String)),
+            ("monitor", Some(KeyType::Boolean)),
+            ("absolute_paths", Some(KeyType::Boolean)),
+            ("reply_chars", Some(KeyType::Integer)),
+            ("tools", Some(KeyType::Strings)),
+            ("allow_protected", Some(KeyType::Strings)),
+            ("expose", Some(KeyType::Integers)),
+            ("inject", Some(KeyType::Tables)),
+            ("other", None),
+        ] {
+            assert_eq!(Config::type_of(key), expected, "{key}");
+        }
+    }
 
     #[test]
     fn every_key_is_described_and_every_default_parses() {

@@ -193,7 +193,7 @@ fn a_long_question_comes_in_parts() {
         assert!(text.contains(&format!("[part {part} of ")), "{text}");
         assert!(text.contains("more lines are not shown: answer `more`"), "{text}");
         assert_eq!(text.contains("+line 0\n"), part == 1, "{text}");
-        assert!(text.contains("new.txt\"]"), "always is about this file alone: {text}");
+        assert!(text.contains("/new.txt`\n"), "always is about this file alone: {text}");
         assert_eq!(answers, ["once", "session", "no", "more"]);
         let more = json!({"permission": {"action": "accept", "content": {"answer": "more"}}});
         asked = write(json!({"requestState": asked["requestState"], "inputResponses": more}));

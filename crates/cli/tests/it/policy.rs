@@ -338,8 +338,8 @@ fn the_command_for_a_host_allows_it_and_says_if_the_network_is_off() {
     let place = Project::new("");
     let (_, off) = place.run(&["policy", "host", "api.example.com"]);
     assert!(off.starts_with("deny by network:none\n"), "{off}");
-    assert!(off.contains("set network = \"list\" in config.toml, and run `"), "{off}");
-    let (is_added, said) = place.paste(&command_in(&off.replace(", and run", "\nrun")));
+    assert!(off.contains("run `toolcrib config set network list`, and run `toolcrib "), "{off}");
+    let (is_added, said) = place.paste(&command_in(off.split_once(", and ").unwrap().1));
     assert!(is_added && said.contains("the network is off"), "{said}");
     for (network, expected) in [
         ("none", "deny by network:none\n"),
@@ -436,4 +436,63 @@ fn nothing_to_undo_is_said_without_a_terminal() {
     assert!(code == 1 && text.contains("nothing to undo"), "{text}");
     let (code, text) = place.run(&["diff"]);
     assert!(code == 0 && text.starts_with("No changes are recorded here yet"), "{text}");
+}
+
+#[test]
+fn the_configuration_is_changed_by_commands_and_keeps_its_comments() {
+    let place = Project::new("");
+    let file = place.home.path().join("toolcrib/config.toml");
+    let (_, text) = place.run(&["config"]);
+    assert!(text.contains("does not exist yet") && text.contains("toolcrib config keys"), "{text}");
+    std::fs::write(&file, "# mine\nnetwork = \"none\"  # for now\n\n[[inject]]\n").unwrap();
+    let (code, text) = place.run(&["config", "set", "network", "list"]);
+    assert!(code == 2 && text.contains("Nothing was changed"), "{text}");
+    std::fs::write(&file, "# mine\nnetwork = \"none\"  # for now\n").unwrap();
+    for words in [
+        &["config", "set", "network", "list"][..],
+        &["config", "add", "network_presets", "npm", "git-read:forge.example"],
+        &["config", "add", "network_presets", "npm"],
+        &["config", "set", "monitor", "false"],
+        &["config", "set", "expose", "8000"],
+        &["config", "set", "profile", "cautious"],
+        &["config", "unset", "profile"],
+    ] {
+        let (code, text) = place.run(words);
+        assert_eq!(code, 0, "{words:?} {text}");
+    }
+    let expected = "# mine\nnetwork = \"list\"  # for now\nnetwork_presets = [\"npm\", \"git-read:forge.example\"]\nmonitor = false\nexpose = [8000]\n";
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    for (words, expected) in [
+        (
+            &["config", "set", "netwrok", "list"][..],
+            "unknown key `netwrok`; did you mean `network`?",
+        ),
+        (&["config", "set", "network", "some"], "unknown variant `some`"),
+        (&["config", "set", "monitor", "maybe"], "monitor is true or false, not `maybe`"),
+        (&["config", "set", "network", "a", "b"], "network has one value"),
+        (&["config", "add", "network", "a"], "network is not a list"),
+        (&["config", "set", "inject", "a"], "inject has tables"),
+    ] {
+        let (code, text) = place.run(words);
+        assert!(code == 2 && text.contains(expected), "{words:?} {text}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    let (_, text) = place.run(&["config", "set", "network", "list"]);
+    assert!(text.contains("network = \"list\" already; nothing was changed"), "{text}");
+    let (_, text) = place.run(&["config", "keys"]);
+    assert!(text.contains("network_presets [default: []]") && !text.contains("]("), "{text}");
+}
+
+#[test]
+fn the_command_in_a_refused_write_allows_it() {
+    let place = Project::new("");
+    let write = ["call", "Write", r#"{"file_path": ".envrc", "content": "x"}"#, "--text"];
+    let (code, text) = place.run(&write);
+    assert_eq!(code, 1, "{text}");
+    let begin = text.find("`toolcrib config add").unwrap() + 1;
+    let command = &text[begin..begin + text[begin..].find('`').unwrap()];
+    let (is_set, said) = place.paste(command);
+    assert!(is_set, "{command}\n{said}");
+    let (code, text) = place.run(&write);
+    assert_eq!(code, 0, "{text}");
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{DANGER, Decision, Part, Policy};
+use super::{DANGER, Decision, Part, Policy, use_profile};
 use crate::access::Effect;
 use crate::approval_subject::ApprovalScope;
 use crate::command::{
@@ -77,10 +77,7 @@ impl Script<'_> {
             let sandbox = "make the sandbox available (`toolcrib doctor` says what is missing)";
             part.verdict.remedy = match self.policy.profile {
                 Profile::Workspace => sandbox.to_owned(),
-                _ => format!(
-                    "set profile = \"{}\" in config.toml or with --profile, and {sandbox}",
-                    Profile::Workspace
-                ),
+                _ => format!("{}, and {sandbox}", use_profile(Profile::Workspace)),
             };
         }
         part.about(WHOLE_COMMAND.to_owned())

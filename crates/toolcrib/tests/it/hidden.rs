@@ -82,7 +82,7 @@ fn file_tools_reject_hidden_paths() {
     ] {
         let error = home.call(tool, args.clone()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Protected, "{tool} {args}: {error}");
-        assert!(error.text().contains("allow_hidden = [\""), "{error}");
+        assert!(error.text().contains("`toolcrib config add allow_hidden /"), "{error}");
     }
     let seen = home.call("Bash", json!({"command": "cat .ssh/id_rsa .netrc .aws/credentials"}));
     assert!(!seen.unwrap_err().text().contains("canary"));

@@ -238,7 +238,7 @@ fn denied_accesses_are_reported_with_the_remedy() {
     let note = "[refused by the sandbox: the path shown above (outside the roots; --root";
     assert!(text.contains(note), "{text}");
     let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
-    let expected = "network is off; refused: connect 192.0.2.1:443 (the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml)";
+    let expected = "network is off; refused: connect 192.0.2.1:443 (the user can allow it: `toolcrib config set network list` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml)";
     assert!(error.text().contains(expected), "{error}");
     let reply = here.bash("echo x > T/out/new; true").unwrap();
     assert_eq!(reply.metadata()["refused"][0]["why"], "outside", "{}", reply.output());

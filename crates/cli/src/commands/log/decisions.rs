@@ -10,6 +10,9 @@ use super::{page, print};
 use crate::args::Common;
 use crate::output::{self, DIM, NAME, REMOVED, WARNING};
 
+/// The name of the answer without an approver.
+const NOBODY: &str = "nobody";
+
 pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
     let mut decisions = runtime.decisions().map_err(|error| error.to_string())?;
     let total = decisions.len();
@@ -38,9 +41,11 @@ fn line(entry: &DecisionEntry) -> String {
         "ask" => format!("{WARNING}ask{WARNING:#}  "),
         other => format!("{:<5}", output::plain(other)),
     };
-    let answered = entry.answered.as_ref().map_or(String::new(), |(answer, by)| {
-        format!(", {} by {}", output::plain(answer), output::plain(by))
-    });
+    let answered =
+        entry.answered.as_ref().map_or(String::new(), |(answer, by)| match answer.as_str() {
+            NOBODY => ", denied: nobody could be asked".to_owned(),
+            answer => format!(", {} by {}", output::plain(answer), output::plain(by)),
+        });
     let dry = if entry.dry_run { ", a dry run" } else { "" };
     let (age, tool) = (entry.age(), output::plain(&entry.tool));
     let (what, rule) = (output::plain(&entry.what.join("; ")), output::plain(&entry.rule));

@@ -111,9 +111,12 @@ pub(crate) fn presets(common: &Common) -> Result<ExitCode, String> {
         };
         output::answer(&format!("{:<9} {enabled}  {hosts}{requests}", preset.name));
     }
-    output::answer(&format!(
-        "Turn them on in config.toml: network = \"list\" (now \"{}\") and network_presets = [\"NAME\", …].",
-        config.network_name()
-    ));
+    output::answer("To turn one on: toolcrib config add network_presets NAME");
+    if config.network_name() != "list" {
+        output::answer(&format!(
+            "They have an effect with: toolcrib config set network list (now {})",
+            config.network_name()
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }

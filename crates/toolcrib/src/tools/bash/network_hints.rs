@@ -24,7 +24,7 @@ const MAX_BYTES: usize = 64 << 10;
 /// The note for a command without network that reports to be offline.
 pub(super) fn offline_note(output: &str) -> Option<&'static str> {
     contains_any(end(output), &OFFLINE).then_some(
-        "network is off, so package managers are set to offline; the user can allow it: network = \"list\" with rules for hosts, or \"all\", in config.toml",
+        "network is off, so package managers are set to offline; the user can allow it: `toolcrib config set network list` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml",
     )
 }
 

@@ -1,0 +1,222 @@
+//! `toolcrib config`: shows and changes `config.toml`. All other bytes of the file stay.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toml_edit::{Array, DocumentMut, Item};
+use toolcrib::similar_names;
+
+use crate::args::{Common, ConfigCommand};
+use crate::config::{self, Config, KeyType};
+use crate::{output, rules};
+
+/// Runs a subcommand. Without one, shows the file.
+pub(crate) fn configuration(
+    common: &Common,
+    command: Option<&ConfigCommand>,
+) -> Result<ExitCode, String> {
+    match command {
+        None | Some(ConfigCommand::Show) => show(common),
+        Some(ConfigCommand::Keys) => keys(common),
+        Some(ConfigCommand::Set { key, values }) => {
+            change(common, key, |document| set(document, key, values, false))
+        }
+        Some(ConfigCommand::Add { key, values }) => {
+            change(common, key, |document| set(document, key, values, true))
+        }
+        Some(ConfigCommand::Unset { key }) => change(common, key, |document| {
+            known(key)?;
+            document.remove(key);
+            Ok(())
+        }),
+    }
+}
+
+/// The file, and its text. The text is empty if the file does not exist.
+fn file(common: &Common) -> Result<(PathBuf, String), String> {
+    let named = common.config.clone().or_else(config::default_path);
+    let path = named.ok_or("the configuration directory is unknown; name a file with --config")?;
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok((path, text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path, String::new())),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+fn show(common: &Common) -> Result<ExitCode, String> {
+    let (path, text) = file(common)?;
+    Config::parse(&path, &text)?;
+    let exists = path.exists();
+    if !output::for_people(common) {
+        return print(&json!({"file": path.display().to_string(), "exists": exists, "text": text}));
+    }
+    let missing = if exists { "" } else { " (does not exist yet)" };
+    output::answer(&format!("{}{missing}", path.display()));
+    match text.trim() {
+        "" => output::answer("Every setting has its default."),
+        text => output::answer(&format!("\n{text}\n")),
+    }
+    output::answer(
+        "`toolcrib config keys` lists all settings; `toolcrib config set KEY VALUE` changes one.",
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn keys(common: &Common) -> Result<ExitCode, String> {
+    let keys = Config::keys();
+    if !output::for_people(common) {
+        let key = |(key, default, description): &(String, String, String)| json!({"key": key, "default": default, "description": without_links(description)});
+        return print(&Value::from(keys.iter().map(key).collect::<Vec<_>>()));
+    }
+    for (key, default, description) in &keys {
+        let default =
+            if default.is_empty() { String::new() } else { format!(" [default: {default}]") };
+        output::answer(&format!("{key}{default}\n    {}", without_links(description)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes the file, if the new text is valid.
+fn change(
+    common: &Common,
+    key: &str,
+    edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>,
+) -> Result<ExitCode, String> {
+    let (path, text) = file(common)?;
+    let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+    let mut document: DocumentMut = text.parse().map_err(|error| at(&error))?;
+    edit(&mut document)?;
+    let new = document.to_string();
+    let changed = new != text;
+    Config::parse(&path, &new).map_err(|problem| format!("{problem}\nNothing was changed."))?;
+    if changed && !common.dry_run && !rules::replace_if_unchanged(&path, &text, &new)? {
+        return Err(at(&"another program changed the file; try again"));
+    }
+    // Without the comment after the value.
+    let value = document.get(key).and_then(Item::as_value);
+    let line = value.map(|value| format!("{key} = {}", value.clone().decorated("", "")));
+    if !output::for_people(common) {
+        let (file, value) = (path.display().to_string(), line);
+        let changed = changed && !common.dry_run;
+        return print(&json!({"file": file, "setting": value, "changed": changed}));
+    }
+    output::answer(&sentence(&path, key, line, changed, common.dry_run));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sentence(path: &Path, key: &str, line: Option<String>, changed: bool, dry_run: bool) -> String {
+    let file = path.display();
+    let now = line.unwrap_or_else(|| format!("{key} has its default"));
+    match (changed, dry_run) {
+        (false, _) => format!("{file}: {now} already; nothing was changed."),
+        (true, true) => format!("{file}: {now}\nNothing was written."),
+        (true, false) => {
+            format!("{file}: {now}\nServers that run already use it after their next start.")
+        }
+    }
+}
+
+/// Sets a key, or adds to a list.
+fn set(document: &mut DocumentMut, key: &str, values: &[String], adds: bool) -> Result<(), String> {
+    let key_type = known(key)?;
+    let is_list = matches!(key_type, KeyType::Strings | KeyType::Integers);
+    if adds && !is_list {
+        return Err(format!("{key} is not a list; use `toolcrib config set {key} VALUE`"));
+    }
+    let values = values.iter().map(|text| value(key, key_type, text));
+    let values: Vec<toml_edit::Value> = values.collect::<Result<_, String>>()?;
+    let new = match values.as_slice() {
+        _ if is_list => {
+            let mut list = match document.get(key).and_then(Item::as_array) {
+                Some(list) if adds => list.clone(),
+                _ => Array::new(),
+            };
+            for value in values {
+                let shown = value.to_string();
+                if !list.iter().any(|known| known.to_string().trim() == shown.trim()) {
+                    list.push(value);
+                }
+            }
+            list.into()
+        }
+        [one] => one.clone(),
+        _ => return Err(format!("{key} has one value")),
+    };
+    let mut new = Item::Value(new);
+    if let (Some(Item::Value(old)), Item::Value(new)) = (document.get(key), &mut new) {
+        // Keeps a comment after the value.
+        *new.decor_mut() = old.decor().clone();
+    }
+    document[key] = new;
+    Ok(())
+}
+
+/// The type of a key. Fails if there is no such key, or if it has tables.
+fn known(key: &str) -> Result<KeyType, String> {
+    match Config::type_of(key) {
+        Some(KeyType::Tables) => Err(format!("{key} has tables; write them in the file")),
+        Some(known) => Ok(known),
+        None => {
+            let keys = Config::keys();
+            let names = keys.iter().map(|(name, ..)| name.as_str());
+            Err(match similar_names(key, names, 1).first() {
+                Some(similar) => format!("unknown key `{key}`; did you mean `{similar}`?"),
+                None => format!("unknown key `{key}`; `toolcrib config keys` lists the keys"),
+            })
+        }
+    }
+}
+
+fn value(key: &str, key_type: KeyType, text: &str) -> Result<toml_edit::Value, String> {
+    let wrong = |expected: &str| format!("{key} is {expected}, not `{text}`");
+    match key_type {
+        KeyType::Boolean => {
+            text.parse::<bool>().map(Into::into).map_err(|_| wrong("true or false"))
+        }
+        KeyType::Integer | KeyType::Integers => {
+            text.parse::<i64>().map(Into::into).map_err(|_| wrong("a number"))
+        }
+        KeyType::String | KeyType::Strings | KeyType::Tables => Ok(text.into()),
+    }
+}
+
+/// A description without the targets of its links.
+fn without_links(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once('[') {
+        plain += before;
+        match link
+            .split_once("](")
+            .and_then(|(name, target)| Some((name, target.split_once(')')?.1)))
+        {
+            Some((name, behind)) if !name.contains('[') => {
+                plain += name;
+                rest = behind;
+            }
+            _ => {
+                plain.push('[');
+                rest = link;
+            }
+        }
+    }
+    plain + rest
+}
+
+fn print(value: &Value) -> Result<ExitCode, String> {
+    writeln!(io::stdout(), "{value}").map_err(|error| error.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_descriptions_are_removed() {
+        assert_eq!(without_links("The [profile](profiles.md): `a`."), "The profile: `a`.");
+        assert_eq!(without_links("[] and [x"), "[] and [x");
+    }
+}
