@@ -52,7 +52,7 @@ fn every_command_with_a_missing_root_names_no_tool() {
             "kill" => vec!["job_none"],
             "run" | "serve" | "tools" | "log" | "diff" => vec![],
             // They have other errors, or none.
-            "install" | "uninstall" | "doctor" | "config" | "page" | "watch" | "jobs"
+            "install" | "uninstall" | "push" | "doctor" | "config" | "page" | "watch" | "jobs"
             | "completions" | "help" => {
                 return None;
             }
