@@ -40,7 +40,7 @@ export function clientName(server: Pick<Server, "client" | "program">): string {
 
 /** One line for a list of choices. */
 export function agentLine(server: Server, all: Server[]): string {
-  const line = `${clientName(server)} in ${server.roots[0] ?? "?"}, profile ${server.profile}`;
+  const line = `${clientName(server)}, profile ${server.profile}, in ${server.roots[0] ?? "?"}`;
   const isSame = (one: Server) => one.roots[0] === server.roots[0] && clientName(one) === clientName(server);
   return visibleText(all.filter(isSame).length > 1 ? `${line}, process ${server.pid}` : line);
 }

@@ -203,7 +203,7 @@ const RESULTS: Record<string, string> = {
 function Forecast({ change }: { change: Change }) {
   return (
     <>
-      <p><Raw text={change.undo.text.replace(DRY_RUN, "")} layout /></p>
+      {change.undo.possible && change.undo.files.length > 0 ? null : <p><Raw text={change.undo.text.replace(DRY_RUN, "")} layout /></p>}
       <ul class="forecast">
         {change.undo.files.slice(0, 200).map((file) => (
           <li>

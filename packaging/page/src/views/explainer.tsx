@@ -80,6 +80,6 @@ function agentsOf(servers: Server[], workspaces: string[]): ExplainedAgent[] {
     const workspace = server.roots[0];
     return workspace === undefined ? [] : [{ key: server.server, name: agentLine(server, servers), workspace, profile: server.profile }];
   });
-  const others = workspaces.map((path) => ({ key: path, name: `${visibleText(path)}, profile of config.toml`, workspace: path }));
+  const others = workspaces.map((path) => ({ key: path, name: `profile of config.toml, in ${visibleText(path)}`, workspace: path }));
   return [...connected, ...others];
 }
