@@ -262,9 +262,9 @@ fn a_broken_connection_leaves_nothing_there() {
             }
         }
         if round % 2 == 0 {
-            client.kill()
+            client.kill();
         } else {
-            there.kill_sessions()
+            there.kill_sessions();
         }
         there.wait_until_idle();
         drop(client);
