@@ -94,6 +94,7 @@ mod index_admin;
 mod inspection_settings;
 mod journal_errors;
 mod limits;
+mod log_state;
 mod message_names;
 mod metadata_fields;
 mod network;
