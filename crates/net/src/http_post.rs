@@ -276,6 +276,70 @@ mod tests {
         assert!(answer(b"nonsense").is_err());
     }
 
+    /// Only a server whose certificate the authorities signed gets the request.
+    #[cfg(feature = "inspect")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the test writes the file that the user would name"
+    )]
+    #[test]
+    fn https_checks_the_certificate() {
+        use std::sync::Arc;
+
+        use base64::Engine as _;
+
+        let key = rcgen::KeyPair::generate().unwrap();
+        let names = vec!["localhost".to_owned()];
+        let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                rustls::pki_types::PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+            )
+            .unwrap();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+        let server = std::thread::spawn(move || {
+            for _ in 0..2 {
+                let (stream, _) = listener.accept().unwrap();
+                let connection = rustls::ServerConnection::new(config.clone()).unwrap();
+                let mut stream = rustls::StreamOwned::new(connection, stream);
+                let mut request = [0; 4];
+                // The client that does not trust the certificate ends the connection.
+                if stream.read_exact(&mut request).is_ok() {
+                    assert_eq!(&request, b"POST");
+                    stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+                    stream.conn.send_close_notify();
+                    let _ = stream.flush();
+                }
+            }
+        });
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("authority.pem");
+        let body = base64::engine::general_purpose::STANDARD.encode(certificate.der());
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n");
+        std::fs::write(&file, pem).unwrap();
+        let send = |authorities: Option<&PathBuf>| {
+            let request = HttpPost {
+                headers: &[],
+                content_type: "application/json",
+                body: b"{}",
+                timeout: Duration::from_secs(60),
+                authorities,
+            };
+            post(&HttpTarget::parse(&url).unwrap(), &request)
+        };
+        assert_eq!(send(Some(&file)).map(|response| response.status), Ok(204));
+        // With the authorities of the system, if it has any.
+        assert!(send(None).is_err());
+        server.join().unwrap();
+    }
+
     proptest! {
         #[test]
         fn any_response_has_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {

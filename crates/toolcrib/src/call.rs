@@ -74,7 +74,9 @@ impl Runtime {
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
             Ok(reply) => {
                 let reply = reply.within(budget);
-                Ok(self.services().decisions.take_trouble().into_iter().fold(reply, Reply::note))
+                let services = self.services();
+                let trouble = services.decisions.take_trouble().into_iter();
+                Ok(trouble.chain(services.calls.take_trouble()).fold(reply, Reply::note))
             }
             Err(error) => Err(error.within(budget)),
         };

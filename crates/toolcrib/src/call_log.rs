@@ -16,6 +16,7 @@ use crate::call_command::{CallCommand, CommandEnd};
 use crate::call_recorder::{Outcome, Record};
 use crate::error::{Error, ErrorKind};
 use crate::journal_errors::{journal_error, require_journal};
+use crate::log_state::LogState;
 use crate::sandbox_refusal_notes::DeniedAccess;
 
 /// Limits of a logged call: accesses, characters of each, of a message and of each argument, bytes of all arguments.
@@ -43,6 +44,7 @@ pub(crate) struct CallLog {
     profile: Profile,
     /// Whether calls are recorded in the audit log, too.
     audits: bool,
+    audit_state: LogState,
     /// The commands of calls that have not ended.
     commands: Mutex<HashMap<u64, CallCommand>>,
 }
@@ -57,7 +59,15 @@ impl CallLog {
     ) -> CallLog {
         let workspace = workspace.top().path().display().to_string();
         let server = server.unwrap_or_else(random_server_id);
-        CallLog { journal, server, workspace, profile, audits, commands: Mutex::default() }
+        CallLog {
+            journal,
+            server,
+            workspace,
+            profile,
+            audits,
+            audit_state: LogState::default(),
+            commands: Mutex::default(),
+        }
     }
 
     /// The beginning of the ids of its calls.
@@ -100,11 +110,18 @@ impl CallLog {
         self.audit(|| AuditEvent::CommandEnd(end));
     }
 
-    /// Appends to the audit log. If that fails, the next check of the log reports it.
+    /// Appends to the audit log. If that fails, calls still work, and the next reply reports the failure.
     fn audit(&self, event: impl FnOnce() -> AuditEvent) {
         if let Some(journal) = self.journal.as_ref().filter(|_| self.audits) {
-            let _ = journal.record_audit(&self.workspace, &event());
+            let recorded = journal.record_audit(&self.workspace, &event());
+            self.audit_state.note(recorded.map_err(|error| error.to_string()));
         }
+    }
+
+    /// Sentence about a failure that no reply has reported yet.
+    pub(crate) fn take_trouble(&self) -> Option<String> {
+        let why = self.audit_state.take_trouble()?;
+        Some(format!("[calls are not being recorded in the audit log: {why}]"))
     }
 
     /// Checks the audit log.

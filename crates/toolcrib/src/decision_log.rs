@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use parking_lot::Mutex;
 use toolcrib_fs::{DecisionRecord, Journal, Workspace};
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line, visible_name};
@@ -12,6 +11,7 @@ use toolcrib_text::{Secrets, truncate_line, visible_name};
 use crate::call_recorder::Record;
 use crate::error::Error;
 use crate::journal_errors::{journal_error, require_journal};
+use crate::log_state::LogState;
 use crate::phrases::age;
 use crate::session::Session;
 
@@ -53,24 +53,13 @@ pub(crate) struct DecisionLog {
     journal: Option<Journal>,
     /// The first root, which names the workspace in the log.
     workspace: String,
-    state: Mutex<LogState>,
-}
-
-/// Whether the log works.
-#[derive(Debug, Default)]
-enum LogState {
-    #[default]
-    Works,
-    /// The reason; no reply has reported it yet.
-    Fails(String),
-    /// A reply has reported the failure.
-    FailsAndTold,
+    state: LogState,
 }
 
 impl DecisionLog {
     pub(crate) fn new(journal: Option<Journal>, workspace: &Workspace) -> DecisionLog {
         let workspace = workspace.top().path().display().to_string();
-        DecisionLog { journal, workspace, state: Mutex::default() }
+        DecisionLog { journal, workspace, state: LogState::default() }
     }
 
     /// The decisions in this workspace, newest first.
@@ -139,24 +128,12 @@ impl DecisionLog {
             by: record.answered.map(|answered| answered.by.to_owned()),
             dry_run: record.dry_run,
         };
-        self.note(journal.record_decision(decided).map_err(|error| error.to_string()));
+        self.state.note(journal.record_decision(decided).map_err(|error| error.to_string()));
     }
 
-    /// Reason of a failure that no reply has reported yet.
+    /// Sentence about a failure that no reply has reported yet.
     pub(crate) fn take_trouble(&self) -> Option<String> {
-        let mut state = self.state.lock();
-        let LogState::Fails(why) = &*state else { return None };
-        let trouble = format!("[decisions on calls are not being logged: {why}]");
-        *state = LogState::FailsAndTold;
-        Some(trouble)
-    }
-
-    fn note(&self, outcome: Result<(), String>) {
-        let mut state = self.state.lock();
-        match (outcome, &*state) {
-            (Ok(()), _) => *state = LogState::Works,
-            (Err(why), LogState::Works) => *state = LogState::Fails(why),
-            (Err(_), _) => {}
-        }
+        let why = self.state.take_trouble()?;
+        Some(format!("[decisions on calls are not being logged: {why}]"))
     }
 }

@@ -96,6 +96,7 @@ mod inspection_settings;
 mod journal_errors;
 mod language_servers;
 mod limits;
+mod log_state;
 mod message_names;
 mod metadata_fields;
 mod network;

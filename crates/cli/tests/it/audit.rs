@@ -156,6 +156,22 @@ fn sessions_at_the_same_time_make_one_chain_whatever_kills_them() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_is_reported_once() {
+    let audited = Audited::new();
+    let state = PathBuf::from(audited.state());
+    audited.call("Read", &json!({"file_path": "a.txt"}));
+    std::fs::remove_dir_all(state.join("audit")).unwrap();
+    std::fs::write(state.join("audit"), "").unwrap();
+    let call = json!({"id": 1, "tool": "Read", "args": {"file_path": "a.txt"}, "wait": true});
+    let words = ["run", "--no-monitor", "--state", &audited.state()];
+    let input = format!("{call}\n{call}\n{call}\n");
+    let done = toolcrib(&audited.top.path().join("ws"), &words, input.as_bytes());
+    let told =
+        text(&done.stdout).lines().map(|reply| reply.contains("not being recorded in the audit"));
+    assert_eq!(told.collect::<Vec<_>>(), [false, true, false], "{done:?}");
+}
+
+#[test]
 fn the_log_can_be_turned_off() {
     let audited = Audited::new();
     let config = audited.top.path().join("config.toml");
