@@ -296,7 +296,7 @@ impl Edit<'_> {
             launch,
             result: result.clone(),
         };
-        self.checks.servers().submit(number, tree.path(), check);
+        self.checks.servers().submit(number, tree.path(), Box::new(check));
         let server = (number, server.name.clone());
         Ok(Some(PendingCheck { path: path.clone(), server, now: now.hash(), result }))
     }

@@ -65,12 +65,11 @@ impl LanguageServers {
     }
 
     /// Gives a check to the server with this number, and starts it if it does not run.
-    pub(crate) fn submit(&self, server: usize, root: &Path, check: Check) {
+    pub(crate) fn submit(&self, server: usize, root: &Path, mut check: Box<Check>) {
         let Some(definition) = self.definitions.get(server) else { return };
         let mut running = self.running.lock();
         running.retain(|_, thread| !thread.has_ended() || thread.is_disabled());
         let key = (server, root.to_owned());
-        let mut check = check;
         if let Some(thread) = running.get(&key) {
             match thread.submit(check) {
                 Ok(()) => return,

@@ -1,6 +1,6 @@
 //! The client against the bytes of servers.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod any_bytes;
 mod conversation;

@@ -72,6 +72,9 @@ pub(super) fn launch(
     environment.retain(|(name, _)| name != "PWD");
     environment.push(("PWD".into(), root.into()));
     environment.push(("TMPDIR".into(), seen.into()));
+    // gopls ends if it cannot write its cache.
+    environment.retain(|(name, _)| name != "XDG_CACHE_HOME");
+    environment.push(("XDG_CACHE_HOME".into(), seen.join("cache").into()));
     add_session_caches(&mut environment, seen, false, |_| false);
     add_offline_variables(&mut environment);
     let command = Command {

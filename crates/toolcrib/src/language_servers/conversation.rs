@@ -145,7 +145,10 @@ impl Conversation {
         }
         self.read(Duration::ZERO);
         let stderr = visible(&self.stderr.borrow());
-        let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+        let mut lines = stderr.lines().rev().filter(|line| !line.trim().is_empty());
+        // Some runtimes print their version after the error.
+        let error = lines.clone().find(|line| line.contains("rror"));
+        let last = error.or_else(|| lines.next());
         let words = last
             .map_or(String::new(), |last| format!(": {}", truncate_line(last.trim(), SHOWN_CHARS)));
         let why = if ended.all_exited { "it ended" } else { otherwise };

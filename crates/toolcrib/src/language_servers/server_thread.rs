@@ -39,7 +39,7 @@ pub(super) struct ServerThread {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Check>,
+    queue: VecDeque<Box<Check>>,
     is_ending: bool,
     has_ended: bool,
     /// Why the server is not started again.
@@ -69,7 +69,7 @@ impl ServerThread {
     }
 
     /// Adds a check. Returns it if the thread has ended.
-    pub(super) fn submit(&self, check: Check) -> Result<(), Check> {
+    pub(super) fn submit(&self, check: Box<Check>) -> Result<(), Box<Check>> {
         let mut state = self.state.lock();
         if let Some(why) = &state.disabled {
             check.result.set(CheckOutcome::Failed(why.clone()));
@@ -190,7 +190,7 @@ impl Server {
     }
 
     /// The next check. `None` if there was none for a while, or if the server is to end.
-    fn next_check(&mut self, shared: &ServerThread) -> Option<Check> {
+    fn next_check(&mut self, shared: &ServerThread) -> Option<Box<Check>> {
         let idle_since = Instant::now();
         loop {
             {

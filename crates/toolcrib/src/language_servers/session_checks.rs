@@ -1,7 +1,7 @@
 //! The checks of a session whose results it has not been told.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -62,7 +62,7 @@ impl SessionChecks {
     pub(crate) fn baseline(
         &self,
         server: usize,
-        path: &PathBuf,
+        path: &Path,
         was: (Option<Arc<str>>, Option<ContentHash>),
         now: ContentHash,
     ) -> Option<Arc<str>> {
@@ -70,10 +70,10 @@ impl SessionChecks {
         if baselines.len() >= MAX_BASELINES {
             baselines.clear();
         }
-        let known = baselines.remove(&(server, path.clone()));
+        let known = baselines.remove(&(server, path.to_owned()));
         let earlier = known.filter(|known| Some(known.now) == was.1);
         let was = earlier.map_or(was.0, |earlier| earlier.was);
-        baselines.insert((server, path.clone()), Baseline { was: was.clone(), now });
+        baselines.insert((server, path.to_owned()), Baseline { was: was.clone(), now });
         was
     }
 

@@ -12,6 +12,8 @@ use toolcrib_testkit::{InProcessTransport, Setup, Transport, play_cases};
 /// the machine, or on damage. Tests in Rust have them.
 const NOT_SHOWN: &[(&str, &str)] = &[
     ("", "clipped_chars"),
+    ("", "new_errors"),
+    ("", "unknown_errors"),
     ("Read", "total_lines_at_least"),
     ("Read", "total_pages"),
     ("Read", "first_page"),
