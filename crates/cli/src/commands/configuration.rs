@@ -10,7 +10,7 @@ use toolcrib::similar_names;
 
 use crate::args::{Common, ConfigCommand};
 use crate::config::{self, Config, KeyType};
-use crate::{output, rules};
+use crate::{network_presets, output, rules};
 
 /// Runs a subcommand. Without one, shows the file.
 pub(crate) fn configuration(
@@ -103,7 +103,23 @@ fn change(
         return print(&json!({"file": file, "setting": value, "changed": changed}));
     }
     output::answer(&sentence(&path, key, line, changed, common.dry_run));
+    warn_about_presets(common, key, &Config::parse(&path, &new)?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which of the presets allow no host, after a change of them.
+fn warn_about_presets(common: &Common, key: &str, config: &Config) -> Result<(), String> {
+    if key != "network_presets" {
+        return Ok(());
+    }
+    let presets = network_presets::all(common, &config.network_presets)?;
+    for preset in presets.iter().filter(|preset| preset.is_enabled && preset.hosts.is_empty()) {
+        output::warning(&format!("{}: {}", preset.name, preset.missing()));
+    }
+    if !config.network_presets.is_empty() && config.network_name() != "list" {
+        output::warning("presets need `toolcrib config set network list`");
+    }
+    Ok(())
 }
 
 fn sentence(path: &Path, key: &str, line: Option<String>, changed: bool, dry_run: bool) -> String {

@@ -460,6 +460,8 @@ fn the_configuration_is_changed_by_commands_and_keeps_its_comments() {
         let (code, text) = place.run(words);
         assert_eq!(code, 0, "{words:?} {text}");
     }
+    let (_, text) = place.run(&["config", "add", "network_presets", "npm", "--dry-run"]);
+    assert!(text.contains("warning: npm: no hosts"), "{text}");
     let expected = "# mine\nnetwork = \"list\"  # for now\nnetwork_presets = [\"npm\", \"git-read:forge.example\"]\nmonitor = false\nexpose = [8000]\n";
     assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
     for (words, expected) in [
