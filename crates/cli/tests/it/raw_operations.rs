@@ -296,7 +296,7 @@ fn commands_end_at_their_time_limit_and_when_they_are_cancelled() {
 fn input_signals_and_terminals_reach_a_running_command() {
     let mut client = Client::start(&[]);
     let script =
-        "read -r a; echo \"[$a]\"; trap 'echo usr1; exit 4' USR1; read -r b; sleep 1000 & wait";
+        "trap 'echo usr1; exit 4' USR1; read -r a; echo \"[$a]\"; read -r b; sleep 1000 & wait";
     let id = client.request("exec", json!({"shell": script, "stdin": "open"}), None);
     client.request("write_stdin", json!({"to": id}), Some(b"one\n"));
     let output = |client: &mut Client, wanted: &str| {

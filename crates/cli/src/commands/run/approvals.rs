@@ -203,7 +203,10 @@ impl Channel for LineApprover<'_> {
         let deadline = self.approvals.deadline;
         let limit = limit.map_or(deadline, |limit| limit.min(deadline));
         let answer = self.approvals.wait(&id, self.cancel, limit);
-        if let Some(settled) = asked.settled().filter(|settled| settled.by != Answerer::Program) {
+        // The program knows its own answer. If nobody answers, its call ends at once, and the reply says why.
+        let is_known =
+            |by| matches!(by, Answerer::Program | Answerer::Cancelled | Answerer::Timeout);
+        if let Some(settled) = asked.settled().filter(|settled| !is_known(settled.by)) {
             let fields = json!({
                 "id": id,
                 "call_id": self.call_id,
