@@ -7,6 +7,7 @@ mod problem;
 
 pub(crate) use self::key_table::KeyType;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -385,11 +386,14 @@ impl Config {
         presets.map_err(|problem| at(format!("network_presets: {problem}")))?;
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
         at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
+        // Zero would remove the history of all workspaces with the next change.
+        at_least("journal_days", config.journal_days, 1).map_err(at)?;
+        at_least("journal_megabytes", config.journal_megabytes, 1).map_err(at)?;
         Ok(config)
     }
 }
 
-fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String> {
+fn at_least<T: PartialOrd + Display>(name: &str, value: Option<T>, least: T) -> Result<(), String> {
     match value {
         Some(value) if value < least => {
             Err(format!("{name} = {value} is too small; use at least {least}"))
@@ -444,6 +448,8 @@ mod tests {
             ("\nprofile = \"openn\"", "line 2: unknown profile `openn`; available: read-only"),
             ("outside = \"write\"", "`outside` must be read, ask or deny, not `write`"),
             ("reply_chars = 10", "at least 2000"),
+            ("journal_days = 0", "journal_days = 0 is too small; use at least 1"),
+            ("journal_megabytes = 0", "at least 1"),
             ("reply_chars = -1", "invalid value"),
             ("protect = [\"a//b\"]", "is not a pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),

@@ -112,6 +112,11 @@ def ruff_and_ty(session: Session) -> None:
     session.put("library.py", "def second() -> int:\n    return 2\n")
     found = session.edit("other.py", "pass", "from library import first")
     session.expect("a function that another program removed", found, "other.py: line 1: ", "`first`", "(ty ")
+    session.put("package/__init__.py", "def run(name: str) -> None: ...\n")
+    found = session.edit("app.py", "import os\n", "import os\nimport package\n")
+    session.expect("a package that another program added", found)
+    found = session.edit("app.py", "import package\n", "import package\n\npackage.run(1)\n")
+    session.expect("a wrong argument", found, "new error in app.py", "(ty invalid-argument-type)")
 
 
 def typescript(session: Session) -> None:

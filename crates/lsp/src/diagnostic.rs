@@ -84,9 +84,15 @@ impl RawDiagnostic {
         let message = match self.message {
             Message::Text(text) | Message::Markup { value: text } => text,
         };
-        let message = cut(message, MAX_MESSAGE_BYTES);
+        let message = cut(without_background(&message), MAX_MESSAGE_BYTES);
         Diagnostic { line: self.range.start.line, code, message }
     }
+}
+
+/// A message without the lines of background that ty adds to it, such as the searched directories.
+fn without_background(message: &str) -> String {
+    let lines = message.lines().take_while(|line| !line.starts_with("info: "));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// At most this many bytes of a text.

@@ -7,8 +7,8 @@ use crate::diagnostic::Diagnostic;
 /// The errors of `after` that `before` does not explain, in the order of their lines.
 ///
 /// An error is known if the text before had one with the same code and message on an equal line, or, as an edit changes
-/// lines, on any line. Each error before explains one error after. Numbers in messages are not compared: they are often
-/// lines, which move.
+/// lines, on any line. Each error before explains one error after. Line numbers in messages are not compared, because
+/// lines move.
 pub fn new_errors<'d>(
     before: (&str, &[Diagnostic]),
     after: (&str, &'d [Diagnostic]),
@@ -45,7 +45,7 @@ pub fn new_errors<'d>(
     new
 }
 
-/// What an error says, without numbers.
+/// What an error says, without line numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Kind<'d> {
     code: Option<&'d str>,
@@ -55,11 +55,16 @@ struct Kind<'d> {
 impl Kind<'_> {
     fn of(error: &Diagnostic) -> Kind<'_> {
         let mut message = String::with_capacity(error.message.len());
+        let mut is_position = false;
         for c in error.message.chars() {
-            match c {
-                '0'..='9' if message.ends_with('0') => {}
-                '0'..='9' => message.push('0'),
-                c => message.push(c),
+            if c.is_ascii_digit() {
+                is_position |= message.ends_with(':')
+                    || ["line ", "lines ", "column "].iter().any(|word| message.ends_with(word));
+            } else {
+                is_position = false;
+            }
+            if !is_position {
+                message.push(c);
             }
         }
         Kind { code: error.code.as_deref(), message }
@@ -114,6 +119,18 @@ mod tests {
         let twice = &[(0, "unknown `b`"), (1, "unknown `b`")];
         assert_eq!(new(was, ("f(b)\nh(b)\n", twice)), [(1, "unknown `b`".to_owned())]);
         assert_eq!(new(was, ("h(b)\nf(b)\n", twice)), [(0, "unknown `b`".to_owned())]);
+    }
+
+    #[test]
+    fn numbers_that_are_not_lines_are_compared() {
+        let was = ("x = item1\n", &[(0, "unknown `item1`")][..]);
+        let now = ("x = item2\n", &[(0, "unknown `item2`")][..]);
+        assert_eq!(new(was, now), [(0, "unknown `item2`".to_owned())]);
+        let was = ("f(1)\n", &[(0, "expected 0 arguments, got 1")][..]);
+        let now = ("f(1, 2)\n", &[(0, "expected 0 arguments, got 2")][..]);
+        assert_eq!(new(was, now).len(), 1);
+        let was = ("y\n", &[(0, "see a.h:12:7")][..]);
+        assert_eq!(new(was, ("y\n", &[(0, "see a.h:103:7")])), []);
     }
 
     #[test]

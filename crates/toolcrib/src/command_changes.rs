@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
     About, BulkReader, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile,
-    Journal, Settling, Workspace,
+    Journal, Settling, Version, Workspace,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
@@ -148,9 +148,9 @@ impl CommandChanges {
         !self.has_ended.load(Ordering::Relaxed) && self.capture.is_captured(path)
     }
 
-    /// Mode of the captured version of a file, which Undo restores.
-    pub(crate) fn captured_mode(&self, path: &Path) -> Option<u32> {
-        self.capture.kept(path).map(|version| version.mode)
+    /// The captured version of a file, which Undo restores.
+    pub(crate) fn captured(&self, path: &Path) -> Option<Version> {
+        self.capture.kept(path)
     }
 
     /// Called if a change could not be supervised.

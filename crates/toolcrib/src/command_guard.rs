@@ -9,7 +9,7 @@ use toolcrib_exec::{
     FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent, SESSION_TMP,
     Unwritable,
 };
-use toolcrib_fs::{BulkReader, Root, RootMode, Workspace};
+use toolcrib_fs::{BulkReader, Content, Root, RootMode, Workspace};
 
 use crate::command_changes::CommandChanges;
 use crate::path_rules::{Danger, PathRules, Rule};
@@ -89,8 +89,11 @@ impl CommandGuard {
             FileAction::Create(NodeKind::File) | FileAction::RenameTo(NodeKind::File)
         );
         let is_removed = why == Unwritable::Protected && writes && access.kind.is_none();
-        let captured = self.changes.captured_mode(&access.path).filter(|_| is_removed);
-        captured.and_then(|_| self.rules.removed(&access.path))
+        let captured = self.changes.captured(&access.path).filter(|_| is_removed)?;
+        // An earlier command may have removed an older content.
+        let (content, mode) = self.rules.removed(&access.path)?;
+        let content = Content::from(content);
+        (content.hash() == captured.hash).then(|| (content.to_vec(), mode))
     }
 
     /// Contents rejected since the last call of this method: path and reason.
@@ -118,7 +121,10 @@ impl Guard for CommandGuard {
                 Rule::AllowedIfRestorable => {
                     self.changes.before_change(accesses);
                     let path = &accesses[number].path;
-                    if !self.rules.may_be_removed(path, self.changes.captured_mode(path)) {
+                    if !self.rules.may_be_removed(
+                        path,
+                        self.changes.captured(path).map(|version| version.mode),
+                    ) {
                         let why = Unwritable::Protected;
                         return GuardVerdict::Refuse { access: number, why, restore: None };
                     }

@@ -9,6 +9,8 @@ use toolcrib_exec::{
     RefusedContent, Sandbox, Stdin, Unwritable, find_program,
 };
 
+use toolcrib_policy::Outside;
+
 use crate::command_sandbox::command_sandbox;
 use crate::command_state::{ShellHost, Variables, add_offline_variables, add_session_caches};
 use crate::language_servers::{LanguageServer, Launch};
@@ -61,6 +63,11 @@ pub(super) fn launch(
     let bash = host.bash().ok_or(LaunchError::NoProgram)?;
     if !is_sufficient(host.enforced()) {
         let why = "files are not checked: this system has no sandbox for language servers";
+        return Err(LaunchError::NoSandbox(why.to_owned()));
+    }
+    // A server may open any file that commands see, and its messages quote it.
+    if services.paths.outside != Outside::Read {
+        let why = "files are not checked: language servers read outside the roots, which needs outside = \"read\"";
         return Err(LaunchError::NoSandbox(why.to_owned()));
     }
     let not_made = |_| {

@@ -1,6 +1,6 @@
 //! The files that a server reads, as they were at a moment, to tell it what has changed since.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,6 +24,7 @@ type Time = (i64, i64);
 /// The files of a project that a server reads.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectFiles {
+    root: PathBuf,
     sources: HashMap<PathBuf, Time>,
     /// Settings and installed packages: the server is started again when they change.
     environment: Vec<(PathBuf, Option<Time>)>,
@@ -70,7 +71,7 @@ impl ProjectFiles {
             let time = Stamp::at(&path).map(|stamp| stamp.modified);
             (path, time)
         }));
-        Some(ProjectFiles { sources, environment, examined })
+        Some(ProjectFiles { root: tree.path().to_owned(), sources, environment, examined })
     }
 
     /// What changed since an earlier moment.
@@ -92,12 +93,38 @@ impl ProjectFiles {
         for path in earlier.sources.keys().filter(|path| !self.sources.contains_key(*path)) {
             add(path, FileChangeKind::Removed);
         }
+        let new = self.directories_missing_in(earlier, &changes, FileChangeKind::Created);
+        let removed = earlier.directories_missing_in(self, &changes, FileChangeKind::Removed);
+        changes.extend(new.into_iter().chain(removed));
         changes.sort_by(|one, other| one.path.cmp(&other.path));
         if changes.len() > MAX_CHANGES {
             ProjectChanges::Restart
         } else {
             ProjectChanges::Files(changes)
         }
+    }
+
+    /// The directories above files with this kind of change that have no sources in `other`. Some servers resolve
+    /// imports by directories, and notice a new package only by its directory.
+    fn directories_missing_in(
+        &self,
+        other: &ProjectFiles,
+        changes: &[FileChange],
+        kind: FileChangeKind,
+    ) -> Vec<FileChange> {
+        let mut changed = changes.iter().filter(|change| change.kind == kind).peekable();
+        if changed.peek().is_none() {
+            return Vec::new();
+        }
+        let is_inside = |path: &&Path| *path != self.root && path.starts_with(&self.root);
+        let above = |path| Path::ancestors(path).skip(1).take_while(is_inside);
+        let known: HashSet<&Path> = other.sources.keys().flat_map(|path| above(path)).collect();
+        let missing: HashSet<&Path> = changed
+            .flat_map(|change| above(&change.path))
+            .filter(|directory| !known.contains(directory))
+            .collect();
+        let directory = |path: &Path| FileChange { path: path.to_owned(), kind };
+        missing.into_iter().map(directory).collect()
     }
 
     fn is_racy(&self, (seconds, nanoseconds): Time) -> bool {
@@ -112,6 +139,7 @@ mod tests {
 
     fn files(sources: &[(&str, Time)], environment: &[(&str, Option<Time>)]) -> ProjectFiles {
         ProjectFiles {
+            root: "root".into(),
             sources: sources.iter().map(|(path, time)| (PathBuf::from(path), *time)).collect(),
             environment: environment.iter().map(|(path, time)| (path.into(), *time)).collect(),
             examined: 1_000_000_000_000,
@@ -130,6 +158,23 @@ mod tests {
             ("c", FileChangeKind::Removed),
             ("d", FileChangeKind::Created),
             ("now", FileChangeKind::Changed),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn new_and_removed_directories_are_named() {
+        let was = files(&[("root/a.py", (1, 0)), ("root/old/in/b.py", (1, 0))], &[]);
+        let is = files(&[("root/a.py", (1, 0)), ("root/pkg/c.py", (1, 0))], &[]);
+        let ProjectChanges::Files(changes) = is.changes_since(&was) else { panic!() };
+        let found: Vec<(&str, FileChangeKind)> =
+            changes.iter().map(|one| (one.path.to_str().unwrap(), one.kind)).collect();
+        let expected = [
+            ("root/old", FileChangeKind::Removed),
+            ("root/old/in", FileChangeKind::Removed),
+            ("root/old/in/b.py", FileChangeKind::Removed),
+            ("root/pkg", FileChangeKind::Created),
+            ("root/pkg/c.py", FileChangeKind::Created),
         ];
         assert_eq!(found, expected);
     }

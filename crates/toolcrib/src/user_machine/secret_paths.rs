@@ -7,6 +7,8 @@ mod table;
 
 use std::path::{Component, Path, PathBuf};
 
+use toolcrib_fs::real_path;
+
 use self::table::{IN_HOME, OF_SYSTEM, RELOCATED};
 
 /// Base directories that a variable may relocate, relative to the home directory.
@@ -59,7 +61,9 @@ fn all(
             .into_iter()
             .map(move |path| if beneath.is_empty() { path } else { path.join(beneath) })
     });
-    let named = moved.chain(relocated).filter(|path| may_be_hidden(path, home));
+    let has_dots = |path: &PathBuf| path.components().any(|part| part == Component::ParentDir);
+    let plain = |path: PathBuf| if has_dots(&path) { real_path(&path) } else { path };
+    let named = moved.chain(relocated).map(plain).filter(|path| may_be_hidden(path, home));
     in_homes.chain(named).chain(OF_SYSTEM.iter().map(PathBuf::from)).collect()
 }
 
@@ -132,6 +136,7 @@ mod tests {
             "CODEX_HOME" => Some(PathBuf::from("/a/codex")),
             "HISTFILE" => Some(PathBuf::from("/dev/null")),
             "GNUPGHOME" => Some(PathBuf::from("/home")),
+            "NETRC" => Some(PathBuf::from("/usr/lib/../share/netrc")),
             _ => None,
         };
         let homes = ["/home/me".into(), "/home/you".into()];
@@ -145,6 +150,7 @@ mod tests {
             "/b/two",
             "/a/codex/auth.json",
             "/etc/shadow",
+            "/usr/share/netrc",
         ] {
             assert!(is_hidden(path), "{path}");
         }

@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The time limit for reading its messages: a process that it left behind could keep the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// The maximum length of its answer: the list of tools has less than 100 kB.
+const MAX_ANSWER_BYTES: u64 = 16 << 20;
+
 /// The maximum number of bytes shown of its messages.
 const MAX_MESSAGE_BYTES: u64 = 4_096;
 
@@ -43,7 +46,7 @@ pub(super) fn count_tools(client: Client, start: &ServerCommand) -> Result<usize
         let mut line = String::new();
         let asked = input.map(|mut input| writeln!(input, "{}", question()).map(|()| input));
         if let (Some(Ok(_input)), Some(output)) = (asked, output) {
-            let _ = BufReader::new(output).read_line(&mut line);
+            let _ = BufReader::new(output.take(MAX_ANSWER_BYTES)).read_line(&mut line);
             let _ = tell.send(line);
         }
     });
