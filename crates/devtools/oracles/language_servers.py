@@ -2,7 +2,8 @@
 
 Usage: language_servers.py PATH-OF-TOOLCRIB
 
-ruff and ty are installed with the interpreter that runs this. The other servers are checked if they are on the PATH; the
+ruff and ty are installed with the interpreter that runs this, and copied to a directory that the sandbox shows: a
+checkout may be in /tmp, which it replaces. The other servers are checked if they are on the PATH; the
 output names those that are not. For each server, in a project of its own:
 
 - an edit that introduces an error is told it, with its line, server and code;
@@ -23,6 +24,8 @@ from pathlib import Path
 
 # For servers that load a project first, on a slow machine.
 PATIENCE = 300
+# Directories that root or an ordinary user can write, and that the sandbox shows.
+VISIBLE = ("/var/cache", "/var/lib", "/srv", "~/.cache")
 NOTES = ("[new error", "[no new errors", "[errors not known yet", "[check: ")
 
 
@@ -33,14 +36,13 @@ class Refused(Exception):
 class Session:
     """A session of `toolcrib run` in a new project."""
 
-    def __init__(self, program: str, top: Path, files: dict[str, str]) -> None:
+    def __init__(self, program: str, path: str, top: Path, files: dict[str, str]) -> None:
         self.root = top / "project"
         for name, content in files.items():
             self.put(name, content)
         config = top / "config.toml"
         config.write_text('check = "errors"\n')
-        tools = str(Path(sys.executable).parent)
-        environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "SHELL": "/bin/false"}
+        environment = {**os.environ, "PATH": path, "SHELL": "/bin/false"}
         arguments = ["run", "--config", config, "--state", top / "state", "--root", self.root]
         self.process = subprocess.Popen(
             [program, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -197,10 +199,24 @@ PROJECTS = {
 }
 
 
+def visible_directory() -> Path:
+    for name in VISIBLE:
+        directory = Path(name).expanduser()
+        if directory.is_dir() and os.access(directory, os.W_OK | os.X_OK):
+            return directory
+    sys.exit(f"none of {', '.join(VISIBLE)} can be written")
+
+
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    with tempfile.TemporaryDirectory(dir=visible_directory()) as tools:
+        for server in ("ruff", "ty"):
+            shutil.copy(Path(sys.executable).with_name(server), tools)
+        check_all(f"{tools}:{os.environ['PATH']}")
+
+
+def check_all(path: str) -> None:
     for servers, (check, files) in PROJECTS.items():
         if len(sys.argv) > 2 and servers[0] not in sys.argv[2:]:
             continue
@@ -211,7 +227,7 @@ def main() -> None:
             print(f"{', '.join(servers)}: not checked, since {', '.join(missing)} is not on the PATH")
             continue
         with tempfile.TemporaryDirectory() as top:
-            session = Session(sys.argv[1], Path(top), files)
+            session = Session(sys.argv[1], path, Path(top), files)
             try:
                 check(session)
             except Refused as refused:
