@@ -188,6 +188,9 @@ class CancelTest(SessionTest):
             self.assertFalse((self.ws / "late").exists())
 
     def test_a_keyboard_interrupt_cancels_the_call(self) -> None:
+        # A shell starts programs in the background with this signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         with self.session() as session:
             session.call("Read", file_path="a.txt")
             timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
