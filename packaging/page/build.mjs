@@ -1,6 +1,7 @@
 // Builds the app into crates/page/assets. With --check, only compares: the committed files must be current.
 
 import { readFile, writeFile, mkdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 
@@ -9,7 +10,7 @@ const TARGET = new URL("../../crates/page/assets/", import.meta.url);
 const FIRST_LOAD_LIMIT = 60_000;
 
 const settings = {
-  absWorkingDir: new URL(".", import.meta.url).pathname,
+  absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
   bundle: true,
   minify: true,
   write: false,

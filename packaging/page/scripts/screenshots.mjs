@@ -2,12 +2,13 @@
 
 import { execFile } from "node:child_process";
 import { mkdir, rename, stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { launch, newContext, open, show } from "../tests/browser.mjs";
 import { ask } from "../tests/fixture.mjs";
 import { demoHome, fillTimeline } from "./demo_home.mjs";
 
-const IMAGES = new URL("../../../docs/images/", import.meta.url).pathname;
+const IMAGES = fileURLToPath(new URL("../../../docs/images/", import.meta.url));
 const SIZE = { width: 1120, height: 760 };
 const SIZE_LIMIT = 100_000;
 

@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
 async function load(path) {
-  const absWorkingDir = new URL("..", import.meta.url).pathname;
+  const absWorkingDir = fileURLToPath(new URL("..", import.meta.url));
   const options = { absWorkingDir, entryPoints: [path], bundle: true, write: false, format: "esm" };
   const result = await esbuild.build(options);
   return import(`data:text/javascript;base64,${Buffer.from(result.outputFiles[0].contents).toString("base64")}`);
