@@ -72,11 +72,22 @@ export async function ask(tab, agent, tool, args, text) {
   throw new Error("the server never learned that a tab is visible");
 }
 
-/** Denies without a message. */
+/** Denies without a message. The page ignores clicks shortly after something has moved, so they are repeated. */
 export async function deny(asked) {
-  await asked.getByRole("button", { name: /Deny…/ }).click();
-  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
-  await asked.locator(".settled-note").waitFor();
+  const settled = asked.locator(".settled-note");
+  const button = asked.getByRole("button", { name: /^Deny(?!…)/ });
+  const limit = { timeout: 5_000 };
+  for (let attempt = 0; attempt < 12; attempt += 1) {
+    try {
+      if (!(await button.isVisible())) await asked.getByRole("button", { name: /Deny…/ }).click(limit);
+      await button.click(limit);
+      await settled.waitFor(limit);
+    } catch {
+      // The next attempt, or the last check, tells.
+    }
+    if (await settled.isVisible()) return;
+  }
+  await settled.waitFor();
 }
 
 /** The card of a request, by a text in it. */
