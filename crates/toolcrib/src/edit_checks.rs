@@ -4,6 +4,7 @@
 mod launch;
 mod notes;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -217,10 +218,13 @@ fn content_hash(services: &Services, session: &Session, path: &Path) -> Option<C
     Some(Content::from(file.read_all(services.limits.edit_bytes).ok()?).hash())
 }
 
-/// Listings of the roots in one call.
+/// The projects of one call, each examined once: all edits of the call are made already.
 #[derive(Default)]
 struct Projects {
+    /// By root.
     listings: Vec<(PathBuf, Listing)>,
+    /// By number of the server and root. `None` for a project with too many files.
+    examined: HashMap<(usize, PathBuf), Option<Arc<ProjectFiles>>>,
 }
 
 impl Projects {
@@ -235,6 +239,23 @@ impl Projects {
             self.listings.len() - 1
         });
         &self.listings[at].1
+    }
+
+    /// The files that a server reads. `None` if there are too many.
+    fn files(
+        &mut self,
+        services: &Services,
+        tree: &BulkReader,
+        (number, server): (usize, &LanguageServer),
+    ) -> Option<Arc<ProjectFiles>> {
+        let key = (number, tree.path().to_owned());
+        if let Some(known) = self.examined.get(&key) {
+            return known.clone();
+        }
+        let listing = self.listing(services, tree);
+        let files = ProjectFiles::examine(tree, listing, server).map(Arc::new);
+        self.examined.insert(key, files.clone());
+        files
     }
 }
 
@@ -281,8 +302,7 @@ impl Edit<'_> {
             Err(LaunchError::NoProgram) => return Ok(None),
             Err(LaunchError::NoSandbox(why)) => return Err(why),
         };
-        let listing = projects.listing(self.services, &tree);
-        let Some(project) = ProjectFiles::examine(&tree, listing, server) else {
+        let Some(project) = projects.files(self.services, &tree, (number, server)) else {
             let root = self.services.paths.show(self.session.directory(), tree.path());
             return Err(format!("{} does not check files: {root} has too many", server.name));
         };

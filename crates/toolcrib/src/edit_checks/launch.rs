@@ -1,6 +1,6 @@
 //! How a language server is started: the sandbox of commands, without write access and network.
 
-use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use toolcrib_policy::Outside;
 
 use crate::command_sandbox::command_sandbox;
 use crate::command_state::{ShellHost, Variables, add_offline_variables, add_session_caches};
+use crate::command_variables::quoted_bytes;
 use crate::language_servers::{LanguageServer, Launch};
 use crate::path_rules::PathRules;
 use crate::sandbox_settings::{SandboxSettings, is_sufficient, visible_tmp};
@@ -115,34 +116,9 @@ fn sandbox(services: &Services, host: &ShellHost, tmp: &Path) -> Sandbox {
 
 /// A script that becomes the server.
 fn script(program: &Path, arguments: &[String]) -> Vec<u8> {
-    let mut script = OsString::from("exec");
-    let words = std::iter::once(program.as_os_str().to_owned());
-    for word in words.chain(arguments.iter().map(OsString::from)) {
-        script.push(" ");
-        script.push(quoted(word));
-    }
-    script.into_encoded_bytes()
-}
-
-/// A word of a shell script.
-fn quoted(word: OsString) -> OsString {
-    let mut quoted = OsString::from("'");
-    let bytes = word.into_encoded_bytes();
-    let mut parts = bytes.split(|byte| *byte == b'\'');
-    if let Some(first) = parts.next() {
-        push_bytes(&mut quoted, first);
-    }
-    for part in parts {
-        quoted.push("'\\''");
-        push_bytes(&mut quoted, part);
-    }
-    quoted.push("'");
-    quoted
-}
-
-fn push_bytes(word: &mut OsString, bytes: &[u8]) {
-    use std::os::unix::ffi::OsStrExt as _;
-    word.push(std::ffi::OsStr::from_bytes(bytes));
+    let words = std::iter::once(program.as_os_str().as_bytes());
+    let words = words.chain(arguments.iter().map(String::as_bytes));
+    words.fold(b"exec".to_vec(), |script, word| [script, quoted_bytes(word)].join(&b' '))
 }
 
 /// Lets a server read what commands may read. The sandbox has no writable path in the workspace.

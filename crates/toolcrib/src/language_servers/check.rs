@@ -17,7 +17,7 @@ pub(crate) struct Check {
     pub(crate) was: Option<Arc<str>>,
     pub(crate) now: Arc<str>,
     /// The files of the project after the edit.
-    pub(crate) project: ProjectFiles,
+    pub(crate) project: Arc<ProjectFiles>,
     pub(crate) launch: Launch,
     pub(crate) result: Arc<CheckResult>,
 }

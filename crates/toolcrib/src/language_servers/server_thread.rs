@@ -126,7 +126,7 @@ struct Server {
     definition: LanguageServer,
     root: PathBuf,
     /// The running server, and the files of the project that it knows.
-    running: Option<(Conversation, ProjectFiles)>,
+    running: Option<(Conversation, Arc<ProjectFiles>)>,
     failures: u32,
 }
 
