@@ -196,7 +196,7 @@ mod tests {
                 let set = PathSet::from(paths);
                 let [found] = set.look().directories[..] else { panic!("{directory}") };
                 assert_eq!((found.path, found.names.len()), (at(directory).as_path(), count));
-                // A dangling symlink has a target, so what is below it is resolved as a whole.
+                // Paths below a dangling symlink are resolved as a whole, because its target decides.
                 let existing =
                     if existing.is_empty() { top.path().to_owned() } else { at(existing) };
                 assert_eq!(found.existing, existing, "{directory}");

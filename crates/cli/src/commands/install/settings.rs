@@ -191,7 +191,7 @@ impl InstallRecord {
         }
     }
 
-    /// Takes over from another record of the same file what was made for both.
+    /// Takes over the containers that another record of the same file created. Both entries use them.
     pub(super) fn inherit(&mut self, other: &InstallRecord) {
         self.created |= other.created;
         let containers = other.steps.iter().filter(|step| matches!(step, Step::Container(_)));

@@ -203,7 +203,7 @@ impl Channel for LineApprover<'_> {
         let deadline = self.approvals.deadline;
         let limit = limit.map_or(deadline, |limit| limit.min(deadline));
         let answer = self.approvals.wait(&id, self.cancel, limit);
-        // The program knows its own answer. If nobody answers, its call ends at once, and the reply says why.
+        // The program sent this answer itself, or the reply to its call follows at once with the reason.
         let is_known =
             |by| matches!(by, Answerer::Program | Answerer::Cancelled | Answerer::Timeout);
         if let Some(settled) = asked.settled().filter(|settled| !is_known(settled.by)) {
