@@ -10,10 +10,10 @@
 //! single thread ([`sandbox_monitor`]).
 
 mod bash_prologue;
-mod default_signals;
 mod first_process;
 mod sandbox_monitor;
 mod shell;
+mod signal_state;
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -47,7 +47,7 @@ static FORCE_KILLED: AtomicU64 = AtomicU64::new(0);
 /// started.
 pub fn run_shim() -> ExitCode {
     close_inherited();
-    default_signals::restore_default_signals();
+    signal_state::reset_signals();
     // First, so that its descriptor number, which the shell names in its messages, is always the same.
     let script = memfd_create("script", MemfdFlags::CLOEXEC).map_err(io::Error::from);
     let no_socket = ExitCode::from(2);
