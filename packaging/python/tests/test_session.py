@@ -188,9 +188,11 @@ class CancelTest(SessionTest):
             self.assertFalse((self.ws / "late").exists())
 
     def test_a_keyboard_interrupt_cancels_the_call(self) -> None:
-        # A shell starts programs in the background with this signal ignored.
+        # A shell starts programs in the background with this signal ignored. Other launchers block it.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, before)
+        mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        self.addCleanup(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
         with self.session() as session:
             session.call("Read", file_path="a.txt")
             timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
