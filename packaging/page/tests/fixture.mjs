@@ -72,22 +72,35 @@ export async function ask(tab, agent, tool, args, text) {
   throw new Error("the server never learned that a tab is visible");
 }
 
-/** Denies without a message. The page ignores clicks shortly after something has moved, so they are repeated. */
-export async function deny(asked) {
-  const settled = asked.locator(".settled-note");
-  const button = asked.getByRole("button", { name: /^Deny(?!…)/ });
+/**
+ * Repeats an action until its effect is visible. The page ignores clicks and keys shortly after something has moved, and
+ * on a busy machine that is often.
+ */
+export async function until(effect, action) {
   const limit = { timeout: 5_000 };
   for (let attempt = 0; attempt < 12; attempt += 1) {
+    if (await effect.isVisible()) return;
     try {
-      if (!(await button.isVisible())) await asked.getByRole("button", { name: /Deny…/ }).click(limit);
-      await button.click(limit);
-      await settled.waitFor(limit);
+      await action(limit);
+      await effect.waitFor(limit);
     } catch {
       // The next attempt, or the last check, tells.
     }
-    if (await settled.isVisible()) return;
   }
-  await settled.waitFor();
+  await effect.waitFor();
+}
+
+/** Chooses an answer that needs no other input. */
+export async function approve(asked, name = /Approve once/) {
+  await until(asked.locator(".settled-note"), (limit) => asked.getByRole("button", { name }).click(limit));
+}
+
+/** Denies, with a message if there is one. */
+export async function deny(asked, message = "") {
+  const button = asked.getByRole("button", { name: /^Deny(?!…)/ });
+  await until(button, (limit) => asked.getByRole("button", { name: /Deny…/ }).click(limit));
+  if (message) await asked.getByLabel("Message to the agent").fill(message);
+  await until(asked.locator(".settled-note"), (limit) => button.click(limit));
 }
 
 /** The card of a request, by a text in it. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { show } from "./browser.mjs";
-import { ask, usePage } from "./fixture.mjs";
+import { ask, deny, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
@@ -34,10 +34,7 @@ test("a hostile request is readable", async () => {
   assert.ok(text.includes("\\u{200b}"), text);
   assert.ok(await asked.locator(".escaped").count() >= 3);
   await checkView("waiting");
-  await asked.getByRole("button", { name: /Deny/ }).click();
-  await asked.getByLabel("Message to the agent").fill(MARKUP);
-  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
-  await asked.locator(".settled-note").waitFor();
+  await deny(asked, MARKUP);
   await checkView("settled");
   await reply();
 });
@@ -52,8 +49,7 @@ test("a hostile command that cannot be split is readable line by line", async ()
   assert.ok(lines[2].includes(MARKUP) && lines[2].includes("\\u{202e}") && lines[2].endsWith("\\r"), lines[2]);
   await asked.getByRole("button", { name: "Scroll to the end first" }).waitFor();
   await checkView("unsplit");
-  await asked.getByRole("button", { name: /Deny/ }).click();
-  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
+  await deny(asked);
   await reply();
 });
 

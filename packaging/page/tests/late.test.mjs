@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { show } from "./browser.mjs";
-import { ask, usePage } from "./fixture.mjs";
+import { approve, ask, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
@@ -24,7 +24,7 @@ test("a late request says what became of the call, and what a late answer is goo
   await show(tab, "#/waiting");
   assert.match(await again, /nobody has answered yet/);
   await note.waitFor();
-  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(asked);
   await asked.locator(".settled-note", { hasText: /Approved once by you\. The agent was told no after 50 s\. Your answer counts if it tries again/ }).waitFor();
   assert.doesNotMatch(await agent.call("Bash", { command: "npm publish --tag late" }), /not allowed/);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newContext, open } from "./browser.mjs";
-import { ask, card, usePage } from "./fixture.mjs";
+import { approve, ask, card, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
@@ -35,7 +35,7 @@ test("an answered request stays for ten seconds and then goes away", async () =>
   const { agent } = fixture;
   const tab = await tabWithClock();
   const { asked, reply } = await ask(tab, agent, "Bash", { command: "npm publish --tag stays" }, "--tag stays");
-  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(asked);
   await asked.locator(".settled-note").waitFor();
   await tab.clock.runFor(15_000);
   await card(tab, "--tag stays").waitFor({ state: "detached" });

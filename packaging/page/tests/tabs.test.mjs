@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { launch, live, newContext, open, show } from "./browser.mjs";
-import { ask, card, FILES, RULES } from "./fixture.mjs";
+import { approve, ask, card, FILES, RULES } from "./fixture.mjs";
 import { end, Home } from "./program.mjs";
 
 let home, page, browser, context, root, agent;
@@ -35,7 +35,7 @@ test("twelve tabs share one stream, and all see a request and its answer", async
     await card(tab, "--tag twelve").waitFor();
   }
   await tabs[11].bringToFront();
-  await card(tabs[11], "--tag twelve").getByRole("button", { name: /Approve once/ }).click();
+  await approve(card(tabs[11], "--tag twelve"));
   for (const tab of tabs) {
     await card(tab, "--tag twelve").locator(".settled-note").waitFor();
   }
@@ -97,7 +97,7 @@ test("a killed page process is told, agents go on, and a new one brings all tabs
   await fresh.bringToFront();
   await show(fresh, "#/waiting");
   const { asked, reply } = await ask(fresh, agent, "Bash", { command: "npm publish --tag return" }, "--tag return");
-  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(asked);
   await reply();
   await fresh.close();
 });
@@ -114,7 +114,7 @@ test("a request survives the page process, and a new one can answer it", async (
   await show(fresh, "#/waiting");
   const asked = card(fresh, "--tag survives");
   await asked.locator(".time-left").waitFor();
-  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(asked);
   await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
   // The call waits for 50 seconds. On a slow machine it ends before the answer, which then counts for the same call.
   const replied = await reply();
@@ -135,7 +135,7 @@ test("two browsers have a token each, and both see a request and its answer", as
   const other = await open(stranger, second.address);
   const { asked, reply } = await ask(tab, agent, "Bash", { command: "npm publish --tag browsers" }, "--tag browsers");
   await show(other, "#/waiting");
-  await card(other, "--tag browsers").getByRole("button", { name: /Approve once/ }).click();
+  await approve(card(other, "--tag browsers"));
   await asked.locator(".settled-note", { hasText: "Approved once on the page" }).waitFor();
   assert.doesNotMatch(await reply(), /not allowed/);
   assert.notEqual(...await Promise.all([tab, other].map((one) => one.evaluate(() => sessionStorage.getItem("toolcrib-token")))));

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { open, show } from "./browser.mjs";
-import { ask, card, deny, usePage } from "./fixture.mjs";
+import { approve, ask, card, deny, until, usePage } from "./fixture.mjs";
 
 const fixture = usePage();
 
@@ -26,7 +26,7 @@ test("a card shows the command in steps, the rule, the reason and the sandbox", 
   assert.match(await asked.locator(".reasons").innerText(), /publishing[\s\S]*it publishes a package[\s\S]*Sandbox/);
   assert.equal(await fixture.tab.title(), "(1) Toolcrib");
   assert.match(await fixture.tab.locator("link[rel=icon]").getAttribute("href"), /^data:image\/png/);
-  await asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(asked);
   await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
   assert.doesNotMatch(await reply(), /not allowed/);
 });
@@ -65,11 +65,11 @@ test("all requests of one session are shown, and each can be answered first", as
   const second = await askFor("npm publish --tag several-two");
   const third = await askFor("npm publish --tag several-three");
   assert.equal(await fixture.tab.title(), "(3) Toolcrib");
-  await third.asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(third.asked);
   assert.doesNotMatch(await third.reply(), /not allowed/);
   await deny(first.asked);
   assert.match(await first.reply(), /not allowed/);
-  await second.asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(second.asked);
   assert.doesNotMatch(await second.reply(), /not allowed/);
 });
 
@@ -150,9 +150,7 @@ test("a command that asks about a host runs", async () => {
 
 test("a denial carries the message to the agent", async () => {
   const { reply, asked } = await askFor("npm publish --tag two");
-  await asked.getByRole("button", { name: /Deny/ }).click();
-  await asked.getByLabel("Message to the agent").fill("use <b>staging</b>");
-  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
+  await deny(asked, "use <b>staging</b>");
   await asked.locator(".settled-note", { hasText: "use <b>staging</b>" }).waitFor();
   assert.match(await reply(), /use <b>staging<\/b>/);
 });
@@ -161,7 +159,7 @@ test("this session: the same command does not ask again", async () => {
   const { reply, asked } = await askFor("npm publish --tag session");
   const session = asked.getByRole("button", { name: /This command this session/ });
   assert.match(await session.getAttribute("title"), /npm publish --tag session/);
-  await session.click();
+  await until(asked.locator(".settled-note"), (limit) => session.click(limit));
   await reply();
   assert.doesNotMatch(await fixture.agent.call("Bash", { command: "npm publish --tag session" }), /not allowed/);
 });
@@ -170,7 +168,7 @@ test("for minutes", async () => {
   const { reply, asked } = await askFor("npm publish --tag minutes");
   await asked.getByRole("button", { name: /For minutes/ }).click();
   await asked.getByRole("spinbutton").fill("7");
-  await asked.getByRole("button", { name: "Approve for 7 minutes" }).click();
+  await approve(asked, "Approve for 7 minutes");
   await asked.locator(".settled-note", { hasText: "for 7 minutes" }).waitFor();
   await reply();
 });
@@ -185,7 +183,7 @@ test("always shows the rule and its preview, asks again, and writes the rule", a
   assert.match(toml, /\[\[rule\]\][\s\S]*make always-made/);
   await asked.locator(".preview-title").waitFor();
   assert.doesNotMatch(await readFile(home.rules, "utf8"), /always-made/, "nothing is written before the second step");
-  await asked.getByRole("button", { name: "Add the rule and approve" }).click();
+  await approve(asked, "Add the rule and approve");
   await asked.locator(".settled-note").waitFor();
   await reply();
   assert.match(await readFile(home.rules, "utf8"), /make always-made/);
@@ -197,7 +195,7 @@ test("never adds a rule that denies", async () => {
   const { reply, asked } = await askFor("npm publish --tag never");
   await asked.getByRole("button", { name: /Never/ }).click();
   assert.match(await asked.locator(".toml").innerText(), /decision = "deny"/);
-  await asked.getByRole("button", { name: "Add the rule and deny" }).click();
+  await until(asked.locator(".settled-note"), (limit) => asked.getByRole("button", { name: "Add the rule and deny" }).click(limit));
   await asked.locator(".settled-note", { hasText: "Always denied by you" }).waitFor();
   assert.match(await reply(), /not allowed/);
   assert.match(await readFile(home.rules, "utf8"), /--tag never/);
@@ -208,7 +206,7 @@ test("an answer in another tab is shown with its answer", async () => {
   await fixture.tab.bringToFront();
   const { reply, asked } = await askFor("npm publish --tag tabs");
   await other.bringToFront();
-  await card(other, "--tag tabs").getByRole("button", { name: /Approve once/ }).click();
+  await approve(card(other, "--tag tabs"));
   await reply();
   await asked.locator(".settled-note", { hasText: "Approved once on the page" }).waitFor();
   await other.close();
@@ -259,7 +257,7 @@ test("an edit outside the workspace shows its diff, and that an approval lasts f
   await asked.locator(".line-added", { hasText: "three" }).waitFor();
   await asked.locator(".line-removed", { hasText: "two" }).waitFor();
   assert.equal(await asked.getByRole("button", { name: /this session/ }).count(), 0, "it would be the same answer");
-  await asked.getByRole("button", { name: /Approve, open for session/ }).click();
+  await approve(asked, /Approve, open for session/);
   await reply();
   assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
 });
@@ -295,7 +293,7 @@ test("the keyboard alone chooses and answers; Enter does nothing by itself", asy
   assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "yes sir y");
   await tab.keyboard.press("Escape");
   assert.equal(await asked.getByLabel("Message to the agent").count(), 0);
-  await tab.keyboard.press("y");
+  await until(asked.locator(".settled-note"), () => tab.keyboard.press("y"));
   await asked.locator(".settled-note", { hasText: "Approved once by you" }).waitFor();
   await reply();
 });
@@ -321,13 +319,13 @@ test("after an answer, the focus is on the next request, and then on the heading
   const second = await askFor("npm publish --tag next-two");
   await first.asked.locator(".answer-approve:enabled").first().waitFor();
   await first.asked.focus();
-  await tab.keyboard.press("y");
+  await until(first.asked.locator(".settled-note"), () => tab.keyboard.press("y"));
   await second.asked.and(tab.locator(":focus")).waitFor();
   await tab.keyboard.press("y");
   await first.reply();
   assert.equal(await second.asked.locator(".settled-note").count(), 0, "a second press does not answer the next request");
   await second.asked.locator(".answer-approve:enabled").first().waitFor();
-  await second.asked.getByRole("button", { name: /Approve once/ }).click();
+  await approve(second.asked);
   await tab.locator("h1:focus", { hasText: "Waiting" }).waitFor();
   await second.reply();
 });
@@ -340,8 +338,7 @@ test("an event does not move the focus", async () => {
   const second = await askFor("npm publish --tag focus-two");
   await tab.keyboard.type("tence");
   assert.equal(await asked.getByLabel("Message to the agent").inputValue(), "half a sentence");
-  await asked.getByRole("button", { name: /^Deny(?!…)/ }).click();
-  await asked.locator(".settled-note").waitFor();
+  await deny(asked);
   await deny(second.asked);
   await Promise.all([reply(), second.reply()]);
 });
