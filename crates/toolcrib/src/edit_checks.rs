@@ -80,7 +80,14 @@ pub(crate) fn checked(
     let has_syntax_errors = reply.metadata().contains_key("syntax_errors");
     let (mut submitted, mut notes) = (Vec::new(), Vec::new());
     let mut is_slow = false;
-    for file in edited_once(edited).into_iter().take(MAX_FILES) {
+    let mut files = edited_once(edited);
+    files.retain(|file| !checks.servers().for_file(&file.path).is_empty());
+    if files.len() > MAX_FILES {
+        let count = files.len();
+        notes.push(one_note(&format!("only {MAX_FILES} of the {count} edited files are checked")));
+        files.truncate(MAX_FILES);
+    }
+    for file in files {
         for (number, server, language) in checks.servers().for_file(&file.path) {
             let edit = Edit { services, session, checks, file: &file, language };
             let was_slow = checks.awaits(number);
@@ -139,9 +146,11 @@ fn told(
             None => {}
             Some(CheckOutcome::Errors(errors)) => {
                 checks.is_told(&check);
-                if errors.is_empty() {
+                let has_errors = !errors.is_empty();
+                let errors = checks.without_told_lines(&check, errors);
+                if !has_errors {
                     without_errors.push(check);
-                } else {
+                } else if !errors.is_empty() {
                     let server = &check.server.1;
                     match files.iter_mut().find(|file| file.path == check.path) {
                         Some(file) => file.add(server, errors),

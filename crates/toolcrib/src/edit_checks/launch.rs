@@ -22,6 +22,9 @@ use crate::services::Services;
 /// Memory of a server and its children, in percent of the machine's.
 const MEMORY_PERCENT: u8 = 25;
 
+/// Directories that the sandbox replaces by its own, so that programs in them are not found there.
+const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
 /// Why a server is not started.
 pub(super) enum LaunchError {
     /// Its program is not on the `PATH`.
@@ -30,8 +33,8 @@ pub(super) enum LaunchError {
     NoSandbox(String),
 }
 
-/// The program of a server. `None` if it is not on the user's `PATH`, or only inside a root: its files could have been
-/// written by an agent.
+/// The program of a server. `None` if it is not on the user's `PATH`, or only inside a root, where an agent could have
+/// written it, or in a temporary directory.
 pub(super) fn found_program(services: &Services, server: &LanguageServer) -> Option<PathBuf> {
     let host = services.commands.as_deref()?;
     program(services, server, &host.environment().0.variables)
@@ -46,9 +49,9 @@ fn program(
         return Some(server.program.clone());
     }
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path)?;
-    let roots: Vec<PathBuf> =
-        services.paths.workspace.roots().map(|root| root.path().to_owned()).collect();
-    find_program(server.program.to_str()?, path, &roots)
+    let roots = services.paths.workspace.roots().map(|root| root.path().to_owned());
+    let excluded: Vec<PathBuf> = roots.chain(TEMPORARY.map(PathBuf::from)).collect();
+    find_program(server.program.to_str()?, path, &excluded)
 }
 
 /// How to start a server for the project in a root.

@@ -30,13 +30,9 @@ impl FileNote {
         note
     }
 
-    /// Adds the errors of a server. Two servers report the same error in their own words, so a line has the errors of
-    /// the first one only.
+    /// Adds the errors of a server.
     pub(super) fn add(&mut self, server: &str, errors: Vec<FoundError>) {
-        let is_taken =
-            |error: &FoundError| self.errors.iter().any(|(_, one)| one.line == error.line);
-        let new: Vec<FoundError> = errors.into_iter().filter(|error| !is_taken(error)).collect();
-        self.errors.extend(new.into_iter().map(|error| (server.to_owned(), error)));
+        self.errors.extend(errors.into_iter().map(|error| (server.to_owned(), error)));
         self.errors.sort_by_key(|(_, error)| error.line);
     }
 }
@@ -71,12 +67,14 @@ pub(super) fn described(
 
 /// The message of an error, with the server and the code: `undefined name (ruff F821)`.
 fn words(server: &str, error: &FoundError) -> String {
-    let message: Vec<&str> = error.message.split_whitespace().collect();
-    let message = truncate_line(&visible(message.join(" ").as_bytes()), MESSAGE_CHARS);
-    let code = error.code.as_ref().map_or(String::new(), |code| {
-        format!(" {}", truncate_line(&visible(code.as_bytes()), MESSAGE_CHARS))
-    });
-    format!("{message} ({server}{code})")
+    let code = error.code.as_ref().map_or(String::new(), |code| format!(" {}", one_line(code)));
+    format!("{} ({server}{code})", one_line(&error.message))
+}
+
+/// The beginning of a text of a server, in one line.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    truncate_line(&visible(words.join(" ").as_bytes()), MESSAGE_CHARS)
 }
 
 /// The note about checks that have not ended.

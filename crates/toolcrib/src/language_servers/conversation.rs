@@ -40,6 +40,12 @@ pub(super) enum Failure {
     Final(String),
 }
 
+impl Failure {
+    pub(super) fn timeout() -> Failure {
+        Failure::Broken("it does not answer".to_owned())
+    }
+}
+
 pub(super) struct Conversation {
     job: Arc<Job>,
     client: Client,

@@ -1,6 +1,7 @@
 //! The known language servers.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -20,6 +21,12 @@ pub struct LanguageServer {
     pub options: Value,
     /// Whether its answers count only after `experimental/serverStatus` has said that the project is loaded.
     pub waits_for_quiescence: bool,
+    /// How long it may take for one text, once it has loaded the project. A server that takes longer twice is not used
+    /// any more.
+    pub answer_time: Duration,
+    /// Whether files of the project can make it run programs of their choice. It then runs only where the agent may run
+    /// commands, too.
+    pub runs_project_programs: bool,
     /// If not empty, one of these files must be in a directory above the file: without it the server guesses.
     pub needs: Vec<String>,
     /// Names of files with settings. The server is started again when one changes.
@@ -27,6 +34,9 @@ pub struct LanguageServer {
     /// Paths relative to the root, which may be ignored. The server is started again when one changes.
     pub environment: Vec<String>,
 }
+
+/// The usual time for one text.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
 
 /// Versions of Python whose packages are looked for.
 const PYTHON_MINORS: std::ops::Range<u32> = 8..20;
@@ -42,6 +52,8 @@ impl LanguageServer {
             languages: extensions.iter().map(own).collect(),
             options: Value::Null,
             waits_for_quiescence: false,
+            answer_time: ANSWER_TIME,
+            runs_project_programs: false,
             needs: Vec::new(),
             settings_files: Vec::new(),
             environment: Vec::new(),
@@ -88,8 +100,15 @@ impl LanguageServer {
                     "files": {"watcher": "client"},
                 }),
                 waits_for_quiescence: true,
+                // The compiler in `rust-toolchain.toml` and `.cargo/config.toml`, and commands in `rust-analyzer.toml`.
+                runs_project_programs: true,
                 needs: names(&["Cargo.toml", "rust-project.json"]),
-                settings_files: names(&["Cargo.toml", "Cargo.lock", "rust-project.json"]),
+                settings_files: names(&[
+                    "Cargo.toml",
+                    "Cargo.lock",
+                    "rust-project.json",
+                    "rust-analyzer.toml",
+                ]),
                 ..known("rust-analyzer", &[], &[("rs", "rust")])
             },
             LanguageServer {

@@ -20,9 +20,6 @@ const IDLE_TIME: Duration = Duration::from_secs(5 * 60);
 /// How long a server may take to start and to load the project.
 const LOAD_TIME: Duration = Duration::from_secs(10 * 60);
 
-/// How long a server that has loaded the project may take for one text.
-const ANSWER_TIME: Duration = Duration::from_secs(30);
-
 /// Starts of a server that failed, after which it is not started again.
 const MAX_FAILURES: u32 = 2;
 
@@ -106,6 +103,12 @@ impl ServerThread {
         self.state.lock().is_ending
     }
 
+    /// Ends for good, because the server failed at this check.
+    fn give_up(&self, check: &Check, why: String) {
+        check.result.set(CheckOutcome::Failed(why.clone()));
+        self.finish(Some(why));
+    }
+
     /// Gives all waiting checks up.
     fn finish(&self, disabled: Option<String>) {
         let mut state = self.state.lock();
@@ -159,15 +162,16 @@ impl Server {
             loop {
                 let outcome = match self.check(shared, jobs, &check) {
                     Ok(outcome) => outcome,
-                    Err(Stopped::Failure(failure)) => {
-                        let Some(why) = self.failed(&failure) else { continue };
-                        check.result.set(CheckOutcome::Failed(why.clone()));
-                        shared.finish(Some(why));
-                        return;
-                    }
-                    Err(Stopped::TimedOut | Stopped::Ending | Stopped::LargeText) => {
-                        CheckOutcome::Unanswered
-                    }
+                    Err(Stopped::Failure(failure)) => match self.failed(&failure) {
+                        Some(why) => return shared.give_up(&check, why),
+                        None => continue,
+                    },
+                    // The same text would only take as long again.
+                    Err(Stopped::TimedOut) => match self.failed(&Failure::timeout()) {
+                        Some(why) => return shared.give_up(&check, why),
+                        None => CheckOutcome::Unanswered,
+                    },
+                    Err(Stopped::Ending | Stopped::LargeText) => CheckOutcome::Unanswered,
                 };
                 check.result.set(outcome);
                 break;
@@ -226,12 +230,13 @@ impl Server {
         jobs: &Jobs,
         check: &Check,
     ) -> Result<CheckOutcome, Stopped> {
+        let answer_time = self.definition.answer_time;
         let conversation = self.conversation(jobs, check)?;
         let before = match &check.was {
-            Some(was) => errors_of(shared, conversation, check, was)?,
+            Some(was) => errors_of(shared, conversation, (check, was), answer_time)?,
             None => Errors::default(),
         };
-        let after = errors_of(shared, conversation, check, &check.now)?;
+        let after = errors_of(shared, conversation, (check, &check.now), answer_time)?;
         if before.is_cut || after.is_cut {
             return Ok(CheckOutcome::TooMany);
         }
@@ -276,8 +281,8 @@ impl Server {
 fn errors_of(
     shared: &ServerThread,
     conversation: &mut Conversation,
-    check: &Check,
-    text: &str,
+    (check, text): (&Check, &str),
+    answer_time: Duration,
 ) -> Result<Errors, Stopped> {
     let version = conversation.client().set_text(&check.path, &check.language, text)?;
     let loading = Instant::now() + LOAD_TIME;
@@ -292,7 +297,7 @@ fn errors_of(
         }
         let now = Instant::now();
         if conversation.is_settled() {
-            if now >= *answering.get_or_insert(now + ANSWER_TIME) {
+            if now >= *answering.get_or_insert(now + answer_time) {
                 return Err(Stopped::TimedOut);
             }
         } else if now >= loading {

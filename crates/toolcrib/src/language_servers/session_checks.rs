@@ -8,13 +8,16 @@ use parking_lot::Mutex;
 use toolcrib_fs::ContentHash;
 
 use super::LanguageServers;
-use super::check::CheckResult;
+use super::check::{CheckResult, FoundError};
 
 /// Results that a session waits for. Beyond them, the oldest are forgotten.
 const MAX_PENDING: usize = 100;
 
 /// Texts that are kept because nobody knows the errors since.
 const MAX_BASELINES: usize = 100;
+
+/// Files whose told lines are known. Beyond them, an error may be told twice.
+const MAX_TOLD_FILES: usize = 100;
 
 /// A check that was made for the session.
 #[derive(Debug, Clone)]
@@ -39,7 +42,15 @@ pub(crate) struct SessionChecks {
     servers: Arc<LanguageServers>,
     pending: Mutex<Vec<PendingCheck>>,
     baselines: Mutex<HashMap<(usize, PathBuf), Baseline>>,
+    told_lines: Mutex<HashMap<PathBuf, ToldLines>>,
     told: Mutex<HashSet<String>>,
+}
+
+/// The lines of a content whose errors the session was told.
+#[derive(Debug)]
+struct ToldLines {
+    content: ContentHash,
+    lines: HashSet<u64>,
 }
 
 impl SessionChecks {
@@ -49,6 +60,7 @@ impl SessionChecks {
             servers,
             pending: Mutex::default(),
             baselines: Mutex::default(),
+            told_lines: Mutex::default(),
             told: Mutex::default(),
         }
     }
@@ -107,6 +119,27 @@ impl SessionChecks {
         if baselines.get(&key).is_some_and(|baseline| baseline.now == check.now) {
             baselines.remove(&key);
         }
+    }
+
+    /// The errors on lines for which no other server has reported one in this content: two servers report the same error
+    /// in their own words. The caller tells them.
+    pub(crate) fn without_told_lines(
+        &self,
+        check: &PendingCheck,
+        mut errors: Vec<FoundError>,
+    ) -> Vec<FoundError> {
+        let mut told = self.told_lines.lock();
+        if told.len() >= MAX_TOLD_FILES {
+            told.clear();
+        }
+        let nothing = || ToldLines { content: check.now, lines: HashSet::new() };
+        let file = told.entry(check.path.clone()).or_insert_with(nothing);
+        if file.content != check.now {
+            *file = nothing();
+        }
+        errors.retain(|error| !file.lines.contains(&error.line));
+        file.lines.extend(errors.iter().map(|error| error.line));
+        errors
     }
 
     /// Returns whether something is said for the first time.

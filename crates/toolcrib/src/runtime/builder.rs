@@ -384,6 +384,8 @@ impl RuntimeBuilder {
         };
         let commands = self.helper.as_ref();
         let commands = commands.map(|program| Arc::new(ShellHost::new(program, settings)));
+        let may_run = table.find(SHELL_TOOL).is_ok();
+        self.language_servers.retain(|server| may_run || !server.runs_project_programs);
         let language_servers = commands.as_ref().filter(|_| !self.language_servers.is_empty());
         let language_servers = language_servers.map(|host| {
             let jobs = host.own_jobs(MAX_SERVER_JOBS);

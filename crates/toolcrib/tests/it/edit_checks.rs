@@ -4,6 +4,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib::{Call, Caps, LanguageServer, Options, Reply, Runtime, Session, running_commands};
@@ -18,6 +19,11 @@ struct Project {
 
 /// A project whose files are checked by a server with this behaviour.
 fn project(mode: &str) -> Project {
+    project_with(&[mode], |server| server)
+}
+
+/// A project whose files are checked by a server for each of these behaviours.
+fn project_with(modes: &[&str], set: impl Fn(LanguageServer) -> LanguageServer) -> Project {
     let directory = command_directory();
     let top = directory.path();
     std::fs::create_dir(top.join("ws")).unwrap();
@@ -25,16 +31,18 @@ fn project(mode: &str) -> Project {
     std::fs::write(&program, include_str!("edit_checks/language_server.py")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let go = top.join("go").to_str().unwrap().to_owned();
-    let server = LanguageServer {
-        arguments: vec![mode.to_owned(), go],
-        ..LanguageServer::new("script", program, &["py"])
+    let server = |mode: &&str| {
+        set(LanguageServer {
+            arguments: vec![(*mode).to_owned(), go.clone()],
+            ..LanguageServer::new("script", program.clone(), &["py"])
+        })
     };
     let runtime = Runtime::builder()
         .root(top.join("ws"))
         .journal(top.join("state"), Caps::default())
         .helper(helper())
         .environment(|| std::env::vars_os().collect())
-        .language_servers(vec![server])
+        .language_servers(modes.iter().map(server).collect())
         .build()
         .unwrap();
     let session = Some(runtime.session());
@@ -67,6 +75,20 @@ impl Project {
     /// A reply that has nothing to do with the file.
     fn other_reply(&self) -> Reply {
         self.call("Glob", json!({"pattern": "*.none"}))
+    }
+
+    /// The only note of this reply and later ones, besides those that announce a result.
+    fn check_note(&self, reply: &Reply) -> String {
+        let mut found = notes(reply);
+        eventually_with(|| {
+            found.retain(|note| note != LATER);
+            if found.is_empty() {
+                found.extend(notes(&self.other_reply()));
+            }
+            !found.is_empty()
+        });
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.remove(0)
     }
 
     fn server_runs(&self) -> bool {
@@ -202,14 +224,8 @@ fn broken_servers_are_given_up_with_one_note() {
     ] {
         let project = project(mode);
         project.put("a.py", "one\n");
-        let mut found = notes(&project.edit("one", "bad"));
-        eventually_with(|| {
-            found.extend(notes(&project.other_reply()));
-            found.iter().any(|note| note.starts_with("[check: "))
-        });
-        found.retain(|note| note != LATER);
         let expected = format!("[check: script is not used any more: {why}]");
-        assert_eq!(found, [expected], "{mode}");
+        assert_eq!(project.check_note(&project.edit("one", "bad")), expected, "{mode}");
         assert!(notes(&project.edit("bad", "worse")).is_empty(), "{mode}");
     }
 }
@@ -222,6 +238,74 @@ fn servers_that_do_not_answer_delay_no_call_for_ever() {
         let reply = project.edit("one", "bad");
         assert_eq!(notes(&reply), [LATER], "{mode}");
         assert_eq!(std::fs::read_to_string(project.path("a.py")).unwrap(), "bad\n");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_twice_is_given_up() {
+    let answer_time = Duration::from_millis(200);
+    let project = project_with(&["silent"], |server| LanguageServer { answer_time, ..server });
+    project.put("a.py", "one\n");
+    let first = project.edit("one", "two");
+    assert_eq!(project.check_note(&first), "[check: script did not check a.py]");
+    eventually(|| !project.server_runs());
+    let second = project.edit("two", "three");
+    let expected = "[check: script is not used any more: it does not answer]";
+    assert_eq!(project.check_note(&second), expected);
+    eventually(|| !project.server_runs());
+}
+
+#[test]
+fn a_late_server_does_not_repeat_the_errors_of_another() {
+    let project = project_with(&["pull", "wait"], |server| server);
+    project.put("a.py", "one\n");
+    project.put("b.py", "b\n");
+    let mut found = notes(&project.edit("one", "slow\nbad(1)"));
+    assert_eq!(found.last().unwrap(), LATER);
+    project.go();
+    let mut text = "b".to_owned();
+    // The servers have answered all earlier checks when this one is known.
+    eventually_with(|| {
+        let longer = format!("{text}b");
+        let args = json!({"file_path": "b.py", "old_string": text, "new_string": longer});
+        text = longer;
+        let new = notes(&project.call("Edit", args));
+        let is_known = !new.iter().any(|note| note.starts_with("[errors not known yet"));
+        found.extend(new);
+        is_known
+    });
+    found.extend(notes(&project.other_reply()));
+    let expected = "[new error in a.py: line 2: bad name bad(1) (script B1)]";
+    assert_eq!(found.iter().filter(|note| note.contains("bad(1)")).collect::<Vec<_>>(), [expected]);
+}
+
+#[test]
+fn unchecked_files_are_counted() {
+    let project = project("pull");
+    let file = |at: usize| format!("*** Add File: f{at}.py\n+x\n");
+    let patch = |count| {
+        format!("*** Begin Patch\n{}*** End Patch\n", (0..count).map(file).collect::<String>())
+    };
+    let expected = "[check: only 10 of the 12 edited files are checked]";
+    assert_eq!(notes(&project.call("ApplyPatch", json!({"patch": patch(12)}))), [expected]);
+}
+
+#[test]
+fn servers_that_run_programs_of_the_project_need_the_tool_for_commands() {
+    for (tools, expected) in [(&["Edit", "Bash"][..], 1), (&["Edit"], 0)] {
+        let directory = command_directory();
+        let server = LanguageServer {
+            runs_project_programs: true,
+            ..LanguageServer::new("script", "/bin/true", &["py"])
+        };
+        let runtime = Runtime::builder()
+            .root(directory.path())
+            .helper(helper())
+            .only_tools(tools.iter().copied())
+            .language_servers(vec![server])
+            .build()
+            .unwrap();
+        assert_eq!(runtime.language_servers().len(), expected, "{tools:?}");
     }
 }
 
