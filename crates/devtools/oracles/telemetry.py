@@ -192,7 +192,7 @@ def check_spans_and_metrics(program: str) -> None:
     assert first.status.code == 0 and "error.type" not in values
     assert failed.status.code == 2 and attributes(failed)["error.type"] == "tool_error", failed
     assert attributes(failed)["toolcrib.error.kind"] == "not_found" == failed.status.message
-    assert unknown.name == "tools/call _OTHER" and attributes(unknown)["gen_ai.tool.name"] == "NoSuchTool"
+    assert unknown.name == "tools/call _OTHER" and attributes(unknown)["gen_ai.tool.name"] == "_OTHER"
     assert alone.trace_id.hex() != TRACE and not alone.parent_span_id
     assert len({span.span_id for span in spans}) == 5
     for _, headers, message in receiver.requests:

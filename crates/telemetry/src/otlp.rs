@@ -103,7 +103,7 @@ fn of_call(
         add("mcp.method.name", text(METHOD));
     }
     add("gen_ai.operation.name", text("execute_tool"));
-    add("gen_ai.tool.name", text(&record.tool));
+    add("gen_ai.tool.name", text(tool));
     for (name, value) in [
         ("mcp.protocol.version", origin.protocol_version.as_deref()),
         ("jsonrpc.request.id", origin.request_id.as_deref()),
