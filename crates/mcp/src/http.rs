@@ -18,7 +18,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
@@ -244,6 +244,12 @@ impl<E: Endpoints> HttpServer<E> {
             status: StatusCode::BAD_REQUEST,
             sentence: "Toolcrib-Session has 1 to 64 letters, digits, `-`, `_` or `.`.",
         })?;
+        if request.method() == Method::DELETE && !endpoint.sessions().knows(request.headers()) {
+            return Err(Refusal {
+                status: StatusCode::NOT_FOUND,
+                sentence: "There is no such session here.",
+            });
+        }
         let (mut head, body) = request.into_parts();
         head.extensions.insert(client.clone());
         let body = read_body(body, MAX_BODY).await?;

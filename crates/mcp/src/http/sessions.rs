@@ -106,8 +106,7 @@ impl Sessions {
         connection: &ConnectionSessions,
     ) -> Option<Arc<Client>> {
         // This marks the protocol session as used, even if the request names a shared session.
-        let id = headers.get(PROTOCOL_SESSION).and_then(|id| id.to_str().ok());
-        let own = id.and_then(|id| self.used(&Key::Protocol(id.into())));
+        let own = protocol_session(headers).and_then(|key| self.used(&key));
         match headers.get(SHARED_SESSION) {
             Some(name) => {
                 let name = name.to_str().ok().filter(|name| is_name(name))?;
@@ -115,6 +114,11 @@ impl Sessions {
             }
             None => Some(own.unwrap_or_else(|| connection.client(self))),
         }
+    }
+
+    /// Whether the protocol session of a request exists.
+    pub(super) fn knows(&self, headers: &HeaderMap) -> bool {
+        protocol_session(headers).is_some_and(|key| self.clients.lock().contains_key(&key))
     }
 
     /// The client of a connection.
@@ -223,6 +227,11 @@ impl Sessions {
             }
         }
     }
+}
+
+/// The protocol session that a request names.
+fn protocol_session(headers: &HeaderMap) -> Option<Key> {
+    Some(Key::Protocol(headers.get(PROTOCOL_SESSION)?.to_str().ok()?.into()))
 }
 
 fn is_name(name: &str) -> bool {
