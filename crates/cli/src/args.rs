@@ -157,6 +157,19 @@ pub(crate) struct Common {
     /// Print text even if stdout is not a terminal
     #[arg(long, global = true)]
     pub(crate) text: bool,
+
+    /// Set while the root is one of the workspaces of `serve --workspaces`.
+    #[arg(skip)]
+    pub(crate) among: Option<AmongWorkspaces>,
+}
+
+/// A workspace of `serve --workspaces`.
+#[derive(Debug, Clone)]
+pub(crate) struct AmongWorkspaces {
+    /// The directory of all workspaces.
+    pub(crate) directory: PathBuf,
+    /// The rules of this workspace only, if the operator has named a directory for them. The file may be missing.
+    pub(crate) rules: Option<PathBuf>,
 }
 
 impl Common {
@@ -172,6 +185,11 @@ impl Common {
     pub(crate) fn for_workspace(&self, directory: &Path) -> Common {
         let root = RootArg { directory: directory.to_owned(), read_only: false };
         Common { named_roots: vec![root], ..self.clone() }
+    }
+
+    /// The same options for one of many workspaces.
+    pub(crate) fn for_one_of_many(&self, directory: &Path, among: AmongWorkspaces) -> Common {
+        Common { among: Some(among), ..self.for_workspace(directory) }
     }
 
     /// The roots from the command line.
@@ -431,6 +449,22 @@ pub(crate) struct ServeArgs {
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
 
+    /// Serve each subdirectory ID of DIR as a workspace of its own, at the path /w/ID/mcp
+    #[arg(long, value_name = "DIR", requires = "http")]
+    pub(crate) workspaces: Option<PathBuf>,
+
+    /// Directory with the rules of single workspaces, in files ID.toml
+    #[arg(long, value_name = "DIR", requires = "workspaces")]
+    pub(crate) workspace_rules: Option<PathBuf>,
+
+    /// File with a token for each workspace, in lines `ID TOKEN`, instead of one token for all
+    #[arg(long, value_name = "FILE", requires = "workspaces", conflicts_with = "token_file")]
+    pub(crate) workspace_tokens: Option<PathBuf>,
+
+    /// Maximum number of open workspaces. Idle ones are closed, and opened again when they are used
+    #[arg(long, value_name = "N", requires = "workspaces", default_value_t = 1_000, value_parser = number::<usize>)]
+    pub(crate) max_workspaces: usize,
+
     /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
     #[arg(long)]
     pub(crate) no_monitor: bool,
@@ -631,7 +665,12 @@ With --http it serves HTTP to programs on this machine. Each request needs `Auth
 server prints the path of the token file at the start, and creates the file if it does not exist.
 
 Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header \
-`Toolcrib-Session: NAME` share one. A session ends after an hour without use.";
+`Toolcrib-Session: NAME` share one. A session ends after an hour without use.
+
+With --workspaces one process serves many workspaces. Each is isolated from the others: its tools and commands do not \
+see them, and its sessions, jobs, approvals and history are its own. A workspace is opened by its first request. Its \
+rules are those of the server and those in ID.toml in the directory of --workspace-rules. With --workspace-tokens each \
+workspace has its own token. Both must be outside the directory of the workspaces.";
 
 const VERIFY: &str = "\
 Check the audit log of the workspace from its first record to its last, and name the first record that was edited, \

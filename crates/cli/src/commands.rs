@@ -41,6 +41,9 @@ use toolcrib::user_machine;
 /// The executable of this process, even if the file at its path was replaced since.
 const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
+/// The running commands of one of many workspaces, in all its sessions.
+const MAX_COMMANDS: usize = 64;
+
 /// Runs the command. An error is one of usage or environment: nothing was done.
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
@@ -268,6 +271,9 @@ fn build(
     }
     if let Some(registry) = user_machine::registry_directory() {
         builder = builder.registry(registry);
+    }
+    if let Some(among) = &common.among {
+        builder = builder.hidden_around(&among.directory).max_running_commands(MAX_COMMANDS);
     }
     if let Some(state) = state(common)? {
         builder = builder.journal(state, config.journal_caps()).audit(config.audits());

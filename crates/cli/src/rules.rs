@@ -45,7 +45,7 @@ pub(crate) fn effective_with(
     with_others(rules, common, config)
 }
 
-/// The user's rules with those of presets and of the project.
+/// The user's rules with those of presets, of the project and of the workspace.
 fn with_others(rules: Rules, common: &Common, config: &Config) -> Result<Rules, String> {
     let mut rules = rules.merged_with(network_presets::rules(common, &config.network_presets)?);
     if let Some(path) = &config.project_rules {
@@ -53,6 +53,13 @@ fn with_others(rules: Rules, common: &Common, config: &Config) -> Result<Rules, 
         let narrowing = Rules::parse_restricting(&text)
             .map_err(|error| format!("{}: {error}", path.display()))?;
         rules = rules.merged_with(narrowing);
+    }
+    if let Some(path) = common.among.as_ref().and_then(|among| among.rules.as_ref()) {
+        match text(path) {
+            Ok(text) => rules = rules.merged_with(parse(path, &text)?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+        }
     }
     Ok(rules)
 }
@@ -114,6 +121,10 @@ pub(crate) fn files(common: &Common, config: &Config) -> Vec<PathBuf> {
 
 /// The file to which the user's rules are added. `None` if an agent could write it.
 pub(crate) fn file_for_additions(common: &Common) -> Option<PathBuf> {
+    // An answer in one workspace must not allow anything in another.
+    if let Some(among) = &common.among {
+        return among.rules.clone();
+    }
     let (path, _) = user_file(common)?;
     let there = path.ancestors().find(|above| above.exists()).unwrap_or(&path);
     check_outside_workspace(common, there).is_ok().then_some(path)

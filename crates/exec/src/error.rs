@@ -8,6 +8,8 @@ use std::io;
 pub enum JobError {
     /// The session has its maximum number of jobs, and all of them are running.
     TooMany(usize),
+    /// All sessions together have their maximum number of running jobs.
+    TooManyInAll(usize),
     /// The shim could not be started, or its request could not be sent.
     NotLaunched {
         /// The errno.
@@ -40,6 +42,9 @@ impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JobError::TooMany(count) => write!(f, "{count} commands are already running"),
+            JobError::TooManyInAll(count) => {
+                write!(f, "{count} commands of all sessions of this workspace are already running")
+            }
             JobError::NotLaunched { errno } => {
                 write!(
                     f,

@@ -19,6 +19,7 @@ use crate::launch::Launcher;
 use crate::limit_watch::LimitWatch;
 use crate::output_buffer::{OutputBuffer, OutputLimits, OutputSpace};
 use crate::poller::{Poller, Supervision};
+use crate::running_limit::RunningLimit;
 use crate::sandbox::level::{Level, SandboxSupport};
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::configure;
@@ -90,7 +91,8 @@ impl JobRunner {
     ) -> Jobs {
         let (namespaces, tmp, by_number) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (runner, started, proxy) = (self.clone(), AtomicU64::new(0), Mutex::default());
-        Jobs { runner, max, gateway, namespaces, proxy, tmp, started, by_number }
+        let limit = None;
+        Jobs { runner, max, limit, gateway, namespaces, proxy, tmp, started, by_number }
     }
 
     /// The level of confinement that this system supports. The first call finds out by running commands.
@@ -110,6 +112,8 @@ impl JobRunner {
 pub struct Jobs {
     runner: Arc<JobRunner>,
     max: usize,
+    /// The limit of running jobs that it shares with other sessions.
+    limit: Option<Arc<RunningLimit>>,
     /// The way of its commands to other machines.
     gateway: Option<Arc<dyn Gateway>>,
     /// The namespaces that its sandboxed commands share. Made for the first of them.
@@ -132,6 +136,12 @@ struct SharedNamespaces {
 }
 
 impl Jobs {
+    /// Counts its running jobs towards a limit that other sessions share.
+    pub fn limited_by(mut self, limit: Arc<RunningLimit>) -> Jobs {
+        self.limit = Some(limit);
+        self
+    }
+
     /// The id of a job, before it is started. No other job gets it, even if this one cannot be started.
     pub fn reserve_id(&self) -> ReservedId {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
@@ -173,6 +183,7 @@ impl Jobs {
             Some((sandbox, guard)) => Some((self.confinement(sandbox, level)?, guard)),
         };
         self.evict_oldest_finished()?;
+        let place = self.limit.as_ref().map(RunningLimit::reserve).transpose()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
         let namespaces = match &within {
             Some((confinement, _)) if confinement.level == Level::Namespaces => {
@@ -195,6 +206,9 @@ impl Jobs {
         let ids = JobIds { session: id, global: launched.id };
         let job = Job::new(ids, script, directory, shim, buffers, end_signal);
         let job = Arc::new(job);
+        if let Some(place) = place {
+            place.give_to(&job);
+        }
         if let Some((confinement, _)) = &within {
             self.watch_limits(&job, &confinement.sandbox);
         }

@@ -11,16 +11,22 @@ use tokio::sync::Notify;
 /// The maximum number of connections without the token. One more closes the oldest.
 const MAX_UNAUTHENTICATED: usize = 128;
 
-/// The maximum number of connections with the token. One more closes the one with the longest idle time.
+/// The default maximum number of connections with the token. One more closes the one with the longest idle time.
 const MAX_AUTHENTICATED: usize = 128;
 
 /// A connection that has not sent the token within this time is closed. A local client sends it at once.
 const TIME_TO_AUTHENTICATE: Duration = Duration::from_secs(5);
 
 /// All connections of a server.
-#[derive(Default)]
 pub struct Connections {
+    max_authenticated: usize,
     state: Mutex<State>,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Connections::with_max_authenticated(MAX_AUTHENTICATED)
+    }
 }
 
 #[derive(Default)]
@@ -56,6 +62,11 @@ pub struct UnfinishedRequest {
 pub struct Full;
 
 impl Connections {
+    /// No connections yet, and at most this many with the token.
+    pub fn with_max_authenticated(max_authenticated: usize) -> Self {
+        Connections { max_authenticated, state: Mutex::default() }
+    }
+
     /// Adds a new connection.
     pub fn open(self: &Arc<Self>) -> Arc<Connection> {
         let mut state = self.state.lock();
@@ -83,8 +94,8 @@ impl State {
     }
 
     /// Closes the connection with the longest idle time, if there are too many.
-    fn make_room(&mut self) -> Result<(), Full> {
-        if self.authenticated.len() < MAX_AUTHENTICATED {
+    fn make_room(&mut self, max: usize) -> Result<(), Full> {
+        if self.authenticated.len() < max {
             return Ok(());
         }
         let idle = self.authenticated.iter().position(|slot| slot.requests == 0).ok_or(Full)?;
@@ -101,7 +112,7 @@ impl Connection {
         let mut slot = match known {
             Some(place) => state.authenticated.remove(place),
             None => {
-                state.make_room()?;
+                state.make_room(self.all.max_authenticated)?;
                 state.unauthenticated.retain(|slot| slot.id != self.id);
                 Slot { id: self.id, requests: 0, close: self.close.clone() }
             }

@@ -92,16 +92,16 @@ pub struct Handler {
 
 impl Handler {
     /// The maximum number of concurrent calls.
-    const THREADS: usize = 64;
+    pub(crate) const THREADS: usize = 64;
 
     /// Threads for ending the sessions of disconnected clients, independent of the number of calls.
     const ENDING_THREADS: usize = 4;
 
-    /// The runtime for messages, with threads for calls.
-    pub(crate) fn threads() -> std::io::Result<tokio::runtime::Runtime> {
+    /// The runtime for messages, with threads for this many calls.
+    pub(crate) fn threads(calls: usize) -> std::io::Result<tokio::runtime::Runtime> {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(Self::THREADS + Self::ENDING_THREADS)
+            .max_blocking_threads(calls + Self::ENDING_THREADS)
             .build()
     }
 
@@ -125,6 +125,11 @@ impl Handler {
             running,
             submitter: None,
         })
+    }
+
+    /// Limits the concurrent calls further.
+    pub(crate) fn with_max_calls(self, max: usize) -> Self {
+        Handler { running: Arc::new(Semaphore::new(max)), ..self }
     }
 
     /// Runs short calls on the message thread.

@@ -1,22 +1,25 @@
 //! The HTTP transport, for programs on this machine that have the token.
 
+mod connection_sessions;
+mod endpoint;
 mod guard;
 mod server_names;
 mod sessions;
+mod workspace_id;
+mod workspaces;
 
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
 use toolcrib_http::{
@@ -24,9 +27,14 @@ use toolcrib_http::{
     serve_connection,
 };
 
+use self::connection_sessions::ConnectionSessions;
+use self::endpoint::{Endpoint, Endpoints, SoleEndpoint};
 pub use self::guard::Guard;
-use self::sessions::Sessions;
-use crate::client_session::Client;
+use self::guard::HeadCheck;
+use self::sessions::{SWEEP_INTERVAL, Sessions};
+pub use self::workspace_id::WorkspaceId;
+use self::workspaces::Workspaces;
+pub use self::workspaces::{OpenedWorkspace, WorkspaceSource};
 use crate::handler::{Handler, ServeOptions};
 use crate::ndjson::MAX_MESSAGE_BYTES;
 use crate::serve_error::ServeError;
@@ -80,33 +88,72 @@ pub fn serve_handler(
     http: HttpOptions,
 ) -> Result<Infallible, ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
-    let handler = Arc::new(handler);
     let port = http.listener.port().map_err(|error| failed(&error))?;
     let guard = Guard::new(http.token, &http.hosts, port).map_err(|error| failed(&error))?;
-    let threads = Handler::threads().map_err(|error| failed(&error))?;
-    let sessions = Arc::new(Sessions::new());
-    let service =
-        StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config());
-    let server = Arc::new(HttpServer { guard, sessions, service });
-    threads.block_on(accept(http.listener, server)).map_err(|error| failed(&error))
+    let endpoint = Arc::new(Endpoint::new(handler, Sessions::new()));
+    serve_endpoints(SoleEndpoint { guard, endpoint }, http.listener, ONE_WORKSPACE)
 }
 
-/// The configuration of the protocol's HTTP layer. The guard has already checked `Host` and `Origin`.
-fn config() -> StreamableHttpServerConfig {
-    StreamableHttpServerConfig::default()
-        .disable_allowed_hosts()
-        .disable_allowed_origins()
-        .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
+/// Options of a server with many workspaces.
+#[derive(Debug)]
+pub struct WorkspacesOptions {
+    /// A listening socket.
+    pub listener: Listener,
+    /// Host names of proxies, as in [`HttpOptions`].
+    pub hosts: Vec<String>,
+    /// The maximum number of open workspaces.
+    pub max_workspaces: usize,
 }
 
-async fn accept<H: ServerHandler>(
+/// Serves many workspaces over HTTP until the process is ended, each at its own path `/w/ID/mcp`.
+pub fn serve_workspaces(
+    source: impl WorkspaceSource,
+    http: WorkspacesOptions,
+) -> Result<Infallible, ServeError> {
+    let failed = |error: &dyn Display| ServeError::new(error);
+    let port = http.listener.port().map_err(|error| failed(&error))?;
+    let heads = HeadCheck::new(&http.hosts, port).map_err(|error| failed(&error))?;
+    let workspaces = Workspaces::new(source, heads, http.max_workspaces);
+    serve_endpoints(workspaces, http.listener, MANY_WORKSPACES)
+}
+
+/// How much a server does at the same time.
+struct Capacity {
+    calls: usize,
+    /// Connections with the token.
+    connections: usize,
+}
+
+const ONE_WORKSPACE: Capacity = Capacity { calls: Handler::THREADS, connections: 128 };
+
+const MANY_WORKSPACES: Capacity = Capacity { calls: 512, connections: 1_024 };
+
+fn serve_endpoints(
+    endpoints: impl Endpoints,
     listener: Listener,
-    server: Arc<HttpServer<H>>,
+    capacity: Capacity,
+) -> Result<Infallible, ServeError> {
+    let failed = |error: &dyn Display| ServeError::new(error);
+    let threads = Handler::threads(capacity.calls).map_err(|error| failed(&error))?;
+    let server = Arc::new(HttpServer { endpoints });
+    let accepted = accept(listener, server, capacity.connections);
+    threads.block_on(accepted).map_err(|error| failed(&error))
+}
+
+async fn accept<E: Endpoints>(
+    listener: Listener,
+    server: Arc<HttpServer<E>>,
+    max_connections: usize,
 ) -> io::Result<Infallible> {
-    let connections = Arc::new(Connections::default());
+    let connections = Arc::new(Connections::with_max_authenticated(max_connections));
     let socket = Socket::of(listener)?;
     let swept = server.clone();
-    tokio::spawn(async move { swept.sessions.sweep().await });
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+            swept.endpoints.end_idle(Instant::now());
+        }
+    });
     loop {
         let server = server.clone();
         let opened = match &socket {
@@ -149,15 +196,13 @@ impl Socket {
     }
 }
 
-struct HttpServer<H> {
-    guard: Guard,
-    sessions: Arc<Sessions>,
-    service: StreamableHttpService<Arc<H>, Sessions>,
+struct HttpServer<E> {
+    endpoints: E,
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-impl<H: ServerHandler> HttpServer<H> {
+impl<E: Endpoints> HttpServer<E> {
     /// Serves one connection in its own task.
     fn open(
         self: Arc<Self>,
@@ -165,13 +210,13 @@ impl<H: ServerHandler> HttpServer<H> {
         connection: Arc<Connection>,
     ) {
         let (stream, next_head) = StrictHeads::new(stream);
-        let client = Arc::new(Client::default());
+        let sessions = Arc::new(ConnectionSessions::new());
         let to_close = connection.clone();
         let service = service_fn(move |request| {
             let (server, connection) = (self.clone(), connection.clone());
-            let (client, next_head) = (client.clone(), next_head.clone());
+            let (sessions, next_head) = (sessions.clone(), next_head.clone());
             async move {
-                let answered = server.answer(request, &connection, &client, &next_head).await;
+                let answered = server.answer(request, &connection, &sessions, &next_head).await;
                 let refused = |refusal: Refusal| refusal.response().map(|body| body.boxed());
                 Ok::<_, Infallible>(answered.unwrap_or_else(refused))
             }
@@ -186,24 +231,31 @@ impl<H: ServerHandler> HttpServer<H> {
         &self,
         request: Request<Incoming>,
         connection: &Arc<Connection>,
-        client: &Arc<Client>,
+        sessions: &ConnectionSessions,
         next_head: &NextHead,
     ) -> Result<Answer, Refusal> {
-        self.guard.check(&request)?;
+        let name = self.endpoints.check(&request)?;
         let busy = connection.begin_request().map_err(|_| Refusal {
             status: StatusCode::SERVICE_UNAVAILABLE,
             sentence: "Every connection is busy. Try again later.",
         })?;
-        let client = self.sessions.client(request.headers(), client).ok_or(Refusal {
+        let (endpoint, held) = self.endpoints.open(name).await?;
+        let client = endpoint.sessions().client(request.headers(), sessions).ok_or(Refusal {
             status: StatusCode::BAD_REQUEST,
             sentence: "Toolcrib-Session has 1 to 64 letters, digits, `-`, `_` or `.`.",
         })?;
+        if request.method() == Method::DELETE && !endpoint.sessions().knows(request.headers()) {
+            return Err(Refusal {
+                status: StatusCode::NOT_FOUND,
+                sentence: "There is no such session here.",
+            });
+        }
         let (mut head, body) = request.into_parts();
         head.extensions.insert(client.clone());
         let body = read_body(body, MAX_BODY).await?;
         next_head.follows();
-        let answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
-        Ok(answer.map(|body| BodyWith::new(body, (busy, client)).boxed()))
+        let answer = endpoint.answer(Request::from_parts(head, Full::new(body))).await;
+        Ok(answer.map(|body| BodyWith::new(body, (busy, client, held)).boxed()))
     }
 }
 

@@ -22,7 +22,10 @@ mod to_protocol;
 mod tool_request;
 
 pub use handler::{Handler, ServeOptions};
-pub use http::{Guard, HttpOptions, Listener, serve_handler, serve_http};
+pub use http::{
+    Guard, HttpOptions, Listener, OpenedWorkspace, WorkspaceId, WorkspaceSource, WorkspacesOptions,
+    serve_handler, serve_http, serve_workspaces,
+};
 pub use serve_error::ServeError;
 pub use stdio::{serve_socket, serve_stdio};
 pub use toolcrib_http::{Refusal, Token, TokenError};

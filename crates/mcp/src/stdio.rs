@@ -45,7 +45,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let failed = ServeError::new;
-    let threads = Handler::threads().map_err(|error| failed(&error))?;
+    let threads = Handler::threads(Handler::THREADS).map_err(|error| failed(&error))?;
     let (submitter, message_threads) = CallSubmitter::new(threads);
     let handler = Handler::new(runtime, options)?.with_submitter(submitter);
     let client = handler.sole_client();

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OutputLimits, Sandbox,
+    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OutputLimits, RunningLimit, Sandbox,
     SandboxSupport, StartOptions, find_bash, is_secret,
 };
 use toolcrib_net::Resolver;
@@ -67,6 +67,8 @@ pub(crate) struct ShellSettings {
     pub(crate) resolver: Arc<dyn Resolver>,
     /// Inspected hosts, if there are some.
     pub(crate) inspection: Option<Inspection>,
+    /// Running commands of all sessions together.
+    pub(crate) max_running: Option<usize>,
 }
 
 /// State shared by all commands of a runtime.
@@ -77,6 +79,7 @@ pub(crate) struct ShellHost {
     sandbox: Option<SandboxSettings>,
     resolver: Arc<dyn Resolver>,
     inspection: Option<Arc<Inspection>>,
+    running: Option<Arc<RunningLimit>>,
     tmp: PathBuf,
     environment: OnceLock<Arc<Environment>>,
     /// The environment that the host passed in.
@@ -95,6 +98,7 @@ impl ShellHost {
             sandbox,
             resolver,
             inspection,
+            max_running,
         } = settings;
         let tmp = directory.clone().unwrap_or_else(|| PathBuf::from(TMP));
         let state = directory.clone();
@@ -111,6 +115,7 @@ impl ShellHost {
             sandbox,
             resolver,
             inspection: inspection.map(Arc::new),
+            running: max_running.map(RunningLimit::new),
             tmp,
             environment: OnceLock::new(),
             own: OnceLock::new(),
@@ -163,7 +168,8 @@ impl ShellHost {
                 SessionConnections::new(resolver, settings.expose.clone(), inspection)
             })
             .unzip();
-        SessionShell::new(self.shells.session_with_gateway(MAX_JOBS, gateway), network)
+        let jobs = self.shells.session_with_gateway(MAX_JOBS, gateway);
+        SessionShell::new(self.running.iter().cloned().fold(jobs, Jobs::limited_by), network)
     }
 
     /// A place for the runtime's own processes. It remembers at most `max`.

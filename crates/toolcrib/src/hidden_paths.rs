@@ -23,6 +23,8 @@ pub(crate) struct Hidden {
     /// The user's secrets, both by resolved path and by resolved parent directory with the unresolved last
     /// component. Resolved when they are needed first.
     secrets: OnceLock<HashSet<OsString>>,
+    /// The directory of other workspaces, which is one of the secrets.
+    others: Option<PathBuf>,
 }
 
 /// Why a path is hidden.
@@ -32,6 +34,8 @@ pub(crate) enum Reason {
     Own,
     /// Is at or below this secret path.
     Secret(PathBuf),
+    /// Is another workspace, or the directory that contains the workspaces.
+    OtherWorkspace,
     /// Is below this system directory, which is closed to file tools.
     System(PathBuf),
 }
@@ -49,7 +53,13 @@ impl Hidden {
         let mut real_paths = RealPaths::default();
         let own = own.iter().map(|path| real_paths.resolve(path)).collect();
         let given_secrets = PathSet::from(secrets.to_vec());
-        Hidden { own, symlinks, registry, roots, given_secrets, secrets: OnceLock::new() }
+        let secrets = OnceLock::new();
+        Hidden { own, symlinks, registry, roots, given_secrets, secrets, others: None }
+    }
+
+    /// Names one of the secrets as the directory of other workspaces, so that errors say what it is.
+    pub(crate) fn with_other_workspaces(self, others: Option<PathBuf>) -> Hidden {
+        Hidden { others, ..self }
     }
 
     /// Paths of the host and of other servers.
@@ -88,7 +98,10 @@ impl Hidden {
         if own.any(|own| path.starts_with(own)) || self.symlinks.contains(path) {
             return Some(Reason::Own);
         }
-        self.secret_containing(path).map(|secret| Reason::Secret(secret.to_owned()))
+        self.secret_containing(path).map(|secret| match &self.others {
+            Some(others) if others == secret => Reason::OtherWorkspace,
+            _ => Reason::Secret(secret.to_owned()),
+        })
     }
 
     /// Whether a directory contains a hidden path, or a symlink on the way to one.

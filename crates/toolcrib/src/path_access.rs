@@ -330,6 +330,10 @@ fn hidden_error(shown: &str, reason: &Reason) -> Error {
                 ))
                 .with("hidden_by", place)
         }
+        Reason::OtherWorkspace => {
+            Error::new(ErrorKind::Protected, format!("{shown} is not in this workspace"))
+                .hint("Other workspaces are hidden, and no setting allows it.")
+        }
         Reason::System(directory) => {
             let directory = directory.display();
             Error::new(ErrorKind::Protected, format!("{shown} is not open to file tools"))

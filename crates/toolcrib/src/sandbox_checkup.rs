@@ -47,6 +47,13 @@ impl Runtime {
         Arc::new(move || host.as_deref().map_or_else(|| "no commands".to_owned(), summary))
     }
 
+    /// Returns the level of the sandbox of commands, from 0 (none) to 4 (all). The first time, it finds out what the
+    /// system supports. `None` if the host has no helper.
+    pub fn sandbox_level(&self) -> Option<u8> {
+        let host = self.services().commands.as_deref();
+        host.map(|host| if host.confines() { host.enforced().level.number() } else { 0 })
+    }
+
     /// Checks the sandbox: runs commands that try to escape from the same sandbox that an agent's commands get.
     /// With the profile `open`, which has no sandbox, it checks the sandbox of the other profiles.
     ///

@@ -44,18 +44,18 @@ impl FromStr for ListenAt {
 }
 
 impl ListenAt {
-    /// Listens. Returns the listener and its address for display.
-    pub(crate) fn listen(&self) -> Result<(Listener, String), String> {
+    /// Listens. Returns the listener and the address of a path, for display.
+    pub(crate) fn listen(&self, at: &str) -> Result<(Listener, String), String> {
         match self {
             ListenAt::Tcp(address) => {
                 let failed = |error: io::Error| format!("{address}: {error}");
                 let tcp = TcpListener::bind(address).map_err(failed)?;
                 let address = tcp.local_addr().map_err(failed)?;
-                Ok((Listener::Tcp(tcp), format!("http://{address}/mcp")))
+                Ok((Listener::Tcp(tcp), format!("http://{address}{at}")))
             }
             ListenAt::Unix(path) => {
                 let unix = bind(path).map_err(|error| format!("{}: {error}", path.display()))?;
-                Ok((Listener::Unix(unix), format!("/mcp on the socket {}", path.display())))
+                Ok((Listener::Unix(unix), format!("{at} on the socket {}", path.display())))
             }
         }
     }

@@ -1,48 +1,45 @@
 //! `toolcrib serve`: serves MCP.
 
 mod token;
+mod workspace_tokens;
+mod workspaces;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
+use toolcrib_mcp::{
+    HttpOptions, ServeError, ServeOptions, WorkspacesOptions, serve_http, serve_stdio,
+    serve_workspaces,
+};
 
+use self::workspaces::WorkspacesDirectory;
 use super::monitor_socket::MonitorSocket;
 use crate::args::{Common, ListenAt, ServeArgs};
 use crate::output;
-use toolcrib::user_machine;
+use toolcrib::{Dialect, user_machine};
 
 pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
-    let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
-    let options = ServeOptions {
-        monitor: Some(monitor.monitor().clone()),
-        dry_run: common.dry_run,
-        program: (env!("CARGO_BIN_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        dialect: args.dialect,
-        structured: args.structured,
-        roots: common.roots().iter().map(|root| root.directory.display().to_string()).collect(),
-    };
-    let served = match &args.http {
-        None => {
-            let runtime = super::runtime_for_program(common, &[], &monitor)?;
-            monitor.open(&runtime);
-            if io::stdin().is_terminal() {
-                output::note(
-                    "Waiting for an MCP client on standard input. A client starts this command itself: \
-                     `toolcrib install CLIENT` sets it up. Press Ctrl-D to end.",
-                );
-            }
-            serve_stdio(runtime, options)
-        }
-        Some(at) => {
+    let served = match (&args.http, &args.workspaces) {
+        (None, _) => serve_client(common, args)?,
+        (Some(at), None) => {
             let file = token_file(common, args)?;
+            let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
             // Tools never access the token file, wherever it is.
             let runtime =
                 super::runtime_for_program(common, std::slice::from_ref(&file), &monitor)?;
             monitor.open(&runtime);
             let http = http_options(at, &file, args)?;
+            let options = Presented::of(args).options(common, &monitor);
             serve_http(runtime, options, http).map(|never| match never {})
+        }
+        (Some(at), Some(directory)) => {
+            let source = WorkspacesDirectory::new(common, args, directory)?;
+            let (listener, address) = at.listen("/w/ID/mcp")?;
+            output::note(&format!("serving MCP at {address}; {}", source.describe()));
+            let (hosts, max_workspaces) = (args.allow_hosts.clone(), args.max_workspaces);
+            let http = WorkspacesOptions { listener, hosts, max_workspaces };
+            serve_workspaces(source, http).map(|never| match never {})
         }
     };
     match served {
@@ -50,6 +47,45 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         Err(error) => {
             output::usage_error(&error.to_string());
             Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Serves the client that started this process.
+fn serve_client(common: &Common, args: &ServeArgs) -> Result<Result<(), ServeError>, String> {
+    let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
+    let runtime = super::runtime_for_program(common, &[], &monitor)?;
+    monitor.open(&runtime);
+    if io::stdin().is_terminal() {
+        output::note(
+            "Waiting for an MCP client on standard input. A client starts this command itself: \
+             `toolcrib install CLIENT` sets it up. Press Ctrl-D to end.",
+        );
+    }
+    Ok(serve_stdio(runtime, Presented::of(args).options(common, &monitor)))
+}
+
+/// How tools and results are presented to clients.
+#[derive(Clone, Copy)]
+struct Presented {
+    dialect: Dialect,
+    structured: bool,
+}
+
+impl Presented {
+    fn of(args: &ServeArgs) -> Presented {
+        Presented { dialect: args.dialect, structured: args.structured }
+    }
+
+    /// The options of a server for these roots.
+    fn options(self, common: &Common, monitor: &MonitorSocket) -> ServeOptions {
+        ServeOptions {
+            monitor: Some(monitor.monitor().clone()),
+            dry_run: common.dry_run,
+            program: (env!("CARGO_BIN_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            dialect: self.dialect,
+            structured: self.structured,
+            roots: common.roots().iter().map(|root| root.directory.display().to_string()).collect(),
         }
     }
 }
@@ -67,7 +103,7 @@ fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
 
 fn http_options(at: &ListenAt, file: &Path, args: &ServeArgs) -> Result<HttpOptions, String> {
     let token = token::read_or_make(file)?;
-    let (listener, address) = at.listen()?;
+    let (listener, address) = at.listen("/mcp")?;
     output::note(&format!("serving MCP at {address}; the token is in {}", file.display()));
     Ok(HttpOptions { listener, token, hosts: args.allow_hosts.clone() })
 }

@@ -26,10 +26,16 @@ impl Server {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         std::fs::write(directory.path().join("ws/a.txt"), "one\n").unwrap();
-        let (child, said) = serve(directory.path(), address, flags);
-        let file = said.split("the token is in ").nth(1).unwrap().trim();
-        let token = std::fs::read_to_string(file).unwrap().trim().to_owned();
-        Server { directory, child, said, token }
+        let words = ["serve", "--root", "ws", "--state", "state", "--http", address];
+        Server::run(directory, &[&words, flags].concat())
+    }
+
+    /// Starts a server with these words in a directory.
+    pub(crate) fn run(directory: tempfile::TempDir, words: &[&str]) -> Server {
+        let (child, said) = serve(directory.path(), words);
+        let file = said.split("the token is in ").nth(1).map(str::trim);
+        let token = file.map(|file| std::fs::read_to_string(file).unwrap().trim().to_owned());
+        Server { directory, child, said, token: token.unwrap_or_default() }
     }
 
     pub(crate) fn port(&self) -> &str {
@@ -53,7 +59,7 @@ impl Server {
         self.ask(&self.request("/mcp", replaced))
     }
 
-    fn request(&self, path: &str, replaced: &[(&str, Option<&str>)]) -> String {
+    pub(crate) fn request(&self, path: &str, replaced: &[(&str, Option<&str>)]) -> String {
         let (host, bearer) = (format!("localhost:{}", self.port()), self.bearer());
         let mut headers = right_headers(&host, &bearer);
         for &(name, value) in replaced {
@@ -75,10 +81,9 @@ impl Drop for Server {
     }
 }
 
-fn serve(top: &Path, address: &str, flags: &[&str]) -> (Child, String) {
+fn serve(top: &Path, words: &[&str]) -> (Child, String) {
     let mut child = Command::new(PROGRAM)
-        .args(["serve", "--root", "ws", "--state", "state", "--http", address])
-        .args(flags)
+        .args(words)
         .current_dir(top)
         .envs(isolated_home())
         .stdin(Stdio::null())

@@ -9,24 +9,43 @@ use serde_json::{Value, json};
 use crate::http::{Server, post, read_call, right_headers, status};
 
 /// A client on one open connection.
-struct Client<'a> {
+pub(crate) struct Client<'a> {
     server: &'a Server,
+    path: String,
     stream: BufReader<TcpStream>,
     /// The header of its protocol session or of a shared session.
-    headers: Vec<(&'static str, String)>,
+    pub(crate) headers: Vec<(&'static str, String)>,
     version: Option<&'static str>,
 }
 
 impl<'a> Client<'a> {
     /// A client of the protocol version without sessions.
     fn modern(server: &'a Server) -> Self {
-        let stream = BufReader::new(server.connect());
-        Client { server, stream, headers: Vec::new(), version: Some("2026-07-28") }
+        Client::modern_at(server, "/mcp")
+    }
+
+    pub(crate) fn modern_at(server: &'a Server, path: &str) -> Self {
+        let (stream, path) = (BufReader::new(server.connect()), path.to_owned());
+        Client { server, path, stream, headers: Vec::new(), version: Some("2026-07-28") }
+    }
+
+    /// The same connection, for another path.
+    pub(crate) fn moved_to(self, path: &str) -> Self {
+        Client { path: path.to_owned(), ..self }
+    }
+
+    /// The same client on a new connection. A refusal ends the old one.
+    pub(crate) fn reconnected(self) -> Self {
+        Client { stream: BufReader::new(self.server.connect()), ..self }
     }
 
     /// A client that starts a session.
     fn with_session(server: &'a Server) -> Self {
-        let mut client = Client { version: None, ..Client::modern(server) };
+        Client::with_session_at(server, "/mcp")
+    }
+
+    pub(crate) fn with_session_at(server: &'a Server, path: &str) -> Self {
+        let mut client = Client { version: None, ..Client::modern_at(server, path) };
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
@@ -39,13 +58,13 @@ impl<'a> Client<'a> {
         client
     }
 
-    fn named(mut self, name: &str) -> Self {
+    pub(crate) fn named(mut self, name: &str) -> Self {
         self.headers.push(("Toolcrib-Session", name.to_owned()));
         self
     }
 
     /// Sends a message and reads the whole response.
-    fn send(&mut self, method: &str, message: &Value) -> String {
+    pub(crate) fn send(&mut self, method: &str, message: &Value) -> String {
         let bearer = self.server.bearer();
         let mut headers = right_headers("localhost", &bearer);
         headers.retain(|(name, _)| !name.starts_with("M") && *name != "Connection");
@@ -55,7 +74,7 @@ impl<'a> Client<'a> {
             headers.push(("Mcp-Name", message["params"]["name"].as_str()));
         }
         headers.extend(self.headers.iter().map(|(name, value)| (*name, Some(value.as_str()))));
-        let request = post("/mcp", &headers, message).replacen("POST", method, 1);
+        let request = post(&self.path, &headers, message).replacen("POST", method, 1);
         self.stream.get_mut().write_all(request.as_bytes()).unwrap();
         self.answer()
     }
@@ -86,7 +105,7 @@ impl<'a> Client<'a> {
     }
 
     /// The text of a call's reply.
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> String {
         let mut params = json!({"name": tool, "arguments": arguments});
         if self.version.is_some() {
             params["_meta"] = read_call("")["params"]["_meta"].clone();
@@ -98,12 +117,12 @@ impl<'a> Client<'a> {
         found["result"]["content"][0]["text"].as_str().unwrap_or(&answer).to_owned()
     }
 
-    fn bash(&mut self, command: &str) -> String {
+    pub(crate) fn bash(&mut self, command: &str) -> String {
         self.call("Bash", json!({"command": command}))
     }
 }
 
-fn message(method: &str, params: Value) -> Value {
+pub(crate) fn message(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 

@@ -17,6 +17,7 @@ mod hints;
 mod hostile_input;
 mod http;
 mod http_sessions;
+mod http_workspaces;
 mod index;
 mod inherited_signals;
 mod install;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use toolcrib_exec::{
-    Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, StartOptions,
-    Status, Stdin,
+    Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, RunningLimit,
+    StartOptions, Status, Stdin,
 };
 
 use crate::{TEST_TIMEOUT, alive, eventually, example_path};
@@ -266,6 +266,28 @@ fn a_full_session_forgets_the_oldest_finished_job() {
         jobs.start(&command("true"), StartOptions::unconfined()).unwrap_err(),
         JobError::TooMany(2)
     );
+}
+
+#[test]
+fn sessions_share_a_limit_of_running_jobs() {
+    let limits = || OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
+    let limit = RunningLimit::new(2);
+    let [one, two] = [(); 2].map(|()| jobs_with(limits(), 5).limited_by(limit.clone()));
+    let start = |jobs: &Jobs, script| jobs.start(&command(script), StartOptions::unconfined());
+    let first = start(&one, "sleep 600").unwrap();
+    start(&two, "sleep 600").unwrap();
+    assert_eq!(start(&one, "true").unwrap_err(), JobError::TooManyInAll(2));
+    assert_eq!(start(&two, "true").unwrap_err(), JobError::TooManyInAll(2));
+    first.end(Ending::Immediate, Status::Killed);
+    eventually("it is over", || first.snapshot().all_exited);
+    start(&two, "sleep 600").unwrap();
+    // A command that could not be started keeps no place.
+    drop(two);
+    for _ in 0..3 {
+        let missing = Command { shell: "/nonexistent".into(), ..command("true") };
+        assert!(one.start(&missing, StartOptions::unconfined()).is_err());
+    }
+    eventually("the others are over", || start(&one, "true").is_ok());
 }
 
 #[test]

@@ -6,54 +6,79 @@ use toolcrib_http::{FETCH_SITE, Refusal, Token, bearer, is_json, is_repeated};
 
 use super::server_names::Names;
 use super::sessions::SHARED_SESSION;
+use super::workspace_id::WORKSPACE_PARAMETER;
 
-/// The only path.
+/// The only path of a server with one workspace.
 const PATH: &str = "/mcp";
 
 /// Headers that must not occur twice: another program on the path could use the other one.
-const SINGLE: [HeaderName; 6] = [
+const SINGLE: [HeaderName; 7] = [
     HOST,
     ORIGIN,
     FETCH_SITE,
     CONTENT_TYPE,
     HeaderName::from_static("mcp-session-id"),
     SHARED_SESSION,
+    WORKSPACE_PARAMETER,
 ];
 
-/// Decides which requests a server answers.
+/// Decides which requests a server with one workspace answers.
 pub struct Guard {
     token: Token,
-    names: Names,
+    heads: HeadCheck,
 }
 
 impl Guard {
     /// Creates a guard for a server on a local port, or on a socket without one. `hosts` are the names of proxies
     /// in front of it, as in [`super::HttpOptions`]. Fails if one is not a host name.
     pub fn new(token: Token, hosts: &[String], port: Option<u16>) -> Result<Self, String> {
-        let names = Names::new(hosts, port)
-            .map_err(|name| format!("`{name}` is not a host name or NAME:PORT"))?;
-        Ok(Guard { token, names })
+        Ok(Guard { token, heads: HeadCheck::new(hosts, port)? })
     }
 
     /// Decides on a request by its head.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
-        let (headers, target) = (request.headers(), request.uri());
-        if !bearer(headers).is_some_and(|given| self.token.is(given)) {
-            return refuse(
-                StatusCode::UNAUTHORIZED,
-                "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve prints the path of the token file when it starts.",
-            );
+        if !bearer(request.headers()).is_some_and(|given| self.token.is(given)) {
+            return Err(WRONG_TOKEN);
         }
-        // A target with a host could contradict the Host header.
-        if target.scheme().is_some() || target.authority().is_some() {
-            return refuse(
-                StatusCode::BAD_REQUEST,
-                "Send only the path /mcp as the request target.",
-            );
-        }
-        if target.path() != PATH {
+        HeadCheck::check_target(request)?;
+        if request.uri().path() != PATH {
             return refuse(StatusCode::NOT_FOUND, "MCP is at /mcp.");
         }
+        self.heads.check_headers(request)
+    }
+}
+
+/// The refusal of a request without a valid token.
+pub(super) const WRONG_TOKEN: Refusal = Refusal {
+    status: StatusCode::UNAUTHORIZED,
+    sentence: "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve prints the path of the token file when it starts.",
+};
+
+/// The checks that depend neither on the token nor on the path.
+pub(super) struct HeadCheck {
+    names: Names,
+}
+
+impl HeadCheck {
+    /// For a server on a local port, or on a socket without one. Fails if one of the `hosts` is not a host name.
+    pub(super) fn new(hosts: &[String], port: Option<u16>) -> Result<Self, String> {
+        let names = Names::new(hosts, port)
+            .map_err(|name| format!("`{name}` is not a host name or NAME:PORT"))?;
+        Ok(HeadCheck { names })
+    }
+
+    /// Checks that the target is a path alone. A target with a host could contradict the Host header.
+    pub(super) fn check_target<B>(request: &Request<B>) -> Result<(), Refusal> {
+        let target = request.uri();
+        if target.scheme().is_some() || target.authority().is_some() {
+            return refuse(StatusCode::BAD_REQUEST, "Send only the path as the request target.");
+        }
+        Ok(())
+    }
+
+    /// Checks the headers.
+    pub(super) fn check_headers<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let headers = request.headers();
         if SINGLE.iter().any(|name| is_repeated(headers, name)) {
             return refuse(
                 StatusCode::BAD_REQUEST,

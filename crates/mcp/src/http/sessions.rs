@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -16,6 +17,7 @@ use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionManager};
 
+use super::connection_sessions::ConnectionSessions;
 use crate::client_session::Client;
 
 /// The header for sharing a session: clients that send the same name share one.
@@ -31,27 +33,49 @@ const MAX_SESSIONS: usize = 128;
 const MAX_IDLE: Duration = Duration::from_secs(60 * 60);
 
 /// The interval of the checks for idle sessions.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The maximum length of a session name.
 const MAX_NAME_CHARS: usize = 64;
 
-/// The sessions of a server.
+/// The sessions of one workspace.
 pub(super) struct Sessions {
     protocol: Arc<LocalSessionManager>,
     clients: Mutex<HashMap<Key, KnownClient>>,
+    /// The sessions of all workspaces, if there are several. Then sessions of idle connections end, too: otherwise an
+    /// open connection would keep its workspaces.
+    all: Option<Arc<AtomicUsize>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
     Protocol(SessionId),
     Shared(String),
+    Connection(u64),
 }
 
 /// A client with a key. It is in use while anything else refers to it: an unfinished request or a running call.
 struct KnownClient {
     client: Arc<Client>,
     used: Instant,
+    /// Counts it while it exists.
+    _counted: Option<CountedSession>,
+}
+
+/// A session that counts towards all sessions until dropped.
+struct CountedSession(Arc<AtomicUsize>);
+
+impl CountedSession {
+    fn add(all: &Arc<AtomicUsize>) -> Self {
+        all.fetch_add(1, Ordering::Relaxed);
+        CountedSession(all.clone())
+    }
+}
+
+impl Drop for CountedSession {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl KnownClient {
@@ -61,30 +85,62 @@ impl KnownClient {
 }
 
 impl Sessions {
+    /// The sessions of a server with one workspace.
     pub(super) fn new() -> Self {
         let mut protocol = LocalSessionManager::default();
         // Sessions end only by the rules of this module.
         protocol.session_config.keep_alive = None;
-        Sessions { protocol: Arc::new(protocol), clients: Mutex::default() }
+        Sessions { protocol: Arc::new(protocol), clients: Mutex::default(), all: None }
+    }
+
+    /// The sessions of one of several workspaces. `all` counts those of all of them.
+    pub(super) fn among(all: Arc<AtomicUsize>) -> Self {
+        Sessions { all: Some(all), ..Sessions::new() }
     }
 
     /// The client of a request. Without a session it is that of the connection. `None` if the session name is
     /// invalid.
     pub(super) fn client(
-        &self,
+        self: &Arc<Self>,
         headers: &HeaderMap,
-        connection: &Arc<Client>,
+        connection: &ConnectionSessions,
     ) -> Option<Arc<Client>> {
         // This marks the protocol session as used, even if the request names a shared session.
-        let id = headers.get(PROTOCOL_SESSION).and_then(|id| id.to_str().ok());
-        let own = id.and_then(|id| self.used(&Key::Protocol(id.into())));
+        let own = protocol_session(headers).and_then(|key| self.used(&key));
         match headers.get(SHARED_SESSION) {
             Some(name) => {
                 let name = name.to_str().ok().filter(|name| is_name(name))?;
                 Some(self.shared(name))
             }
-            None => Some(own.unwrap_or_else(|| connection.clone())),
+            None => Some(own.unwrap_or_else(|| connection.client(self))),
         }
+    }
+
+    /// Whether the protocol session of a request exists.
+    pub(super) fn knows(&self, headers: &HeaderMap) -> bool {
+        protocol_session(headers).is_some_and(|key| self.clients.lock().contains_key(&key))
+    }
+
+    /// The client of a connection.
+    pub(super) fn of_connection(&self, number: u64) -> Arc<Client> {
+        let key = Key::Connection(number);
+        self.used(&key).unwrap_or_else(|| {
+            let known = self.new_client();
+            let client = known.client.clone();
+            self.clients.lock().insert(key, known);
+            client
+        })
+    }
+
+    /// Ends the session of a connection that was closed.
+    pub(super) fn end_connection(&self, number: u64) {
+        let ended = self.clients.lock().remove(&Key::Connection(number));
+        drop(ended);
+    }
+
+    fn new_client(&self) -> KnownClient {
+        let counted = self.all.as_ref().map(CountedSession::add);
+        KnownClient { client: Arc::default(), used: Instant::now(), _counted: counted }
     }
 
     fn shared(&self, name: &str) -> Arc<Client> {
@@ -101,35 +157,62 @@ impl Sessions {
 
     /// Starts a session. If there are too many, the one with the longest idle time ends.
     fn begin(&self, key: Key) -> Arc<Client> {
-        let client = Arc::new(Client::default());
+        let known = self.new_client();
+        let client = known.client.clone();
         let mut clients = self.clients.lock();
-        let oldest = (clients.len() >= MAX_SESSIONS).then(|| {
-            let by_age = clients.iter().min_by_key(|(_, known)| (!known.is_idle(), known.used));
+        // The connections are limited elsewhere.
+        let limited = || clients.iter().filter(|(key, _)| !matches!(key, Key::Connection(_)));
+        let oldest = (limited().count() >= MAX_SESSIONS).then(|| {
+            let by_age = limited().min_by_key(|(_, known)| (!known.is_idle(), known.used));
             by_age.map(|(key, _)| key.clone())
         });
         let ended = oldest.flatten().and_then(|key| clients.remove_entry(&key));
-        clients.insert(key, KnownClient { client: client.clone(), used: Instant::now() });
+        clients.insert(key, known);
         drop(clients);
         self.end(ended);
         client
     }
 
-    /// Ends idle sessions periodically.
-    pub(super) async fn sweep(&self) {
-        loop {
-            tokio::time::sleep(SWEEP_INTERVAL).await;
-            self.end_idle(Instant::now());
-        }
-    }
-
-    fn end_idle(&self, now: Instant) {
+    /// Ends the sessions that were not used for a long time.
+    pub(super) fn end_idle(&self, now: Instant) {
+        let ends_connections = self.all.is_some();
         let mut clients = self.clients.lock();
         for known in clients.values_mut().filter(|known| !known.is_idle()) {
             known.used = now;
         }
-        let is_over = |known: &KnownClient| now.duration_since(known.used) >= MAX_IDLE;
-        let ended: Vec<_> = clients.extract_if(|_, known| is_over(known)).collect();
+        let is_over = |key: &Key, known: &KnownClient| {
+            now.duration_since(known.used) >= MAX_IDLE
+                && (ends_connections || !matches!(key, Key::Connection(_)))
+        };
+        let ended: Vec<_> = clients.extract_if(|key, known| is_over(key, known)).collect();
         drop(clients);
+        self.end(ended);
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.clients.lock().is_empty()
+    }
+
+    /// When the session with the longest idle time was used last. `None` if none is idle.
+    pub(super) fn longest_idle(&self) -> Option<Instant> {
+        let clients = self.clients.lock();
+        clients.values().filter(|known| known.is_idle()).map(|known| known.used).min()
+    }
+
+    /// Ends the session with the longest idle time.
+    pub(super) fn end_longest_idle(&self) {
+        let mut clients = self.clients.lock();
+        let idle = clients.iter().filter(|(_, known)| known.is_idle());
+        let oldest = idle.min_by_key(|(_, known)| known.used).map(|(key, _)| key.clone());
+        let ended = oldest.and_then(|key| clients.remove_entry(&key));
+        drop(clients);
+        self.end(ended);
+    }
+
+    /// Ends all sessions and their running calls.
+    pub(super) fn end_all(&self) {
+        let ended = std::mem::take(&mut *self.clients.lock());
         self.end(ended);
     }
 
@@ -144,6 +227,11 @@ impl Sessions {
             }
         }
     }
+}
+
+/// The protocol session that a request names.
+fn protocol_session(headers: &HeaderMap) -> Option<Key> {
+    Some(Key::Protocol(headers.get(PROTOCOL_SESSION)?.to_str().ok()?.into()))
 }
 
 fn is_name(name: &str) -> bool {
@@ -233,11 +321,13 @@ mod tests {
     #[test]
     fn a_request_belongs_to_its_session_its_name_or_its_connection() {
         with_runtime(async || {
-            let sessions = Sessions::new();
-            let (here, there) = (Arc::new(Client::default()), Arc::new(Client::default()));
+            let sessions = Arc::new(Sessions::new());
+            let (here, there) = (ConnectionSessions::new(), ConnectionSessions::new());
             let client = |headers: &HeaderMap, connection| sessions.client(headers, connection);
             let none = HeaderMap::new();
-            assert!(Arc::ptr_eq(&client(&none, &here).unwrap(), &here));
+            let of_here = client(&none, &here).unwrap();
+            assert!(Arc::ptr_eq(&client(&none, &here).unwrap(), &of_here));
+            assert!(!Arc::ptr_eq(&client(&none, &there).unwrap(), &of_here));
             let shared = headers("toolcrib-session", "work");
             let one = client(&shared, &here).unwrap();
             assert!(Arc::ptr_eq(&one, &client(&shared, &there).unwrap()));
@@ -245,13 +335,38 @@ mod tests {
             let (id, _transport) = sessions.create_session().await.unwrap();
             let own = headers("mcp-session-id", &id);
             let known = client(&own, &here).unwrap();
-            assert!(!Arc::ptr_eq(&known, &here) && !Arc::ptr_eq(&known, &one));
+            assert!(!Arc::ptr_eq(&known, &of_here) && !Arc::ptr_eq(&known, &one));
             assert!(Arc::ptr_eq(&known, &client(&own, &there).unwrap()));
             let guessed = headers("mcp-session-id", "guessed");
-            assert!(Arc::ptr_eq(&client(&guessed, &here).unwrap(), &here));
+            assert!(Arc::ptr_eq(&client(&guessed, &here).unwrap(), &of_here));
             for bad in ["", "a b", &"x".repeat(65), "ä"] {
                 assert!(client(&headers("toolcrib-session", bad), &here).is_none(), "{bad}");
             }
+        });
+    }
+
+    #[test]
+    fn a_connection_has_a_session_of_its_own_in_each_workspace() {
+        with_runtime(async || {
+            let all = Arc::default();
+            let (one, two) = (Sessions::among(Arc::clone(&all)), Sessions::among(Arc::clone(&all)));
+            let (one, two) = (Arc::new(one), Arc::new(two));
+            let (here, none) = (ConnectionSessions::new(), HeaderMap::new());
+            let in_one = one.client(&none, &here).unwrap();
+            let in_two = two.client(&none, &here).unwrap();
+            assert!(!Arc::ptr_eq(&in_one, &in_two));
+            // A session of one workspace is not one of another.
+            let (id, _transport) = one.create_session().await.unwrap();
+            assert!(!two.has_session(&id).await.unwrap());
+            assert!(Arc::ptr_eq(
+                &two.client(&headers("mcp-session-id", &id), &here).unwrap(),
+                &in_two
+            ));
+            assert_eq!(all.load(Ordering::Relaxed), 3);
+            drop((in_one, in_two, here));
+            assert!(two.is_empty() && !one.is_empty());
+            one.end_all();
+            assert_eq!(all.load(Ordering::Relaxed), 0);
         });
     }
 
@@ -278,12 +393,14 @@ mod tests {
             let sessions = Sessions::new();
             let (id, _transport) = sessions.create_session().await.unwrap();
             let used = sessions.begin(Key::Shared("used".to_owned()));
+            sessions.of_connection(1);
             let later = Instant::now() + MAX_IDLE;
             sessions.end_idle(later - SWEEP_INTERVAL);
             assert!(sessions.used(&Key::Protocol(id.clone())).is_some());
             sessions.end_idle(later + MAX_IDLE);
             assert!(sessions.used(&Key::Protocol(id.clone())).is_none());
             assert!(sessions.used(&Key::Shared("used".to_owned())).is_some());
+            assert!(sessions.used(&Key::Connection(1)).is_some(), "it ends with its connection");
             drop(used);
             assert!(!sessions.has_session(&id).await.unwrap());
             while sessions.protocol.has_session(&id).await.unwrap() {

@@ -325,12 +325,17 @@ const EACCES: i32 = 13;
 /// A failure to start or run a command, worded so that it is not taken for the command's own failure.
 pub(crate) fn job_error(error: &JobError) -> Error {
     let kind = match error {
-        JobError::TooMany(_) => ErrorKind::Limit,
+        JobError::TooMany(_) | JobError::TooManyInAll(_) => ErrorKind::Limit,
         _ => ErrorKind::Io,
     };
     let hint = match error {
         JobError::TooMany(_) => {
             format!("End some of them with {KILL_SHELL}; {LIST_SHELLS} lists them.")
+        }
+        JobError::TooManyInAll(_) => {
+            format!(
+                "Wait until one has ended, or end one with {KILL_SHELL}; {LIST_SHELLS} lists those of this session."
+            )
         }
         JobError::ShimLost => {
             "The command may have run in part. Check its effects before you run it again."

@@ -93,6 +93,8 @@ pub struct RuntimeBuilder {
     server_id: Option<String>,
     language_servers: Vec<LanguageServer>,
     audits: bool,
+    hidden_around: Option<PathBuf>,
+    max_running_commands: Option<usize>,
 }
 
 impl RuntimeBuilder {
@@ -272,6 +274,42 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Hides a directory that contains the roots, except for the roots: the workspaces of others. Commands in a sandbox do
+    /// not see it, and no file tool reads or lists it, in every profile.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use toolcrib::{Call, ErrorKind, Options, Runtime};
+    ///
+    /// let all = tempfile::tempdir()?;
+    /// for workspace in ["mine", "other"] {
+    ///     std::fs::create_dir(all.path().join(workspace))?;
+    ///     std::fs::write(all.path().join(workspace).join("a.txt"), "text")?;
+    /// }
+    /// let runtime =
+    ///     Runtime::builder().root(all.path().join("mine")).hidden_around(all.path()).build()?;
+    /// let session = runtime.session();
+    /// let read = |path: &str| {
+    ///     let call = Call::new("Read", serde_json::json!({"file_path": path}));
+    ///     runtime.call(&session, call, Options::default())
+    /// };
+    /// assert!(read("a.txt").is_ok());
+    /// assert_eq!(read("../other/a.txt").unwrap_err().kind(), ErrorKind::Protected);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn hidden_around(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.hidden_around = Some(directory.into());
+        self
+    }
+
+    /// Limits the running commands of all sessions together. A command above it is refused with kind
+    /// [`crate::ErrorKind::Limit`]. By default only the commands of one session are limited.
+    pub fn max_running_commands(mut self, max: usize) -> Self {
+        self.max_running_commands = Some(max);
+        self
+    }
+
     /// Sets how the names of hosts are resolved that commands connect to with [`Network::List`]. Defaults to the
     /// resolver of the system.
     pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
@@ -365,7 +403,10 @@ impl RuntimeBuilder {
         own.extend(journal.as_ref().map(|journal| journal.directory().to_owned()));
         let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
         let registry = self.registry.map(ReservedPaths::new);
-        let hidden = Arc::new(Hidden::new(&own, &self.sandbox.hidden, registry, &workspace));
+        let around = self.hidden_around.map(|directory| real_path(&directory));
+        self.sandbox.hidden.extend(around.clone());
+        let hidden = Hidden::new(&own, &self.sandbox.hidden, registry, &workspace);
+        let hidden = Arc::new(hidden.with_other_workspaces(around));
         let is_listed = self.sandbox.network == Network::List && self.profile != Profile::Open;
         let is_inspected = !self.inspection.injections.is_empty() || rules.name_requests();
         let inspection = (is_listed && is_inspected).then(|| Inspection::new(self.inspection));
@@ -381,6 +422,7 @@ impl RuntimeBuilder {
                 proxies: self.proxies,
             }),
             inspection,
+            max_running: self.max_running_commands,
         };
         let commands = self.helper.as_ref();
         let commands = commands.map(|program| Arc::new(ShellHost::new(program, settings)));

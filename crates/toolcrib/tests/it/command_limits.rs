@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 use toolcrib::{
-    Amount, Call, CommandLimits, Error, Options, Profile, Reply, Runtime, SandboxSettings, Session,
+    Amount, Call, CommandLimits, Error, ErrorKind, Options, Profile, Reply, Runtime,
+    SandboxSettings, Session,
 };
 
 /// A runtime whose commands have small limits.
@@ -37,6 +38,36 @@ impl Limited {
     fn failure(&self, command: &str) -> (String, Value) {
         let error = self.call("Bash", json!({"command": command})).unwrap_err();
         (error.text().to_string(), error.metadata()["limit"].clone())
+    }
+}
+
+#[test]
+fn the_running_commands_of_all_sessions_are_limited() {
+    let top = crate::command_directory();
+    let runtime = Runtime::builder()
+        .root(top.path())
+        .profile(Profile::Open)
+        .max_running_commands(2)
+        .helper(crate::helper())
+        .build()
+        .unwrap();
+    let (one, two) = (runtime.session(), runtime.session());
+    let run = |session: &Session, command: &str, run_in_background: bool| {
+        let args = json!({"command": command, "run_in_background": run_in_background});
+        runtime.call(session, Call::new("Bash", args), Options::default())
+    };
+    run(&one, "sleep 600", true).unwrap();
+    run(&two, "sleep 600", true).unwrap();
+    for session in [&one, &two] {
+        let error = run(session, "true", false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        assert!(error.text().contains("2 commands of all sessions"), "{error}");
+    }
+    // Its commands end with it.
+    drop(one);
+    while let Err(error) = run(&two, "true", false) {
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 

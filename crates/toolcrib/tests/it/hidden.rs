@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib::{
-    Call, Caps, Error, ErrorKind, Options, Reply, ReservedPaths, Runtime, SandboxSettings, Session,
+    Call, Caps, Error, ErrorKind, Options, Outside, Reply, ReservedPaths, Runtime, SandboxSettings,
+    Session,
 };
 
 struct Home {
@@ -153,4 +154,44 @@ fn a_command_that_names_a_hidden_path_is_told() {
     }
     let reply = home.call("Bash", json!({"command": "cat project/a.txt; echo ssh"})).unwrap();
     assert!(!reply.output().contains("hidden"), "{}", reply.output());
+}
+
+#[test]
+fn other_workspaces_are_hidden() {
+    let home = Home::as_root();
+    let all = home.top.path().join("home");
+    let runtime = Runtime::builder()
+        .root(all.join("project"))
+        .hidden_around(&all)
+        .outside(Outside::Read)
+        .helper(crate::helper())
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    let call = |tool: &str, args| runtime.call(&session, Call::new(tool, args), Options::default());
+    assert!(call("Read", json!({"file_path": "a.txt"})).is_ok());
+    symlink("../dotfiles", all.join("project/link")).unwrap();
+    for (tool, args) in [
+        ("Read", json!({"file_path": "../dotfiles/aws/credentials"})),
+        ("Read", json!({"file_path": "link/aws/credentials"})),
+        ("Read", json!({"file_path": all.join("dotfiles/aws/credentials")})),
+        ("Write", json!({"file_path": all.join("new/a.txt"), "content": "x"})),
+        ("Grep", json!({"pattern": "canary", "path": ".."})),
+        ("Glob", json!({"pattern": "*", "path": all})),
+        ("LS", json!({"path": ".."})),
+        ("Bash", json!({"command": "true", "cwd": ".."})),
+    ] {
+        let error = call(tool, args.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protected, "{tool} {args}: {error}");
+        assert!(error.text().contains("is not in this workspace"), "{tool} {args}: {error}");
+        assert!(!error.text().contains("canary"), "{error}");
+    }
+    if runtime.sandbox_level().is_some_and(|level| level >= 3) {
+        let seen =
+            call("Bash", json!({"command": "ls -A ..; cat ../dotfiles/aws/* link/aws/*; true"}));
+        let seen = seen.unwrap();
+        assert!(seen.output().contains("project\n"), "{}", seen.output());
+        assert!(!seen.output().contains("canary"), "{}", seen.output());
+        assert!(!seen.output().contains(".netrc"), "{}", seen.output());
+    }
 }

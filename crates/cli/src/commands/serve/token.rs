@@ -34,7 +34,7 @@ fn new_token() -> Result<String, String> {
 }
 
 /// Describes a problem with the token file.
-fn words(error: PrivateFileError) -> String {
+pub(super) fn words(error: PrivateFileError) -> String {
     match error {
         PrivateFileError::Io(error) => error.to_string(),
         PrivateFileError::NotPrivate(problem) => format!("the token {problem}"),

@@ -122,6 +122,7 @@ impl Tree {
                 cx.hidden_reason(&directory.path().join(name)).map(|reason| match reason {
                     Reason::Own => "Toolcrib's own, not shown",
                     Reason::Secret(_) => "hidden: keys, tokens or history",
+                    Reason::OtherWorkspace => "other workspaces, not shown",
                     Reason::System(_) => "not open to file tools",
                 });
             match opened {

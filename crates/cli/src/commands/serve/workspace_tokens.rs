@@ -1,0 +1,156 @@
+//! The file with a token for each workspace, which only its owner can read. It is read again when it has changed, so that
+//! workspaces can be added and tokens replaced while the server runs.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use toolcrib::PrivateFile;
+use toolcrib_mcp::{Token, WorkspaceId};
+
+use super::token;
+use crate::output;
+
+/// Larger than the tokens of any number of workspaces that one process serves.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// The tokens in a file.
+pub(super) struct WorkspaceTokens {
+    file: PathBuf,
+    read: Mutex<TokensRead>,
+}
+
+struct TokensRead {
+    /// The version of the file.
+    version: Option<Version>,
+    tokens: Vec<(WorkspaceId, Token)>,
+}
+
+/// The device, inode, size and times of a file. Each change of the file changes one of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Version([i128; 5]);
+
+impl WorkspaceTokens {
+    /// Reads the file. Fails if it is missing or invalid.
+    pub(super) fn read(file: PathBuf) -> Result<WorkspaceTokens, String> {
+        let version = version(&file);
+        let tokens = tokens(&file)?;
+        Ok(WorkspaceTokens { file, read: Mutex::new(TokensRead { version, tokens }) })
+    }
+
+    /// Whether a token is valid for a workspace; without one, whether it is valid for any.
+    pub(super) fn admits(&self, workspace: Option<&WorkspaceId>, given: &[u8]) -> bool {
+        let mut read = self.read.lock();
+        let version = version(&self.file);
+        if version != read.version {
+            // Without a valid file nobody has access.
+            let tokens = tokens(&self.file).unwrap_or_else(|problem| {
+                output::warning(&format!("all requests are refused: {problem}"));
+                Vec::new()
+            });
+            *read = TokensRead { version, tokens };
+        }
+        let of_workspace = |id: &WorkspaceId| workspace.is_none_or(|wanted| wanted == id);
+        let candidates = read.tokens.iter().filter(|(id, _)| of_workspace(id));
+        // Without an early end, so that the time does not tell which one it is.
+        candidates.fold(false, |found, (_, token)| token.is(given) | found)
+    }
+}
+
+fn version(file: &Path) -> Option<Version> {
+    let found = std::fs::symlink_metadata(file).ok()?;
+    let time = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    Some(Version([
+        found.dev().into(),
+        found.ino().into(),
+        found.size().into(),
+        time(found.mtime(), found.mtime_nsec()),
+        time(found.ctime(), found.ctime_nsec()),
+    ]))
+}
+
+/// Reads the lines `ID TOKEN`. Empty lines and lines with `#` at the beginning are skipped.
+fn tokens(file: &Path) -> Result<Vec<(WorkspaceId, Token)>, String> {
+    let read = || {
+        let private = PrivateFile::locate(file).map_err(token::words)?;
+        let content = private.read(MAX_BYTES + 1).map_err(token::words)?;
+        let content = content.ok_or("the file does not exist")?;
+        if content.len() as u64 > MAX_BYTES {
+            return Err(format!("a file of tokens has at most {MAX_BYTES} bytes"));
+        }
+        let text = std::str::from_utf8(&content).map_err(|_| "is not text")?;
+        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        lines
+            .map(|(number, line)| {
+                token_line(line).map_err(|problem| format!("line {number}: {problem}"))
+            })
+            .collect()
+    };
+    read().map_err(|problem: String| format!("{}: {problem}", file.display()))
+}
+
+fn token_line(line: &str) -> Result<(WorkspaceId, Token), String> {
+    let (id, token) = line.split_once([' ', '\t']).ok_or("a line is `ID TOKEN`")?;
+    let id = WorkspaceId::parse(id).ok_or(
+        "the name of a workspace has 1 to 64 letters, digits, `-`, `_` or `.`, and no `.` first",
+    )?;
+    Ok((id, Token::new(token).map_err(|error| error.to_string())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn write(file: &Path, text: &str, mode: u32) {
+        std::fs::write(file, text).unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_token_is_valid_for_its_workspace_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tokens");
+        let [one, two, three] = ["1", "2", "3"].map(|digit| digit.repeat(64));
+        write(&file, &format!("# tokens\n\na {one}\nb\t{two}\nb {three}\n"), 0o600);
+        let tokens = WorkspaceTokens::read(file.clone()).unwrap();
+        let is = |id: Option<&str>, token: &str| {
+            let id = id.map(|id| WorkspaceId::parse(id).unwrap());
+            tokens.admits(id.as_ref(), token.as_bytes())
+        };
+        assert!(is(Some("a"), &one) && is(Some("b"), &two) && is(Some("b"), &three));
+        assert!(!is(Some("a"), &two) && !is(Some("b"), &one) && !is(Some("c"), &one));
+        assert!(!is(Some("A"), &one) && !is(Some("a"), "") && !is(None, "x"));
+        assert!(is(None, &one) && is(None, &three));
+        // Changes apply at once, and an invalid file admits nobody.
+        write(&file, &format!("c {one}\n"), 0o600);
+        assert!(!is(Some("a"), &one) && is(Some("c"), &one));
+        write(&file, &format!("c {one}\n"), 0o644);
+        assert!(!is(Some("c"), &one) && !is(None, &one));
+        std::fs::remove_file(&file).unwrap();
+        assert!(!is(Some("c"), &one));
+        write(&file, &format!("c {one}\n"), 0o600);
+        assert!(is(Some("c"), &one));
+    }
+
+    #[test]
+    fn an_invalid_file_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tokens");
+        let refusal = || WorkspaceTokens::read(file.clone()).err().unwrap();
+        assert!(refusal().contains("does not exist"), "{}", refusal());
+        let token = "1".repeat(64);
+        for (text, mode, problem) in [
+            (format!("\n{token}\n"), 0o600, "line 2: a line is `ID TOKEN`"),
+            (format!("../a {token}\n"), 0o600, "line 1: the name of a workspace"),
+            ("a short\n".to_owned(), 0o600, "line 1: a token has at least 43"),
+            (format!("a {token} b\n"), 0o600, "line 1: a token has at least 43"),
+            (format!("a {token}\n"), 0o640, "chmod 600"),
+        ] {
+            write(&file, &text, mode);
+            assert!(refusal().contains(problem), "{}", refusal());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The directory of `serve --workspaces`. Each directory in it is a workspace.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use toolcrib::{Profile, Runtime};
+use toolcrib_mcp::{OpenedWorkspace, Token, WorkspaceId, WorkspaceSource};
+
+use super::workspace_tokens::WorkspaceTokens;
+use super::{Presented, token, token_file};
+use crate::args::{AmongWorkspaces, Common, ServeArgs};
+use crate::commands::monitor_socket::MonitorSocket;
+use crate::commands::{OWN_EXECUTABLE, own_paths, runtime_with, with_tools};
+use crate::config::Config;
+use crate::{output, rules};
+
+/// The lowest sandbox level that hides other workspaces completely: below it, commands see the processes of others and
+/// the names of hidden files.
+const LEAST_LEVEL: u8 = 3;
+
+/// The workspaces in a directory.
+pub(super) struct WorkspacesDirectory {
+    /// Its real path.
+    directory: PathBuf,
+    rules: Option<PathBuf>,
+    tokens: Tokens,
+    /// Paths that no tool may access, besides our configuration and state.
+    own: Vec<PathBuf>,
+    common: Common,
+    presented: Presented,
+    no_monitor: bool,
+}
+
+enum Tokens {
+    /// One for all workspaces.
+    Sole(Token),
+    Each(WorkspaceTokens),
+}
+
+impl WorkspacesDirectory {
+    /// Checks the options. Fails if the workspaces would not be isolated from each other and from our own files.
+    pub(super) fn new(
+        common: &Common,
+        args: &ServeArgs,
+        directory: &Path,
+    ) -> Result<WorkspacesDirectory, String> {
+        if !common.named_roots().is_empty() {
+            return Err(
+                "--workspaces and --root exclude each other: each workspace is its own root"
+                    .to_owned(),
+            );
+        }
+        let failed = |error| format!("{}: {error}", directory.display());
+        let directory = directory.canonicalize().map_err(failed)?;
+        if !directory.is_dir() {
+            return Err(format!("{}: not a directory", directory.display()));
+        }
+        let rules = args.workspace_rules.as_deref().map(absolute).transpose()?;
+        let tokens_file = match &args.workspace_tokens {
+            Some(file) => absolute(file)?,
+            None => token_file(common, args)?,
+        };
+        let own: Vec<PathBuf> = rules.iter().cloned().chain([tokens_file.clone()]).collect();
+        check_isolation(common, &directory, &own)?;
+        check_sandbox(common, &directory)?;
+        let tokens = match &args.workspace_tokens {
+            Some(_) => Tokens::Each(WorkspaceTokens::read(tokens_file)?),
+            None => Tokens::Sole(token::read_or_make(&tokens_file)?),
+        };
+        let (presented, no_monitor) = (Presented::of(args), args.no_monitor);
+        let common = common.clone();
+        Ok(WorkspacesDirectory { directory, rules, tokens, own, common, presented, no_monitor })
+    }
+
+    /// Says where the workspaces and the tokens are.
+    pub(super) fn describe(&self) -> String {
+        let tokens = match self.tokens {
+            Tokens::Sole(_) => "the token is in",
+            Tokens::Each(_) => "the tokens are in",
+        };
+        let file = self.own.last().map_or(Path::new(""), PathBuf::as_path);
+        format!("ID is a directory in {}; {tokens} {}", self.directory.display(), file.display())
+    }
+
+    fn try_to_open(&self, workspace: &WorkspaceId) -> Result<OpenedWorkspace, String> {
+        let name = workspace.as_str();
+        // A file system that ignores case finds a directory by several names.
+        let mut entries = self.directory.read_dir().map_err(|error| error.to_string())?;
+        if !entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() == name)) {
+            return Err("no directory has exactly this name".to_owned());
+        }
+        let rules = self.rules.as_ref().map(|rules| rules.join(format!("{name}.toml")));
+        let among = AmongWorkspaces { directory: self.directory.clone(), rules };
+        let common = self.common.for_one_of_many(&self.directory.join(name), among);
+        // The configuration may have changed since the start.
+        check_isolation(&self.common, &self.directory, &self.own)?;
+        let monitor = MonitorSocket::new(&common, "serve", self.no_monitor)?;
+        let runtime = runtime_with(&common, &self.own, None, Some(&monitor))?;
+        monitor.open(&runtime);
+        let options = self.presented.options(&common, &monitor);
+        Ok(OpenedWorkspace { runtime, options, held: Box::new(monitor) })
+    }
+}
+
+impl WorkspaceSource for WorkspacesDirectory {
+    fn admits(&self, workspace: Option<&WorkspaceId>, token: &[u8]) -> bool {
+        match &self.tokens {
+            Tokens::Sole(sole) => sole.is(token),
+            Tokens::Each(tokens) => tokens.admits(workspace, token),
+        }
+    }
+
+    fn find(&self, workspace: &WorkspaceId) -> Option<(u64, u64)> {
+        let found = std::fs::symlink_metadata(self.directory.join(workspace.as_str())).ok()?;
+        found.is_dir().then(|| (found.dev(), found.ino()))
+    }
+
+    fn open(&self, workspace: &WorkspaceId) -> Option<OpenedWorkspace> {
+        let opened = self.try_to_open(workspace);
+        let report = |problem: &String| {
+            output::warning(&format!("the workspace {workspace} cannot be opened: {problem}"));
+        };
+        opened.inspect_err(report).ok()
+    }
+}
+
+/// Fails if commands would not be confined, or if a workspace could contain files of this program.
+fn check_isolation(common: &Common, directory: &Path, own: &[PathBuf]) -> Result<(), String> {
+    let config = Config::of(common)?;
+    if config.profile(common)? == Profile::Open {
+        return Err(
+            "--workspaces cannot be used with the profile open: its commands have no sandbox, so they see all workspaces"
+                .to_owned(),
+        );
+    }
+    let caches = config.sandbox()?.caches;
+    let own = own_paths(common, &config)?.into_iter().chain(own.iter().cloned());
+    for path in own.chain(caches) {
+        let real = real_path(&path);
+        if real.starts_with(directory) || directory.starts_with(&real) {
+            return Err(format!(
+                "{} and the directory of the workspaces, {}, must not contain each other",
+                path.display(),
+                directory.display()
+            ));
+        }
+    }
+    rules::read(&common.for_workspace(directory), &config)?;
+    Ok(())
+}
+
+/// Fails if this machine cannot hide a workspace from the commands of another.
+fn check_sandbox(common: &Common, directory: &Path) -> Result<(), String> {
+    let config = Config::of(common)?;
+    let runtime = with_tools(Runtime::builder(), common, &config)
+        .profile(config.profile(common)?)
+        .root(directory)
+        .helper(OWN_EXECUTABLE)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let runs_commands = runtime.tool_named("Bash").is_some();
+    let level = runtime.sandbox_level().filter(|_| runs_commands);
+    match level {
+        Some(level) if level < LEAST_LEVEL => Err(format!(
+            "--workspaces needs sandbox level {LEAST_LEVEL}, and this machine supports level {level}: commands would see other \
+             workspaces. `toolcrib doctor` says what is missing. --no-tools Bash serves without commands."
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The real path of a file that may be missing.
+fn real_path(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match existing {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        None => path.to_owned(),
+    }
+}

@@ -1,0 +1,444 @@
+//! Many workspaces in one server. A workspace is opened for its first request, and closed when it is idle.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use hyper::{Request, StatusCode};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+use toolcrib::Runtime;
+use toolcrib_http::{Refusal, bearer};
+
+use super::endpoint::{Endpoint, Endpoints};
+use super::guard::{HeadCheck, WRONG_TOKEN};
+use super::sessions::Sessions;
+use super::workspace_id::WorkspaceId;
+use crate::handler::{Handler, ServeOptions};
+
+/// The maximum number of concurrent calls in a workspace. Further ones wait.
+const MAX_CALLS: usize = 16;
+
+/// The maximum number of unfinished requests for a workspace, so that one does not take the connections of all.
+const MAX_REQUESTS: usize = 128;
+
+/// The maximum number of sessions in all workspaces. One more ends the session with the longest idle time.
+const MAX_SESSIONS: usize = 4_096;
+
+/// A workspace without a session is closed after this time.
+const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
+
+/// The workspaces of a server, as its host program knows them.
+pub trait WorkspaceSource: Send + Sync + 'static {
+    /// Whether a token is valid for a workspace; without one, whether it is valid for any.
+    fn admits(&self, workspace: Option<&WorkspaceId>, token: &[u8]) -> bool;
+
+    /// The device and inode of a workspace's directory. `None` if there is no such workspace. It is called for each
+    /// request, and must be quick.
+    fn find(&self, workspace: &WorkspaceId) -> Option<(u64, u64)>;
+
+    /// Opens a workspace. `None` if that failed; the source has reported why.
+    fn open(&self, workspace: &WorkspaceId) -> Option<OpenedWorkspace>;
+}
+
+/// An open workspace.
+pub struct OpenedWorkspace {
+    /// Its runtime.
+    pub runtime: Runtime,
+    /// The options of its calls.
+    pub options: ServeOptions,
+    /// Dropped when the workspace is closed.
+    pub held: Box<dyn Any + Send + Sync>,
+}
+
+/// The open workspaces.
+pub(super) struct Workspaces<S> {
+    source: Arc<S>,
+    heads: HeadCheck,
+    /// How many are open at most.
+    max: usize,
+    open: Mutex<HashMap<WorkspaceId, Arc<Workspace>>>,
+    /// The number of sessions in all of them.
+    sessions: Arc<AtomicUsize>,
+}
+
+/// A workspace that is open or being opened.
+struct Workspace {
+    /// The device and inode of its directory.
+    directory: (u64, u64),
+    opened: OnceCell<Served>,
+    usage: Mutex<Usage>,
+}
+
+/// What serves an open workspace.
+struct Served {
+    endpoint: Arc<Endpoint<Handler>>,
+    _held: Box<dyn Any + Send + Sync>,
+}
+
+struct Usage {
+    /// The number of unfinished requests.
+    requests: usize,
+    last: Instant,
+}
+
+/// An unfinished request for a workspace, until dropped.
+pub(super) struct RequestInWorkspace(Arc<Workspace>);
+
+const NOT_FOUND: Refusal = Refusal {
+    status: StatusCode::NOT_FOUND,
+    sentence: "There is no such workspace. A workspace is a directory in the one that toolcrib serve --workspaces names.",
+};
+
+const TOO_MANY_WORKSPACES: Refusal = Refusal {
+    status: StatusCode::SERVICE_UNAVAILABLE,
+    sentence: "Too many workspaces are in use. Try again later, or start toolcrib serve with a higher --max-workspaces.",
+};
+
+const TOO_MANY_REQUESTS: Refusal = Refusal {
+    status: StatusCode::TOO_MANY_REQUESTS,
+    sentence: "Too many requests for this workspace are unfinished. Try again later.",
+};
+
+const NOT_OPENED: Refusal = Refusal {
+    status: StatusCode::INTERNAL_SERVER_ERROR,
+    sentence: "The workspace could not be opened. toolcrib serve prints the reason.",
+};
+
+impl<S: WorkspaceSource> Workspaces<S> {
+    pub(super) fn new(source: S, heads: HeadCheck, max: usize) -> Self {
+        let (open, sessions) = (Mutex::default(), Arc::default());
+        Workspaces { source: Arc::new(source), heads, max, open, sessions }
+    }
+
+    /// Registers a request for a workspace whose directory has this device and inode.
+    fn begin(
+        &self,
+        id: &WorkspaceId,
+        directory: (u64, u64),
+        now: Instant,
+    ) -> Result<RequestInWorkspace, Refusal> {
+        let mut open = self.open.lock();
+        let replaced = open.get(id).is_some_and(|known| known.directory != directory);
+        let replaced = replaced.then(|| open.remove(id)).flatten();
+        let workspace = match open.get(id) {
+            Some(known) => known.clone(),
+            None => {
+                let idle = (open.len() >= self.max).then(|| longest_idle(&open));
+                let idle = idle.map(|idle| idle.ok_or(TOO_MANY_WORKSPACES)).transpose()?;
+                idle.and_then(|idle| open.remove(&idle)).into_iter().for_each(Workspace::close);
+                let new = Arc::new(Workspace::new(directory, now));
+                open.insert(id.clone(), new.clone());
+                new
+            }
+        };
+        drop(open);
+        replaced.into_iter().for_each(Workspace::close);
+        RequestInWorkspace::begin(workspace, now)
+    }
+
+    /// Opens a workspace.
+    async fn serve(&self, id: &WorkspaceId, directory: (u64, u64)) -> Result<Served, Refusal> {
+        let (source, id) = (self.source.clone(), id.clone());
+        let opened = spawn_blocking(move || {
+            // Nothing else may have taken the place of the directory while it was opened.
+            source.open(&id).filter(|_| source.find(&id) == Some(directory))
+        });
+        let OpenedWorkspace { runtime, options, held } =
+            opened.await.ok().flatten().ok_or(NOT_OPENED)?;
+        let handler = Handler::new(runtime, options).map_err(|_| NOT_OPENED)?;
+        let sessions = Sessions::among(self.sessions.clone());
+        let endpoint = Endpoint::new(handler.with_max_calls(MAX_CALLS), sessions);
+        Ok(Served { endpoint: Arc::new(endpoint), _held: held })
+    }
+
+    /// Forgets a workspace, unless another directory has its name already.
+    fn forget(&self, id: &WorkspaceId, is_it: impl FnOnce(&Workspace) -> bool) {
+        let mut open = self.open.lock();
+        let forgotten = open.get(id).is_some_and(|known| is_it(known));
+        let forgotten = forgotten.then(|| open.remove(id)).flatten();
+        drop(open);
+        forgotten.into_iter().for_each(Workspace::close);
+    }
+
+    /// Ends the session with the longest idle time if there are too many.
+    fn limit_sessions(&self) {
+        if self.sessions.load(Ordering::Relaxed) < MAX_SESSIONS {
+            return;
+        }
+        let open: Vec<Arc<Workspace>> = self.open.lock().values().cloned().collect();
+        let sessions = open.iter().filter_map(|workspace| workspace.sessions());
+        let idle = sessions.filter_map(|sessions| Some((sessions.longest_idle()?, sessions)));
+        if let Some((_, sessions)) = idle.min_by_key(|(used, _)| *used) {
+            sessions.end_longest_idle();
+        }
+    }
+}
+
+/// The workspace with the longest idle time, of those without a session.
+fn longest_idle(open: &HashMap<WorkspaceId, Arc<Workspace>>) -> Option<WorkspaceId> {
+    let unused = open.iter().filter_map(|(id, known)| Some((known.unused_since()?, id)));
+    unused.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone())
+}
+
+impl Workspace {
+    fn new(directory: (u64, u64), now: Instant) -> Self {
+        let usage = Mutex::new(Usage { requests: 0, last: now });
+        Workspace { directory, opened: OnceCell::new(), usage }
+    }
+
+    fn sessions(&self) -> Option<&Sessions> {
+        self.opened.get().map(|served| &**served.endpoint.sessions())
+    }
+
+    /// The time of its last request. `None` if a request is unfinished or if it has a session.
+    fn unused_since(&self) -> Option<Instant> {
+        let usage = self.usage.lock();
+        let has_sessions = self.sessions().is_some_and(|sessions| !sessions.is_empty());
+        (usage.requests == 0 && !has_sessions).then_some(usage.last)
+    }
+
+    /// Ends its sessions and their calls. Dropping the rest can take a moment, so another thread does it.
+    fn close(self: Arc<Self>) {
+        self.sessions().into_iter().for_each(Sessions::end_all);
+        spawn_blocking(move || drop(self));
+    }
+}
+
+impl RequestInWorkspace {
+    fn begin(workspace: Arc<Workspace>, now: Instant) -> Result<Self, Refusal> {
+        let mut usage = workspace.usage.lock();
+        if usage.requests >= MAX_REQUESTS {
+            return Err(TOO_MANY_REQUESTS);
+        }
+        (usage.requests, usage.last) = (usage.requests + 1, now);
+        drop(usage);
+        Ok(RequestInWorkspace(workspace))
+    }
+}
+
+impl Drop for RequestInWorkspace {
+    fn drop(&mut self) {
+        let mut usage = self.0.usage.lock();
+        (usage.requests, usage.last) = (usage.requests - 1, Instant::now());
+    }
+}
+
+impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
+    type Handler = Handler;
+    type Name = WorkspaceId;
+    type Held = RequestInWorkspace;
+
+    fn check<B>(&self, request: &Request<B>) -> Result<WorkspaceId, Refusal> {
+        let id = WorkspaceId::of_path(request.uri().path());
+        let token = bearer(request.headers());
+        if !token.is_some_and(|token| self.source.admits(id.as_ref(), token)) {
+            return Err(WRONG_TOKEN);
+        }
+        HeadCheck::check_target(request)?;
+        let id = id.ok_or(Refusal {
+            status: StatusCode::NOT_FOUND,
+            sentence: "MCP is at /w/ID/mcp. ID is the name of a workspace: 1 to 64 letters, digits, `-`, `_` or `.`, and no `.` first.",
+        })?;
+        if !id.agrees_with(request.headers()) {
+            return Err(Refusal {
+                status: StatusCode::BAD_REQUEST,
+                sentence: "Mcp-Param-Workspace names another workspace than the path.",
+            });
+        }
+        self.heads.check_headers(request)?;
+        Ok(id)
+    }
+
+    async fn open(
+        &self,
+        id: WorkspaceId,
+    ) -> Result<(Arc<Endpoint<Handler>>, RequestInWorkspace), Refusal> {
+        let Some(directory) = self.source.find(&id) else {
+            self.forget(&id, |_| true);
+            return Err(NOT_FOUND);
+        };
+        let request = self.begin(&id, directory, Instant::now())?;
+        let workspace = request.0.clone();
+        let opened = workspace.opened.get_or_try_init(|| self.serve(&id, directory)).await;
+        match opened {
+            Ok(served) => {
+                self.limit_sessions();
+                Ok((served.endpoint.clone(), request))
+            }
+            Err(refusal) => {
+                self.forget(&id, |known| std::ptr::eq(known, &*workspace));
+                Err(refusal)
+            }
+        }
+    }
+
+    fn end_idle(&self, now: Instant) {
+        let open: Vec<Arc<Workspace>> = self.open.lock().values().cloned().collect();
+        for sessions in open.iter().filter_map(|workspace| workspace.sessions()) {
+            sessions.end_idle(now);
+        }
+        drop(open);
+        let is_over = |known: &Arc<Workspace>| {
+            known.unused_since().is_some_and(|since| now.duration_since(since) >= MAX_IDLE)
+        };
+        let ended: Vec<_> = self.open.lock().extract_if(|_, known| is_over(known)).collect();
+        for (_, workspace) in ended {
+            workspace.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Workspaces in a temporary directory.
+    struct Source {
+        top: tempfile::TempDir,
+        opened: AtomicUsize,
+    }
+
+    impl WorkspaceSource for Source {
+        fn admits(&self, _: Option<&WorkspaceId>, _: &[u8]) -> bool {
+            true
+        }
+
+        #[allow(clippy::disallowed_methods, reason = "a test looks at the disk")]
+        fn find(&self, workspace: &WorkspaceId) -> Option<(u64, u64)> {
+            use std::os::unix::fs::MetadataExt as _;
+            let found = std::fs::symlink_metadata(self.top.path().join(workspace.as_str())).ok()?;
+            found.is_dir().then(|| (found.dev(), found.ino()))
+        }
+
+        fn open(&self, workspace: &WorkspaceId) -> Option<OpenedWorkspace> {
+            self.opened.fetch_add(1, Ordering::Relaxed);
+            let root = self.top.path().join(workspace.as_str());
+            let runtime = Runtime::builder().root(root).build().ok()?;
+            Some(OpenedWorkspace { runtime, options: ServeOptions::default(), held: Box::new(()) })
+        }
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a test makes directories")]
+    fn workspaces(max: usize, names: &[&str]) -> Workspaces<Source> {
+        let top = tempfile::tempdir().unwrap();
+        for name in names {
+            std::fs::create_dir(top.path().join(name)).unwrap();
+        }
+        let heads = HeadCheck::new(&[], None).unwrap();
+        Workspaces::new(Source { top, opened: AtomicUsize::new(0) }, heads, max)
+    }
+
+    fn run(test: impl AsyncFnOnce()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(test());
+    }
+
+    fn id(name: &str) -> WorkspaceId {
+        WorkspaceId::parse(name).unwrap()
+    }
+
+    fn status<T>(opened: Result<T, Refusal>) -> u16 {
+        opened.map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+    }
+
+    #[test]
+    fn an_idle_workspace_is_closed_and_opened_again() {
+        run(async || {
+            let all = workspaces(10, &["a"]);
+            let (endpoint, request) = all.open(id("a")).await.unwrap();
+            let (same, second) = all.open(id("a")).await.unwrap();
+            assert!(Arc::ptr_eq(&endpoint, &same));
+            let later = || Instant::now() + MAX_IDLE;
+            all.end_idle(later());
+            assert_eq!(all.open.lock().len(), 1, "requests are unfinished");
+            drop((same, second, request));
+            endpoint.sessions().of_connection(1);
+            all.end_idle(later());
+            assert_eq!(all.open.lock().len(), 1, "it has a session");
+            endpoint.sessions().end_connection(1);
+            all.end_idle(Instant::now());
+            assert_eq!(all.open.lock().len(), 1, "it was just used");
+            all.end_idle(later());
+            assert_eq!(all.open.lock().len(), 0);
+            let (new, _request) = all.open(id("a")).await.unwrap();
+            assert!(!Arc::ptr_eq(&endpoint, &new));
+            assert_eq!(all.source.opened.load(Ordering::Relaxed), 2);
+        });
+    }
+
+    #[test]
+    fn only_an_idle_workspace_makes_room() {
+        run(async || {
+            let all = workspaces(2, &["a", "b", "c"]);
+            let (a, in_a) = all.open(id("a")).await.unwrap();
+            let (_, in_b) = all.open(id("b")).await.unwrap();
+            assert_eq!(status(all.open(id("c")).await), 503);
+            drop(in_a);
+            a.sessions().of_connection(1);
+            assert_eq!(status(all.open(id("c")).await), 503);
+            a.sessions().end_connection(1);
+            assert_eq!(status(all.open(id("c")).await), 200);
+            assert!(!all.open.lock().contains_key(&id("a")));
+            drop(in_b);
+            assert_eq!(status(all.open(id("a")).await), 200);
+        });
+    }
+
+    #[test]
+    fn the_unfinished_requests_of_a_workspace_are_limited() {
+        run(async || {
+            let all = workspaces(2, &["a", "b"]);
+            let mut held = Vec::new();
+            for _ in 0..MAX_REQUESTS {
+                held.push(all.open(id("a")).await.unwrap());
+            }
+            assert_eq!(status(all.open(id("a")).await), 429);
+            assert_eq!(status(all.open(id("b")).await), 200);
+            held.pop();
+            assert_eq!(status(all.open(id("a")).await), 200);
+        });
+    }
+
+    #[test]
+    fn the_sessions_of_all_workspaces_are_limited() {
+        run(async || {
+            let all = workspaces(10, &["a", "b"]);
+            let (a, _in_a) = all.open(id("a")).await.unwrap();
+            let (b, _in_b) = all.open(id("b")).await.unwrap();
+            let in_use = a.sessions().of_connection(0);
+            for number in (1..).take(MAX_SESSIONS - 2) {
+                b.sessions().of_connection(number);
+            }
+            let last = b.sessions().of_connection(0);
+            all.open(id("a")).await.unwrap();
+            assert_eq!(all.sessions.load(Ordering::Relaxed), MAX_SESSIONS - 1);
+            assert!(Arc::ptr_eq(&in_use, &a.sessions().of_connection(0)));
+            assert!(Arc::ptr_eq(&last, &b.sessions().of_connection(0)));
+        });
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test replaces directories")]
+    fn a_replaced_directory_is_another_workspace() {
+        run(async || {
+            let all = workspaces(10, &["a", "b"]);
+            let at = |name: &str| all.source.top.path().join(name);
+            let (old, in_old) = all.open(id("a")).await.unwrap();
+            old.sessions().of_connection(1);
+            std::fs::rename(at("a"), at("moved")).unwrap();
+            assert_eq!(status(all.open(id("a")).await), 404);
+            assert!(old.sessions().is_empty() && all.open.lock().is_empty());
+            std::fs::rename(at("b"), at("a")).unwrap();
+            let (new, _request) = all.open(id("a")).await.unwrap();
+            assert!(!Arc::ptr_eq(&old, &new));
+            drop(in_old);
+            std::fs::rename(at("a"), at("b")).unwrap();
+            std::os::unix::fs::symlink(at("moved"), at("a")).unwrap();
+            assert_eq!(status(all.open(id("a")).await), 404, "a symlink is no workspace");
+        });
+    }
+}
