@@ -130,13 +130,19 @@ impl<'s> Walk<'s, '_> {
             let outer = definition;
             let outer_class = outer.and_then(|at| all.get(at)).map(|outer| outer.class);
             self.apply(rule, node, in_callable, outer_class);
+            in_callable |= matches!(rule, Rule::Function(_));
             let (doc_row, first_row, last_row) = self.extent(doc_row, first_row, last_row);
             let signature = self.signature(node);
             for one in self.found.drain(..).filter(|one| !one.name.is_empty()) {
                 if one.class != Class::Member {
                     definition = Some(all.len());
                 }
-                in_callable |= one.class == Class::Callable;
+                in_callable = match one.class {
+                    Class::Callable => true,
+                    // Its constants and fields are not variables of the function around it.
+                    Class::Type | Class::Block => false,
+                    Class::Value | Class::Member | Class::Prototype => in_callable,
+                };
                 all.push(Definition {
                     name: one.name,
                     qualifier: one.qualifier,
@@ -161,7 +167,7 @@ impl<'s> Walk<'s, '_> {
         let at = At { node, text: self.syntax.text, parent, in_callable, outer };
         match rule {
             Rule::Named(word, class) => self.found.extend(at.named(word, class)),
-            Rule::By(find) => find(&at, &mut self.found),
+            Rule::By(find) | Rule::Function(find) => find(&at, &mut self.found),
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) enum Rule {
     Named(&'static str, Class),
     /// The function finds the names.
     By(fn(&At<'_, '_>, &mut Vec<Found>)),
+    /// The same for a function that may have no name: variables inside it are local.
+    Function(fn(&At<'_, '_>, &mut Vec<Found>)),
 }
 
 /// A node in its surroundings.
@@ -75,6 +77,9 @@ impl Rules {
     }
 }
 
+/// For a function without a name.
+pub(crate) fn nameless(_: &At<'_, '_>, _: &mut Vec<Found>) {}
+
 /// Bash has functions only.
 pub(crate) const BASH: &[Row] =
     &[("function_definition", Rule::Named("function", Class::Callable))];
@@ -94,7 +99,7 @@ impl<'t> At<'t, '_> {
         Found {
             word,
             class,
-            name: self.text(name),
+            name: unquoted(name.kind(), self.text(name)),
             qualifier: String::new(),
             header: None,
             name_row: name.start_position().row,
@@ -109,6 +114,14 @@ impl<'t> At<'t, '_> {
     /// The first child of a kind.
     pub(crate) fn child(&self, kind: &str) -> Option<Node<'t>> {
         child_of(self.node, kind)
+    }
+}
+
+/// A name that is written as a string: `"a-b"() {}`.
+fn unquoted(kind: &str, text: String) -> String {
+    match kind {
+        "string" => text.trim_matches(['"', '\'']).to_owned(),
+        _ => text,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{At, Found, Row, Rule, child_of};
+use super::{At, Found, Row, Rule, child_of, nameless};
 use crate::definition::Class;
 
 /// The rows of C, which C++ has too, and those of C++.
@@ -31,6 +31,7 @@ pub(crate) const CPP: &[Row] = with_c![
     ("namespace_definition", Rule::Named("namespace", Class::Block)),
     ("alias_declaration", Rule::Named("using", Class::Type)),
     ("concept_definition", Rule::Named("concept", Class::Type)),
+    ("lambda_expression", Rule::Function(nameless)),
 ];
 
 /// Declarators nest by their syntax: pointers, arrays, parameter lists. More is not written by hand.

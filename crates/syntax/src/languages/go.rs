@@ -1,6 +1,6 @@
 //! Go.
 
-use super::{At, Found, Row, Rule, child_of};
+use super::{At, Found, Row, Rule, child_of, nameless};
 use crate::definition::Class;
 
 pub(crate) const TABLE: &[Row] = &[
@@ -12,6 +12,7 @@ pub(crate) const TABLE: &[Row] = &[
     ("const_spec", Rule::By(constants)),
     ("var_spec", Rule::By(variables)),
     ("field_declaration", Rule::By(fields)),
+    ("func_literal", Rule::Function(nameless)),
 ];
 
 /// A method belongs to the type of its receiver.

@@ -1,6 +1,6 @@
 //! Kotlin.
 
-use super::{At, Found, Row, Rule, child_of};
+use super::{At, Found, Row, Rule, child_of, nameless};
 use crate::definition::Class;
 
 pub(crate) const TABLE: &[Row] = &[
@@ -12,6 +12,11 @@ pub(crate) const TABLE: &[Row] = &[
     ("property_declaration", Rule::By(property)),
     ("type_alias", Rule::By(alias)),
     ("enum_entry", Rule::By(entry)),
+    ("lambda_literal", Rule::Function(nameless)),
+    ("anonymous_function", Rule::Function(nameless)),
+    ("anonymous_initializer", Rule::Function(nameless)),
+    ("getter", Rule::Function(nameless)),
+    ("setter", Rule::Function(nameless)),
 ];
 
 fn class(at: &At<'_, '_>, found: &mut Vec<Found>) {

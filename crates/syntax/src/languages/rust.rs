@@ -22,8 +22,7 @@ pub(crate) const TABLE: &[Row] = &[
 ];
 
 fn constant(at: &At<'_, '_>, found: &mut Vec<Found>) {
-    let one = at.named("const", Class::Value);
-    found.extend(one.filter(|one| !at.in_callable && one.name != "_"));
+    found.extend(at.named("const", Class::Value).filter(|one| one.name != "_"));
 }
 
 fn module(at: &At<'_, '_>, found: &mut Vec<Found>) {

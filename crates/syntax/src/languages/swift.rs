@@ -1,6 +1,6 @@
 //! Swift.
 
-use super::{At, Found, Row, Rule};
+use super::{At, Found, Row, Rule, nameless};
 use crate::definition::Class;
 
 pub(crate) const TABLE: &[Row] = &[
@@ -17,6 +17,9 @@ pub(crate) const TABLE: &[Row] = &[
     ("property_declaration", Rule::By(property)),
     ("protocol_property_declaration", Rule::By(property)),
     ("enum_entry", Rule::By(entry)),
+    ("lambda_literal", Rule::Function(nameless)),
+    ("computed_property", Rule::Function(nameless)),
+    ("willset_didset_block", Rule::Function(nameless)),
 ];
 
 /// The node of classes, structures, enumerations, actors and extensions.

@@ -244,6 +244,7 @@ const EXPECTED: &[(&str, &[&str])] = &[
             "6 6-6 Member struct Store › field items",
             "9 9-14 Block impl Store<T>",
             "10 11-13 Callable impl Store<T> › fn add",
+            "12 12-12 Value impl Store<T> › fn add › const LOCAL",
             "16 16-18 Block impl fmt::Debug for Store<T>",
             "17 17-17 Callable impl fmt::Debug for Store<T> › fn fmt",
             "20 20-22 Type trait Reader",

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is a failed test")]
 
 mod any_text;
+mod compared;
 mod definitions;
 mod new_errors;
 mod samples;
