@@ -516,8 +516,11 @@ pub(crate) enum AuditFormat {
 /// Subcommands of `config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show the configuration file (default)
-    Show,
+    /// Show the configuration file (default), or one setting
+    Show {
+        /// Name of the setting
+        key: Option<String>,
+    },
     /// List all settings with their defaults
     Keys,
     /// Change a setting
@@ -530,6 +533,14 @@ pub(crate) enum ConfigCommand {
     },
     /// Add values to a setting that is a list
     Add {
+        /// Name of the setting
+        key: String,
+        /// The values
+        #[arg(required = true, value_name = "VALUE")]
+        values: Vec<String>,
+    },
+    /// Remove values from a setting that is a list
+    Remove {
         /// Name of the setting
         key: String,
         /// The values
@@ -582,8 +593,14 @@ pub(crate) enum PolicyCommand {
         #[arg(value_name = "HOST:PORT")]
         target: String,
     },
-    /// List the rules in force, with their files and lines
+    /// List the rules in force, with their numbers, files and lines
     List,
+    /// Remove a rule from the rules file
+    Remove {
+        /// Its number in `toolcrib policy list`, its name, or its words, such as: allow command 'npm test **'
+        #[arg(required = true, value_name = "RULE")]
+        rule: Vec<String>,
+    },
     /// List the presets of hosts for network_presets, and the hosts of each on this machine
     Presets,
     /// Add a rule that allows something

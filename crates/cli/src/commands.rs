@@ -97,6 +97,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
             policy::host(common, &runtime(common)?, target)
         }
         Command::Policy { command: PolicyCommand::List } => policy::list::list(common),
+        Command::Policy { command: PolicyCommand::Remove { rule } } => {
+            policy::remove::remove(common, rule)
+        }
         Command::Policy { command: PolicyCommand::Presets } => policy::list::presets(common),
         Command::Policy { command: PolicyCommand::Allow(args) } => {
             policy::add::add(common, Decision::Allow, args)
@@ -254,6 +257,10 @@ fn build(
         .environment(|| std::env::vars_os().collect());
     if let Some(shell) = login_shell {
         builder = builder.login_shell(shell);
+    }
+    if let Some(file) = &common.rules {
+        let absolute = std::path::absolute(file);
+        builder = builder.rules_file(absolute.as_deref().unwrap_or(file));
     }
     for root in roots {
         let directory = as_spelled_by_shell(&root.directory);

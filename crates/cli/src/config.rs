@@ -101,8 +101,10 @@ pub(crate) struct Config {
     /// Whether `serve` and `run` show their calls and questions to `toolcrib page` and `toolcrib watch`, on a
     /// [socket](security.md#the-monitor-socket) that only you can open. `--no-monitor` turns it off.
     monitor: Option<bool>,
-    /// Whether calls are recorded in the [audit log](audit.md), a chain of hashes from which nothing is removed.
+    /// Whether calls are recorded in the [audit log](audit.md), a chain of hashes.
     audit: Option<bool>,
+    /// Size limit of the audit log of each workspace in MB. The oldest records are removed first, and the log records that.
+    audit_megabytes: Option<u64>,
     /// Size limit of the journal in MB. The oldest changes are dropped first.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.
@@ -356,6 +358,7 @@ impl Config {
         Caps {
             bytes: bytes(self.journal_megabytes, usual.bytes),
             age: self.journal_days.map_or(usual.age, days),
+            audit_bytes: bytes(self.audit_megabytes, usual.audit_bytes),
         }
     }
 
@@ -389,6 +392,7 @@ impl Config {
         // Zero would remove the history of all workspaces with the next change.
         at_least("journal_days", config.journal_days, 1).map_err(at)?;
         at_least("journal_megabytes", config.journal_megabytes, 1).map_err(at)?;
+        at_least("audit_megabytes", config.audit_megabytes, 1).map_err(at)?;
         Ok(config)
     }
 }
@@ -450,6 +454,7 @@ mod tests {
             ("reply_chars = 10", "at least 2000"),
             ("journal_days = 0", "journal_days = 0 is too small; use at least 1"),
             ("journal_megabytes = 0", "at least 1"),
+            ("audit_megabytes = 0", "audit_megabytes = 0 is too small; use at least 1"),
             ("reply_chars = -1", "invalid value"),
             ("protect = [\"a//b\"]", "is not a pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),

@@ -1,10 +1,13 @@
 //! Commands on other machines, through the user's own ssh: its configuration, keys and known hosts apply.
 
+mod bounded_run;
 mod quote;
 
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::io::{self, IsTerminal as _};
+use std::process::Command;
+use std::time::Duration;
 
+use self::bounded_run::{RunLimits, RunProblem};
 pub(crate) use self::quote::{quote, quote_program};
 use crate::args::RemoteHost;
 
@@ -32,8 +35,9 @@ const OPTIONS: [&str; 13] = [
     "ServerAliveCountMax=3",
 ];
 
-/// The maximum number of bytes read of the output and of the messages of a script.
-const MAX_OUTPUT_BYTES: u64 = 1 << 16;
+/// The limits of a script. Those of the program take seconds after their input.
+const LIMITS: RunLimits =
+    RunLimits { time: Duration::from_secs(5 * 60), kept_bytes: 1 << 16, bytes: 16 << 20 };
 
 /// The exit code of ssh for its own errors.
 const SSH_FAILED: i32 = 255;
@@ -99,23 +103,24 @@ pub(crate) fn run_line(
 ) -> Result<ScriptOutput, String> {
     let mut command = command(host, line);
     let program = command.get_program().display().to_string();
-    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        started.spawn().map_err(|error| format!("{program} does not start: {error}"))?;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (stdout, messages) = std::thread::scope(|scope| {
-        let messages = scope.spawn(move || stderr.map(beginning).unwrap_or_default());
-        scope.spawn(move || {
-            // The script may end before it has read everything, and says why.
-            stdin.map(|mut stdin| stdin.write_all(input))
-        });
-        (stdout.map(beginning).unwrap_or_default(), messages.join().unwrap_or_default())
-    });
-    let status = child.wait().map_err(|error| format!("{program}: {error}"))?;
-    if status.code() == Some(SSH_FAILED) {
+    let ended = bounded_run::run(&mut command, input, LIMITS).map_err(|problem| match problem {
+        RunProblem::NotStarted(error) => format!("{program} does not start: {error}"),
+        RunProblem::TooLong(time) => {
+            let minutes = time.as_secs() / 60;
+            format!("{program} did not end within {minutes} minutes, and was stopped; is {} slow or waiting?", host.destination)
+        }
+        RunProblem::TooMuchOutput(bytes) => {
+            let megabytes = bytes >> 20;
+            format!("{} printed more than {megabytes} MiB, and was stopped; does a startup file of its shell print without end?", host.destination)
+        }
+        RunProblem::Io(error) => format!("{program}: {error}"),
+    })?;
+    let shown = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (stdout, messages) = (shown(ended.stdout), shown(ended.stderr));
+    if ended.status.code() == Some(SSH_FAILED) {
         return Err(connection_problem(host, &messages));
     }
-    Ok(ScriptOutput { is_success: status.success(), stdout, messages })
+    Ok(ScriptOutput { is_success: ended.status.success(), stdout, messages })
 }
 
 /// An error of ssh itself, with the next step.
@@ -131,12 +136,4 @@ pub(crate) fn connection_problem(host: &RemoteHost, messages: &str) -> String {
         String::new()
     };
     format!("cannot connect to {destination}: {}{step}", messages.trim())
-}
-
-/// The beginning of a stream, read to its end.
-fn beginning(mut stream: impl io::Read) -> String {
-    let mut bytes = Vec::new();
-    let _ = stream.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes);
-    let _ = io::copy(&mut stream, &mut io::sink());
-    String::from_utf8_lossy(&bytes).into_owned()
 }

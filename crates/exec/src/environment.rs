@@ -54,6 +54,9 @@ const SECRET_NAMES: [&str; 1] = ["DOCKER_AUTH_CONFIG"];
 /// Variables for telemetry of this program: where it is sent, and with which credentials.
 const TELEMETRY_PREFIX: &str = "OTEL_EXPORTER_OTLP_";
 
+/// Variables that configure this program only.
+const OWN_NAMES: [&str; 1] = ["TOOLCRIB_SSH"];
+
 /// Fields of connection strings, in lower case, whose value is a secret.
 const SECRET_FIELDS: [&str; 5] =
     ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "authtoken="];
@@ -159,7 +162,10 @@ impl Environment {
             if is_secret(&shown) || has_credentials(&text) || is_token(&text) {
                 environment.secrets.push((name, value));
                 environment.removed.push(shown);
-            } else if runs_code(&shown) || shown.starts_with(TELEMETRY_PREFIX) {
+            } else if runs_code(&shown)
+                || shown.starts_with(TELEMETRY_PREFIX)
+                || OWN_NAMES.contains(&shown.as_str())
+            {
                 environment.removed.push(shown);
             } else if !TERMINAL_AND_SHELL_NAMES.contains(&shown.as_str()) {
                 let value = if shown == "PATH" { absolute_only(&value) } else { value };
@@ -286,11 +292,9 @@ mod tests {
         ] {
             assert!(is_secret(name) && of(&[(name, "x")]).get(name).is_none(), "{name}");
         }
-        assert!(
-            of(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "x")])
-                .get("OTEL_EXPORTER_OTLP_ENDPOINT")
-                .is_none()
-        );
+        for name in ["OTEL_EXPORTER_OTLP_ENDPOINT", "TOOLCRIB_SSH"] {
+            assert!(of(&[(name, "x")]).get(name).is_none(), "{name}");
+        }
         for (name, value) in [
             ("DATABASE_URL", "postgres://me:p%40ss@db/x"),
             ("MIRROR", "see https://a/ and https://u:p@host"),

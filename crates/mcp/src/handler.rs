@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib::{
     Call, CallOrigin, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo,
+    similar_names, visible_name,
 };
 use toolcrib_monitor::protocol::Server;
 use toolcrib_monitor::{FirstAnswer, Monitor};
@@ -338,7 +339,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        Err(unknown_method(ListPromptsRequestMethod::VALUE))
     }
 
     async fn list_resources(
@@ -346,7 +347,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        Err(unknown_method(ListResourcesRequestMethod::VALUE))
     }
 
     async fn list_resource_templates(
@@ -354,7 +355,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        Err(unknown_method(ListResourceTemplatesRequestMethod::VALUE))
     }
 
     async fn complete(
@@ -362,7 +363,7 @@ impl ServerHandler for Handler {
         _: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        Err(unknown_method(CompleteRequestMethod::VALUE))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -385,7 +386,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if request.method != CallToolRequestMethod::VALUE {
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+            return Err(unknown_method(&request.method));
         }
         let response = Box::pin(self.call(Request::untyped(request.params)?, context)).await?;
         let result = match response {
@@ -428,6 +429,27 @@ impl Work {
         };
         self.runtime.call(self.client.session(&self.runtime), self.call, options)
     }
+}
+
+/// The methods of requests that the server answers.
+const METHODS: [&str; 5] = ["initialize", "ping", "server/discover", "tools/call", "tools/list"];
+
+/// Characters of an unknown method in the error.
+const MAX_METHOD_CHARS: usize = 100;
+
+/// The error for a method that the server does not have. It names those that it has.
+fn unknown_method(method: &str) -> ErrorData {
+    let shown: String = method.chars().take(MAX_METHOD_CHARS).collect();
+    let nearest = match similar_names(&shown, METHODS, 1).as_slice() {
+        [nearest, ..] => format!("did you mean {nearest}? "),
+        [] => String::new(),
+    };
+    let message = format!(
+        "unknown method {}; {nearest}this server has {}",
+        visible_name(shown.as_bytes()),
+        METHODS.join(", ")
+    );
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// The protocol requires a result, although the client ignores it.

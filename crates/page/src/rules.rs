@@ -141,19 +141,7 @@ fn without(text: &str, removed: &RemovedLines) -> Result<String, ApiError> {
     if same(&there) != same(&removed.text) {
         return Err(changed());
     }
-    let mut rest = all[last..].iter().copied().peekable();
-    // The empty line behind a rule goes with it.
-    rest.next_if(|line| line.trim().is_empty());
-    let new: String = all[..first - 1].iter().copied().chain(rest).collect();
-    let located =
-        |text: &str| Rules::locate(text).map_err(|error| ApiError::invalid(error.to_string()));
-    let is_kept = |rule: &LocatedRule| rule.last_line < first || rule.first_line > last;
-    let kept = located(text)?.into_iter().filter(is_kept).count();
-    if located(&new)?.len() == kept {
-        Ok(new)
-    } else {
-        Err(ApiError::invalid("These lines are not whole rules; remove them by hand."))
-    }
+    Rules::without_lines(text, first, last).map_err(|error| ApiError::invalid(error.to_string()))
 }
 
 /// For each rule, when it last decided, and how often in the last days.

@@ -59,6 +59,8 @@ pub struct PartDecision {
 pub struct Policy {
     profile: Profile,
     rules: Rules,
+    /// The file that rules are added to, if that is not the usual one.
+    rules_file: Option<String>,
     home: Option<PathBuf>,
     roots: Vec<PathBuf>,
     protection: Protection,
@@ -80,6 +82,12 @@ impl Policy {
     #[must_use]
     pub fn rules(self, rules: Rules) -> Self {
         Policy { rules, ..self }
+    }
+
+    /// Sets the file that rules are added to, if that is not the usual one. Proposed commands name it.
+    #[must_use]
+    pub fn rules_file(self, file: Option<String>) -> Self {
+        Policy { rules_file: file, ..self }
     }
 
     /// The rules for calls of one tool.
@@ -199,6 +207,7 @@ impl Policy {
         decision: Decision,
     ) -> Option<Proposal> {
         let proposal = Proposal::new(&verdict.asks, accesses, decision)?;
+        let proposal = proposal.in_file(self.rules_file.as_ref());
         self.decides(directory, accesses, &proposal, decision).then_some(proposal)
     }
 
@@ -210,7 +219,7 @@ impl Policy {
         proposal: &Proposal,
         decision: Decision,
     ) -> Option<Proposal> {
-        let wider = proposal.for_directories(&self.roots)?;
+        let wider = proposal.for_directories(&self.roots)?.in_file(self.rules_file.as_ref());
         self.decides(directory, accesses, &wider, decision).then_some(wider)
     }
 
@@ -347,6 +356,7 @@ impl Policy {
             Decision::Allow => String::new(),
             _ => {
                 let rule = NewRule::new(Decision::Allow, "network", target.clone());
+                let rule = NewRule { file: self.rules_file.clone(), ..rule };
                 format!("run `{}`", rule.command())
             }
         };

@@ -19,6 +19,8 @@ pub struct NewRule {
     pub upgrade: bool,
     /// The reason, which the agent sees. Empty if there is none.
     pub why: String,
+    /// The file that it is added to, if that is not the usual one.
+    pub file: Option<String>,
 }
 
 impl NewRule {
@@ -32,6 +34,7 @@ impl NewRule {
             request_paths: Vec::new(),
             upgrade: false,
             why: String::new(),
+            file: None,
         }
     }
 
@@ -67,6 +70,9 @@ impl NewRule {
     /// The command that adds the rule, for a shell.
     pub fn command(&self) -> String {
         let mut words = vec!["toolcrib", "policy", self.decision.name(), self.kind];
+        if let Some(file) = &self.file {
+            words.extend(["--rules", file]);
+        }
         for method in &self.methods {
             words.extend(["--method", method]);
         }
@@ -143,6 +149,14 @@ mod tests {
             let rule = NewRule::new(Decision::Allow, "command", pattern);
             assert_eq!(rule.command(), expected);
         }
+    }
+
+    #[test]
+    fn the_command_names_another_file() {
+        let file = Some("/my rules.toml".to_owned());
+        let rule = NewRule { file, ..NewRule::new(Decision::Allow, "command", "ls") };
+        let expected = "toolcrib policy allow command --rules '/my rules.toml' ls";
+        assert_eq!(rule.command(), expected);
     }
 
     #[test]

@@ -68,6 +68,12 @@ impl Proposal {
         Some(Proposal { rules })
     }
 
+    /// The same, to be added to this file, if it is not the usual one.
+    pub(crate) fn in_file(mut self, file: Option<&String>) -> Proposal {
+        self.rules.iter_mut().for_each(|one| one.rule.file = file.cloned());
+        self
+    }
+
     /// The rules in the format of `rules.toml`.
     pub fn text(&self) -> String {
         self.rules.iter().map(|one| one.rule.text()).collect::<Vec<_>>().join("\n")

@@ -5,6 +5,7 @@
 //! alone. The time is linear: a mismatch is detected within a few dozen bytes.
 
 mod block;
+mod command;
 mod named;
 mod shape;
 mod table;
@@ -73,6 +74,22 @@ impl Secrets {
             masked += ending;
         }
         if masker.masked() == 0 { Cow::Borrowed(text) } else { Cow::Owned(masked) }
+    }
+
+    /// A shell command with its secrets masked: those of [`Secrets::mask`], and the passwords that its words name, such as
+    /// `PGPASSWORD=…` and `--password …`.
+    pub fn mask_command<'a>(&self, command: &'a str) -> Cow<'a, str> {
+        let (mut masked, mut from) = (String::new(), 0);
+        command::for_each_argument(command, &mut |range, name| {
+            masked += &command[from..range.start];
+            masked += &format!("[masked: {name}]");
+            from = range.end;
+        });
+        if from == 0 {
+            return self.mask(command);
+        }
+        masked += &command[from..];
+        Cow::Owned(self.mask(&masked).into_owned())
     }
 
     /// Whether a text contains a secret.

@@ -34,7 +34,7 @@ pub struct RunningCommand {
 /// Returns the running commands of all runtimes of this user, oldest first.
 pub fn running_commands() -> Vec<RunningCommand> {
     let shown = |kept: RunningJob| RunningCommand {
-        command: Secrets::default().mask(&visible(&kept.script)).into_owned(),
+        command: Secrets::default().mask_command(&visible(&kept.script)).into_owned(),
         processes: kept.processes.into_iter().map(|process| (process.pid, process.name)).collect(),
         id: kept.id,
         runtime: kept.runtime,

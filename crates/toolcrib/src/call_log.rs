@@ -25,6 +25,9 @@ const MAX_ACCESS_CHARS: usize = 4_000;
 const MAX_TEXT_CHARS: usize = 300;
 const MAX_ARGUMENT_BYTES: usize = 2_000;
 
+/// What a number, an array or an object counts for, besides its contents.
+const VALUE_BYTES: usize = 8;
+
 /// Characters of the name of a client.
 const MAX_CLIENT_CHARS: usize = 100;
 
@@ -235,21 +238,54 @@ pub fn logged_access(effect: &str, text: &str) -> Option<Access> {
 /// The short arguments, and the beginnings of others. A command is among the accesses.
 fn arguments(all: &Value) -> Value {
     let Value::Object(fields) = all else { return Value::Null };
+    let mut room = MAX_ARGUMENT_BYTES;
+    let fields = fields.iter().filter(|(name, _)| *name != "command");
+    let kept = first_fields(fields, &mut room);
+    if kept.is_empty() { Value::Null } else { Value::Object(kept) }
+}
+
+/// The first fields that fit, which reduce `room`.
+fn first_fields<'a>(
+    fields: impl Iterator<Item = (&'a String, &'a Value)>,
+    room: &mut usize,
+) -> Map<String, Value> {
     let mut kept = Map::new();
-    let mut bytes = 0;
-    for (name, value) in fields.iter().filter(|(name, _)| *name != "command") {
-        let value = match value {
-            Value::String(text) => cut(text, MAX_TEXT_CHARS).into(),
-            Value::Array(_) | Value::Object(_) => cut(&value.to_string(), MAX_TEXT_CHARS).into(),
-            other => other.clone(),
-        };
-        bytes += name.len() + value.as_str().map_or(8, str::len);
-        if bytes > MAX_ARGUMENT_BYTES {
-            break;
-        }
+    for (name, value) in fields {
+        let value = take_room(room, name.len()).and_then(|()| beginning(value, room));
+        let Some(value) = value else { break };
         kept.insert(name.clone(), value);
     }
-    if kept.is_empty() { Value::Null } else { Value::Object(kept) }
+    kept
+}
+
+/// The beginning of a value, in its own form. `None` if there is no room for it.
+fn beginning(value: &Value, room: &mut usize) -> Option<Value> {
+    let kept = match value {
+        Value::String(text) => Value::String(cut(text, MAX_TEXT_CHARS)),
+        Value::Array(items) => {
+            take_room(room, VALUE_BYTES)?;
+            let mut kept: Vec<Value> =
+                items.iter().map_while(|item| beginning(item, room)).collect();
+            if kept.len() < items.len() {
+                kept.push("…".into());
+            }
+            return Some(kept.into());
+        }
+        Value::Object(fields) => {
+            take_room(room, VALUE_BYTES)?;
+            return Some(first_fields(fields.iter(), room).into());
+        }
+        other => other.clone(),
+    };
+    take_room(room, kept.as_str().map_or(VALUE_BYTES, str::len))?;
+    Some(kept)
+}
+
+/// Takes bytes of the room. What does not fit ends it, so that nothing smaller follows.
+fn take_room(room: &mut usize, bytes: usize) -> Option<()> {
+    let rest = room.checked_sub(bytes);
+    *room = rest.unwrap_or(0);
+    rest.map(drop)
 }
 
 /// The beginning of a text. An ellipsis marks that it was cut.
@@ -262,4 +298,27 @@ fn cut(text: &str, chars: usize) -> String {
 
 fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_keep_their_form_and_are_bounded() {
+        let edits = json!([{"old_string": "a", "new_string": "b", "replace_all": true}]);
+        let files = json!({"files": [{"file_path": "x", "edits": edits}], "command": "make"});
+        assert_eq!(arguments(&files), json!({"files": files["files"]}));
+        let long = json!({"a": 1, "files": vec![json!({"text": "y".repeat(500)}); 1_000], "z": 2});
+        let kept = arguments(&long);
+        let items = kept["files"].as_array().unwrap();
+        assert!(items.len() < 10 && kept.to_string().len() < 2 * MAX_ARGUMENT_BYTES, "{kept}");
+        assert_eq!((items.last().unwrap(), &kept["a"]), (&json!("…"), &json!(1)));
+        assert!(items[0]["text"].as_str().unwrap().ends_with('…'));
+        let deep = (0..100).fold(json!("x"), |inner, _| json!([inner]));
+        assert!(arguments(&json!({"deep": deep})).is_object());
+        assert_eq!(arguments(&json!([1])), Value::Null);
+    }
 }

@@ -15,6 +15,9 @@ use crate::reply::Reply;
 use crate::request::{Call, CallOrigin, Options};
 use crate::session::Session;
 
+/// The arguments that are shell commands.
+const COMMAND_ARGUMENTS: [&str; 3] = ["command", "cmd", "script"];
+
 /// Characters kept of each string in the arguments: enough to know a call by, not to hold a file.
 const MAX_ARGUMENT_CHARS: usize = 2_000;
 
@@ -167,7 +170,7 @@ impl Record {
     /// The call as it begins.
     pub(crate) fn begun(&self, tool: &'static str, secrets: &Secrets) -> BegunCall {
         let mut accesses = self.accesses.clone();
-        mask_accesses(&mut accesses, |text| secrets.mask(text).into_owned());
+        mask_accesses(&mut accesses, || secrets);
         BegunCall {
             call: self.call,
             session: self.session,
@@ -187,7 +190,7 @@ impl Record {
         self.duration = began.elapsed();
         // Computed on demand: most records need no masking here.
         let secrets = LazyCell::new(secrets);
-        mask_accesses(&mut self.accesses, |text| secrets.mask(text).into_owned());
+        mask_accesses(&mut self.accesses, || &secrets);
         // A command that failed may have changed files.
         let metadata = match outcome {
             Ok(reply) => reply.metadata(),
@@ -200,7 +203,8 @@ impl Record {
                 output_chars: reply.output().chars().count() + reply.diff_text().chars().count(),
             },
             Err(error) => {
-                let message = secrets.mask(error.message()).into_owned();
+                // It may name the command.
+                let message = secrets.mask_command(error.message()).into_owned();
                 Outcome::Failed { kind: error.kind(), message }
             }
         };
@@ -215,13 +219,15 @@ impl Record {
     }
 }
 
-fn mask_accesses(accesses: &mut [Access], mask: impl Fn(&str) -> String) {
+fn mask_accesses<'a>(accesses: &mut [Access], secrets: impl Fn() -> &'a Secrets) {
     for access in accesses {
         match access {
-            Access::Command(text) | Access::Reach(text) => *text = mask(text),
+            Access::Command(text) | Access::Reach(text) => {
+                *text = secrets().mask_command(text).into_owned();
+            }
             Access::Read(path) | Access::Write(path) => {
                 if let Some(text) = path.to_str() {
-                    *path = mask(text).into();
+                    *path = secrets().mask(text).into_owned().into();
                 }
             }
             Access::WriteAny | Access::Connect(..) => {}
@@ -231,7 +237,12 @@ fn mask_accesses(accesses: &mut [Access], mask: impl Fn(&str) -> String) {
 
 /// Truncates the strings of the arguments, and all of them if they are still too long.
 fn bounded(arguments: &Value, secrets: &Secrets) -> Value {
-    let cut = cut_strings(arguments, secrets);
+    let mut cut = cut_strings(arguments, secrets);
+    for name in COMMAND_ARGUMENTS {
+        if let Some(Value::String(command)) = cut.get_mut(name) {
+            *command = secrets.mask_command(command).into_owned();
+        }
+    }
     let text = cut.to_string();
     if text.len() <= MAX_ARGUMENTS_BYTES {
         cut

@@ -107,7 +107,11 @@ impl DecisionLog {
         };
         let shown = |access: &Access| {
             let words = truncate_line(&access.to_string(), 2 * MAX_CHARS);
-            truncate_line(&visible_name(secrets.mask(&words).as_bytes()), MAX_CHARS)
+            let masked = match access {
+                Access::Command(_) | Access::Reach(_) => secrets.mask_command(&words),
+                _ => secrets.mask(&words),
+            };
+            truncate_line(&visible_name(masked.as_bytes()), MAX_CHARS)
         };
         let mut what: Vec<String> = record.accesses.iter().take(MAX_ACCESSES).map(shown).collect();
         match record.accesses.len().saturating_sub(MAX_ACCESSES) {

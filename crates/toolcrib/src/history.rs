@@ -82,6 +82,8 @@ pub struct ChangeLog {
     pub changes: Vec<HistoryEntry>,
     /// Unreadable changes, oldest first. They may belong to another workspace.
     pub damaged: Vec<DamagedChanges>,
+    /// The oldest change that the journal still has, of any workspace.
+    pub(crate) oldest: Option<u64>,
 }
 
 impl ChangeLog {
@@ -97,8 +99,17 @@ impl ChangeLog {
             ));
         }
         let found = self.changes.iter().find(|change| change.id == id);
-        found.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("there is no change {id} in this workspace"))
+        found.ok_or_else(|| match self.oldest {
+            Some(oldest) if (1..oldest).contains(&id) => {
+                let message = format!("change {id} is no longer in the journal");
+                Error::new(ErrorKind::NotFound, message).hint(format!(
+                    "The journal has limits of size and age, and drops its oldest changes. The oldest one that it has is {oldest}."
+                ))
+            }
+            _ => {
+                let message = format!("there is no change {id} in this workspace");
+                Error::new(ErrorKind::NotFound, message)
+            }
         })
     }
 }
@@ -163,6 +174,8 @@ impl History {
     ) -> Result<ChangeLog, Error> {
         let Changes { entries, damaged } =
             self.require_journal()?.changes().map_err(|error| journal_error(&error))?;
+        let firsts = entries.first().map(|entry| entry.id).into_iter();
+        let oldest = firsts.chain(damaged.first().map(|damaged| *damaged.ids.start())).min();
         let (mut seen, mut partial) = (HashSet::<u64>::new(), HashSet::<u64>::new());
         let mut entries = entries;
         for entry in &mut entries {
@@ -208,7 +221,7 @@ impl History {
                 history.push(entry);
             }
         }
-        Ok(ChangeLog { changes: history, damaged })
+        Ok(ChangeLog { changes: history, damaged, oldest })
     }
 
     /// The diff of a change. Files in ignored directories are counted.

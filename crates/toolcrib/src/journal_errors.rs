@@ -1,6 +1,6 @@
 //! Access to the journal, with errors for the caller.
 
-use toolcrib_fs::{FsError, Journal};
+use toolcrib_fs::{FsError, FsErrorKind, Journal};
 
 use crate::error::{Error, ErrorKind};
 
@@ -12,6 +12,16 @@ pub(crate) fn require_journal(journal: Option<&Journal>) -> Result<&Journal, Err
     })
 }
 
+/// An error about one of our own files. The advice for files of the workspace does not apply to them.
 pub(crate) fn journal_error(error: &FsError) -> Error {
-    Error::from_fs(&error.path().display().to_string(), error)
+    let shown = Error::from_fs(&error.path().display().to_string(), error);
+    match error.kind() {
+        FsErrorKind::Stale => shown.hint(
+            "Toolcrib follows no symlink in its state directory. Remove it there, or replace it by the file that it points to.",
+        ),
+        FsErrorKind::Permission => shown.hint(
+            "Toolcrib keeps its journal and its logs there; --state DIR names another directory.",
+        ),
+        _ => shown,
+    }
 }

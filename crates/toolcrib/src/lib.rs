@@ -185,7 +185,7 @@ pub use toolcrib_fs::{
     AuditBreak, AuditEvent, AuditReport, CallPage, CallRecord, Caps, CommandEndRecord,
     ConnectionRecord, Content, DamagedChanges, DecisionRecord, HardLinks, PrivateFile,
     PrivateFileError, Recovered, RecoveryOutcome, RefusalRecord, ReservedPaths,
-    check_state_version, make_private_directory, random_bytes,
+    check_state_version, escaped_json, make_private_directory, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

@@ -18,13 +18,17 @@ pub(crate) fn configuration(
     command: Option<&ConfigCommand>,
 ) -> Result<ExitCode, String> {
     match command {
-        None | Some(ConfigCommand::Show) => show(common),
+        None | Some(ConfigCommand::Show { key: None }) => show(common),
+        Some(ConfigCommand::Show { key: Some(key) }) => show_one(common, key),
         Some(ConfigCommand::Keys) => keys(common),
         Some(ConfigCommand::Set { key, values }) => {
             change(common, key, |document| set(document, key, values, false))
         }
         Some(ConfigCommand::Add { key, values }) => {
             change(common, key, |document| set(document, key, values, true))
+        }
+        Some(ConfigCommand::Remove { key, values }) => {
+            change(common, key, |document| remove(document, key, values))
         }
         Some(ConfigCommand::Unset { key }) => change(common, key, |document| {
             known(key)?;
@@ -61,6 +65,33 @@ fn show(common: &Common) -> Result<ExitCode, String> {
     output::answer(
         "`toolcrib config keys` lists all settings; `toolcrib config set KEY VALUE` changes one.",
     );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the value of one setting, and where it comes from.
+fn show_one(common: &Common, key: &str) -> Result<ExitCode, String> {
+    let (path, text) = file(common)?;
+    Config::parse(&path, &text)?;
+    let keys = Config::keys();
+    let found = keys.iter().find(|(name, ..)| name == key);
+    let (_, default, _) = found.ok_or_else(|| unknown(key))?;
+    let document: DocumentMut =
+        text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+    let value = document.get(key).map(|item| match item {
+        // Without the comment after the value.
+        Item::Value(value) => value.clone().decorated("", "").to_string(),
+        other => other.to_string().trim().to_owned(),
+    });
+    if !output::for_people(common) {
+        let default = Some(default).filter(|default| !default.is_empty());
+        let file = path.display().to_string();
+        return print(&json!({"file": file, "key": key, "value": value, "default": default}));
+    }
+    output::answer(&match (value, default.as_str()) {
+        (Some(value), _) => format!("{key} = {value}\n(in {})", path.display()),
+        (None, "") => format!("{key} is not set"),
+        (None, default) => format!("{key} = {default}\n(the default)"),
+    });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -169,19 +200,43 @@ fn set(document: &mut DocumentMut, key: &str, values: &[String], adds: bool) -> 
     Ok(())
 }
 
+/// Removes values from a list.
+fn remove(document: &mut DocumentMut, key: &str, values: &[String]) -> Result<(), String> {
+    let key_type = known(key)?;
+    if !matches!(key_type, KeyType::Strings | KeyType::Integers) {
+        return Err(format!("{key} is not a list; use `toolcrib config unset {key}`"));
+    }
+    let Some(list) = document.get_mut(key).and_then(Item::as_array_mut) else {
+        return Err(format!("{key} is not set, so nothing can be removed from it"));
+    };
+    for text in values {
+        let wanted = value(key, key_type, text)?.to_string();
+        let is_it = |known: &toml_edit::Value| known.to_string().trim() == wanted.trim();
+        let Some(at) = list.iter().position(is_it) else {
+            let known = toml_edit::Value::from(list.clone()).decorated("", "");
+            return Err(format!("{key} does not have `{text}`; it is {known}"));
+        };
+        list.remove(at);
+    }
+    Ok(())
+}
+
 /// The type of a key. Fails if there is no such key, or if it has tables.
 fn known(key: &str) -> Result<KeyType, String> {
     match Config::type_of(key) {
         Some(KeyType::Tables) => Err(format!("{key} has tables; write them in the file")),
         Some(known) => Ok(known),
-        None => {
-            let keys = Config::keys();
-            let names = keys.iter().map(|(name, ..)| name.as_str());
-            Err(match similar_names(key, names, 1).first() {
-                Some(similar) => format!("unknown key `{key}`; did you mean `{similar}`?"),
-                None => format!("unknown key `{key}`; `toolcrib config keys` lists the keys"),
-            })
-        }
+        None => Err(unknown(key)),
+    }
+}
+
+/// The error for a key that does not exist.
+fn unknown(key: &str) -> String {
+    let keys = Config::keys();
+    let names = keys.iter().map(|(name, ..)| name.as_str());
+    match similar_names(key, names, 1).first() {
+        Some(similar) => format!("unknown key `{key}`; did you mean `{similar}`?"),
+        None => format!("unknown key `{key}`; `toolcrib config keys` lists the keys"),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 const ELSEWHERE: &str = "; and files outside this workspace";
 
 pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
-    let ChangeLog { changes: mut history, damaged } =
+    let ChangeLog { changes: mut history, damaged, .. } =
         runtime.change_log().map_err(|error| error.to_string())?;
     history.reverse();
     let total = history.len();
@@ -109,7 +109,7 @@ pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, St
 
 fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {
     runtime.change_log()?.find(id).cloned().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => error.hint(
+        ErrorKind::NotFound if error.hint_text().is_empty() => error.hint(
             "`toolcrib log` lists the changes. Only a session itself lists its changes in /tmp.",
         ),
         _ => error,

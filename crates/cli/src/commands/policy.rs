@@ -1,7 +1,8 @@
-//! `toolcrib policy`: explains decisions without running anything, and shows and adds rules.
+//! `toolcrib policy`: explains decisions without running anything, and shows, adds and removes rules.
 
 pub(super) mod add;
 pub(super) mod list;
+pub(super) mod remove;
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

@@ -59,6 +59,7 @@ fn default(key: &str) -> String {
     let commands = CommandLimits::DEFAULT;
     let number = match key {
         "approval_seconds" => APPROVAL_SECONDS,
+        "audit_megabytes" => caps.audit_bytes / MEGABYTE,
         "journal_megabytes" => caps.bytes / MEGABYTE,
         "journal_days" => caps.age.as_secs() / DAY,
         "reply_chars" => limits.reply_chars as u64,

@@ -182,3 +182,85 @@ fn the_log_can_be_turned_off() {
     assert!(is_done);
     assert_eq!(audited.verify(&[])["records"], 0);
 }
+
+#[test]
+fn a_symlink_in_place_of_the_log_is_named() {
+    let audited = Audited::new();
+    audited.call("Read", &json!({"file_path": "a.txt"}));
+    let file = audited.file();
+    let moved = audited.top.path().join("moved");
+    std::fs::rename(&file, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &file).unwrap();
+    let (is_right, said) = audited.run(&["log", "verify"]);
+    assert!(!is_right && said.contains("follows no symlink"), "{said}");
+    assert!(!said.contains("repeat the change"), "{said}");
+}
+
+#[test]
+fn an_export_has_no_characters_that_a_terminal_acts_on() {
+    let audited = Audited::new();
+    let hidden = "a\u{9b}31m\u{202e}b\u{7f}";
+    audited.call("Read", &json!({"file_path": hidden}));
+    audited.call("Bash", &json!({"command": format!("echo {hidden}")}));
+    for format in ["jsonl", "ocsf"] {
+        let (is_done, said) = audited.run(&["log", "export", "--format", format]);
+        assert!(is_done && said.contains("\\u202e") && said.contains("\\u009b"), "{said}");
+        assert!(!said.contains(['\u{9b}', '\u{202e}', '\u{7f}']), "{said:?}");
+    }
+    let record = &audited.export("jsonl")[0];
+    assert_eq!(record["arguments"]["file_path"], hidden);
+}
+
+#[test]
+fn sessions_are_named_and_arguments_keep_their_form() {
+    let audited = Audited::new();
+    let edits = json!([{"old_string": "one", "new_string": "two"}]);
+    let files = json!([{"file_path": "a.txt", "edits": edits}]);
+    assert!(audited.call("MultiEdit", &json!({"files": files})));
+    audited.call("Read", &json!({"file_path": "a.txt"}));
+    assert_eq!(audited.export("jsonl")[0]["arguments"]["files"], files);
+    let events = audited.export("ocsf");
+    let session = |at: usize| events[at]["actor"]["session"]["uid"].as_str().unwrap();
+    assert_ne!(session(0), session(1), "two processes have two sessions");
+}
+
+#[test]
+fn passwords_in_commands_are_not_recorded() {
+    let audited = Audited::new();
+    let command = "true PGPASSWORD=geheim1; true mysql -pgeheim2; true --password geheim3";
+    audited.call("Bash", &json!({"command": command}));
+    let refused = json!({"command": command}).to_string();
+    assert!(!audited.run(&["call", "Bash", &refused, "--profile", "read-only"]).0);
+    let (_, decisions) = audited.run(&["log", "--decisions"]);
+    let recorded = std::fs::read_to_string(audited.file()).unwrap();
+    for text in [&decisions, &recorded] {
+        assert!(text.contains("--password [masked: password]"), "{text}");
+        assert!(!text.contains("geheim"), "{text}");
+    }
+}
+
+/// `audit_megabytes` bounds the log, and verification says where it begins.
+#[test]
+fn the_oldest_records_are_removed_over_the_limit() {
+    let audited = Audited::new();
+    let config = audited.top.path().join("config.toml");
+    std::fs::write(&config, "audit_megabytes = 1\n").unwrap();
+    let config = config.display().to_string();
+    let text = "x".repeat(10_000);
+    let input: String = (0..400)
+        .map(|id| {
+            let args = json!({"command": format!(": {id} {text}")});
+            json!({"id": id, "tool": "Bash", "args": args}).to_string() + "\n"
+        })
+        .collect();
+    let words = ["run", "--no-monitor", "--state", &audited.state(), "--config", &config];
+    let done = toolcrib(&audited.top.path().join("ws"), &words, input.as_bytes());
+    assert!(done.status.success(), "{done:?}");
+    let report = audited.verify(&[]);
+    assert!(report["first"].as_u64().unwrap() > 1, "{report}");
+    let (_, said) = audited.run(&["log", "verify"]);
+    assert!(said.contains("because of audit_megabytes"), "{said}");
+    let files = std::fs::read_dir(Path::new(&audited.state()).join("audit")).unwrap().flatten();
+    let bytes: u64 = files.map(|file| file.metadata().unwrap().len()).sum();
+    assert!(bytes < 1_100_000, "{bytes}");
+}

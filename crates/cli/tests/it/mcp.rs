@@ -368,6 +368,21 @@ fn an_invalid_message_gets_an_error() {
 }
 
 #[test]
+fn an_unknown_method_is_answered_with_the_known_ones() {
+    let mut workspace = workspace(&[]);
+    for (method, expected) in [
+        ("tool/list", "did you mean tools/list?"),
+        ("no/such", "this server has initialize, ping, server/discover, tools/call, tools/list"),
+        ("prompts/list", "unknown method prompts/list"),
+    ] {
+        let answer = workspace.transport.request(method, json!({}), json!({}));
+        let error = &answer["error"];
+        assert_eq!(error["code"], -32601);
+        assert!(error["message"].as_str().unwrap().contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn arguments_in_a_string_are_accepted_and_others_are_explained() {
     let mut workspace = workspace(&[]);
     let mut call = |arguments: Value| {

@@ -498,3 +498,107 @@ fn the_command_in_a_refused_write_allows_it() {
     let (code, text) = place.run(&write);
     assert_eq!(code, 0, "{text}");
 }
+
+#[test]
+fn a_rule_is_removed_by_number_name_or_words() {
+    let place = Project::new(SECRETS);
+    let file = place.home.path().join("toolcrib/rules.toml");
+    let rules = || std::fs::read_to_string(&file).unwrap();
+    for pattern in ["npm test **", "make", "cargo check"] {
+        assert_eq!(place.run(&["policy", "allow", "command", pattern]).0, 0);
+    }
+    let before = rules();
+    let (code, said) = place.run(&["policy", "remove", "2", "--dry-run"]);
+    assert!(code == 0 && said.contains("npm test **") && said.contains("Nothing was"), "{said}");
+    assert_eq!(rules(), before);
+    for (words, gone) in [
+        (&["2"][..], "npm test **"),
+        (&["allow", "command", "make"], "\"make\""),
+        (&["rule:secrets"], "**/.env"),
+        (&["allow command cargo check"], "cargo check"),
+    ] {
+        let (code, said) = place.run(&[&["policy", "remove"], words].concat());
+        assert!(code == 0 && said.contains(gone) && said.contains("Removed from"), "{said}");
+        assert!(!rules().contains(gone), "{}", rules());
+        assert_eq!(place.run(&["policy", "list"]).0, 0);
+    }
+    std::fs::write(
+        place.home.path().join("toolcrib/config.toml"),
+        "network = \"list\"\nnetwork_presets = [\"git-read:forge.example\"]\n",
+    )
+    .unwrap();
+    for (words, expected) in [
+        (&["99"][..], "there is no rule 99"),
+        (&["allow", "command", "ls"], "no rule is `allow command ls`"),
+        (&["1"], "toolcrib config remove network_presets"),
+    ] {
+        let (code, said) = place.run(&[&["policy", "remove"], words].concat());
+        assert!(code == 2 && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn an_addition_says_if_the_rule_exists_and_what_it_matches() {
+    let place = Project::new("");
+    let add = ["policy", "allow", "command", "git push"];
+    let (_, said) = place.run(&add);
+    assert!(said.contains("'git push **' also allows more arguments"), "{said}");
+    let (_, said) = place.run(&[&add[..], &["--dry-run"]].concat());
+    assert!(said.contains("has this rule already") && !said.contains("would be"), "{said}");
+    for words in [["policy", "allow", "command", "make **"], ["policy", "deny", "command", "ls"]] {
+        let (_, said) = place.run(&words);
+        assert!(!said.contains("also allows"), "{said}");
+    }
+}
+
+#[test]
+fn a_printed_command_names_the_given_rules_file() {
+    let place = Project::new("");
+    let rules = place.home.path().join("my rules.toml");
+    std::fs::write(&rules, "").unwrap();
+    let rules = rules.to_str().unwrap();
+    let call = r#"{"command": "touch made"}"#;
+    let given = ["--profile", "cautious", "--rules", rules];
+    let (_, explained) = place.run(&[&["policy", "explain", "Bash", call], &given[..]].concat());
+    let (_, denied) = place.run(&[&["call", "Bash", call, "--text"], &given[..]].concat());
+    for text in [&explained, &denied] {
+        assert!(command_in(text).contains(&format!("--rules '{rules}'")), "{text}");
+    }
+    let (is_added, said) = place.paste(&command_in(&explained));
+    assert!(is_added && said.contains("my rules.toml"), "{said}");
+    assert_eq!(place.run(&[&["call", "Bash", call], &given[..]].concat()).0, 0);
+}
+
+#[test]
+fn one_setting_is_shown_and_values_are_removed_from_lists() {
+    let place = Project::new("");
+    let file = place.home.path().join("toolcrib/config.toml");
+    let text = "# mine\nnetwork = \"list\"  # on\nnetwork_presets = [\"npm\", \"pip\"] # two\nexpose = [1, 2]\n";
+    std::fs::write(&file, text).unwrap();
+    for (key, expected) in [
+        ("network", "network = \"list\"\n"),
+        ("expose", "expose = [1, 2]\n"),
+        ("monitor", "monitor = true\n(the default)"),
+        ("project_rules", "project_rules is not set"),
+    ] {
+        let (code, said) = place.run(&["config", "show", key]);
+        assert!(code == 0 && said.starts_with(expected), "{said}");
+    }
+    let (code, said) = place.run(&["config", "remove", "network_presets", "npm", "--dry-run"]);
+    assert!(code == 0 && said.contains("Nothing was written"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(place.run(&["config", "remove", "network_presets", "npm"]).0, 0);
+    assert_eq!(place.run(&["config", "remove", "expose", "1", "2"]).0, 0);
+    let now = std::fs::read_to_string(&file).unwrap();
+    assert!(now.starts_with("# mine\nnetwork = \"list\"  # on\n"), "{now}");
+    assert!(now.contains("\"pip\"] # two\n") && !now.contains("npm"), "{now}");
+    for (words, expected) in [
+        (&["config", "show", "netwrok"][..], "did you mean `network`?"),
+        (&["config", "remove", "network_presets", "npm"], "does not have `npm`"),
+        (&["config", "remove", "network", "list"], "is not a list"),
+        (&["config", "remove", "protect", "x"], "protect is not set"),
+    ] {
+        let (code, said) = place.run(words);
+        assert!(code == 2 && said.contains(expected), "{said}");
+    }
+}

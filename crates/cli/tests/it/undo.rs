@@ -238,3 +238,67 @@ fn in_a_subdirectory_the_workspace_around_it_is_used() {
     // An undo there does not make it a workspace.
     assert_eq!(text(&toolcrib(&sub, &["log"], b"").stderr), note);
 }
+
+/// The journal drops its oldest changes, and says so instead of denying that they were made.
+#[test]
+fn a_dropped_change_is_named_as_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let (workspace, config) = (directory.path().join("ws"), directory.path().join("config.toml"));
+    std::fs::create_dir(&workspace).unwrap();
+    std::fs::write(&config, "journal_megabytes = 1\n").unwrap();
+    let state = directory.path().join("state").display().to_string();
+    let config = config.display().to_string();
+    // Digits without a pattern, which are not compressed to nothing.
+    let mut seed = 1_u64;
+    let mut digits = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        format!("{seed:016x}")
+    };
+    let input: String = (0..64)
+        .map(|id| {
+            let content: String = (0..5_000).map(|_| digits()).collect();
+            let args = serde_json::json!({"file_path": format!("{id}.txt"), "content": content});
+            serde_json::json!({"id": id, "tool": "Write", "args": args, "wait": true}).to_string()
+                + "\n"
+        })
+        .collect();
+    let words = ["run", "--no-monitor", "--state", &state, "--config", &config];
+    let done = toolcrib(&workspace, &words, input.as_bytes());
+    assert!(done.status.success(), "{done:?}");
+    for words in [&["show", "1"][..], &["undo", "1", "-y"]] {
+        let shown = toolcrib(&workspace, &[words, &["--state", &state]].concat(), b"");
+        let said = text(&shown.stderr);
+        assert!(said.contains("change 1 is no longer in the journal"), "{said}");
+        assert!(said.contains("drops its oldest changes") && !said.contains("/tmp"), "{said}");
+    }
+    let unknown = toolcrib(&workspace, &["show", "99", "--state", &state], b"");
+    assert!(text(&unknown.stderr).contains("there is no change 99"), "{unknown:?}");
+}
+
+/// An undo without an id names the change before one that cannot be undone.
+#[test]
+fn an_undo_that_cannot_go_on_names_the_next_id() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path().join("ws");
+    std::fs::create_dir(&workspace).unwrap();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    let state = directory.path().join("state");
+    let run = |words: &[&str]| {
+        let words = [words, &["--state", state.to_str().unwrap()]].concat();
+        toolcrib(&workspace, &words, b"")
+    };
+    let write = |name: &str, content: &str| {
+        let args = serde_json::json!({"file_path": name, "content": content}).to_string();
+        assert!(run(&["call", "Write", &args]).status.success());
+    };
+    write("b.txt", "first\n");
+    write("a.txt", "two\n");
+    // The content before the last change is lost.
+    std::fs::remove_dir_all(state.join("blobs")).unwrap();
+    let stopped = run(&["undo", "-y"]);
+    let said = text(&stopped.stderr);
+    assert_eq!(stopped.status.code(), Some(1));
+    assert!(said.contains("no longer stored") && said.contains("toolcrib undo 1"), "{said}");
+    assert!(run(&["undo", "1", "-y"]).status.success());
+    assert!(!workspace.join("b.txt").exists());
+}

@@ -2,27 +2,32 @@
 //!
 //! # How it works
 //!
-//! `audit/KEY.jsonl` has the lines; KEY is from the path of the workspace. Unlike the other logs, nothing is ever removed from it.
-//! When the file is full, it gets the number of its first record into its name, and a new one goes on with the chain.
+//! `audit/KEY.jsonl` has the lines; KEY is from the path of the workspace.
+//! When the file is full, it gets the number of its first record into its name, and a new one goes on with the chain. If
+//! all files together are over the limit, the oldest are removed, and the chain records each removal first. So a beginning
+//! that is missing for another reason is found.
 //!
 //! A process appends under the lock of the workspace, so that several sessions make one chain. It knows the last
 //! record unless another process has written since, which the size of the file shows. A crash in the middle of a
-//! write leaves a line without an end. The next append removes it, and records that.
+//! write leaves a line without an end. The next append removes it, and records that. Bytes that no crash can leave are
+//! kept, and count as a damaged line.
 
 mod chained_line;
+mod escaped_json;
 mod verify;
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::ops::ControlFlow;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 
-use self::chained_line::NO_HASH;
+use self::chained_line::{ChainLink, NO_HASH};
+pub use self::escaped_json::escaped_json;
 use self::verify::Verifier;
 pub use self::verify::{AuditBreak, AuditReport};
 use super::bounded_log::MAX_LINE_BYTES;
@@ -40,6 +45,12 @@ pub(super) const AUDIT: &str = "audit";
 
 /// When a file reaches this size, a new one begins. Room for about 100,000 calls.
 const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The least number of files that the limit has room for, so that removing one leaves most records.
+const LEAST_FILES: u64 = 4;
+
+/// The bytes that are read at once in search of a newline.
+const CHUNK: u64 = 64 << 10;
 
 /// A record of the audit log. The format is stable: later versions may add fields and events, but never remove one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,6 +78,15 @@ pub enum AuditEvent {
         /// The time, in milliseconds since 1970.
         time_ms: u64,
     },
+    /// The log was over its limit, so that a file with its oldest records was removed.
+    OldestRemoved {
+        /// The number of the last removed record.
+        last: u64,
+        /// Its hash.
+        last_hash: String,
+        /// The time, in milliseconds since 1970.
+        time_ms: u64,
+    },
 }
 
 impl AuditEvent {
@@ -80,9 +100,9 @@ impl AuditEvent {
         }
     }
 
-    /// The event as JSON that fits a line.
+    /// The event as JSON that fits a line and has no characters that a terminal acts on.
     fn text(&self) -> String {
-        let text = serde_json::to_string(self).unwrap_or_default();
+        let text = escaped_json(self);
         // The hashes and the number take less than 256 bytes.
         if text.len() + 256 <= MAX_LINE_BYTES {
             return text;
@@ -96,7 +116,7 @@ impl AuditEvent {
             }
             other => other,
         };
-        serde_json::to_string(&short).unwrap_or_default()
+        escaped_json(&short)
     }
 }
 
@@ -137,6 +157,7 @@ impl AuditLogs {
         AuditLogs { directory, open: Arc::default() }
     }
 
+    /// Appends a record. `max_bytes` is the limit of all files of the workspace.
     fn append(
         &self,
         journal: &Journal,
@@ -178,27 +199,92 @@ impl AuditLogs {
         let mut text = String::new();
         let length = log.file.metadata()?.len();
         if length != log.length {
-            let (last, torn) = self.last_record(log, length)?;
-            log.last = last;
-            log.length = length - torn;
-            if torn > 0 {
-                log.file.set_len(log.length)?;
-                let event = AuditEvent::TornLineRemoved { bytes: torn, time_ms: now_ms() };
-                log.last.push(&mut text, &event);
-            }
+            log.length = self.go_on(log, length, &mut text)?;
         }
-        if log.length >= max_bytes {
-            let first = first_number(&log.file).unwrap_or(0);
-            self.directory.rename(&name, format!("{AUDIT}/{}.{first:012}.jsonl", log.key))?;
+        let mut over_limit = Vec::new();
+        if log.length >= MAX_FILE_BYTES.min(max_bytes / LEAST_FILES) {
+            // What the text has so far belongs to the end of the full file.
+            log.file.write_all(text.as_bytes())?;
+            text.clear();
+            self.directory.rename(&name, self.name_when_full(log))?;
             log.file = self.open_current(&log.key)?;
             log.inode = log.file.metadata()?.ino();
             log.length = 0;
+            over_limit = self.over_limit(&log.key, max_bytes)?;
+        }
+        for (_, removal) in &over_limit {
+            removal.iter().for_each(|removal| log.last.push(&mut text, removal));
         }
         log.last.push(&mut text, event);
         // A single write, so that a reader sees whole lines.
         log.file.write_all(text.as_bytes())?;
         log.length += text.len() as u64;
-        Ok(())
+        // After their records, so that a crash leaves no beginning that is missing without a reason.
+        over_limit.iter().try_for_each(|(name, _)| self.directory.remove(name))
+    }
+
+    /// A name for the current file that no other file has, from the number of its first record.
+    fn name_when_full(&self, log: &OpenLog) -> String {
+        let mut number = first_link(&log.file).map_or(log.last.seq, |link| link.seq);
+        // Damaged files may claim any number.
+        while self.directory.stat(full(&log.key, number)).is_ok() {
+            number = number.saturating_add(1);
+        }
+        full(&log.key, number)
+    }
+
+    /// Finds the end of the chain in a file that another process has written, or a crash has left. Returns the length of
+    /// the file. `text` gets what must be written before the next record.
+    fn go_on(&self, log: &mut OpenLog, length: u64, text: &mut String) -> io::Result<u64> {
+        let (last, torn) = self.last_record(log, length)?;
+        log.last = last;
+        if torn > MAX_LINE_BYTES as u64 {
+            // No crash leaves that much of a line. It stays, as a damaged line.
+            text.push('\n');
+            log.last = LastRecord { seq: log.last.seq.saturating_add(1), hash: NO_HASH.to_owned() };
+            return Ok(length);
+        }
+        if torn > 0 {
+            log.file.set_len(length - torn)?;
+            let event = AuditEvent::TornLineRemoved { bytes: torn, time_ms: now_ms() };
+            log.last.push(text, &event);
+        }
+        Ok(length - torn)
+    }
+
+    /// The oldest full files that must be removed so that the log stays within its limit, each with the event that
+    /// records it. There is no event if the file after it does not begin with a record, since verification fails then.
+    fn over_limit(
+        &self,
+        key: &str,
+        max_bytes: u64,
+    ) -> io::Result<Vec<(String, Option<AuditEvent>)>> {
+        let size = |name: &String| {
+            let found = self.directory.stat(name)?;
+            Ok(u64::try_from(found.st_size).unwrap_or(0))
+        };
+        let names = self.full_files(key)?;
+        let sizes = names.iter().map(size).collect::<io::Result<Vec<u64>>>()?;
+        // The file that begins now gets as large as this.
+        let mut total = MAX_FILE_BYTES.min(max_bytes / LEAST_FILES);
+        let fits = |size: &&u64| {
+            total = total.saturating_add(**size);
+            total <= max_bytes
+        };
+        let kept = sizes.iter().rev().take_while(fits).count();
+        let removed = names.len() - kept;
+        let mut over = Vec::new();
+        for (at, name) in names.iter().enumerate().take(removed) {
+            let next = names.get(at + 1).map(|next| self.directory.open_file(next, OFlags::RDONLY));
+            let next = next.transpose()?.and_then(|file| first_link(&file));
+            let event = next.map(|next| AuditEvent::OldestRemoved {
+                last: next.seq.saturating_sub(1),
+                last_hash: next.prev,
+                time_ms: now_ms(),
+            });
+            over.push((name.clone(), event));
+        }
+        Ok(over)
     }
 
     /// The last record of a file, and the number of bytes after its line. If the file is empty, the last record of the
@@ -251,7 +337,7 @@ impl AuditLogs {
     }
 
     /// Passes the lines of the log to `visit`, oldest first, without newlines. `None` is a line that is too long for a
-    /// record. Returns the number of bytes after the last newline.
+    /// record, or has no end in a full file. Returns the number of bytes after the last newline, which a crash left.
     fn read(
         &self,
         workspace: &str,
@@ -270,11 +356,16 @@ impl AuditLogs {
                 let seen = match line.split_last() {
                     None => break,
                     Some((b'\n', line)) => visit(Some(line)),
-                    Some(_) if line.len() > MAX_LINE_BYTES => visit(None),
-                    Some(_) => {
+                    Some(_) if line.len() > MAX_LINE_BYTES => {
+                        skip_line(&mut reader).map_err(|error| self.error(&name, &error))?;
+                        visit(None)
+                    }
+                    // A crash leaves it at the end of the file that is written.
+                    Some(_) if name == current(&key) => {
                         torn = line.len() as u64;
                         break;
                     }
+                    Some(_) => visit(None),
                 };
                 if seen.is_break() {
                     return Ok(0);
@@ -330,9 +421,12 @@ impl LastRecord {
 /// The last record of a file, and the end of its last line. Damaged lines at the end count as records, so that the
 /// damage stays visible.
 fn end_of(file: &File, length: u64) -> io::Result<(Option<LastRecord>, u64)> {
-    let (mut found, mut damaged, mut end) = (None, 0_u64, 0);
+    let end = end_of_lines(file, length)?;
+    let (mut found, mut damaged, mut from) = (None, 0_u64, end);
     let visit = |line: &[u8], at: u64| {
-        end = end.max(at + line.len() as u64 + 1);
+        // Lines that are too long are left out.
+        damaged += u64::from(at + line.len() as u64 + 1 < from);
+        from = at;
         match chained_line::check(line) {
             Some((link, _)) => {
                 let hash = if damaged > 0 { NO_HASH.to_owned() } else { link.hash };
@@ -345,18 +439,48 @@ fn end_of(file: &File, length: u64) -> io::Result<(Option<LastRecord>, u64)> {
             }
         }
     };
-    let _ = lines_before(file, length, MAX_LINE_BYTES, visit)?;
+    let _ = lines_before(file, end, MAX_LINE_BYTES, visit)?;
+    damaged += u64::from(found.is_none() && from > 0);
     let damaged_only = LastRecord { seq: damaged, hash: NO_HASH.to_owned() };
     Ok((found.or((damaged > 0).then_some(damaged_only)), end))
 }
 
-/// The number of the first record of a file.
-fn first_number(file: &File) -> Option<u64> {
-    use std::os::unix::fs::FileExt as _;
+/// The offset after the last newline.
+fn end_of_lines(file: &File, length: u64) -> io::Result<u64> {
+    let mut at = length;
+    while at > 0 {
+        let start = at.saturating_sub(CHUNK);
+        let mut bytes = vec![0; usize::try_from(at - start).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, start)?;
+        if let Some(newline) = memchr::memrchr(b'\n', &bytes) {
+            return Ok(start + newline as u64 + 1);
+        }
+        at = start;
+    }
+    Ok(0)
+}
+
+/// Skips the rest of a line.
+fn skip_line(reader: &mut impl io::BufRead) -> io::Result<()> {
+    loop {
+        let bytes = reader.fill_buf()?;
+        let (length, is_end) = match memchr::memchr(b'\n', bytes) {
+            Some(newline) => (newline + 1, true),
+            None => (bytes.len(), bytes.is_empty()),
+        };
+        reader.consume(length);
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// The link of the first record of a file.
+fn first_link(file: &File) -> Option<ChainLink> {
     let mut bytes = vec![0; MAX_LINE_BYTES];
     let length = file.read_at(&mut bytes, 0).ok()?;
     let line = bytes[..length].split(|&byte| byte == b'\n').next()?;
-    chained_line::check(line).map(|(link, _)| link.seq)
+    chained_line::check(line).map(|(link, _)| link)
 }
 
 fn now_ms() -> u64 {
@@ -373,10 +497,16 @@ fn current(key: &str) -> String {
     format!("{AUDIT}/{key}.jsonl")
 }
 
+/// The name of a full file.
+fn full(key: &str, number: u64) -> String {
+    format!("{AUDIT}/{key}.{number:012}.jsonl")
+}
+
 impl Journal {
-    /// Appends a record to the audit log of a workspace. Fails if it cannot be written.
+    /// Appends a record to the audit log of a workspace. Removes the oldest records of a log that is over its limit, and
+    /// records that. Fails if it cannot be written.
     pub fn record_audit(&self, workspace: &str, event: &AuditEvent) -> Result<(), FsError> {
-        self.audit.append(self, workspace, event, MAX_FILE_BYTES)
+        self.audit.append(self, workspace, event, self.caps.audit_bytes)
     }
 
     /// Checks the audit log of a workspace, with a hash that was kept elsewhere if there is one.

@@ -16,11 +16,17 @@ pub struct Caps {
     pub bytes: u64,
     /// How long a change is kept.
     pub age: Duration,
+    /// Bytes of the audit log of each workspace. The oldest records are removed first.
+    pub audit_bytes: u64,
 }
 
 impl Default for Caps {
     fn default() -> Self {
-        Caps { bytes: 1 << 30, age: Duration::from_secs(60 * 60 * 24 * 30) }
+        Caps {
+            bytes: 1 << 30,
+            age: Duration::from_secs(60 * 60 * 24 * 30),
+            audit_bytes: 1_000_000_000,
+        }
     }
 }
 

@@ -253,7 +253,7 @@ fn files_below(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 #[test]
 fn a_journal_that_became_newer_is_neither_read_nor_written() {
     let tree = Tree::new();
-    let journal = journal(&tree, Caps { bytes: 0, age: Duration::ZERO });
+    let journal = journal(&tree, Caps { bytes: 0, age: Duration::ZERO, ..Caps::default() });
     commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]);
     std::fs::write(tree.path("state/version"), "toolcrib state 3, written by 0.9.0\n").unwrap();
     let before = files_below(&tree.path("state"));

@@ -54,7 +54,7 @@ impl Policy {
         }
         let mut some = self.rules.for_requests_to(host, Some(port));
         if hides_requests || some.any(|rule| rule.decision == Decision::Allow) {
-            return not_allowed(host, port, request);
+            return self.not_allowed(host, port, request);
         }
         let why = "the connection was allowed";
         RequestVerdict {
@@ -110,6 +110,26 @@ impl Policy {
         });
         decisions
     }
+
+    /// The verdict on a request to a host of which rules allow other requests.
+    fn not_allowed(&self, host: &str, port: u16, request: &RequestSubject<'_>) -> RequestVerdict {
+        let target = target(host, Some(port));
+        let RequestSubject { method, path, is_upgrade, .. } = request;
+        let protocol = if *is_upgrade { " with an upgrade" } else { "" };
+        let rule = NewRule {
+            methods: vec![(*method).to_owned()],
+            request_paths: vec![(*path).to_owned()],
+            upgrade: *is_upgrade,
+            file: self.rules_file.clone(),
+            ..NewRule::new(Decision::Allow, "network", target.clone())
+        };
+        RequestVerdict {
+            is_allowed: false,
+            rule: "network:list".to_owned(),
+            why: format!("no rule allows {method} {path}{protocol} on {target}"),
+            remedy: format!("run `{}`", rule.command()),
+        }
+    }
 }
 
 impl RequestVerdict {
@@ -126,23 +146,4 @@ impl RequestVerdict {
 
 fn part(rule: &Rule, host: &str, port: u16) -> Part {
     Part::from_rule(rule, ApprovalScope::Host(target(host, Some(port))))
-}
-
-/// The verdict on a request to a host of which rules allow other requests.
-fn not_allowed(host: &str, port: u16, request: &RequestSubject<'_>) -> RequestVerdict {
-    let target = target(host, Some(port));
-    let RequestSubject { method, path, is_upgrade, .. } = request;
-    let protocol = if *is_upgrade { " with an upgrade" } else { "" };
-    let rule = NewRule {
-        methods: vec![(*method).to_owned()],
-        request_paths: vec![(*path).to_owned()],
-        upgrade: *is_upgrade,
-        ..NewRule::new(Decision::Allow, "network", target.clone())
-    };
-    RequestVerdict {
-        is_allowed: false,
-        rule: "network:list".to_owned(),
-        why: format!("no rule allows {method} {path}{protocol} on {target}"),
-        remedy: format!("run `{}`", rule.command()),
-    }
 }

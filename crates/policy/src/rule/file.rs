@@ -155,6 +155,25 @@ impl Rules {
         Ok(located.collect())
     }
 
+    /// The text without these lines, from 1, which must be whole rules. The empty line behind them goes, too.
+    pub fn without_lines(text: &str, first: usize, last: usize) -> Result<String, RuleError> {
+        let all: Vec<&str> = text.split_inclusive('\n').collect();
+        if first == 0 || first > last || last > all.len() {
+            return Err(RuleError(format!("there are no lines {first} to {last}")));
+        }
+        let mut rest = all[last..].iter().copied().peekable();
+        rest.next_if(|line| line.trim().is_empty());
+        let new: String = all[..first - 1].iter().copied().chain(rest).collect();
+        let is_kept = |rule: &LocatedRule| rule.last_line < first || rule.first_line > last;
+        let kept = Rules::locate(text)?.into_iter().filter(is_kept).count();
+        let left = Rules::locate(&new).map(|rules| rules.len());
+        if left == Ok(kept) {
+            Ok(new)
+        } else {
+            Err(RuleError("These lines are not whole rules; remove them by hand.".to_owned()))
+        }
+    }
+
     /// Parses the user's rules. Fails at invalid TOML and at rules that can match nothing.
     pub fn parse(text: &str) -> Result<Rules, RuleError> {
         let file: RuleFile = toml::from_str(text)

@@ -85,7 +85,7 @@ impl RunningCommand {
     /// The command for metadata: secrets masked, truncated to `chars` characters.
     pub(crate) fn shown_script(&self, chars: usize) -> String {
         let script = visible(self.job.script());
-        truncate_line(&self.secrets.mask(&script), chars)
+        truncate_line(&self.secrets.mask_command(&script), chars)
     }
 }
 
@@ -316,7 +316,7 @@ fn replaced_root_error(root: &Path) -> Error {
 /// First line of a command, for the history.
 fn shown_command(script: &[u8], secrets: &Secrets) -> String {
     // Masked before truncation: a truncated token is not recognized.
-    visible_name(one_line(&secrets.mask(&visible(script)), COMMAND_CHARS).as_bytes())
+    visible_name(one_line(&secrets.mask_command(&visible(script)), COMMAND_CHARS).as_bytes())
 }
 
 /// `EACCES` of Linux.

@@ -69,6 +69,7 @@ pub struct RuntimeBuilder {
     roots: Vec<(PathBuf, RootMode)>,
     profile: Profile,
     rules: Rules,
+    rules_file: Option<String>,
     home: Option<PathBuf>,
     limits: Limits,
     absolute_paths: bool,
@@ -162,6 +163,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the file that the user adds rules to, if that is not the usual one. Messages name it in the commands that add a
+    /// rule.
+    pub fn rules_file(mut self, file: &Path) -> Self {
+        self.rules_file = Some(file.display().to_string());
+        self
+    }
+
     /// Sets what file tools may read outside the roots. By default the profile decides: `workspace` and `open`
     /// allow what commands may read, `cautious` asks, `read-only` denies.
     pub fn outside(mut self, outside: Outside) -> Self {
@@ -215,8 +223,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Whether calls are recorded in the audit log of the workspace, in the directory of the journal: a chain of hashes
-    /// from which nothing is removed. See [`crate::Runtime::verify_audit`].
+    /// Whether calls are recorded in the audit log of the workspace, in the directory of the journal: a chain of hashes.
+    /// See [`crate::Runtime::verify_audit`]; [`Caps::audit_bytes`] is its limit.
     pub fn audit(mut self, audits: bool) -> Self {
         self.audits = audits;
         self
@@ -440,6 +448,7 @@ impl RuntimeBuilder {
         let recovered = recovered.unwrap_or_default();
         let policy = Policy::new(self.profile)
             .rules(rules)
+            .rules_file(self.rules_file)
             .network_by_name(is_listed)
             .protection(self.protection.clone());
         let policy = self.outside.into_iter().fold(policy, Policy::outside);

@@ -81,7 +81,7 @@ impl Tool for ListShells {
             }
             // Secrets are masked before truncation: half a token would not be recognized.
             let script = visible(job.script());
-            let command = one_line(&secrets.mask(&script), COMMAND_CHARS);
+            let command = one_line(&secrets.mask_command(&script), COMMAND_CHARS);
             let state = state_and_duration(job, &now);
             text.push_str(&format!("{}  {state}  {command}\n", job.id()));
             facts.push(json!({

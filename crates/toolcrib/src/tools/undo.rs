@@ -95,10 +95,10 @@ impl Undo {
         let log = cx.history().session_changes(cx.session())?;
         let request = self.request(cx, &log)?;
         let chosen = Selection::of(&log, request)?;
-        let plan =
-            Plan::of(cx, &chosen, &log).map_err(|error| self.with_older(error, &chosen, &log))?;
+        let with_older = |error| self.with_older(error, &chosen, &log);
+        let plan = Plan::of(cx, &chosen, &log).map_err(with_older)?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {
-            return Err(only_protected(&plan));
+            return Err(with_older(only_protected(&plan)));
         }
         let report = Report::of(cx, &chosen, &plan, &log);
         // A dry run shows the diff, because approval depends on it.
@@ -125,7 +125,8 @@ impl Undo {
             protected: plan.restored,
             needed: plan.needed,
             unneeded: plan.unneeded,
-        })?;
+        });
+        let changed = changed.map_err(with_older)?;
         let reply =
             Reply::new(report.text()).diff(diff).with("undone", undone).with("files", files);
         let reply = match chosen.skipped_ignored.as_slice() {
@@ -135,12 +136,23 @@ impl Undo {
         Ok(reply.with_all(changed.facts()))
     }
 
-    /// Adds the way past a conflict to the error of an undo without an id, which would meet the conflict again.
+    /// Adds the way past an obstacle to the error of an undo without an id, which would meet the obstacle again.
     fn with_older(&self, error: Error, chosen: &Selection, log: &ChangeLog) -> Error {
         let is_plain = (self.id, self.since, &self.path) == (None, None, &None);
         let [change] = chosen.changes.as_slice() else { return error };
-        let is_conflict = is_plain && error.kind() == ErrorKind::Conflict;
-        match older_change_hint(log, change.id).filter(|_| is_conflict) {
+        let is_lasting = matches!(
+            error.kind(),
+            ErrorKind::Conflict
+                | ErrorKind::IsDirectory
+                | ErrorKind::NotFound
+                | ErrorKind::NotRegular
+                | ErrorKind::OutsideWorkspace
+                | ErrorKind::Permission
+                | ErrorKind::Protected
+                | ErrorKind::ReadOnly
+                | ErrorKind::TooLarge
+        );
+        match older_change_hint(log, change.id).filter(|_| is_plain && is_lasting) {
             Some(older) => {
                 let hint = format!("{} {older}", error.hint_text());
                 error.hint(hint)

@@ -73,7 +73,14 @@ impl CurrentFile {
             return Ok(false);
         }
         if Version::is(file.before, self.now.as_ref()) {
-            return Ok(false);
+            // A file that the change created may have been moved: then its content is still there.
+            let created = file.after.filter(|_| file.before.is_none() && !self.is_directory);
+            let exists = |path: &Path| cx.entry(path).is_ok_and(|place| place.kind().is_some());
+            let moved = created.and_then(|after| later.moved(&self.path, change.id, after, exists));
+            return match moved {
+                Some((by, to)) => Err(self.moved(change, later, by, &cx.show_real(&to))),
+                None => Ok(false),
+            };
         }
         if self.is_protected {
             self.kept_reason = Some(CHANGED_SINCE);
@@ -131,6 +138,18 @@ impl CurrentFile {
         let is_merged = !Version::is(file.after, self.now.as_ref());
         self.now = Some(merged.into());
         Ok(is_merged)
+    }
+
+    /// The error if a file that a change created is elsewhere now.
+    fn moved(&self, change: &HistoryEntry, later: &LaterChanges<'_>, by: u64, to: &str) -> Error {
+        let (id, shown) = (change.id, &self.shown);
+        let message = format!(
+            "change {id} cannot be undone: it created {shown}, which change {by} moved to {to}"
+        );
+        let hint = later.hint(&self.path, id).unwrap_or_default();
+        Error::new(ErrorKind::Conflict, message)
+            .hint(format!("Nothing was written. {hint}"))
+            .with("file_path", shown.as_str())
     }
 
     fn no_hunks(&self, why: &str) -> Error {

@@ -1,6 +1,6 @@
 //! The changes of a file after one that is undone.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, Version};
 
@@ -33,6 +33,30 @@ impl LaterChanges<'_> {
         });
         let of_path = later.filter(|change| change.effective_files().any(|one| one.path() == path));
         of_path.map(|change| change.id).collect()
+    }
+
+    /// The change after `id` that moved a file, and where the file is now. `None` if there is none.
+    pub(super) fn moved(
+        &self,
+        path: &Path,
+        id: u64,
+        version: Version,
+        exists: impl Fn(&Path) -> bool,
+    ) -> Option<(u64, PathBuf)> {
+        let is_it = |found: Option<Version>| found.is_some_and(|found| found.hash == version.hash);
+        let in_effect = self.in_effect(path, id);
+        let changes = self.log.changes.iter().filter(|change| in_effect.contains(&change.id));
+        changes.rev().find_map(|change| {
+            let was_here = |file: &&FileChange| {
+                file.path() == path && is_it(file.before) && file.after.is_none()
+            };
+            change.effective_files().find(was_here)?;
+            let is_there = |file: &&FileChange| {
+                file.path() != path && !is_it(file.before) && is_it(file.after)
+            };
+            let mut there = change.effective_files().filter(is_there).map(FileChange::path);
+            Some((change.id, there.find(|path| exists(path))?))
+        })
     }
 
     /// How to undo the later changes of a file and then `id`. `None` if there are none.

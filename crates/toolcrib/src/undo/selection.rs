@@ -213,14 +213,19 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
 
 /// How to revert the change before one that cannot be undone. `None` if there is none.
 pub(crate) fn older_change_hint(log: &ChangeLog, id: u64) -> Option<String> {
-    let older = effective_changes(log).find(|change| change.id < id && !change.only_ignored)?;
+    let can_be_undone = |change: &&HistoryEntry| {
+        change.id < id && !change.only_ignored && !change.has_nothing_to_undo()
+    };
+    let older = effective_changes(log).find(can_be_undone)?;
     let summary = older.summary();
     Some(format!("{UNDO} with id {} reverts the change before it: {summary}.", older.id))
 }
 
 fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
     log.find(id).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => error.hint(format!("{HISTORY} lists the changes.")),
+        ErrorKind::NotFound if error.hint_text().is_empty() => {
+            error.hint(format!("{HISTORY} lists the changes."))
+        }
         _ => error,
     })
 }

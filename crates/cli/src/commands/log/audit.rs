@@ -1,11 +1,11 @@
 //! `toolcrib log verify` and `toolcrib log export`: the audit log of a workspace.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use serde_json::json;
-use toolcrib::{AuditReport, Runtime};
+use toolcrib::{AuditBreak, AuditReport, Runtime, escaped_json, visible_name};
 
 use super::ocsf;
 use crate::args::{AuditFormat, Common, LogCommand};
@@ -49,11 +49,21 @@ fn sentences(report: &AuditReport) -> String {
         ),
     };
     let last = (first + records).saturating_sub(1);
+    let removed = match first {
+        0 | 1 => String::new(),
+        _ if broken == &Some(AuditBreak::UnknownHead) => {
+            format!("\nThe log begins with record {first}. The hash may be of an older record.")
+        }
+        _ if kept_at == &Some(first - 1) => String::new(),
+        _ => format!(
+            "\nThe log begins with record {first}: it records that older ones were removed, because of audit_megabytes."
+        ),
+    };
     match broken {
         Some(broken) if *records == 0 => format!("BROKEN: {broken}."),
         Some(broken) => {
             format!(
-                "BROKEN: {broken}.\nRecords {first} to {last} before that are right, up to {head}{torn}"
+                "BROKEN: {broken}.\nRecords {first} to {last} before that are right, up to {head}{removed}{torn}"
             )
         }
         None if *records == 0 => format!("No calls are recorded here yet.{torn}"),
@@ -64,7 +74,9 @@ fn sentences(report: &AuditReport) -> String {
                          or the whole log rewritten."
                     .to_owned(),
             };
-            format!("Records {first} to {last} are right.\nHash of the last: {head}\n{kept}{torn}")
+            format!(
+                "Records {first} to {last} are right.{removed}\nHash of the last: {head}\n{kept}{torn}"
+            )
         }
     }
 }
@@ -75,13 +87,17 @@ fn export(runtime: &Runtime, format: AuditFormat) -> Result<ExitCode, String> {
         output::warning(&format!("the log is broken: {broken}. It is printed as it is."));
     }
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let is_terminal = io::stdout().is_terminal();
     let mut stdout = BufWriter::new(io::stdout().lock());
     let (mut written, mut unreadable) = (Ok(()), 0_u64);
     let read = runtime.audit_lines(|line| {
         written = match format {
+            // Lines of earlier versions, and lines that somebody has edited, may have any characters. A program gets them as
+            // they are, since the hash is over the bytes.
+            AuditFormat::Jsonl if is_terminal => writeln!(stdout, "{}", visible_name(line)),
             AuditFormat::Jsonl => stdout.write_all(line).and_then(|()| stdout.write_all(b"\n")),
             AuditFormat::Ocsf => match ocsf::event(line, host.trim()) {
-                Some(event) => writeln!(stdout, "{event}"),
+                Some(event) => writeln!(stdout, "{}", escaped_json(&event)),
                 None => {
                     unreadable += 1;
                     Ok(())

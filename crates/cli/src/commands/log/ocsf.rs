@@ -32,7 +32,7 @@ pub(super) fn event(line: &[u8], host: &str) -> Option<Value> {
             event["actor"] = json!({
                 "user": {"uid": user.to_string()},
                 "process": {"pid": process},
-                "session": {"uid": call.session.to_string()},
+                "session": {"uid": session_uid(&call)},
             });
             if let Some(client) = client {
                 event["actor"]["app_name"] = client.into();
@@ -40,6 +40,16 @@ pub(super) fn event(line: &[u8], host: &str) -> Option<Value> {
             event
         }
         AuditEvent::CommandEnd(end) => of_command_end(&end),
+        AuditEvent::OldestRemoved { last, last_hash, time_ms } => json!({
+            "time": time_ms,
+            "activity_id": OTHER,
+            "activity_name": "Oldest records removed",
+            "severity_id": 2,
+            "status_id": 1,
+            "api": {"operation": "OldestRemoved", "service": {"name": "toolcrib"}},
+            "message": format!("The log was over its limit, so that the records up to {last} were removed"),
+            "unmapped": {"last": last, "last_hash": last_hash},
+        }),
         AuditEvent::TornLineRemoved { bytes, time_ms } => json!({
             "time": time_ms,
             "activity_id": OTHER,
@@ -72,6 +82,12 @@ pub(super) fn event(line: &[u8], host: &str) -> Option<Value> {
     });
     event["unmapped"]["prev"] = link.prev.into();
     Some(event)
+}
+
+/// A session has a number in its server, whose id begins the ids of its calls and is unique.
+fn session_uid(call: &CallRecord) -> String {
+    let server = call.id.rsplit_once('-').map_or(call.id.as_str(), |(server, _)| server);
+    format!("{server}/{}", call.session)
 }
 
 fn of_call(call: &CallRecord) -> Value {
@@ -200,6 +216,7 @@ mod tests {
         );
         assert_is_api_activity(&done);
         assert_eq!((&done["activity_name"], &done["action_id"]), (&json!("Execute"), &json!(1)));
+        assert_eq!(done["actor"]["session"]["uid"], "7-a/1");
         assert_eq!(done["resources"], json!([{"name": "make", "type": "command"}]));
         assert_eq!(
             (&done["actor"]["app_name"], &done["metadata"]["uid"]),
@@ -222,6 +239,8 @@ mod tests {
         assert_is_api_activity(&event(format!("{}{end}", chain(2)).as_bytes(), "").unwrap());
         let torn = "\"event\":\"torn_line_removed\",\"bytes\":9,\"time_ms\":9}";
         assert_is_api_activity(&event(format!("{}{torn}", chain(3)).as_bytes(), "").unwrap());
+        let removed = "\"event\":\"oldest_removed\",\"last\":3,\"last_hash\":\"h3\",\"time_ms\":9}";
+        assert_is_api_activity(&event(format!("{}{removed}", chain(4)).as_bytes(), "").unwrap());
         assert!(event(b"{}", "").is_none() && event(b"nonsense", "").is_none());
     }
 }

@@ -29,28 +29,47 @@ pub(crate) fn add(
         request_paths: args.paths.clone(),
         upgrade: args.upgrade,
         why: args.why.clone().unwrap_or_default(),
+        file: None,
     };
     let text = rule.text();
     Rules::parse(&text).map_err(|error| without_line(&error.to_string()))?;
     let file = rules::file_for_additions(common).ok_or(
         "the rules file is inside the workspace, where an agent could change it; name a project directory with --root",
     )?;
-    let added = if common.dry_run { false } else { rules::add(&file, &text)? };
     let shown = file.display();
+    let (added, exists) = if common.dry_run {
+        let new = rules::with(&rules::user_text(common)?.1, &text);
+        (false, new.map_err(|problem| format!("{shown}: {problem}"))?.is_none())
+    } else {
+        let added = rules::add(&file, &text)?;
+        (added, !added)
+    };
     if !output::for_people(common) {
-        let object = json!({"file": shown.to_string(), "rule": text, "added": added});
+        let object =
+            json!({"file": shown.to_string(), "rule": text, "added": added, "exists": exists});
         writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::answer(&match (common.dry_run, added) {
-        (true, _) => format!("This would be added to {shown}:\n\n{text}\nNothing was written."),
-        (false, true) => format!(
+    output::answer(&match (exists, added) {
+        (true, _) => format!("{shown} has this rule already; nothing was changed."),
+        (_, true) => format!(
             "Added to {shown}:\n\n{text}\nServers that run already use it after their next start."
         ),
-        (false, false) => format!("{shown} has this rule already; nothing was changed."),
+        _ => format!("This would be added to {shown}:\n\n{text}\nNothing was written."),
     });
     note(common, args.kind)?;
+    if let Some(pattern) = exact_command(&rule) {
+        output::note(&format!(
+            "note: `{pattern}` allows only exactly these words; '{pattern} **' also allows more arguments"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A command that the rule allows without further arguments. Other decisions apply to every command that begins so.
+fn exact_command(rule: &NewRule) -> Option<&String> {
+    let is_of_commands = rule.kind == "command" && rule.decision == Decision::Allow;
+    rule.patterns.iter().find(|pattern| is_of_commands && !pattern.contains('*'))
 }
 
 /// Says if a setting keeps the rule from having an effect.

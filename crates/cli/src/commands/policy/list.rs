@@ -1,6 +1,7 @@
 //! `toolcrib policy list` and `toolcrib policy presets`: the rules in force, and what presets allow.
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -11,10 +12,26 @@ use crate::config::Config;
 use crate::{network_presets, output, rules};
 
 /// A rule, and the place that it comes from.
-struct ListedRule {
-    rule: LocatedRule,
+pub(super) struct ListedRule {
+    pub(super) rule: LocatedRule,
+    /// The file. `None` for a rule of a preset.
+    pub(super) file: Option<PathBuf>,
+}
+
+impl ListedRule {
     /// The file and the line, or the preset.
-    from: String,
+    pub(super) fn from(&self) -> String {
+        match &self.file {
+            Some(file) => format!("{}:{}", file.display(), self.rule.first_line),
+            None => "network_presets in config.toml".to_owned(),
+        }
+    }
+
+    /// The decision, the kind and the patterns.
+    pub(super) fn words(&self) -> String {
+        let LocatedRule { decision, kind, patterns, .. } = &self.rule;
+        format!("{} {kind} {}", decision.name(), patterns.join(", "))
+    }
 }
 
 /// Lists the rules in force.
@@ -24,7 +41,7 @@ pub(crate) fn list(common: &Common) -> Result<ExitCode, String> {
     rules::read(common, &config)?;
     let listed = in_force(common, &config)?;
     if !output::for_people(common) {
-        let rules: Vec<Value> = listed.iter().map(object).collect();
+        let rules: Vec<Value> = listed.iter().enumerate().map(object).collect();
         let profile = config.profile(common)?.name();
         let object = json!({"profile": profile, "network": config.network_name(), "rules": rules});
         writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
@@ -38,7 +55,8 @@ pub(crate) fn list(common: &Common) -> Result<ExitCode, String> {
     if listed.is_empty() {
         output::answer("No rules. `toolcrib policy allow --help` says how to add one.");
     }
-    for ListedRule { rule, from } in &listed {
+    for (at, listed) in listed.iter().enumerate() {
+        let ListedRule { rule, .. } = listed;
         let (decision, kind) = (rule.decision.name(), rule.kind);
         let patterns: Vec<String> =
             rule.patterns.iter().map(|pattern| visible_name(pattern.as_bytes())).collect();
@@ -46,38 +64,42 @@ pub(crate) fn list(common: &Common) -> Result<ExitCode, String> {
             [] => String::new(),
             tools => format!(", for {}", tools.join(", ")),
         };
-        let line =
-            format!("{decision:5} {kind} {}{tools}  ({}, {from})", patterns.join(", "), rule.name);
-        output::answer(&line);
+        let (patterns, from) = (patterns.join(", "), listed.from());
+        let number = at + 1;
+        output::answer(&format!(
+            "{number:>3}  {decision:5} {kind} {patterns}{tools}  ({}, {from})",
+            rule.name
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn object(listed: &ListedRule) -> Value {
-    let ListedRule { rule, from } = listed;
+fn object((at, listed): (usize, &ListedRule)) -> Value {
+    let ListedRule { rule, .. } = listed;
     json!({
+        "number": at + 1,
         "name": rule.name,
         "decision": rule.decision.name(),
         "kind": rule.kind,
         "patterns": rule.patterns,
         "tools": rule.tools,
-        "from": from,
+        "from": listed.from(),
     })
 }
 
 /// The user's rules, those of presets, and those of the project.
-fn in_force(common: &Common, config: &Config) -> Result<Vec<ListedRule>, String> {
-    let located = |text: &str, from: &dyn Fn(&LocatedRule) -> String| -> Result<_, String> {
+pub(super) fn in_force(common: &Common, config: &Config) -> Result<Vec<ListedRule>, String> {
+    let located = |text: &str, file: Option<&PathBuf>| -> Result<_, String> {
         let rules = Rules::locate(text).map_err(|error| error.to_string())?;
-        let listed = rules.into_iter().map(|rule| ListedRule { from: from(&rule), rule });
+        let listed = rules.into_iter().map(|rule| ListedRule { rule, file: file.cloned() });
         Ok(listed.collect::<Vec<_>>())
     };
     let mut all = Vec::new();
     for (file, text) in rules::texts(common, config)? {
-        all.extend(located(&text, &|rule| format!("{}:{}", file.display(), rule.first_line))?);
+        all.extend(located(&text, Some(&file))?);
     }
     let presets = network_presets::rules_text(common, &config.network_presets)?;
-    all.extend(located(&presets, &|_| "network_presets in config.toml".to_owned())?);
+    all.extend(located(&presets, None)?);
     Ok(all)
 }
 

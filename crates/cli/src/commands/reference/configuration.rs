@@ -7,7 +7,7 @@ pub(super) fn page() -> String {
     let mut page = super::generated("Configuration");
     page += "\nSettings are in `~/.config/toolcrib/config.toml` (or under `$XDG_CONFIG_HOME`, or `--config FILE`). \
              Command-line flags override the file. Toolcrib never looks for settings in the workspace. Unknown \
-             keys are an error. `toolcrib config set KEY VALUE`, `config add KEY VALUE` and `config unset KEY` change the \
+             keys are an error. `toolcrib config set KEY VALUE`, `config add KEY VALUE`, `config remove KEY VALUE` and `config unset KEY` change the \
              file; `toolcrib config` shows it. Servers read it when they start.\n";
     page += "\n| key | default | |\n| --- | --- | --- |\n";
     for (key, default, description) in Config::keys() {

@@ -5,6 +5,9 @@ use super::*;
 
 const HERE: &str = "/home/me/project";
 
+/// A limit with room for all records of a test, in files of 4,000 bytes.
+const ROOM: u64 = 16_000;
+
 fn journal(directory: &Path) -> Journal {
     Journal::open(directory.join("state"), Caps::default()).unwrap()
 }
@@ -108,18 +111,106 @@ fn a_damaged_end_stays_visible() {
     journal.record_audit(HERE, &event(5)).unwrap();
 }
 
+/// No crash leaves these bytes, so they are neither taken for one nor removed.
+#[test]
+fn bytes_that_no_crash_leaves_are_damage_and_stay() {
+    let long = "x".repeat(MAX_LINE_BYTES + 1);
+    for junk in [long.clone(), long.clone() + "\n", "x".repeat(5 * MAX_LINE_BYTES), long + "\nab"] {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = journal(directory.path());
+        (1..=3).for_each(|number| journal.record_audit(HERE, &event(number)).unwrap());
+        let right = std::fs::read_to_string(file(directory.path())).unwrap();
+        std::fs::write(file(directory.path()), right.clone() + &junk).unwrap();
+        let broken = Some(AuditBreak::NotARecord { record: 4 });
+        assert_eq!(journal.verify_audit(HERE, None).unwrap().broken, broken);
+        (4..=6).for_each(|number| journal.record_audit(HERE, &event(number)).unwrap());
+        let report = journal.verify_audit(HERE, None).unwrap();
+        assert_eq!((report.records, report.broken, report.torn_bytes), (3, broken, 0));
+        let text = std::fs::read_to_string(file(directory.path())).unwrap();
+        assert!(text.starts_with(&(right + junk.strip_suffix("ab").unwrap_or(&junk))));
+    }
+}
+
+#[test]
+fn an_unfinished_line_in_a_full_file_is_damage() {
+    for junk in ["nonsense".to_owned(), "x".repeat(2 * MAX_LINE_BYTES)] {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = journal(directory.path());
+        for number in 0..30 {
+            journal.audit.append(&journal, HERE, &event(number), ROOM).unwrap();
+        }
+        let full = journal.audit.full_files(&key(HERE)).unwrap();
+        let [first, second] = [0, 1].map(|at| directory.path().join("state").join(&full[at]));
+        let text = std::fs::read_to_string(&first).unwrap();
+        std::fs::write(&first, text + &junk).unwrap();
+        let report = journal.verify_audit(HERE, None).unwrap();
+        let next = first_link(&File::open(second).unwrap()).unwrap().seq;
+        assert_eq!(report.broken, Some(AuditBreak::NotARecord { record: next }));
+        assert_eq!((report.records, report.torn_bytes), (next - 1, 0));
+    }
+}
+
+/// The oldest files go, the chain says so, and a beginning that is missing for another reason is found.
+#[test]
+fn a_log_over_its_limit_loses_its_oldest_records_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let (one, other) = (journal(directory.path()), journal(directory.path()));
+    let state = directory.path().join("state");
+    let mut heads = Vec::new();
+    for number in 0..200 {
+        let journal = if number % 3 == 0 { &one } else { &other };
+        journal.audit.append(journal, HERE, &event(number), 16_000).unwrap();
+        let report = one.verify_audit(HERE, None).unwrap();
+        assert_eq!(report.broken, None, "after {number}");
+        heads.push((report.first + report.records - 1, report.head));
+        let files = one.audit.files(&key(HERE)).unwrap();
+        let bytes: u64 = files.iter().map(|(_, _, length)| length).sum();
+        assert!(bytes < 18_000, "{bytes}");
+    }
+    let report = one.verify_audit(HERE, None).unwrap();
+    assert!(report.first > 50 && report.records > 20, "{report:?}");
+    let removal = |line: &String| line.contains("\"event\":\"oldest_removed\",\"last\":");
+    assert!(lines(&one).iter().any(removal));
+    // A kept hash is known if its record is there, or was the last of a removed file.
+    let kept = |seq: u64| {
+        let (_, hash) = heads.iter().find(|(one, _)| *one == seq).unwrap();
+        one.verify_audit(HERE, Some(hash)).unwrap()
+    };
+    assert_eq!(kept(report.first + 5).kept_at, Some(report.first + 5));
+    assert_eq!(kept(5).broken, Some(AuditBreak::UnknownHead));
+    // Somebody removes one more.
+    let oldest = one.audit.full_files(&key(HERE)).unwrap().remove(0);
+    std::fs::remove_file(state.join(oldest)).unwrap();
+    let broken = one.verify_audit(HERE, None).unwrap().broken;
+    assert!(matches!(broken, Some(AuditBreak::Missing { first: 1, .. })), "{broken:?}");
+}
+
+#[test]
+fn a_record_has_no_characters_that_a_terminal_acts_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = journal(directory.path());
+    let text = "a\u{1b}b\u{9b}c\u{202e}d\u{7f}";
+    let call = CallRecord { message: Some(text.to_owned()), ..CallRecord::default() };
+    let event = AuditEvent::call(None, call);
+    journal.record_audit(HERE, &event).unwrap();
+    let line = lines(&journal).remove(0);
+    assert!(line.contains(r"a\u001bb\u009bc\u202ed\u007f"), "{line}");
+    assert_eq!(serde_json::from_str::<AuditEvent>(&line).unwrap(), event);
+    assert_eq!(journal.verify_audit(HERE, None).unwrap().records, 1);
+}
+
 #[test]
 fn a_full_file_is_kept_and_the_chain_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let (one, other) = (journal(directory.path()), journal(directory.path()));
-    for number in 0..60 {
+    for number in 0..30 {
         let journal = if number % 3 == 0 { &one } else { &other };
-        journal.audit.append(journal, HERE, &event(number), 4_000).unwrap();
+        journal.audit.append(journal, HERE, &event(number), ROOM).unwrap();
     }
     let full = one.audit.full_files(&key(HERE)).unwrap();
-    assert!(full.len() > 2 && full[0].ends_with(".000000000001.jsonl"), "{full:?}");
+    assert!(full.len() == 2 && full[0].ends_with(".000000000001.jsonl"), "{full:?}");
     let report = one.verify_audit(HERE, None).unwrap();
-    assert_eq!((report.records, report.first, report.broken), (60, 1, None));
+    assert_eq!((report.records, report.first, report.broken), (30, 1, None));
     let second = std::fs::read_to_string(directory.path().join("state").join(&full[1])).unwrap();
     std::fs::remove_file(directory.path().join("state").join(&full[0])).unwrap();
     let broken = one.verify_audit(HERE, None).unwrap().broken;

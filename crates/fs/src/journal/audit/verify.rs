@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::AuditEvent;
 use super::chained_line::{self, ChainLink, NO_HASH};
 
 /// What is wrong with an audit log. Records have the numbers 1, 2, 3 and so on.
@@ -67,7 +68,8 @@ impl fmt::Display for AuditBreak {
 pub struct AuditReport {
     /// The number of records up to the first wrong one.
     pub records: u64,
-    /// The number of the first record. More than 1 if the beginning was archived, up to the hash that was kept.
+    /// The number of the first record. More than 1 if the beginning was archived, up to the hash that was kept, or
+    /// removed because the log was over its limit.
     pub first: u64,
     /// The hash of the last record. Empty if there is none.
     pub head: String,
@@ -84,6 +86,8 @@ pub(super) struct Verifier<'a> {
     kept: Option<&'a str>,
     report: AuditReport,
     expected: u64,
+    /// The number and the hash of the record before the first, until a record says that it was removed.
+    before_first: Option<(u64, String)>,
     /// The number of a missing record that a later line may turn out to be.
     sought: Option<u64>,
 }
@@ -92,12 +96,15 @@ impl<'a> Verifier<'a> {
     /// With the hash that was kept elsewhere, if any.
     pub(super) fn new(kept: Option<&'a str>) -> Verifier<'a> {
         let report = AuditReport { head: NO_HASH.to_owned(), ..AuditReport::default() };
-        Verifier { kept, report, expected: 1, sought: None }
+        Verifier { kept, report, expected: 1, before_first: None, sought: None }
     }
 
     /// The next line, without its newline.
     pub(super) fn line(&mut self, line: &[u8]) {
         let checked = chained_line::check(line);
+        if matches!(checked, Some((_, true))) {
+            self.note_removal(line);
+        }
         if self.report.broken.is_some() {
             let found = checked.filter(|(_, is_right)| *is_right).map(|(link, _)| link.seq);
             if self.sought.is_some() && found == self.sought {
@@ -116,9 +123,13 @@ impl<'a> Verifier<'a> {
 
     fn link(&mut self, link: ChainLink) {
         let is_first = self.report.records == 0;
-        if is_first && link.seq > 1 && self.kept == Some(link.prev.as_str()) {
-            // The records before it were archived.
-            self.report.kept_at = Some(link.seq - 1);
+        if is_first && link.seq > 1 {
+            if self.kept == Some(link.prev.as_str()) {
+                // The records before it were archived.
+                self.report.kept_at = Some(link.seq - 1);
+            } else {
+                self.before_first = Some((link.seq - 1, link.prev.clone()));
+            }
             self.expected = link.seq;
             self.report.head.clone_from(&link.prev);
         }
@@ -147,7 +158,22 @@ impl<'a> Verifier<'a> {
         self.report.head = link.hash;
     }
 
-    /// A line that is too long for a record.
+    /// A record about the removal of the oldest records may be the reason why the log begins where it does.
+    fn note_removal(&mut self, line: &[u8]) {
+        if self.before_first.is_none() && self.kept.is_none() {
+            return;
+        }
+        let Ok(AuditEvent::OldestRemoved { last, last_hash, .. }) = serde_json::from_slice(line)
+        else {
+            return;
+        };
+        if self.report.broken.is_none() && self.kept == Some(last_hash.as_str()) {
+            self.report.kept_at = Some(last);
+        }
+        self.before_first.take_if(|(number, hash)| *number == last && *hash == last_hash);
+    }
+
+    /// A line that is too long for a record, or has no end.
     pub(super) fn long_line(&mut self) {
         if self.report.broken.is_none() {
             self.broken(AuditBreak::NotARecord { record: self.expected });
@@ -160,6 +186,14 @@ impl<'a> Verifier<'a> {
 
     pub(super) fn finish(self, torn_bytes: u64) -> AuditReport {
         let mut report = AuditReport { torn_bytes, ..self.report };
+        if let Some((last, _)) = self.before_first {
+            (report.records, report.first) = (0, 0);
+            let is_moved =
+                matches!(report.broken, Some(AuditBreak::Moved { record }) if record <= last);
+            if !is_moved {
+                report.broken = Some(AuditBreak::Missing { first: 1, last });
+            }
+        }
         if report.records == 0 {
             report.head.clear();
         }
