@@ -287,12 +287,13 @@ fn an_undo_that_cannot_go_on_names_the_next_id() {
         let words = [words, &["--state", state.to_str().unwrap()]].concat();
         toolcrib(&workspace, &words, b"")
     };
-    let write = |name: &str, content: &str| {
-        let args = serde_json::json!({"file_path": name, "content": content}).to_string();
-        assert!(run(&["call", "Write", &args]).status.success());
+    let call = |tool: &str, args: Value| {
+        let done = run(&["call", tool, &args.to_string()]);
+        assert!(done.status.success(), "{done:?}");
     };
-    write("b.txt", "first\n");
-    write("a.txt", "two\n");
+    call("Write", serde_json::json!({"file_path": "b.txt", "content": "first\n"}));
+    let edit = serde_json::json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    call("Edit", edit);
     // The content before the last change is lost.
     std::fs::remove_dir_all(state.join("blobs")).unwrap();
     let stopped = run(&["undo", "-y"]);
