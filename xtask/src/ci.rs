@@ -10,8 +10,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, deny, generated_docs, language_servers, layering, notebooks, packages, page,
-    task_programs, telemetry, tidy, tool_formats,
+    book, clients, definitions, deny, generated_docs, language_servers, layering, notebooks,
+    packages, page, task_programs, telemetry, tidy, tool_formats,
 };
 
 /// A step, in the order of a whole run.
@@ -45,7 +45,7 @@ pub(crate) enum Step {
     Formats,
     /// Jupyter's library accepts edited notebooks
     Notebooks,
-    /// Replies to edits have the errors of real language servers
+    /// Replies to edits have the errors of real language servers, and definitions are those of two servers
     Servers,
     /// OpenTelemetry's protocol definitions accept our spans and metrics
     Telemetry,
@@ -88,7 +88,7 @@ impl Step {
             Step::Book => book::build(),
             Step::Formats => tool_formats::check(),
             Step::Notebooks => notebooks::check(),
-            Step::Servers => language_servers::check(),
+            Step::Servers => language_servers::check().and_then(|()| definitions::smoke()),
             Step::Telemetry => telemetry::check(),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),

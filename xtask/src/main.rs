@@ -16,6 +16,7 @@
 mod book;
 mod ci;
 mod clients;
+mod definitions;
 mod demo;
 mod demo_project;
 mod deny;
@@ -71,6 +72,8 @@ enum Task {
     Notebooks,
     /// Check edits with real language servers
     Servers,
+    /// Compare definitions with universal-ctags and language servers, and count the calls of questions about code
+    Definitions,
     /// Check spans and metrics with OpenTelemetry's protocol definitions
     Telemetry,
     /// Test the Python and npm packages
@@ -124,6 +127,7 @@ fn run(task: Task) -> Result<()> {
         Task::Clients => clients::run(),
         Task::Notebooks => notebooks::check(),
         Task::Servers => language_servers::check(),
+        Task::Definitions => definitions::run(),
         Task::Telemetry => telemetry::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),

@@ -23,6 +23,9 @@ pub const DEBOOTSTRAP: Package = Package { name: "debootstrap", program: "deboot
 /// Chromium, which runs the tests of the page.
 pub const CHROMIUM: Package = Package { name: "chromium", program: "chromium" };
 
+/// universal-ctags, which lists definitions.
+pub const UNIVERSAL_CTAGS: Package = Package { name: "universal-ctags", program: "ctags" };
+
 /// The OpenSSH server, which some tests start on loopback.
 pub const OPENSSH_SERVER: Package = Package { name: "openssh-server", program: "/usr/sbin/sshd" };
 

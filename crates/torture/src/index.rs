@@ -17,17 +17,38 @@ use super::report::{Report, Row};
 const PATTERNS: usize = 100_000;
 const STEPS: usize = 1_000_000;
 
-/// The library tests to run, each with the unit of its size.
-const TESTS: [(&str, &[&str], Counted); 5] = [
+/// The library tests to run, each with its package and the unit of its size.
+const TESTS: [(&str, &[&str], Counted); 6] = [
     (
         "query: every matching text satisfies its trigram query",
-        &["--lib", "trigram_query::"],
+        &["toolcrib-search", "--lib", "trigram_query::"],
         Counted::Patterns,
     ),
-    ("index: same results as without one", &["--test=it", "indexed::"], Counted::Patterns),
-    ("model: a tree that changes between searches", &["--test=it", "model::"], Counted::Steps),
-    ("parallel: each session sees its own changes", &["--test=it", "parallel::"], Counted::Steps),
-    ("watches: lost, used up, moved", &["--test=it", "watched::"], Counted::Steps),
+    (
+        "index: same results as without one",
+        &["toolcrib-search", "--test=it", "indexed::"],
+        Counted::Patterns,
+    ),
+    (
+        "model: a tree that changes between searches",
+        &["toolcrib-search", "--test=it", "model::"],
+        Counted::Steps,
+    ),
+    (
+        "structure: definitions of a tree that changes between questions",
+        &["toolcrib", "--test=it", "structure_model::"],
+        Counted::Steps,
+    ),
+    (
+        "parallel: each session sees its own changes",
+        &["toolcrib-search", "--test=it", "parallel::"],
+        Counted::Steps,
+    ),
+    (
+        "watches: lost, used up, moved",
+        &["toolcrib-search", "--test=it", "watched::"],
+        Counted::Steps,
+    ),
 ];
 
 #[derive(Clone, Copy)]
@@ -44,7 +65,7 @@ pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
     let tests = if effort.smoke { &[][..] } else { &TESTS[..] };
     for (what, words, counted) in tests.iter().filter(|(what, ..)| wanted(what)) {
         let mut command = process::cargo(&["test", "--quiet", "--locked", "--release"]);
-        command.args(["-p", "toolcrib-search"]).args(*words);
+        command.arg("-p").args(*words);
         command.env("PROPTEST_CASES", patterns.to_string());
         command.env("TOOLCRIB_STEPS", steps.to_string());
         let mut row = Row::new("library", *what);

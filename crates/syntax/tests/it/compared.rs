@@ -8,9 +8,8 @@ fn found(name: &str, text: &str) -> Vec<String> {
     let language = Language::of_name(name).unwrap();
     let outline = Syntax::parse(language, text.as_bytes(), &|| false).unwrap().outline();
     assert!(!outline.has_errors, "{name} is valid: {text}");
-    let described = |one: &Definition| {
-        format!("{}-{} {}", one.first_line, one.last_line, outline.path(one))
-    };
+    let described =
+        |one: &Definition| format!("{}-{} {}", one.first_line, one.last_line, outline.path(one));
     outline.definitions.iter().map(described).collect()
 }
 

@@ -38,6 +38,7 @@ mod reply_fields;
 mod sandboxed;
 mod sessions;
 mod shells;
+mod structure_model;
 mod undo_attribution;
 mod undo_parts;
 mod undo_since;
