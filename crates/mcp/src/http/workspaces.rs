@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use toolcrib::Runtime;
 use toolcrib_http::{Refusal, bearer};
 
-use super::endpoint::{Endpoint, Endpoints};
+use super::endpoint::{Endpoint, Endpoints, Opened};
 use super::guard::{HeadCheck, WRONG_TOKEN};
 use super::sessions::Sessions;
 use super::workspace_id::WorkspaceId;
@@ -253,10 +253,7 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
         Ok(id)
     }
 
-    async fn open(
-        &self,
-        id: WorkspaceId,
-    ) -> Result<(Arc<Endpoint<Handler>>, RequestInWorkspace), Refusal> {
+    async fn open(&self, id: WorkspaceId) -> Result<Opened<Self>, Refusal> {
         let Some(directory) = self.source.find(&id) else {
             self.forget(&id, |_| true);
             return Err(NOT_FOUND);
