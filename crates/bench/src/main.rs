@@ -23,6 +23,7 @@ mod start;
 mod table;
 mod text;
 mod times;
+mod workspaces;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -73,6 +74,8 @@ enum Bench {
     Replies,
     /// The MCP server compared with the official one for Node, rust-mcp-filesystem and Desktop Commander
     Mcp,
+    /// Many workspaces in one process over HTTP: opening, memory of each, small Reads in one
+    Workspaces,
     /// How cost grows with the number of files, the changes in the journal and the bytes of output
     Growth,
 }
@@ -152,6 +155,7 @@ impl Bench {
             Bench::Policy => policy::run,
             Bench::Replies => replies::run,
             Bench::Mcp => mcp::run,
+            Bench::Workspaces => workspaces::run,
             Bench::Growth => growth::run,
         };
         let mut report = Report::default();

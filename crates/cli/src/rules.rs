@@ -174,3 +174,27 @@ fn is_protected(real: &Path, root: &Path) -> bool {
     });
     spelled.is_some_and(|directory| real.starts_with(directory))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{AmongWorkspaces, Args};
+
+    #[test]
+    fn rules_of_one_of_many_workspaces_are_added_to_its_own_file() {
+        let top = tempfile::tempdir().unwrap();
+        let usual = top.path().join("rules.toml");
+        let words = ["toolcrib", "--rules", usual.to_str().unwrap(), "jobs"];
+        let common = Args::try_parse_from(words).unwrap().common;
+        assert_eq!(file_for_additions(&common), Some(usual));
+        let among = |rules: Option<PathBuf>| {
+            let (all, one) = (top.path().join("all"), top.path().join("all/a"));
+            common.for_one_of_many(&one, AmongWorkspaces { directory: all, rules })
+        };
+        assert_eq!(file_for_additions(&among(None)), None);
+        let own = top.path().join("rules/a.toml");
+        assert_eq!(file_for_additions(&among(Some(own.clone()))), Some(own));
+    }
+}

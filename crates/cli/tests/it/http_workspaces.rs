@@ -241,7 +241,7 @@ fn commands_do_not_see_other_workspaces() {
         "rm -r ../b",
         &format!("touch {top}/all/b/new"),
         &format!("ln -s /etc {top}/all/e"),
-        "pkill -f canary-process",
+        "for p in /proc/[0-9]*; do grep -q canary-process $p/cmdline && kill ${p#/proc/}; done",
     ] {
         a.bash(&format!("{{ {command}; }} 2>/dev/null; true"));
     }

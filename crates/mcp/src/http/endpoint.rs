@@ -51,8 +51,11 @@ fn config() -> StreamableHttpServerConfig {
         .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
 }
 
+/// An endpoint, and what a request to it holds.
+pub(super) type Opened<E> = (Arc<Endpoint<<E as Endpoints>::Handler>>, <E as Endpoints>::Held);
+
 /// The endpoints of a server.
-pub(super) trait Endpoints: Send + Sync + 'static {
+pub(super) trait Endpoints: Sized + Send + Sync + 'static {
     type Handler: ServerHandler;
     /// The name of an endpoint in a request.
     type Name: Send;
@@ -63,10 +66,7 @@ pub(super) trait Endpoints: Send + Sync + 'static {
     fn check<B>(&self, request: &Request<B>) -> Result<Self::Name, Refusal>;
 
     /// The endpoint for a request that was checked.
-    fn open(
-        &self,
-        name: Self::Name,
-    ) -> impl Future<Output = Result<(Arc<Endpoint<Self::Handler>>, Self::Held), Refusal>> + Send;
+    fn open(&self, name: Self::Name) -> impl Future<Output = Result<Opened<Self>, Refusal>> + Send;
 
     /// Ends what was not used for a long time.
     fn end_idle(&self, now: Instant);
@@ -87,7 +87,7 @@ impl<H: ServerHandler> Endpoints for SoleEndpoint<H> {
         self.guard.check(request)
     }
 
-    async fn open(&self, (): ()) -> Result<(Arc<Endpoint<H>>, ()), Refusal> {
+    async fn open(&self, (): ()) -> Result<Opened<Self>, Refusal> {
         Ok((self.endpoint.clone(), ()))
     }
 

@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use toolcrib::Runtime;
 use toolcrib_http::{Refusal, bearer};
 
-use super::endpoint::{Endpoint, Endpoints};
+use super::endpoint::{Endpoint, Endpoints, Opened};
 use super::guard::{HeadCheck, WRONG_TOKEN};
 use super::sessions::Sessions;
 use super::workspace_id::WorkspaceId;
@@ -253,10 +253,7 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
         Ok(id)
     }
 
-    async fn open(
-        &self,
-        id: WorkspaceId,
-    ) -> Result<(Arc<Endpoint<Handler>>, RequestInWorkspace), Refusal> {
+    async fn open(&self, id: WorkspaceId) -> Result<Opened<Self>, Refusal> {
         let Some(directory) = self.source.find(&id) else {
             self.forget(&id, |_| true);
             return Err(NOT_FOUND);
@@ -294,12 +291,15 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     /// Workspaces in a temporary directory.
     struct Source {
         top: tempfile::TempDir,
         opened: AtomicUsize,
+        fails: AtomicBool,
     }
 
     impl WorkspaceSource for Source {
@@ -316,6 +316,9 @@ mod tests {
 
         fn open(&self, workspace: &WorkspaceId) -> Option<OpenedWorkspace> {
             self.opened.fetch_add(1, Ordering::Relaxed);
+            if self.fails.load(Ordering::Relaxed) {
+                return None;
+            }
             let root = self.top.path().join(workspace.as_str());
             let runtime = Runtime::builder().root(root).build().ok()?;
             Some(OpenedWorkspace { runtime, options: ServeOptions::default(), held: Box::new(()) })
@@ -329,7 +332,8 @@ mod tests {
             std::fs::create_dir(top.path().join(name)).unwrap();
         }
         let heads = HeadCheck::new(&[], None).unwrap();
-        Workspaces::new(Source { top, opened: AtomicUsize::new(0) }, heads, max)
+        let (opened, fails) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Workspaces::new(Source { top, opened, fails }, heads, max)
     }
 
     fn run(test: impl AsyncFnOnce()) {
@@ -367,6 +371,29 @@ mod tests {
             let (new, _request) = all.open(id("a")).await.unwrap();
             assert!(!Arc::ptr_eq(&endpoint, &new));
             assert_eq!(all.source.opened.load(Ordering::Relaxed), 2);
+        });
+    }
+
+    #[test]
+    fn requests_at_the_same_time_open_a_workspace_once() {
+        run(async || {
+            let all = workspaces(1, &["a"]);
+            let (one, two) = tokio::join!(all.open(id("a")), all.open(id("a")));
+            assert!(Arc::ptr_eq(&one.unwrap().0, &two.unwrap().0));
+            assert_eq!(all.source.opened.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    #[test]
+    fn a_workspace_that_cannot_be_opened_is_forgotten() {
+        run(async || {
+            let all = workspaces(1, &["a", "b"]);
+            all.source.fails.store(true, Ordering::Relaxed);
+            assert_eq!(status(all.open(id("a")).await), 500);
+            assert_eq!(all.open.lock().len(), 0);
+            all.source.fails.store(false, Ordering::Relaxed);
+            assert_eq!(status(all.open(id("b")).await), 200);
+            assert_eq!(status(all.open(id("a")).await), 200);
         });
     }
 

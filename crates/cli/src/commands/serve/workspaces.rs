@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolcrib::{Profile, Runtime};
 use toolcrib_mcp::{OpenedWorkspace, Token, WorkspaceId, WorkspaceSource};
@@ -18,6 +19,9 @@ use crate::{output, rules};
 /// the names of hidden files.
 const LEAST_LEVEL: u8 = 3;
 
+/// Open workspaces with a monitor socket. Viewers list a limited number of sockets, and other servers have some, too.
+const MAX_MONITORS: usize = 128;
+
 /// The workspaces in a directory.
 pub(super) struct WorkspacesDirectory {
     /// Its real path.
@@ -29,6 +33,8 @@ pub(super) struct WorkspacesDirectory {
     common: Common,
     presented: Presented,
     no_monitor: bool,
+    /// Each open workspace with a monitor socket has a clone of it.
+    monitored: Arc<()>,
 }
 
 enum Tokens {
@@ -67,9 +73,16 @@ impl WorkspacesDirectory {
             Some(_) => Tokens::Each(WorkspaceTokens::read(tokens_file)?),
             None => Tokens::Sole(token::read_or_make(&tokens_file)?),
         };
-        let (presented, no_monitor) = (Presented::of(args), args.no_monitor);
-        let common = common.clone();
-        Ok(WorkspacesDirectory { directory, rules, tokens, own, common, presented, no_monitor })
+        Ok(WorkspacesDirectory {
+            directory,
+            rules,
+            tokens,
+            own,
+            common: common.clone(),
+            presented: Presented::of(args),
+            no_monitor: args.no_monitor,
+            monitored: Arc::default(),
+        })
     }
 
     /// Says where the workspaces and the tokens are.
@@ -94,11 +107,14 @@ impl WorkspacesDirectory {
         let common = self.common.for_one_of_many(&self.directory.join(name), among);
         // The configuration may have changed since the start.
         check_isolation(&self.common, &self.directory, &self.own)?;
-        let monitor = MonitorSocket::new(&common, "serve", self.no_monitor)?;
+        let monitored = self.monitored.clone();
+        let monitored = Some(monitored).filter(|all| Arc::strong_count(all) <= MAX_MONITORS + 1);
+        let no_monitor = self.no_monitor || monitored.is_none();
+        let monitor = MonitorSocket::new(&common, "serve", no_monitor)?;
         let runtime = runtime_with(&common, &self.own, None, Some(&monitor))?;
         monitor.open(&runtime);
         let options = self.presented.options(&common, &monitor);
-        Ok(OpenedWorkspace { runtime, options, held: Box::new(monitor) })
+        Ok(OpenedWorkspace { runtime, options, held: Box::new((monitor, monitored)) })
     }
 }
 
