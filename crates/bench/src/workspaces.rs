@@ -74,7 +74,8 @@ struct Server {
 
 impl Server {
     fn start(binary: &Path, top: &Path) -> Result<Server> {
-        let mut child = Command::new(binary)
+        // The server runs in another directory.
+        let mut child = Command::new(std::path::absolute(binary)?)
             .args(["serve", "--http", "0", "--state", "state", "--workspaces", "all"])
             .current_dir(top)
             .env("XDG_CONFIG_HOME", top.join("config"))

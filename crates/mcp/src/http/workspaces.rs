@@ -279,10 +279,13 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
             sessions.end_idle(now);
         }
         drop(open);
-        let is_over = |known: &Arc<Workspace>| {
-            known.unused_since().is_some_and(|since| now.duration_since(since) >= MAX_IDLE)
+        // The commands in a directory that was removed or replaced do not wait for the next request.
+        let is_over = |id: &WorkspaceId, known: &Workspace| {
+            let unused = known.unused_since();
+            unused.is_some_and(|since| now.duration_since(since) >= MAX_IDLE)
+                || self.source.find(id) != Some(known.directory)
         };
-        let ended: Vec<_> = self.open.lock().extract_if(|_, known| is_over(known)).collect();
+        let ended: Vec<_> = self.open.lock().extract_if(|id, known| is_over(id, known)).collect();
         for (_, workspace) in ended {
             workspace.close();
         }
@@ -466,6 +469,14 @@ mod tests {
             std::fs::rename(at("a"), at("b")).unwrap();
             std::os::unix::fs::symlink(at("moved"), at("a")).unwrap();
             assert_eq!(status(all.open(id("a")).await), 404, "a symlink is no workspace");
+            // Also without a request.
+            let (old, _request) = all.open(id("b")).await.unwrap();
+            old.sessions().of_connection(1);
+            all.end_idle(Instant::now());
+            assert!(!old.sessions().is_empty());
+            std::fs::rename(at("b"), at("c")).unwrap();
+            all.end_idle(Instant::now());
+            assert!(old.sessions().is_empty() && all.open.lock().is_empty());
         });
     }
 }
