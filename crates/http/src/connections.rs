@@ -1,7 +1,7 @@
 //! Limits the number of connections. Connections without the token are few and replaced, the oldest first, so they
 //! cannot block a client with the token.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 /// The maximum number of connections without the token. One more closes the oldest.
 const MAX_UNAUTHENTICATED: usize = 128;
 
-/// The default maximum number of connections with the token. One more closes the one with the longest idle time.
-const MAX_AUTHENTICATED: usize = 128;
+/// The maximum number of connections of one owner with a token. One more closes the one with the longest idle time.
+const MAX_OF_OWNER: usize = 128;
 
 /// A connection that has not sent the token within this time is closed. A local client sends it at once.
 const TIME_TO_AUTHENTICATE: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub struct Connections {
 
 impl Default for Connections {
     fn default() -> Self {
-        Connections::with_max_authenticated(MAX_AUTHENTICATED)
+        Connections::with_max_authenticated(MAX_OF_OWNER)
     }
 }
 
@@ -40,6 +40,8 @@ struct State {
 
 struct Slot {
     id: u64,
+    /// Who made its last request.
+    owner: Arc<str>,
     /// The number of unfinished requests.
     requests: usize,
     close: Arc<Notify>,
@@ -62,7 +64,7 @@ pub struct UnfinishedRequest {
 pub struct Full;
 
 impl Connections {
-    /// No connections yet, and at most this many with the token.
+    /// No connections yet, and at most this many with a token, of all owners together.
     pub fn with_max_authenticated(max_authenticated: usize) -> Self {
         Connections { max_authenticated, state: Mutex::default() }
     }
@@ -75,7 +77,8 @@ impl Connections {
         }
         state.last += 1;
         let (id, close) = (state.last, Arc::new(Notify::new()));
-        state.unauthenticated.push_back(Slot { id, requests: 0, close: close.clone() });
+        let slot = Slot { id, owner: "".into(), requests: 0, close: close.clone() };
+        state.unauthenticated.push_back(slot);
         drop(state);
         Arc::new(Connection { id, close, all: self.clone() })
     }
@@ -93,30 +96,49 @@ impl State {
         }
     }
 
-    /// Closes the connection with the longest idle time, if there are too many.
-    fn make_room(&mut self, max: usize) -> Result<(), Full> {
-        if self.authenticated.len() < max {
-            return Ok(());
-        }
-        let idle = self.authenticated.iter().position(|slot| slot.requests == 0).ok_or(Full)?;
+    /// Closes the connection with the longest idle time, if the owner of a new one has too many. If there are too many in
+    /// all, the owner with the most idle connections loses one, so that nobody can take those of others.
+    fn make_room(&mut self, owner: &str, max: usize) -> Result<(), Full> {
+        let of_owner = self.authenticated.iter().filter(|slot| *slot.owner == *owner).count();
+        let closed = if of_owner >= MAX_OF_OWNER {
+            Some(owner.into())
+        } else if self.authenticated.len() >= max {
+            Some(self.owner_with_most_idle().ok_or(Full)?)
+        } else {
+            None
+        };
+        let Some(closed) = closed else { return Ok(()) };
+        let is_idle = |slot: &Slot| slot.requests == 0 && slot.owner == closed;
+        let idle = self.authenticated.iter().position(is_idle).ok_or(Full)?;
         self.authenticated.remove(idle).close.notify_one();
         Ok(())
+    }
+
+    fn owner_with_most_idle(&self) -> Option<Arc<str>> {
+        let mut counts: HashMap<&Arc<str>, usize> = HashMap::new();
+        for slot in self.authenticated.iter().filter(|slot| slot.requests == 0) {
+            *counts.entry(&slot.owner).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(owner, _)| owner.clone())
     }
 }
 
 impl Connection {
-    /// Registers a request with the token.
-    pub fn begin_request(self: &Arc<Self>) -> Result<UnfinishedRequest, Full> {
+    /// Registers a request with a token of this owner.
+    pub fn begin_request(self: &Arc<Self>, owner: &str) -> Result<UnfinishedRequest, Full> {
         let mut state = self.all.state.lock();
         let known = state.authenticated.iter().position(|slot| slot.id == self.id);
         let mut slot = match known {
             Some(place) => state.authenticated.remove(place),
             None => {
-                state.make_room(self.all.max_authenticated)?;
+                state.make_room(owner, self.all.max_authenticated)?;
                 state.unauthenticated.retain(|slot| slot.id != self.id);
-                Slot { id: self.id, requests: 0, close: self.close.clone() }
+                Slot { id: self.id, owner: owner.into(), requests: 0, close: self.close.clone() }
             }
         };
+        if *slot.owner != *owner {
+            slot.owner = owner.into();
+        }
         slot.requests += 1;
         state.authenticated.push(slot);
         drop(state);
@@ -190,24 +212,41 @@ mod tests {
     #[test]
     fn a_connection_with_the_token_is_closed_only_when_idle() {
         let all = Arc::new(Connections::default());
-        let open: Vec<_> = (0..MAX_AUTHENTICATED).map(|_| all.open()).collect();
-        let mut busy: Vec<_> = open.iter().map(|open| open.begin_request().unwrap()).collect();
+        let open: Vec<_> = (0..MAX_OF_OWNER).map(|_| all.open()).collect();
+        let mut busy: Vec<_> = open.iter().map(|open| open.begin_request("").unwrap()).collect();
         // Connections without the token do not displace those with it.
         let others: Vec<_> = (0..=MAX_UNAUTHENTICATED).map(|_| all.open()).collect();
         assert!(open.iter().all(|connection| !is_closed(connection)));
         let late = others.last().unwrap();
-        assert!(matches!(late.begin_request(), Err(Full)));
+        assert!(matches!(late.begin_request(""), Err(Full)));
         drop(busy.remove(5));
-        assert!(late.begin_request().is_ok());
+        assert!(late.begin_request("").is_ok());
         assert!(is_closed(&open[5]));
         assert!(!is_closed(&open[0]));
+    }
+
+    #[test]
+    fn an_owner_cannot_close_the_connections_of_others() {
+        let all = Arc::new(Connections::with_max_authenticated(MAX_OF_OWNER + 10));
+        let used = |owner: &str| {
+            let open = all.open();
+            drop(open.begin_request(owner).unwrap());
+            open
+        };
+        let others: Vec<_> = (0..5).map(|_| used("a")).collect();
+        let many: Vec<_> = (0..MAX_OF_OWNER + 50).map(|_| used("b")).collect();
+        assert!(others.iter().all(|connection| !is_closed(connection)));
+        assert_eq!(many.iter().filter(|connection| is_closed(connection)).count(), 50);
+        // A third owner finds a place, at the cost of the one with the most.
+        let third: Vec<_> = (0..20).map(|_| used("c")).collect();
+        assert!(others.iter().chain(&third).all(|connection| !is_closed(connection)));
     }
 
     #[test]
     fn several_requests_on_a_connection_are_counted() {
         let all = Arc::new(Connections::default());
         let open = all.open();
-        let (one, two) = (open.begin_request().unwrap(), open.begin_request().unwrap());
+        let (one, two) = (open.begin_request("").unwrap(), open.begin_request("").unwrap());
         drop(one);
         assert_eq!(all.state.lock().authenticated[0].requests, 1);
         drop(two);

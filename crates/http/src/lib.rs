@@ -14,4 +14,4 @@ pub use headers::{FETCH_SITE, bearer, is_json, is_repeated};
 pub use refusal::Refusal;
 pub use serve_connection::serve_connection;
 pub use strict_heads::{NextHead, StrictHeads};
-pub use token::{Token, TokenError};
+pub use token::{Token, TokenError, TokenHash};

@@ -5,6 +5,9 @@ use std::fmt;
 /// A token, stored as its hash: it cannot be printed, and comparison takes constant time.
 pub struct Token(blake3::Hash);
 
+/// The hash of the bytes that a request presents as a token.
+pub struct TokenHash(blake3::Hash);
+
 /// A text is not a valid token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenError;
@@ -22,7 +25,17 @@ impl Token {
 
     /// Whether these are the bytes of the token.
     pub fn is(&self, given: &[u8]) -> bool {
-        blake3::hash(given) == self.0
+        self.has_hash(&Token::hash_of(given))
+    }
+
+    /// The hash of given bytes, to compare it with several tokens.
+    pub fn hash_of(given: &[u8]) -> TokenHash {
+        TokenHash(blake3::hash(given))
+    }
+
+    /// Whether this is the hash of the token.
+    pub fn has_hash(&self, given: &TokenHash) -> bool {
+        given.0 == self.0
     }
 }
 

@@ -5,6 +5,7 @@ mod endpoint;
 mod guard;
 mod server_names;
 mod sessions;
+mod value_count;
 mod workspace_id;
 mod workspaces;
 
@@ -32,6 +33,7 @@ use self::endpoint::{Endpoint, Endpoints, SoleEndpoint};
 pub use self::guard::Guard;
 use self::guard::HeadCheck;
 use self::sessions::{SWEEP_INTERVAL, Sessions};
+use self::value_count::has_many_values;
 pub use self::workspace_id::WorkspaceId;
 use self::workspaces::Workspaces;
 pub use self::workspaces::{OpenedWorkspace, WorkspaceSource};
@@ -68,6 +70,11 @@ const MAX_HEADER_BYTES: usize = 64 << 10;
 const MAX_BODY: BodyLimit = BodyLimit {
     bytes: MAX_MESSAGE_BYTES,
     sentence: "The body is too large: a message has at most 64 MiB.",
+};
+
+const TOO_MANY_VALUES: Refusal = Refusal {
+    status: StatusCode::PAYLOAD_TOO_LARGE,
+    sentence: "The body has too many values: a message has at most 100,000.",
 };
 
 /// The pause after a failed accept, which is usually caused by too many open files.
@@ -235,7 +242,7 @@ impl<E: Endpoints> HttpServer<E> {
         next_head: &NextHead,
     ) -> Result<Answer, Refusal> {
         let name = self.endpoints.check(&request)?;
-        let busy = connection.begin_request().map_err(|_| Refusal {
+        let busy = connection.begin_request(E::owner(&name)).map_err(|_| Refusal {
             status: StatusCode::SERVICE_UNAVAILABLE,
             sentence: "Every connection is busy. Try again later.",
         })?;
@@ -254,6 +261,9 @@ impl<E: Endpoints> HttpServer<E> {
         head.extensions.insert(client.clone());
         let body = read_body(body, MAX_BODY).await?;
         next_head.follows();
+        if has_many_values(&body) {
+            return Err(TOO_MANY_VALUES);
+        }
         let answer = endpoint.answer(Request::from_parts(head, Full::new(body))).await;
         Ok(answer.map(|body| BodyWith::new(body, (busy, client, held)).boxed()))
     }

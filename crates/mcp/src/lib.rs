@@ -28,4 +28,4 @@ pub use http::{
 };
 pub use serve_error::ServeError;
 pub use stdio::{serve_socket, serve_stdio};
-pub use toolcrib_http::{Refusal, Token, TokenError};
+pub use toolcrib_http::{Refusal, Token, TokenError, TokenHash};

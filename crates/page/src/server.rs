@@ -113,7 +113,7 @@ impl PageServer {
             return Ok(response::json(self.api.sign_in(&body)));
         }
         let browser = check_token(&request, &self.api.sign_in)?;
-        let busy = connection.begin_request().map_err(|_| {
+        let busy = connection.begin_request("").map_err(|_| {
             let message = "Every connection is busy. Try again later.";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
         })?;

@@ -337,14 +337,82 @@ fn changes_and_approvals_of_a_workspace_stay_in_it() {
     assert!(history.contains("new.txt"), "{history}");
 }
 
+/// The response to a call of a tool.
+fn call(server: &Server, path: &str, bearer: &str, tool: &str, arguments: Value) -> String {
+    let host = format!("localhost:{}", server.port());
+    let mut headers = right_headers(&host, bearer);
+    headers.retain(|(name, _)| *name != "Mcp-Name");
+    headers.push(("Mcp-Name", Some(tool)));
+    let mut body = read_call("");
+    body["params"]["name"] = tool.into();
+    body["params"]["arguments"] = arguments;
+    server.ask(&post(path, &headers, &body))
+}
+
+fn wait_for(file: &std::path::Path) {
+    for _ in 0..60_000 {
+        if file.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{} is not made", file.display());
+}
+
+/// A file of tokens, in a directory of its own.
+const TOKENS: &str = "private/tokens";
+
+fn make_tokens(top: &tempfile::TempDir, text: &str, directory_mode: u32) {
+    let file = top.path().join(TOKENS);
+    let directory = file.parent().unwrap();
+    fs::create_dir_all(directory).unwrap();
+    fs::set_permissions(directory, fs::Permissions::from_mode(directory_mode)).unwrap();
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+#[test]
+fn a_running_command_does_not_see_replaced_tokens() {
+    let top = directory();
+    let one = "1".repeat(64);
+    make_tokens(&top, &format!("a {one}\n"), 0o700);
+    let server = Server::run(top, &[&WORDS[..], &["--workspace-tokens", TOKENS]].concat());
+    let file = at(&server, TOKENS);
+    let script = format!(
+        "touch ready; until [ -e go ]; do sleep 0.01; done; cat {0} {0}.old && echo seen",
+        file.display()
+    );
+    let bearer = format!("Bearer {one}");
+    let arguments = json!({ "command": script });
+    let answer = std::thread::scope(|scope| {
+        let answer = scope.spawn(|| call(&server, "/w/a/mcp", &bearer, "Bash", arguments));
+        wait_for(&at(&server, "all/a/ready"));
+        // As an editor does it.
+        fs::copy(&file, at(&server, "private/tokens.old")).unwrap();
+        fs::copy(&file, at(&server, "private/new")).unwrap();
+        fs::rename(at(&server, "private/new"), &file).unwrap();
+        fs::write(at(&server, "all/a/go"), "").unwrap();
+        answer.join().unwrap()
+    });
+    assert!(!answer.contains("seen") && !answer.contains(&one), "{answer}");
+    assert!(answer.contains("No such file"), "{answer}");
+}
+
+#[test]
+fn a_message_with_too_many_values_is_refused() {
+    let server = server(&[]);
+    let arguments = json!({ "file_path": "a.txt", "x": vec![0; 200_000] });
+    let answer = call(&server, "/w/a/mcp", &server.bearer(), "Read", arguments);
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("too many values"), "{answer}");
+    assert_eq!(status(&read(&server, "/w/a/mcp", &[])), "200");
+}
+
 #[test]
 fn each_workspace_can_have_its_own_token() {
     let top = directory();
     let [one, two] = ["1", "2"].map(|digit| digit.repeat(64));
-    let tokens = top.path().join("tokens");
-    fs::write(&tokens, format!("a {one}\nb {two}\n")).unwrap();
-    fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
-    let server = Server::run(top, &[&WORDS[..], &["--workspace-tokens", "tokens"]].concat());
+    make_tokens(&top, &format!("a {one}\nb {two}\n"), 0o700);
+    let server = Server::run(top, &[&WORDS[..], &["--workspace-tokens", TOKENS]].concat());
     let read = |path: &str, token: &str| {
         let bearer = format!("Bearer {token}");
         status(&read(&server, path, &[("Authorization", Some(&bearer))])).to_owned()
@@ -357,7 +425,7 @@ fn each_workspace_can_have_its_own_token() {
     assert_eq!(read("/w/none/mcp", &one), "401");
     assert_eq!(read("/mcp", &one), "404");
     assert_eq!(read("/mcp", "x"), "401");
-    fs::write(at(&server, "tokens"), format!("b {one}\nnone {one}\n")).unwrap();
+    fs::write(at(&server, TOKENS), format!("b {one}\nnone {one}\n")).unwrap();
     assert_eq!(read("/w/b/mcp", &one), "200");
     assert_eq!(read("/w/b/mcp", &two), "401");
     assert_eq!(read("/w/none/mcp", &one), "404");
@@ -442,19 +510,23 @@ fn a_workspace_has_the_rules_of_the_server_and_its_own() {
 #[test]
 fn settings_that_would_not_isolate_are_refused() {
     let top = directory();
-    let tokens = top.path().join("all/tokens");
-    fs::write(&tokens, format!("a {}\n", "1".repeat(64))).unwrap();
-    fs::set_permissions(&tokens, fs::Permissions::from_mode(0o600)).unwrap();
+    make_tokens(&top, &format!("a {}\n", "1".repeat(64)), 0o755);
+    fs::create_dir(top.path().join("empty")).unwrap();
+    fs::set_permissions(top.path().join("empty"), fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(top.path().join("all/rules.toml"), "").unwrap();
+    fs::write(top.path().join("expose.toml"), "network = \"list\"\nexpose = [8000]\n").unwrap();
     for (flags, problem) in [
         (&["--profile", "open"][..], "cannot be used with the profile open"),
         (&["--root", "all/a"], "exclude each other"),
         (&["--token-file", "all/a/token"], "must not contain each other"),
         (&["--workspace-tokens", "all/tokens"], "must not contain each other"),
+        (&["--workspace-tokens", "tokens"], "must not contain each other"),
+        (&["--workspace-tokens", TOKENS], "directory of its own with mode 0700"),
+        (&["--config", "expose.toml"], "cannot be used with expose"),
         (&["--workspace-rules", "all/a"], "must not contain each other"),
         (&["--workspace-rules", "."], "must not contain each other"),
         (&["--rules", "all/rules.toml"], "must not contain each other"),
-        (&["--workspace-tokens", "none"], "does not exist"),
+        (&["--workspace-tokens", "empty/none"], "does not exist"),
         (&["--workspace-tokens", "x", "--token-file", "y"], "cannot be used with"),
     ] {
         let output = toolcrib(top.path(), &[&WORDS, flags].concat(), b"");

@@ -65,6 +65,9 @@ pub(super) trait Endpoints: Sized + Send + Sync + 'static {
     /// Decides on a request by its head, before the body is read.
     fn check<B>(&self, request: &Request<B>) -> Result<Self::Name, Refusal>;
 
+    /// Who makes a request: one owner does not take the connections of another.
+    fn owner(name: &Self::Name) -> &str;
+
     /// The endpoint for a request that was checked.
     fn open(&self, name: Self::Name) -> impl Future<Output = Result<Opened<Self>, Refusal>> + Send;
 
@@ -85,6 +88,10 @@ impl<H: ServerHandler> Endpoints for SoleEndpoint<H> {
 
     fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
         self.guard.check(request)
+    }
+
+    fn owner((): &()) -> &str {
+        ""
     }
 
     async fn open(&self, (): ()) -> Result<Opened<Self>, Refusal> {

@@ -253,6 +253,10 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
         Ok(id)
     }
 
+    fn owner(name: &WorkspaceId) -> &str {
+        name.as_str()
+    }
+
     async fn open(&self, id: WorkspaceId) -> Result<Opened<Self>, Refusal> {
         let Some(directory) = self.source.find(&id) else {
             self.forget(&id, |_| true);

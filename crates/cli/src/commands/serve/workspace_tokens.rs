@@ -31,8 +31,9 @@ struct TokensRead {
 struct Version([i128; 5]);
 
 impl WorkspaceTokens {
-    /// Reads the file. Fails if it is missing or invalid.
+    /// Reads the file. Fails if it is missing or invalid, or if its directory is not private.
     pub(super) fn read(file: PathBuf) -> Result<WorkspaceTokens, String> {
+        check_directory(&file)?;
         let version = version(&file);
         let tokens = tokens(&file)?;
         Ok(WorkspaceTokens { file, read: Mutex::new(TokensRead { version, tokens }) })
@@ -52,9 +53,29 @@ impl WorkspaceTokens {
         }
         let of_workspace = |id: &WorkspaceId| workspace.is_none_or(|wanted| wanted == id);
         let candidates = read.tokens.iter().filter(|(id, _)| of_workspace(id));
+        let given = Token::hash_of(given);
         // Without an early end, so that the time does not tell which one it is.
-        candidates.fold(false, |found, (_, token)| token.is(given) | found)
+        candidates.fold(false, |found, (_, token)| token.has_hash(&given) | found)
     }
+}
+
+/// The directory of the tokens is hidden from commands, not only the file: a file that takes the place of another is not
+/// hidden from commands that run already, and editors leave copies beside it.
+pub(super) fn directory(file: &Path) -> &Path {
+    file.parent().unwrap_or(file)
+}
+
+fn check_directory(file: &Path) -> Result<(), String> {
+    let directory = directory(file);
+    let about = std::fs::metadata(directory)
+        .map_err(|error| format!("{}: {error}", directory.display()))?;
+    if about.mode() & 0o077 != 0 {
+        let shown = directory.display();
+        return Err(format!(
+            "{shown}: the file of tokens needs a directory of its own with mode 0700, which no command sees: chmod 700 {shown}"
+        ));
+    }
+    Ok(())
 }
 
 fn version(file: &Path) -> Option<Version> {
@@ -104,6 +125,11 @@ mod tests {
 
     use super::*;
 
+    fn private_directory() -> tempfile::TempDir {
+        let private = std::fs::Permissions::from_mode(0o700);
+        tempfile::Builder::new().permissions(private).tempdir().unwrap()
+    }
+
     fn write(file: &Path, text: &str, mode: u32) {
         std::fs::write(file, text).unwrap();
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -111,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_token_is_valid_for_its_workspace_only() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = private_directory();
         let file = directory.path().join("tokens");
         let [one, two, three] = ["1", "2", "3"].map(|digit| digit.repeat(64));
         write(&file, &format!("# tokens\n\na {one}\nb\t{two}\nb {three}\n"), 0o600);
@@ -137,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_invalid_file_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = private_directory();
         let file = directory.path().join("tokens");
         let refusal = || WorkspaceTokens::read(file.clone()).err().unwrap();
         assert!(refusal().contains("does not exist"), "{}", refusal());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toolcrib::{Profile, Runtime};
 use toolcrib_mcp::{OpenedWorkspace, Token, WorkspaceId, WorkspaceSource};
 
-use super::workspace_tokens::WorkspaceTokens;
+use super::workspace_tokens::{self, WorkspaceTokens};
 use super::{Presented, token, token_file};
 use crate::args::{AmongWorkspaces, Common, ServeArgs};
 use crate::commands::monitor_socket::MonitorSocket;
@@ -28,6 +28,7 @@ pub(super) struct WorkspacesDirectory {
     directory: PathBuf,
     rules: Option<PathBuf>,
     tokens: Tokens,
+    tokens_file: PathBuf,
     /// Paths that no tool may access, besides our configuration and state.
     own: Vec<PathBuf>,
     common: Common,
@@ -66,17 +67,22 @@ impl WorkspacesDirectory {
             Some(file) => absolute(file)?,
             None => token_file(common, args)?,
         };
-        let own: Vec<PathBuf> = rules.iter().cloned().chain([tokens_file.clone()]).collect();
+        let hidden = match &args.workspace_tokens {
+            Some(_) => workspace_tokens::directory(&tokens_file).to_owned(),
+            None => tokens_file.clone(),
+        };
+        let own: Vec<PathBuf> = rules.iter().cloned().chain([hidden]).collect();
         check_isolation(common, &directory, &own)?;
         check_sandbox(common, &directory)?;
         let tokens = match &args.workspace_tokens {
-            Some(_) => Tokens::Each(WorkspaceTokens::read(tokens_file)?),
+            Some(_) => Tokens::Each(WorkspaceTokens::read(tokens_file.clone())?),
             None => Tokens::Sole(token::read_or_make(&tokens_file)?),
         };
         Ok(WorkspacesDirectory {
             directory,
             rules,
             tokens,
+            tokens_file,
             own,
             common: common.clone(),
             presented: Presented::of(args),
@@ -91,8 +97,8 @@ impl WorkspacesDirectory {
             Tokens::Sole(_) => "the token is in",
             Tokens::Each(_) => "the tokens are in",
         };
-        let file = self.own.last().map_or(Path::new(""), PathBuf::as_path);
-        format!("ID is a directory in {}; {tokens} {}", self.directory.display(), file.display())
+        let (directory, file) = (self.directory.display(), self.tokens_file.display());
+        format!("ID is a directory in {directory}; {tokens} {file}")
     }
 
     fn try_to_open(&self, workspace: &WorkspaceId) -> Result<OpenedWorkspace, String> {
@@ -149,7 +155,14 @@ fn check_isolation(common: &Common, directory: &Path, own: &[PathBuf]) -> Result
                 .to_owned(),
         );
     }
-    let caches = config.sandbox()?.caches;
+    let sandbox = config.sandbox()?;
+    if !sandbox.expose.is_empty() {
+        return Err(
+            "--workspaces cannot be used with expose: a port would belong to the first workspace that listens on it"
+                .to_owned(),
+        );
+    }
+    let caches = sandbox.caches;
     let own = own_paths(common, &config)?.into_iter().chain(own.iter().cloned());
     for path in own.chain(caches) {
         let real = real_path(&path);
