@@ -5,4 +5,5 @@ mod any_text;
 mod compared;
 mod definitions;
 mod new_errors;
+mod python_indentation;
 mod samples;
