@@ -30,8 +30,8 @@ class Project:
     name: str
     version: str
     directory: Path
-    # Whether no error of ours was fixed by looking at it.
-    is_unseen: bool
+    # First compared when the errors found in the first set were fixed.
+    in_second_set: bool
 
     def files(self) -> list[Path]:
         """The source files, without those of a declaration only."""
@@ -57,8 +57,8 @@ def obtain(top: Path, smoke: bool) -> tuple[list[Project], list[str]]:
             except (Unreachable, OSError, tarfile.TarError, zipfile.BadZipFile) as error:
                 missing.append(f"{entry['name']} {entry['version']}: {error}")
                 continue
-        is_unseen = entry.get("unseen", False)
-        projects.append(Project(entry["language"], entry["name"], entry["version"], directory, is_unseen))
+        in_second_set = entry.get("second_set", False)
+        projects.append(Project(entry["language"], entry["name"], entry["version"], directory, in_second_set))
     return projects, missing
 
 

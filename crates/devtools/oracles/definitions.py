@@ -40,8 +40,8 @@ def main() -> None:
         sys.exit("\n".join(missing))
     comparisons = []
     for language in LANGUAGES:
-        for is_unseen in (False, True):
-            own = [one for one in projects if one.language == language and one.is_unseen == is_unseen]
+        for second in (False, True):
+            own = [one for one in projects if one.language == language and one.in_second_set == second]
             if own:
                 comparisons.append(compare(program, top / "sources" / language, language, own, typescript, smoke))
     if smoke:
@@ -114,8 +114,8 @@ class Comparison:
     def report(self) -> str:
         lines = sum(file.read_bytes().count(b"\n") for file in self.files)
         names = ", ".join(project.label() for project in self.projects)
-        seen = ", not used for fixes" if self.projects[0].is_unseen else ""
-        text = f"### {self.language}{seen}: {names}\n\n{len(self.files)} files, {lines:,} lines."
+        second = ", second set" if self.projects[0].in_second_set else ""
+        text = f"### {self.language}{second}: {names}\n\n{len(self.files)} files, {lines:,} lines."
         text += "".join(f" {name} is not installed." for name in self.absent) + "\n\n"
         peers = list(self.peers)
         text += "| kind | ours | " + " | ".join(f"in {name}" for name in peers) + " | precision | "

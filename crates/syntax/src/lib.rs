@@ -25,6 +25,7 @@ mod languages;
 mod name_query;
 mod new_errors;
 mod parse;
+mod python_indentation;
 
 pub use definition::{Class, Definition, Outline};
 pub use language::Language;

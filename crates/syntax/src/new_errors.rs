@@ -4,6 +4,7 @@ use crate::changed_lines::changed_rows;
 use crate::errors::Invalid;
 use crate::language::Language;
 use crate::parse::{ParseError, Syntax};
+use crate::python_indentation::indentation_error;
 
 /// Errors that are reported. Later ones are mostly consequences.
 const MAX_REPORTED: usize = 3;
@@ -20,7 +21,7 @@ pub struct NewError {
 /// The syntax errors of `after` that `before` did not have. `before` is `None` for a new text.
 ///
 /// If the text before had errors, or if the language has macros, only brackets that the change unbalanced are
-/// errors: the grammar does not know everything in such a text.
+/// errors: the grammar does not know everything in such a text. In Python, also the indentation is checked.
 pub fn new_errors(
     language: Language,
     before: Option<&[u8]>,
@@ -28,6 +29,9 @@ pub fn new_errors(
     is_over: &dyn Fn() -> bool,
 ) -> Result<Vec<NewError>, ParseError> {
     let now = Syntax::parse(language, after, is_over)?;
+    if let Some(error) = new_indentation_error(&now, before, after) {
+        return Ok(vec![error]);
+    }
     if !now.has_errors() {
         return Ok(Vec::new());
     }
@@ -56,6 +60,22 @@ pub fn new_errors(
     }
     invalid.truncate(MAX_REPORTED);
     Ok(invalid.iter().map(|one| one.described(*rows.start())).collect())
+}
+
+/// The error in the indentation of Python that a change introduced, unless another error comes before it.
+fn new_indentation_error(
+    now: &Syntax<'_>,
+    before: Option<&[u8]>,
+    after: &[u8],
+) -> Option<NewError> {
+    if now.language != Language::Python {
+        return None;
+    }
+    let error = indentation_error(after)?;
+    let was_valid = before.is_none_or(|before| indentation_error(before).is_none());
+    let is_first = !now.has_errors() || now.invalid().iter().all(|one| one.first_row >= error.row);
+    let is_new = was_valid && is_first;
+    is_new.then(|| NewError { line: error.row as u64 + 1, what: error.what.to_owned() })
 }
 
 impl Invalid {

@@ -1,5 +1,7 @@
 //! Go.
 
+use tree_sitter::Node;
+
 use super::{At, Found, Row, Rule, child_of, nameless};
 use crate::definition::Class;
 
@@ -34,9 +36,21 @@ fn variables(at: &At<'_, '_>, found: &mut Vec<Found>) {
 }
 
 fn fields(at: &At<'_, '_>, found: &mut Vec<Found>) {
-    if at.outer == Some(Class::Type) {
-        names(at, "field", Class::Member, found);
+    if at.outer != Some(Class::Type) {
+        return;
     }
+    match at.field("name") {
+        Some(_) => names(at, "field", Class::Member, found),
+        None => found.extend(at.field("type").map(|of| embedded(at, of))),
+    }
+}
+
+/// A field without a name has that of its type, without package and type arguments.
+fn embedded(at: &At<'_, '_>, mut of: Node<'_>) -> Found {
+    if let Some(base) = of.child_by_field_name("type").filter(|_| of.kind() == "generic_type") {
+        of = base;
+    }
+    at.found("field", Class::Member, of.child_by_field_name("name").unwrap_or(of))
 }
 
 /// Definitions of several names. Variables of functions do not count.

@@ -57,6 +57,20 @@ fn a_type_inside_a_function_has_its_members() {
 }
 
 #[test]
+fn every_name_of_an_assignment_and_every_embedded_field_is_found() {
+    for (name, text, expected) in [
+        ("a.py", "a = b = c = 1\n", ["a", "b", "c"].map(|name| format!("1-1 variable {name}"))),
+        (
+            "a.go",
+            "package p\n\ntype A struct {\n\t*B\n\tc.D\n}\n",
+            ["3-6 type A", "4-4 type A › field B", "5-5 type A › field D"].map(str::to_owned),
+        ),
+    ] {
+        assert_eq!(found(name, text), expected, "{text}");
+    }
+}
+
+#[test]
 fn functions_and_classes_as_expressions_have_their_names() {
     for (text, expected) in [
         ("export default function () {\n}\n", &["1-2 function default"][..]),
