@@ -91,8 +91,9 @@ fn split(text: &str) -> Option<(String, Option<u16>)> {
     };
     let port = match port.strip_prefix(':') {
         None if port.is_empty() => None,
+        // Nobody writes a port with a zero first, and other programs might read it as octal.
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Some(digits.parse().ok()?)
+            Some(digits.parse().ok().filter(|_| !digits.starts_with('0'))?)
         }
         _ => return None,
     };
@@ -125,6 +126,8 @@ mod tests {
             "localhost:",
             "localhost:99999",
             "localhost:+8765",
+            "localhost:08765",
+            "localhost:0",
             "localhost:8765:8765",
             "localhost.",
             "localhost.evil.example:8765",
