@@ -4,10 +4,14 @@ import json
 import queue
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 # For the first answer of a server on a slow machine.
 PATIENCE = 300
+# A file without symbols is asked for again, with this pause in seconds.
+ATTEMPTS = 5
+PAUSE = 0.2
 
 
 class Silent(Exception):
@@ -43,7 +47,13 @@ class Server:
         document = {"uri": path.as_uri()}
         text = path.read_bytes().decode()
         self.tell("textDocument/didOpen", {"textDocument": {**document, "languageId": language, "version": 1, "text": text}})
-        found = self.ask("textDocument/documentSymbol", {"textDocument": document})
+        found = None
+        for _ in range(ATTEMPTS):
+            found = self.ask("textDocument/documentSymbol", {"textDocument": document})
+            if found or not text.strip():
+                break
+            # A server that still loads the project may have no answer yet, or an empty one.
+            time.sleep(PAUSE)
         self.tell("textDocument/didClose", {"textDocument": document})
         return found or []
 
