@@ -524,6 +524,7 @@ fn settings_that_would_not_isolate_are_refused() {
         (&["--workspace-tokens", TOKENS], "directory of its own with mode 0700"),
         (&["--config", "expose.toml"], "cannot be used with expose"),
         (&["--workspace-rules", "all/a"], "must not contain each other"),
+        (&["--workspace-rules", "rulez"], "rulez: no such directory"),
         (&["--workspace-rules", "."], "must not contain each other"),
         (&["--rules", "all/rules.toml"], "must not contain each other"),
         (&["--workspace-tokens", "empty/none"], "does not exist"),

@@ -197,6 +197,12 @@ fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
         return None;
     }
     let (wanted, file) = (x1.abs_diff(x0), y1.abs_diff(y0));
+    // The same depths with another step, or a text that begins at the margin. Otherwise some lines are indented wrongly,
+    // and nobody knows how the new text is indented.
+    let has_same_depths = x0 * file == y0 * wanted;
+    if !has_same_depths && !pairs.iter().any(|(wanted, _)| wanted.is_empty()) {
+        return None;
+    }
     let on_the_line =
         |(x, y): &(&str, &str)| x.len() * file + y0 * wanted == x0 * file + y.len() * wanted;
     pairs.iter().all(on_the_line).then_some(Rule::Scale { file, wanted })

@@ -57,12 +57,15 @@ impl WorkspacesDirectory {
                     .to_owned(),
             );
         }
-        let failed = |error| format!("{}: {error}", directory.display());
+        let failed = |error| format!("--workspaces {}: {error}", directory.display());
         let directory = directory.canonicalize().map_err(failed)?;
         if !directory.is_dir() {
             return Err(format!("{}: not a directory", directory.display()));
         }
         let rules = args.workspace_rules.as_deref().map(absolute).transpose()?;
+        if let Some(rules) = rules.as_ref().filter(|rules| !rules.is_dir()) {
+            return Err(format!("--workspace-rules {}: no such directory", rules.display()));
+        }
         let tokens_file = match &args.workspace_tokens {
             Some(file) => absolute(file)?,
             None => token_file(common, args)?,
