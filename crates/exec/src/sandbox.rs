@@ -168,6 +168,12 @@ impl Confinement {
     }
 
     /// The paths that the command may write.
+    /// The roots and caches, which are readable as a whole.
+    pub(crate) fn readable_roots(&self) -> impl Iterator<Item = &Path> {
+        let Sandbox { writable, read_only, .. } = &self.sandbox;
+        writable.iter().chain(read_only).map(|pinned| pinned.path.as_path())
+    }
+
     pub(crate) fn writable_paths(&self) -> impl Iterator<Item = &Path> {
         self.sandbox.writable.iter().map(|pinned| pinned.path.as_path())
     }

@@ -11,7 +11,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
-use rustix::io::Errno;
 
 use super::Confinement;
 use super::raw_syscalls::{
@@ -86,32 +85,33 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
         let allowed = landlock_add_port_rule(&rules.ruleset, port, CONNECT_TCP);
         context("allow connections to the proxy", allowed)?;
     }
+    // Names can be listed everywhere. Files are read around hidden paths only, so that a file that takes the place of a
+    // hidden one while the command runs cannot be read: it has no rule, and a mount over the old one is gone with it.
+    rules.allow(Path::new("/"), READ_DIRECTORY)?;
+    let hidden = confinement.sandbox.hidden.iter();
+    let mut hidden: Vec<PathBuf> = hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
+    if !confinement.level.has_namespaces() {
+        hidden.push(DEV.into());
+    }
+    for path in paths_around(&hidden) {
+        rules.allow(&path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
+    }
+    for path in confinement.readable_roots() {
+        rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
+    }
     if confinement.level.has_namespaces() {
-        // Mounts already cover hidden paths.
-        rules.allow(Path::new("/"), EXECUTE | READ_FILE | READ_DIRECTORY)?;
         for top in ["/tmp", "/var/tmp", "/run", "/dev/shm"] {
             rules.allow(Path::new(top), MAKE_SOCKET)?;
         }
         // The supervisor opens a terminal, and the command configures it with `ioctl`.
         rules.allow(Path::new(DEV), READ_FILE | IOCTL_DEVICE)?;
     } else {
-        rules.allow(Path::new("/"), READ_DIRECTORY)?;
-        let hidden = confinement.sandbox.hidden.iter();
-        let mut hidden: Vec<PathBuf> =
-            hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
-        hidden.push(DEV.into());
-        for path in paths_around(&hidden) {
-            rules.allow(&path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
-        }
         for device in ORDINARY_DEVICES {
             rules.allow(&Path::new(DEV).join(device), READ_FILE | IOCTL_DEVICE)?;
         }
         rules.allow(&Path::new(DEV).join(SHARED_MEMORY), READ_FILE)?;
         rules
             .allow(&confinement.sandbox.tmp, EXECUTE | READ_FILE | READ_DIRECTORY | MAKE_SOCKET)?;
-        for path in confinement.writable_paths() {
-            rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
-        }
     }
     context("apply the Landlock rules", landlock_restrict_self(&rules.ruleset))
 }
@@ -144,19 +144,16 @@ impl LandlockRules {
         Ok(LandlockRules { ruleset: landlock_create_ruleset(handled, size)?, handled: files })
     }
 
-    /// Allows rights beneath a path. A missing path needs no rule.
+    /// Allows rights beneath a path. A path that cannot be opened, such as a missing one or a broken mount, gets no rule.
     fn allow(&self, path: &Path, rights: u64) -> Result<(), SetupError> {
-        let parent = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-            Err(Errno::NOENT | Errno::ACCESS | Errno::LOOP) => return Ok(()),
-            opened => path_context("open", path, opened)?,
-        };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let Ok(parent) = open(path, flags, Mode::empty()) else { return Ok(()) };
         let kind = if path.is_dir() { u64::MAX } else { FILE_RIGHTS };
-        let rights = rights & kind & self.handled;
-        path_context(
-            "add a Landlock rule for",
-            path,
-            landlock_add_rule(&self.ruleset, parent, rights),
-        )
+        match landlock_add_rule(&self.ruleset, parent, rights & kind & self.handled) {
+            // A file of the kernel, such as a mounted namespace.
+            Err(error) if error.raw_os_error() == Some(libc::EBADFD) => Ok(()),
+            added => path_context("add a Landlock rule for", path, added),
+        }
     }
 }
 

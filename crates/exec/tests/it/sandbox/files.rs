@@ -152,6 +152,25 @@ fn hidden_paths_cannot_be_read() {
 }
 
 #[test]
+fn a_running_command_cannot_read_what_takes_the_place_of_hidden_paths() {
+    for fixture in Fixture::for_each_sandbox() {
+        let script =
+            "touch ready; until [ -e go ]; do sleep 0.01; done; cat ~/.netrc ~/.ssh/id_rsa";
+        let job = fixture.start(script);
+        eventually("the command runs", || fixture.path("ws/ready").exists());
+        fs::write(fixture.path("home/new"), "another secret").unwrap();
+        fs::rename(fixture.path("home/new"), fixture.path("home/.netrc")).unwrap();
+        fs::rename(fixture.path("home/.ssh"), fixture.path("home/.old")).unwrap();
+        fs::create_dir(fixture.path("home/.ssh")).unwrap();
+        fs::write(fixture.path("home/.ssh/id_rsa"), "another secret").unwrap();
+        fs::write(fixture.path("ws/go"), "").unwrap();
+        let output = wait_for_result(&job).output;
+        assert!(!output.contains("secret"), "{output}");
+        assert_eq!(output.matches("Permission denied").count(), 2, "{output}");
+    }
+}
+
+#[test]
 fn tmp_belongs_to_the_session() {
     for fixture in Fixture::for_each_sandbox() {
         fixture.run_ok("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
