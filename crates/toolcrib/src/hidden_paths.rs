@@ -62,6 +62,11 @@ impl Hidden {
         Hidden { others, ..self }
     }
 
+    /// Whether a secret is the directory of other workspaces.
+    pub(crate) fn contains_other_workspaces(&self, secret: &Path) -> bool {
+        self.others.as_deref() == Some(secret)
+    }
+
     /// Paths of the host and of other servers.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let recorded = self.recorded();
@@ -98,9 +103,12 @@ impl Hidden {
         if own.any(|own| path.starts_with(own)) || self.symlinks.contains(path) {
             return Some(Reason::Own);
         }
-        self.secret_containing(path).map(|secret| match &self.others {
-            Some(others) if others == secret => Reason::OtherWorkspace,
-            _ => Reason::Secret(secret.to_owned()),
+        self.secret_containing(path).map(|secret| {
+            if self.contains_other_workspaces(secret) {
+                Reason::OtherWorkspace
+            } else {
+                Reason::Secret(secret.to_owned())
+            }
         })
     }
 

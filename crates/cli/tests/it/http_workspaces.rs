@@ -399,6 +399,16 @@ fn a_running_command_does_not_see_replaced_tokens() {
 }
 
 #[test]
+fn a_command_that_names_another_workspace_is_told_why_it_sees_nothing() {
+    let server = server(&[]);
+    let command = format!("cat {}", at(&server, "all/b/a.txt").display());
+    let arguments = json!({ "command": command });
+    let answer = call(&server, "/w/a/mcp", &server.bearer(), "Bash", arguments);
+    assert!(answer.contains("other workspaces are hidden from commands"), "{answer}");
+    assert!(!answer.contains("allow_hidden") && !answer.contains("canary"), "{answer}");
+}
+
+#[test]
 fn a_message_with_too_many_values_is_refused() {
     let server = server(&[]);
     let arguments = json!({ "file_path": "a.txt", "x": vec![0; 200_000] });

@@ -514,13 +514,16 @@ fn a_rule_is_removed_by_number_name_or_words() {
     for (words, gone) in [
         (&["2"][..], "npm test **"),
         (&["allow", "command", "make"], "\"make\""),
-        (&["rule:secrets"], "**/.env"),
+        (&["secrets"], "**/.env"),
         (&["allow command cargo check"], "cargo check"),
     ] {
         let (code, said) = place.run(&[&["policy", "remove"], words].concat());
         assert!(code == 0 && said.contains(gone) && said.contains("Removed from"), "{said}");
         assert!(!rules().contains(gone), "{}", rules());
         assert_eq!(place.run(&["policy", "list"]).0, 0);
+    }
+    for decision in ["allow", "deny"] {
+        assert_eq!(place.run(&["policy", decision, "command", "git push"]).0, 0);
     }
     std::fs::write(
         place.home.path().join("toolcrib/config.toml"),
@@ -530,7 +533,8 @@ fn a_rule_is_removed_by_number_name_or_words() {
     for (words, expected) in [
         (&["99"][..], "there is no rule 99"),
         (&["allow", "command", "ls"], "no rule is `allow command ls`"),
-        (&["1"], "toolcrib config remove network_presets"),
+        (&["git push"], "several rules are `git push`; give the number: 1 or 2"),
+        (&["3"], "toolcrib config remove network_presets"),
     ] {
         let (code, said) = place.run(&[&["policy", "remove"], words].concat());
         assert!(code == 2 && said.contains(expected), "{said}");

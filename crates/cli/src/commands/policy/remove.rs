@@ -60,7 +60,12 @@ pub(crate) fn remove(common: &Common, given: &[String]) -> Result<ExitCode, Stri
     Ok(ExitCode::SUCCESS)
 }
 
-/// The rule with this number, this name or these words.
+/// The name that a rule has in its file. Replies add what it is.
+fn own_name(shown: &str) -> &str {
+    shown.strip_prefix("rule:").unwrap_or(shown)
+}
+
+/// The rule with this number, this name, these words or these patterns.
 fn find<'a>(listed: &'a [ListedRule], given: &[String]) -> Result<&'a ListedRule, String> {
     let number = match given {
         [one] => one.parse::<usize>().ok(),
@@ -74,8 +79,10 @@ fn find<'a>(listed: &'a [ListedRule], given: &[String]) -> Result<&'a ListedRule
     }
     let given = given.join(" ");
     let is_it = |rule: &ListedRule| {
-        let spaced = rule.words().replace(", ", " ");
-        [rule.words(), spaced].contains(&given) || rule.rule.name == given
+        let (words, patterns) = (rule.words(), rule.rule.patterns.join(" "));
+        let name = rule.rule.name.as_str();
+        let texts = [&words, &words.replace(", ", " "), &patterns].map(String::as_str);
+        texts.contains(&given.as_str()) || [name, own_name(name)].contains(&given.as_str())
     };
     let found: Vec<usize> = (0..listed.len()).filter(|at| is_it(&listed[*at])).collect();
     match found.as_slice() {

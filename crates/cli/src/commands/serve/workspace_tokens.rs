@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use toolcrib::PrivateFile;
+use toolcrib::{PrivateFile, user_machine};
 use toolcrib_mcp::{Token, WorkspaceId};
 
 use super::token;
@@ -69,10 +69,11 @@ fn check_directory(file: &Path) -> Result<(), String> {
     let directory = directory(file);
     let about = std::fs::metadata(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
-    if about.mode() & 0o077 != 0 {
+    let is_home = user_machine::home().is_some_and(|home| home == directory);
+    if is_home || about.mode() & 0o077 != 0 {
         let shown = directory.display();
         return Err(format!(
-            "{shown}: the file of tokens needs a directory of its own with mode 0700, which no command sees: chmod 700 {shown}"
+            "{shown}: the file of tokens needs a directory of its own with mode 0700, which no command sees: `mkdir -m 700 DIR`, and move the file there"
         ));
     }
     Ok(())

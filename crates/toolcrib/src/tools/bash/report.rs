@@ -14,7 +14,7 @@ use super::finished::{FinishedCommand, Outcome};
 use super::network_hints::{localhost_note, offline_note, tmp_note};
 use super::other_jobs_note::other_jobs_notes;
 use super::refused_contents;
-use super::sandbox_hints::{hidden_note, named_paths, tracing_note};
+use super::sandbox_hints::{OTHER_WORKSPACES, hidden_note, named_paths, tracing_note};
 use crate::command_state::ReadPositions;
 use crate::cx::{Cx, PreparedCommand, RunningCommand};
 use crate::error::{Error, ErrorKind};
@@ -200,8 +200,12 @@ impl<'a> Report<'a> {
         let hidden = &cx.paths().hidden;
         let secrets: BTreeSet<&Path> =
             named.iter().filter_map(|path| hidden.secret_containing(path)).collect();
-        let secrets: Vec<PathBuf> = secrets.into_iter().map(Path::to_owned).collect();
+        let (others, secrets): (Vec<_>, Vec<_>) = secrets
+            .into_iter()
+            .map(Path::to_owned)
+            .partition(|secret| hidden.contains_other_workspaces(secret));
         self.notes.extend(hidden_note(&secrets, home));
+        self.notes.extend((!others.is_empty()).then(|| OTHER_WORKSPACES.to_owned()));
         self.notes.extend(tracing_note(&output).map(str::to_owned));
         let network = match &self.finished.command.confined {
             Confined::Within { network, level, .. } if level.has_namespaces() => *network,

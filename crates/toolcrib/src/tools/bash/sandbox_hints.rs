@@ -52,6 +52,10 @@ pub(super) fn hidden_note(hidden: &[PathBuf], home: Option<&Path>) -> Option<Str
     })
 }
 
+/// The note about a path in another workspace.
+pub(super) const OTHER_WORKSPACES: &str =
+    "other workspaces are hidden from commands, and no setting allows it";
+
 /// The note about tracing or profiling that failed.
 pub(super) fn tracing_note(output: &str) -> Option<&'static str> {
     let is_refusal = |line: &str| {
