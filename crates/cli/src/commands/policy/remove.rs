@@ -79,10 +79,10 @@ fn find<'a>(listed: &'a [ListedRule], given: &[String]) -> Result<&'a ListedRule
     }
     let given = given.join(" ");
     let is_it = |rule: &ListedRule| {
-        let (words, patterns) = (rule.words(), rule.rule.patterns.join(" "));
-        let name = rule.rule.name.as_str();
-        let texts = [&words, &words.replace(", ", " "), &patterns].map(String::as_str);
-        texts.contains(&given.as_str()) || [name, own_name(name)].contains(&given.as_str())
+        let (words, name) = (rule.words(), &rule.rule.name);
+        let spaced = words.replace(", ", " ");
+        let patterns = rule.rule.patterns.join(" ");
+        [&words, &spaced, &patterns, name].contains(&&given) || own_name(name) == given
     };
     let found: Vec<usize> = (0..listed.len()).filter(|at| is_it(&listed[*at])).collect();
     match found.as_slice() {
