@@ -135,7 +135,7 @@ impl ReadFile {
 /// Reads the file or symlink at a path of [`crate::Workspace::entry`]. `None` if it does not exist.
 pub fn read_entry(place: &ResolvedPath, max_bytes: u64) -> Result<Option<Content>, FsError> {
     match place.kind() {
-        None => Ok(None),
+        None => require_missing(place).map(|()| None),
         Some(FileKind::Symlink) => {
             let target = open_beneath::link_target(place.root.handle(), &place.relative);
             target.map(|target| Some(Content::link(target))).map_err(|errno| {
@@ -143,6 +143,21 @@ pub fn read_entry(place: &ResolvedPath, max_bytes: u64) -> Result<Option<Content
             })
         }
         Some(_) => ReadFile::open(place)?.read_all(max_bytes).map(|bytes| Some(bytes.into())),
+    }
+}
+
+/// Fails unless nothing is there. A path that could not be inspected, because of an error of the disk or for lack of
+/// descriptors, counts as missing until now, and an undo must not take it for one that was removed.
+fn require_missing(place: &ResolvedPath) -> Result<(), FsError> {
+    match open_beneath::stat_beneath(place.root.handle(), &place.relative) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG) => {
+            Ok(())
+        }
+        Err(errno) => Err(FsError::from_errno(place.path(), "cannot be inspected", errno)),
+        Ok(_) => {
+            let detail = "could not be inspected at first, or was made just now; try again";
+            Err(FsError::new(FsErrorKind::Stale, place.path(), detail))
+        }
     }
 }
 
