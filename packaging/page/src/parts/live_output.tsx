@@ -45,7 +45,7 @@ export function LiveOutput({ call, running }: { call: string; running: boolean }
   const dropped = shown?.droppedBytes ?? 0;
   return (
     <div class="output">
-      <div class="output-box code" ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label="Output">
+      <div class="output-box code" ref={box} onScroll={onScroll} tabIndex={0} role="group" aria-label="Output">
         {dropped > 0 ? <p class="output-note">{bytes(dropped)} of output were dropped</p> : null}
         {(shown?.omittedLines ?? 0) > 0 ? <p class="output-note">{plural(shown?.omittedLines ?? 0, "earlier line")} not shown</p> : null}
         {blocks(shown?.lines ?? []).map((block) => <Block key={block[0]?.number} lines={block} />)}

@@ -93,7 +93,7 @@ export function RulePanel({ question, kind, disabled, onAnswer, onClose }: RuleP
           ))}
         </div>
       ) : null}
-      <pre class="toml code" tabIndex={0} role="region" aria-label="The rule as TOML"><Raw text={proposal.toml} layout /></pre>
+      <pre class="toml code" tabIndex={0} role="group" aria-label="The rule as TOML"><Raw text={proposal.toml} layout /></pre>
       {proposal.covers.length > 0 ? (
         <ul class="covers">{proposal.covers.map((line) => <li><Raw text={line} /></li>)}</ul>
       ) : null}

@@ -169,5 +169,5 @@ function CardReasons({ question }: { question: Question }) {
 }
 
 function ScrollBox({ label, children }: { label: string; children: preact.ComponentChildren }) {
-  return <div class="scroll-box" tabIndex={0} role="region" aria-label={label}>{children}</div>;
+  return <div class="scroll-box" tabIndex={0} role="group" aria-label={label}>{children}</div>;
 }
