@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Closes the connection with the longest idle time, if the owner of a new one has too many. If there are too many in
-    /// all, the owner with the most idle connections loses one, so that nobody can take those of others.
+    /// all, the owner with the most idle connections loses one, so that one owner cannot displace the others.
     fn make_room(&mut self, owner: &str, max: usize) -> Result<(), Full> {
         let of_owner = self.authenticated.iter().filter(|slot| *slot.owner == *owner).count();
         let closed = if of_owner >= MAX_OF_OWNER {

@@ -14,7 +14,8 @@ const EXPECTED: &str = "expected an indented block";
 const UNMATCHED: &str = "unindent does not match any outer indentation level";
 const MIXED: &str = "inconsistent use of tabs and spaces in indentation";
 
-/// Columns of a line, with tabs of 8 columns and of 1: as in Python, both must agree on what is deeper.
+/// The indentation of a line, measured with tabs of 8 columns and with tabs of 1 column. As in Python, both measures must
+/// agree on which of two lines is deeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Columns {
     wide: usize,

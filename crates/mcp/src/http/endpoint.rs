@@ -71,7 +71,7 @@ pub(super) trait Endpoints: Sized + Send + Sync + 'static {
     /// The endpoint for a request that was checked.
     fn open(&self, name: Self::Name) -> impl Future<Output = Result<Opened<Self>, Refusal>> + Send;
 
-    /// Ends what was not used for a long time.
+    /// Ends idle sessions and workspaces.
     fn end_idle(&self, now: Instant);
 }
 

@@ -197,8 +197,8 @@ fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
         return None;
     }
     let (wanted, file) = (x1.abs_diff(x0), y1.abs_diff(y0));
-    // The same depths with another step, or a text that begins at the margin. Otherwise some lines are indented wrongly,
-    // and nobody knows how the new text is indented.
+    // The scale is certain if all depths match it, or if the text begins at the margin. Otherwise some lines are indented
+    // wrongly, and the new text may be too.
     let has_same_depths = x0 * file == y0 * wanted;
     if !has_same_depths && !pairs.iter().any(|(wanted, _)| wanted.is_empty()) {
         return None;

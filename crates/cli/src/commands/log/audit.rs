@@ -92,8 +92,7 @@ fn export(runtime: &Runtime, format: AuditFormat) -> Result<ExitCode, String> {
     let (mut written, mut unreadable) = (Ok(()), 0_u64);
     let read = runtime.audit_lines(|line| {
         written = match format {
-            // Lines of earlier versions, and lines that somebody has edited, may have any characters. A program gets them as
-            // they are, since the hash is over the bytes.
+            // Old or edited lines may contain control characters. A program gets the bytes, because the hash covers them.
             AuditFormat::Jsonl if is_terminal => writeln!(stdout, "{}", visible_name(line)),
             AuditFormat::Jsonl => stdout.write_all(line).and_then(|()| stdout.write_all(b"\n")),
             AuditFormat::Ocsf => match ocsf::event(line, host.trim()) {

@@ -60,7 +60,7 @@ pub(crate) fn remove(common: &Common, given: &[String]) -> Result<ExitCode, Stri
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name that a rule has in its file. Replies add what it is.
+/// The name of a rule in its file, without the prefix that replies add.
 fn own_name(shown: &str) -> &str {
     shown.strip_prefix("rule:").unwrap_or(shown)
 }
