@@ -8,7 +8,6 @@ use std::io::Write as _;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Condvar, Mutex};
@@ -16,6 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::command::{Ended, Exit, Stream};
 use crate::error::JobError;
+use crate::launch::ShimProcess;
 use crate::limits::ExceededLimit;
 use crate::output_buffer::OutputBuffer;
 use crate::parse_shell_state::parse_shell_state;
@@ -23,7 +23,6 @@ use crate::ports::listening_ports;
 use crate::process_tree::{Process, descendants, kill_session, signal_each};
 use crate::refusal::{MAX_REFUSALS, Refusal};
 use crate::shim_messages::{Ending, ShimMessage};
-use crate::shim_pool::EndSignal;
 use crate::terminal_reads::{end_if_waiting_for_keyboard, waits_for_keyboard};
 
 /// A command that was started.
@@ -34,8 +33,6 @@ pub struct Job {
     directory: PathBuf,
     created: SystemTime,
     shim_pid: i32,
-    /// Notified when all processes have exited.
-    end_signal: EndSignal,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -133,7 +130,7 @@ struct State {
     /// The final status if its shell ends because it was told to.
     ending: Option<Status>,
     control: Option<UnixStream>,
-    child: Option<Child>,
+    shim: Option<ShimProcess>,
     /// Our own processes between the shim and the shell.
     intermediate: Vec<Pid>,
     refusals: Vec<Refusal>,
@@ -145,11 +142,10 @@ impl Job {
         ids: JobIds,
         script: Vec<u8>,
         directory: PathBuf,
-        (child, control): (Child, UnixStream),
+        (shim, control): (ShimProcess, UnixStream),
         (output, errors): (OutputBuffer, Option<OutputBuffer>),
-        all_exited: EndSignal,
     ) -> Job {
-        let shim = i32::try_from(child.id()).unwrap_or(i32::MAX);
+        let shim_pid = shim.pid();
         let state = State {
             status: Status::Pending,
             ended: None,
@@ -166,22 +162,13 @@ impl Job {
             error: None,
             ending: None,
             control: Some(control),
-            child: Some(child),
+            shim: Some(shim),
             intermediate: Vec::new(),
             refusals: Vec::new(),
             exceeded: None,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Job {
-            ids,
-            script,
-            directory,
-            created: SystemTime::now(),
-            shim_pid: shim,
-            end_signal: all_exited,
-            state,
-            changed,
-        }
+        Job { ids, script, directory, created: SystemTime::now(), shim_pid, state, changed }
     }
 
     /// The id in its session, such as `sh_1`. Other sessions have their own `sh_1`.
@@ -367,8 +354,8 @@ impl Job {
                     shell_state: parse_shell_state(&shell_state),
                 });
             }
-            // The poller handles this one.
-            ShimMessage::SupervisionReady => {}
+            // Others handle these.
+            ShimMessage::SupervisionReady | ShimMessage::Forked { .. } => {}
             ShimMessage::Finished { terminated, force_killed } => {
                 state.all_exited = true;
                 state.killed = terminated;
@@ -382,10 +369,10 @@ impl Job {
     /// The shim has exited, after its last message or because it was killed.
     pub(crate) fn on_shim_exit(&self) {
         // Waits without the lock, so that other threads can read the state.
-        let child = self.state.lock().child.take();
-        if let Some(mut child) = child {
+        let shim = self.state.lock().shim.take();
+        if let Some(shim) = shim {
             // It has closed its socket, so it has exited or is about to.
-            let _ = child.wait();
+            shim.wait();
         }
         let mut state = self.state.lock();
         state.control = None;
@@ -398,7 +385,6 @@ impl Job {
         state.all_exited = true;
         drop(state);
         self.changed.notify_all();
-        self.end_signal.notify();
     }
 }
 

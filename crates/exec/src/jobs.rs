@@ -26,7 +26,7 @@ use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network, Sandbox};
 use crate::session_tmp::{SessionTmp, free_bytes};
 use crate::shim_messages::Ending;
-use crate::shim_pool::ShimPool;
+use crate::shims::Shims;
 use crate::start_options::{ReservedId, StartOptions};
 use crate::streams::Streams;
 use crate::supervise::caller::unshare_fs;
@@ -41,7 +41,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Runs commands for any number of sessions, with one thread for all of them.
 #[derive(Debug)]
 pub struct JobRunner {
-    shims: ShimPool,
+    shims: Shims,
     output_space: Arc<OutputSpace>,
     poller: Poller,
     supervisor: Arc<Poller>,
@@ -66,7 +66,7 @@ impl JobRunner {
         let poller = Poller::new("toolcrib-jobs", || Ok(()));
         let supervisor = Arc::new(Poller::new("toolcrib-supervisor", unshare_fs));
         let (output_space, sandbox_support) = (OutputSpace::new(output_limits), OnceLock::new());
-        let shims = ShimPool::new(launcher);
+        let shims = Shims::new(launcher);
         Arc::new(JobRunner {
             shims,
             output_space,
@@ -202,9 +202,8 @@ impl Jobs {
         let buffers = (buffer(), keeps_errors.then(buffer));
         let (script, directory) = (command.script.clone(), command.directory.clone());
         let shim = (launched.shim, launched.control);
-        let end_signal = self.runner.shims.end_signal();
         let ids = JobIds { session: id, global: launched.id };
-        let job = Job::new(ids, script, directory, shim, buffers, end_signal);
+        let job = Job::new(ids, script, directory, shim, buffers);
         let job = Arc::new(job);
         if let Some(place) = place {
             place.give_to(&job);

@@ -1,28 +1,29 @@
-//! Starts commands by way of a shim process.
+//! Starts shim processes, and hands commands to them.
 //!
 //! The process that serves tools may be large and has many threads, so it never forks. It spawns a small shim
 //! ([`crate::run_shim`], usually the host's own program, started again) and sends it the command on a socket. The
 //! socket is also the lifeline: when this end closes, however this process dies, the shim ends all processes of
-//! the command.
+//! the command. A shim without a command can be forked, which is quicker than starting the program again.
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
+
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::error::JobError;
 use crate::fd_passing;
 use crate::nofile_limit::restore_limit_of;
 use crate::random::random_hex;
-use crate::sandbox::namespaces::SessionNamespaces;
 use crate::shim_messages::{self, Request, ShimMessage};
 
-/// How long a shim may take to make the namespaces of a session. It takes a millisecond, but longer on a
-/// machine that swaps.
-const NAMESPACES_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a shim may take to reply. It takes a millisecond, but longer on a machine that swaps.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Starts shims.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,57 +52,37 @@ pub(crate) struct IdleShim(Option<Launched>);
 pub(crate) struct Launched {
     /// The id of the job among all commands of the user. It is the last argument of the shim.
     pub(crate) id: String,
-    pub(crate) shim: Child,
+    pub(crate) shim: ShimProcess,
     /// The socket to the shim. It is non-blocking once a request was sent.
     pub(crate) control: UnixStream,
 }
 
+/// The process of a shim. It is a child of this process, so its pid is not reused before [`ShimProcess::wait`].
+#[derive(Debug)]
+pub(crate) struct ShimProcess(Pid);
+
+impl ShimProcess {
+    pub(crate) fn pid(&self) -> i32 {
+        self.0.as_raw_pid()
+    }
+
+    /// Waits until it has exited.
+    pub(crate) fn wait(self) {
+        // Fails if the host ignores SIGCHLD: then the kernel has reaped it.
+        let _ = retry_on_intr(|| waitpid(Some(self.0), WaitOptions::empty()));
+    }
+
+    fn kill_and_wait(self) {
+        // It may already have exited.
+        let _ = kill_process(self.0, Signal::KILL);
+        self.wait();
+    }
+}
+
 impl Launcher {
-    /// Makes the namespaces of a session in a new shim, and the sockets for a gateway if `with_gateway`.
-    pub(crate) fn make_namespaces(
-        &self,
-        with_gateway: bool,
-    ) -> Result<(SessionNamespaces, Vec<OwnedFd>), JobError> {
-        let mut descriptors = self.request(&Request::MakeNamespaces { with_gateway }, &[])?;
-        let sockets = descriptors.split_off(descriptors.len().min(2));
-        let namespaces = SessionNamespaces::from_descriptors(descriptors);
-        Ok((namespaces.ok_or(JobError::ShimUnresponsive)?, sockets))
-    }
-
-    /// Makes unbound sockets in the namespaces of a session.
-    pub(crate) fn make_sockets(
-        &self,
-        namespaces: &SessionNamespaces,
-    ) -> Result<Vec<OwnedFd>, JobError> {
-        self.request(&Request::MakeSockets, &namespaces.descriptors())
-    }
-
-    /// Sends a request to a new shim that only makes something. Returns the descriptors of the reply.
-    fn request(
-        &self,
-        request: &Request<'_>,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> Result<Vec<OwnedFd>, JobError> {
-        let failed = |error: io::Error| JobError::not_launched(&error);
-        let request = shim_messages::encode(request).map_err(failed)?;
-        let shim = self.start().map_err(failed)?;
-        let launched = shim.send_request(&request, descriptors).map_err(failed)?;
-        let Launched { mut shim, control, .. } = launched;
-        let reply = read_reply(&control);
-        // It has replied, or never will.
-        let _ = shim.kill();
-        let _ = shim.wait();
-        match reply.map_err(failed)? {
-            (ShimMessage::NotStarted { step, what, errno }, _) => {
-                Err(JobError::NotPrepared { step, what, errno })
-            }
-            (_, descriptors) => Ok(descriptors),
-        }
-    }
-
     /// Starts a shim with an id for its future job. The streams of the command come with its request.
     pub(crate) fn start(&self) -> io::Result<IdleShim> {
-        let id = format!("{ID_PREFIX}{}", random_hex()?);
+        let id = random_id()?;
         let (ours, theirs) = UnixStream::pair()?;
         let mut shim = std::process::Command::new(&self.program);
         shim.args(&self.arguments).arg(&id).env_clear().current_dir("/");
@@ -112,39 +93,85 @@ impl Launcher {
         // Otherwise this process would hold the other end and never see it close.
         drop(shim);
         restore_limit_of(&started);
-        Ok(IdleShim(Some(Launched { id, shim: started, control: ours })))
+        let shim = ShimProcess(Pid::from_child(&started));
+        Ok(IdleShim(Some(Launched { id, shim, control: ours })))
     }
 }
 
 impl IdleShim {
+    /// Makes a copy of the shim, with another id. It is a child of this process, too.
+    pub(crate) fn fork(&self) -> io::Result<IdleShim> {
+        let id = random_id()?;
+        let (ours, theirs) = UnixStream::pair()?;
+        let request = shim_messages::encode(&Request::Fork { id: id.clone() })?;
+        let control = self.control()?;
+        fd_passing::send(control, &request, &[theirs.as_fd()])?;
+        match read_reply(control)?.0 {
+            ShimMessage::Forked { pid } => {
+                let shim = Pid::from_raw(pid).map(ShimProcess);
+                let shim = shim.ok_or(io::ErrorKind::InvalidData)?;
+                Ok(IdleShim(Some(Launched { id, shim, control: ours })))
+            }
+            ShimMessage::NotStarted { errno, .. } => Err(io::Error::from_raw_os_error(errno)),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
     /// Sends a request to the shim.
     pub(crate) fn send_request(
         mut self,
         request: &[u8],
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<Launched> {
-        let control = self.0.as_ref().map(|waiting| &waiting.control);
-        let control = control.ok_or(io::ErrorKind::NotConnected)?;
+        let control = self.control()?;
         fd_passing::send(control, request, descriptors)?;
         control.set_nonblocking(true)?;
         self.0.take().ok_or(io::ErrorKind::NotConnected.into())
+    }
+
+    /// Sends a request that only makes something. Returns the descriptors of the reply.
+    pub(crate) fn make(
+        self,
+        request: &Request<'_>,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Vec<OwnedFd>, JobError> {
+        let failed = |error: io::Error| JobError::not_launched(&error);
+        let request = shim_messages::encode(request).map_err(failed)?;
+        let Launched { shim, control, .. } =
+            self.send_request(&request, descriptors).map_err(failed)?;
+        let reply = read_reply(&control);
+        // It has replied, or never will.
+        shim.kill_and_wait();
+        match reply.map_err(failed)? {
+            (ShimMessage::NotStarted { step, what, errno }, _) => {
+                Err(JobError::NotPrepared { step, what, errno })
+            }
+            (_, descriptors) => Ok(descriptors),
+        }
+    }
+
+    fn control(&self) -> io::Result<&UnixStream> {
+        let waiting = self.0.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(&waiting.control)
     }
 }
 
 impl Drop for IdleShim {
     fn drop(&mut self) {
-        if let Some(Launched { shim, .. }) = &mut self.0 {
-            // It may already have exited.
-            let _ = shim.kill();
-            let _ = shim.wait();
+        if let Some(Launched { shim, .. }) = self.0.take() {
+            shim.kill_and_wait();
         }
     }
 }
 
-/// Reads the first message of a shim, and the descriptors that came with it.
+fn random_id() -> io::Result<String> {
+    Ok(format!("{ID_PREFIX}{}", random_hex()?))
+}
+
+/// Reads a message of a shim, and the descriptors that came with it.
 fn read_reply(control: &UnixStream) -> io::Result<(ShimMessage, Vec<OwnedFd>)> {
     control.set_nonblocking(false)?;
-    control.set_read_timeout(Some(NAMESPACES_TIMEOUT))?;
+    control.set_read_timeout(Some(REPLY_TIMEOUT))?;
     let mut bytes = vec![0; 4096];
     let (received, descriptors) = fd_passing::receive(control, &mut bytes)?;
     bytes.truncate(received);

@@ -52,7 +52,7 @@ mod session_tmp;
 mod setup_error;
 mod shim;
 mod shim_messages;
-mod shim_pool;
+mod shims;
 mod sock_diag;
 mod start_options;
 mod stream_io;

@@ -47,7 +47,7 @@ use self::namespaces::SessionNamespaces;
 pub use self::raw_syscalls::has_no_writer;
 pub(crate) use self::raw_syscalls::{
     Forked, Notification, add_descriptor, bind, connect, continue_syscall, enable_sync_wake_up,
-    fail_syscall, fork, is_still_pending, receive_notification, return_value,
+    fail_syscall, fork, fork_sibling, is_still_pending, receive_notification, return_value,
     start_in_terminal_session,
 };
 pub(crate) use self::seccomp::FAST_OPEN;

@@ -10,6 +10,7 @@
 //! single thread ([`sandbox_monitor`]).
 
 mod bash_prologue;
+mod copies;
 mod first_process;
 mod sandbox_monitor;
 mod shell;
@@ -48,15 +49,14 @@ static FORCE_KILLED: AtomicU64 = AtomicU64::new(0);
 pub fn run_shim() -> ExitCode {
     close_inherited();
     signal_state::reset_signals();
-    // First, so that its descriptor number, which the shell names in its messages, is always the same.
-    let script = memfd_create("script", MemfdFlags::CLOEXEC).map_err(io::Error::from);
     let no_socket = ExitCode::from(2);
-    let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else { return no_socket };
-    let control = UnixStream::from(control);
-    let Ok((request, descriptors)) = shim_messages::read_request(&control) else {
-        return no_socket;
-    };
+    let Ok((request, descriptors)) = copies::next_request() else { return no_socket };
+    // Only the standard streams are below it, so that its number, which the shell names in its messages, is always the same.
+    let script = memfd_create("script", MemfdFlags::CLOEXEC).map_err(io::Error::from);
+    let Ok(control) = control_socket() else { return no_socket };
     match request {
+        // Already handled.
+        Request::Fork { .. } => no_socket,
         Request::MakeNamespaces { with_gateway } => make_namespaces(&control, with_gateway),
         Request::MakeSockets => make_more_sockets(&control, descriptors),
         Request::Run(command, confinement) => {
@@ -207,6 +207,11 @@ fn own_tree(intermediate: &[Pid]) -> ProcessTree<'_> {
 fn send_message(control: &UnixStream, message: &ShimMessage) {
     // The runtime may be gone.
     let _ = shim_messages::send(control, message, &[]);
+}
+
+/// The socket to the runtime, which is the stdin of a shim.
+fn control_socket() -> io::Result<UnixStream> {
+    Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
 
 /// Closes descriptors that the host had open without close-on-exec.

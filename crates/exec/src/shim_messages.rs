@@ -59,6 +59,8 @@ impl Ending {
 /// A request to a shim.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request<'a> {
+    /// Fork, and have the copy wait for its own request on the socket that comes with it. It gets an id of the same length.
+    Fork { id: String },
     /// Run a command, with or without a sandbox. The descriptors of its streams and of the session's namespaces
     /// come with it.
     Run(Cow<'a, Command>, Option<Cow<'a, Confinement>>),
@@ -78,6 +80,8 @@ pub(crate) enum ShimMessage {
     /// its network namespace as the second, if there is one. Then come the sockets for a gateway, if the network
     /// namespace is the command's own.
     SupervisionReady,
+    /// The pid of the copy.
+    Forked { pid: i32 },
     /// The shell runs. `intermediate` are the process ids of our own processes between the shim and the shell.
     Started { intermediate: Vec<i32> },
     /// The command could not be started: the failed step, its object and the errno.
@@ -191,6 +195,7 @@ mod tests {
             Request::RunInBubblewrap(command, confinement, checks),
             Request::MakeNamespaces { with_gateway: true },
             Request::MakeSockets,
+            Request::Fork { id: "job_1".into() },
         ] {
             let (ours, theirs) = UnixStream::pair().unwrap();
             let frame = encode(&request).unwrap();
@@ -203,6 +208,7 @@ mod tests {
     fn messages_are_taken_when_they_are_complete() {
         let messages = [
             ShimMessage::SupervisionReady,
+            ShimMessage::Forked { pid: 7 },
             ShimMessage::Started { intermediate: vec![7] },
             ShimMessage::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
             ShimMessage::Exited {

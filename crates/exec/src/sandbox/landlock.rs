@@ -93,8 +93,8 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
     if !confinement.level.has_namespaces() {
         hidden.push(DEV.into());
     }
-    for path in paths_around(&hidden) {
-        rules.allow(&path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
+    for Entry { path, is_directory } in paths_around(&hidden) {
+        rules.add(&path, EXECUTE | READ_FILE | READ_DIRECTORY, is_directory)?;
     }
     for path in confinement.readable_roots() {
         rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
@@ -146,10 +146,19 @@ impl LandlockRules {
 
     /// Allows rights beneath a path. A path that cannot be opened, such as a missing one or a broken mount, gets no rule.
     fn allow(&self, path: &Path, rights: u64) -> Result<(), SetupError> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        self.add(path, rights, path.is_dir())
+    }
+
+    /// The same for a path of a known kind. It gets no rule if it is no longer of that kind.
+    fn add(&self, path: &Path, rights: u64, is_directory: bool) -> Result<(), SetupError> {
+        let (kind, possible) = if is_directory {
+            (OFlags::DIRECTORY, u64::MAX)
+        } else {
+            (OFlags::empty(), FILE_RIGHTS)
+        };
+        let flags = OFlags::PATH | OFlags::CLOEXEC | kind;
         let Ok(parent) = open(path, flags, Mode::empty()) else { return Ok(()) };
-        let kind = if path.is_dir() { u64::MAX } else { FILE_RIGHTS };
-        match landlock_add_rule(&self.ruleset, parent, rights & kind & self.handled) {
+        match landlock_add_rule(&self.ruleset, parent, rights & possible & self.handled) {
             // A file of the kernel, such as a mounted namespace.
             Err(error) if error.raw_os_error() == Some(libc::EBADFD) => Ok(()),
             added => path_context("add a Landlock rule for", path, added),
@@ -157,20 +166,29 @@ impl LandlockRules {
     }
 }
 
+/// A file or directory.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    path: PathBuf,
+    is_directory: bool,
+}
+
 /// All paths except hidden ones. Rules only allow and never deny, so the siblings of each directory on the
 /// way to a hidden path are listed one by one.
-fn paths_around(hidden: &[PathBuf]) -> Vec<PathBuf> {
+fn paths_around(hidden: &[PathBuf]) -> Vec<Entry> {
     let mut allowed = Vec::new();
-    let mut open = vec![PathBuf::from("/")];
-    while let Some(directory) = open.pop() {
-        if !hidden.iter().any(|path| path.starts_with(&directory)) {
-            allowed.push(directory);
-        } else if !hidden.contains(&directory) && allowed.len() + open.len() < MAX_RULES {
-            let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
-            // The target of a symlink is allowed or hidden by its own path.
-            let not_symlinks =
-                entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-            open.extend(not_symlinks.map(|entry| entry.path()));
+    let mut open = vec![Entry { path: "/".into(), is_directory: true }];
+    while let Some(entry) = open.pop() {
+        if !hidden.iter().any(|path| path.starts_with(&entry.path)) {
+            allowed.push(entry);
+        } else if !hidden.contains(&entry.path) && allowed.len() + open.len() < MAX_RULES {
+            let entries = fs::read_dir(&entry.path).into_iter().flatten().flatten();
+            open.extend(entries.filter_map(|entry| {
+                let kind = entry.file_type().ok()?;
+                // The target of a symlink is allowed or hidden by its own path.
+                let path = (!kind.is_symlink()).then(|| entry.path())?;
+                Some(Entry { path, is_directory: kind.is_dir() })
+            }));
         }
     }
     allowed
@@ -199,14 +217,17 @@ mod tests {
         for name in ["a/secret/x", "a/open", "b"] {
             fs::create_dir_all(top.join(name)).unwrap();
         }
-        let found = paths_around(&[top.join("a/secret")]);
-        let here: Vec<_> = found.iter().filter(|path| path.starts_with(&top)).collect();
-        let mut expected = [top.join("a/open"), top.join("b")];
-        expected.sort();
-        let mut here: Vec<PathBuf> = here.into_iter().cloned().collect();
+        fs::write(top.join("c"), "").unwrap();
+        let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+        for Entry { path, is_directory } in paths_around(&[top.join("a/secret")]) {
+            match path.strip_prefix(&top) {
+                Ok(path) => here.push((path.to_owned(), is_directory)),
+                Err(_) => elsewhere.push(path),
+            }
+        }
         here.sort();
-        assert_eq!(here, expected);
-        assert!(found.contains(&PathBuf::from("/etc")) && !found.contains(&PathBuf::from("/")));
-        assert_eq!(paths_around(&[]), [PathBuf::from("/")]);
+        assert_eq!(here, [("a/open".into(), true), ("b".into(), true), ("c".into(), false)]);
+        assert!(elsewhere.contains(&"/etc".into()) && !elsewhere.contains(&"/".into()));
+        assert_eq!(paths_around(&[]), [Entry { path: "/".into(), is_directory: true }]);
     }
 }

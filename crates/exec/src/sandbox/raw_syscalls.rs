@@ -28,6 +28,22 @@ pub(crate) fn fork() -> io::Result<Forked> {
     }
 }
 
+/// Forks this process, which must have a single thread. The child is a child of this process's parent.
+#[expect(unsafe_code, reason = "a fork is unsafe in a process with threads")]
+pub(crate) fn fork_sibling() -> io::Result<Forked> {
+    // SAFETY: as in `fork`. The C library is not told: its copy of the thread id stays that of this process. Only `abort`
+    // and robust mutexes use that copy, and the next `fork` corrects it.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::CLONE_PARENT, 0, 0, 0, 0) };
+    match i32::try_from(child) {
+        Ok(-1) => Err(io::Error::last_os_error()),
+        Ok(0) => Ok(Forked::Child),
+        child => {
+            let child = child.ok().and_then(Pid::from_raw);
+            child.map(Forked::Parent).ok_or(io::ErrorKind::Other.into())
+        }
+    }
+}
+
 /// Makes a program start in a new session, with its stdin as the controlling terminal.
 #[expect(unsafe_code, reason = "std has no safe way to start a program in a new session")]
 pub(crate) fn start_in_terminal_session(program: &mut Command) {

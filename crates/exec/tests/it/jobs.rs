@@ -344,8 +344,8 @@ fn a_command_that_kills_its_shim_is_reported_and_killed() {
 }
 
 #[test]
-fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
-    let word = format!("ahead-{}", std::process::id());
+fn shims_are_forked_from_one_template_that_is_not_listed_as_a_job() {
+    let word = format!("template-{}", std::process::id());
     let launcher = Launcher {
         program: example_path("shim"),
         arguments: vec![word.clone().into()],
@@ -354,35 +354,41 @@ fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
     let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
     let runner = JobRunner::new(launcher, limits);
     let jobs = runner.session(10);
-    assert_eq!(alive(&word), 0);
+    assert_eq!(pids_of(&word), [] as [i32; 0]);
     let first = finished(&jobs, "true").shim_pid();
-    eventually("one waits, and no other", || {
-        let pids = pids_of(&word);
-        pids.len() == 1 && pids != [first]
-    });
+    eventually("only the template is left", || !pids_of(&word).contains(&first));
+    let template = pids_of(&word);
+    assert_eq!(template.len(), 1);
     assert_eq!(toolcrib_exec::all_running_jobs(&[&word]), []);
-    let waiting = pids_of(&word);
     // Longer than the resolution of file times.
     std::thread::sleep(Duration::from_millis(100));
     let began = SystemTime::now() - Duration::from_millis(50);
-    let job =
-        jobs.start(&command("echo $0 $PPID; exec sleep 600"), StartOptions::unconfined()).unwrap();
-    assert_eq!(waiting, [job.shim_pid()]);
-    eventually("the next waits", || pids_of(&word).len() == 2);
+    let start = |script| jobs.start(&command(script), StartOptions::unconfined()).unwrap();
+    let running = [start("exec sleep 600"), start("exec sleep 601")];
+    let mut expected: Vec<i32> = running.iter().map(|job| job.shim_pid()).collect();
+    expected.extend(&template);
+    expected.sort_unstable();
+    let mut pids = pids_of(&word);
+    pids.sort_unstable();
+    assert_eq!(pids, expected);
+    // The script is listed once the shim has stored it.
     let listed = toolcrib_exec::all_running_jobs(&[&word]);
-    assert_eq!(
-        listed.iter().map(|listed| listed.id.as_str()).collect::<Vec<_>>(),
-        [job.global_id()]
-    );
-    assert!(listed[0].started.unwrap() > began, "the age is that of the command, not of the shim");
-    // Killing the spare does no harm.
-    let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.shim_pid()).unwrap();
-    let killed = rustix::process::Pid::from_raw(waiting).unwrap();
+    for (job, listed) in running.iter().zip(&listed) {
+        assert_eq!((listed.id.as_str(), listed.shim), (job.global_id(), job.shim_pid()));
+        assert_eq!(listed.script, job.script());
+        assert_eq!(listed.runtime, i32::try_from(std::process::id()).unwrap());
+        assert!(listed.started.unwrap() > began, "the age is that of the command");
+    }
+    assert_eq!(listed.len(), running.len());
+    // A template that was killed is replaced. Running commands go on.
+    let killed = rustix::process::Pid::from_raw(template[0]).unwrap();
     rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
-    eventually("it is gone", || !pids_of(&word).contains(&waiting));
+    eventually("it is gone", || !pids_of(&word).contains(&template[0]));
     assert_eq!(output(&finished(&jobs, "echo well")), "well\n");
-    drop((jobs, job, runner));
-    eventually("none waits for nobody", || alive(&word) == 0);
+    eventually("there is another template", || pids_of(&word).len() == 3);
+    assert!(running.iter().all(|job| job.snapshot().status.is_running()));
+    drop((jobs, running, runner));
+    eventually("no process is left", || alive(&word) == 0);
 }
 
 /// The running processes with this argument.
