@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,14 +31,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Parses the command line. The help of a subcommand lists the global options after its own.
-    pub(crate) fn parse_command_line() -> Self {
-        let mut command = Args::command();
-        command.build();
-        let command = command.mut_subcommands(with_global_options_last);
-        Args::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
-    }
-
     /// Rejects `--root` flags on both sides of the command, and lists of tools that are given twice. The parser would
     /// silently keep only the last ones, and a dropped `:ro` or `--no-tools` would widen access.
     pub(crate) fn check_repeated(
@@ -63,17 +55,6 @@ impl Args {
     }
 }
 
-fn with_global_options_last(command: clap::Command) -> clap::Command {
-    let last = |argument: Arg| {
-        if argument.is_global_set() {
-            argument.help_heading("Options of every command")
-        } else {
-            argument
-        }
-    };
-    command.mut_args(last).mut_subcommands(with_global_options_last)
-}
-
 const EXAMPLES: &str = "\
 Examples:
   toolcrib call Read '{\"file_path\": \"README.md\", \"limit\": 20}'
@@ -84,7 +65,6 @@ Examples:
 
 Exit codes: 0 success, 1 the call failed (the reply says why), 2 the command line was invalid.";
 
-/// Options of every command.
 /// Network access of commands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -107,6 +87,7 @@ impl NetworkWord {
 }
 
 #[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Common {
     /// A directory that the tools may change [default: the current one]; `DIR:ro` is read-only. Repeatable; relative
     /// paths in calls start at the first
@@ -809,6 +790,8 @@ fn number<N: FromStr>(text: &str) -> Result<N, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
     /// The parser wraps paragraphs to the width of the terminal. A second wrapping would leave short lines.

@@ -24,12 +24,14 @@ mod wide_roots;
 
 use std::process::ExitCode;
 
+use clap::Parser as _;
+
 fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
     toolcrib::raise_nofile_limit();
-    let args = args::Args::parse_command_line();
+    let args = args::Args::parse();
     let outcome = args.check_repeated(std::env::args_os()).and_then(|()| commands::run(args));
     match outcome {
         Ok(code) => code,
