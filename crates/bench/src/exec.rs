@@ -24,6 +24,7 @@ pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let binary = rounds.build()?;
     let directory = tempfile::tempdir()?;
     small(&binary, directory.path(), rounds, report)?;
+    report.add(&processor_time(&binary, directory.path(), rounds)?);
     report.add(&changes(&binary, rounds)?);
     report.add(&git(&binary, rounds)?);
     let bytes = if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD };
@@ -74,6 +75,52 @@ fn small(binary: &Path, directory: &Path, rounds: Rounds, report: &mut Report) -
         report.note(&format!("bubblewrap is not measured: {why}."));
     }
     Ok(())
+}
+
+/// Measures the processor time of `true`, with that of all its processes. It varies less than the elapsed time, and
+/// limits how many commands a machine can run.
+fn processor_time(binary: &Path, directory: &Path, rounds: Rounds) -> Result<Table> {
+    let session_of = |profile: &str, commands: usize| -> Result<()> {
+        let mut session = session(binary, directory, profile)?;
+        for _ in 0..commands {
+            bash(&mut session, "true")?;
+        }
+        session.end()?;
+        Ok(())
+    };
+    // Without the start of the session and its first command.
+    let per_command = |profile: &str| -> Result<f64> {
+        let first = children_time(|| session_of(profile, 1))?;
+        let all = children_time(|| session_of(profile, rounds.measured + 1))?;
+        Ok(all.saturating_sub(first).as_secs_f64() * 1000.0 / rounds.measured as f64)
+    };
+    let bare = children_time(|| (0..rounds.measured).try_for_each(|_| spawned("bash", &BASH)))?;
+    let bare = bare.as_secs_f64() * 1000.0 / rounds.measured as f64;
+    let mut table = Table::new("processor time of `true`", &["ms", "to `bash -c true`"]);
+    for (name, time) in [
+        ("posix_spawn of bash -c", bare),
+        ("Bash, profile open", per_command("open")?),
+        ("Bash, in the sandbox", per_command("workspace")?),
+    ] {
+        table.row(name, [Cell::exact(Some(time)), Cell::ratio(Some(time), Some(bare))]);
+    }
+    Ok(table)
+}
+
+/// The processor time of the child processes that end during some work.
+fn children_time(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+    let before = ended_children_time()?;
+    work()?;
+    Ok(ended_children_time()?.saturating_sub(before))
+}
+
+fn ended_children_time() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let fields = stat.rsplit_once(')').ok_or("no process name")?.1.split_ascii_whitespace();
+    // The times in user and in kernel mode, in ticks.
+    let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    let per_second = rustix::param::clock_ticks_per_second();
+    Ok(Duration::from_secs_f64(ticks as f64 / per_second as f64))
 }
 
 /// The arguments of a shell that does nothing.

@@ -12,9 +12,9 @@ use super::{FoundPaths, SetDirectory};
 /// With more entries than this to look for in a directory, the directory is listed.
 const MAX_SINGLE_LOOKUPS: usize = 4;
 
-/// A directory of this many bytes has so many entries that single lookups are quicker. File systems count
-/// differently; this affects only the speed.
-const MAX_LISTED_BYTES: u64 = 64 << 10;
+/// A directory with more bytes than this for each entry to look for has so many entries that single lookups are quicker.
+/// File systems count differently; this affects only the speed.
+const MAX_BYTES_PER_LOOKUP: u64 = 512;
 
 #[derive(Debug)]
 pub(super) struct PathTree {
@@ -111,7 +111,8 @@ impl Directory {
 
     fn entries(&self, path: &Path, bytes: u64) -> Entries {
         let wanted = self.names.len() + self.directories.len();
-        let is_listed = wanted > MAX_SINGLE_LOOKUPS && bytes <= MAX_LISTED_BYTES;
+        let is_listed =
+            wanted > MAX_SINGLE_LOOKUPS && bytes / MAX_BYTES_PER_LOOKUP <= wanted as u64;
         Entries(is_listed.then(|| Entries::listed(path)).flatten())
     }
 }
