@@ -271,7 +271,7 @@ pub(crate) enum Command {
         #[arg(value_parser = number::<u64>)]
         id: Option<u64>,
         /// Undo this change and all later ones: all or nothing
-        #[arg(long, value_name = "ID", value_parser = number::<u64>, conflicts_with_all = ["id", "path"])]
+        #[arg(long, value_name = "ID", value_parser = number::<u64>)]
         since: Option<u64>,
         /// Undo only at this path: its last change, or its part of change ID
         #[arg(long, value_name = "PATH")]
@@ -443,7 +443,7 @@ pub(crate) struct ServeArgs {
     pub(crate) workspace_tokens: Option<PathBuf>,
 
     /// Maximum number of open workspaces. Idle ones are closed, and opened again when they are used
-    #[arg(long, value_name = "N", requires = "workspaces", default_value_t = 1_000, value_parser = number::<usize>)]
+    #[arg(long, value_name = "N", requires = "workspaces", default_value_t = 1_000, value_parser = at_least_one)]
     pub(crate) max_workspaces: usize,
 
     /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
@@ -558,7 +558,7 @@ pub(crate) enum PolicyCommand {
     Explain {
         /// Name of the tool; `toolcrib tools` lists them
         tool: String,
-        /// Arguments as a JSON object
+        /// Arguments as a JSON object; for Bash also the command alone
         #[arg(value_name = "JSON", default_value = "{}")]
         args: String,
     },
@@ -600,7 +600,8 @@ Examples:
   toolcrib policy allow network --method GET --path '/v1/**' api.example.com:443
   toolcrib policy deny read '**/.env' --why 'secrets are kept there'
 
-docs/rules.md describes the patterns. A running server reads the rules when it starts.";
+docs/rules.md describes the patterns. A running server reads the rules when it starts, and for each of the workspaces of
+`serve --workspaces` when it is opened.";
 
 /// Arguments of `policy allow`, `ask` and `deny`.
 #[derive(Debug, ClapArgs)]
@@ -786,6 +787,14 @@ fn record_hash(text: &str) -> Result<String, &'static str> {
 /// Parses the id of a change or a number of entries.
 fn number<N: FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse().map_err(|_| "not a number")
+}
+
+/// Parses a limit that cannot be zero.
+fn at_least_one(text: &str) -> Result<usize, &'static str> {
+    match number(text)? {
+        0 => Err("it must be at least 1"),
+        count => Ok(count),
+    }
 }
 
 #[cfg(test)]

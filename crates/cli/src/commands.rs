@@ -80,6 +80,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Log { limit, .. } => log::log(common, &operator_runtime(common)?, *limit),
         Command::Show { id } => log::show(common, &operator_runtime(common)?, *id),
         Command::Diff { since } => log::diff(&operator_runtime(common)?, *since),
+        Command::Undo { since: Some(since), id: Some(_), .. } => Err(format!(
+            "--since {since} undoes change {since} and all later ones, so no other ID can be given; `toolcrib undo ID` undoes one change"
+        )),
+        Command::Undo { since: Some(since), path: Some(_), .. } => Err(format!(
+            "--since {since} undoes all files of change {since} and of all later ones, so it cannot be used with --path"
+        )),
         Command::Undo { id, since, path, yes } => {
             let path = path.as_deref().map(|path| path_to_undo(common, path)).transpose()?;
             let selection = undo::UndoSelection { id: *id, since: *since, path };
@@ -258,9 +264,8 @@ fn build(
     if let Some(shell) = login_shell {
         builder = builder.login_shell(shell);
     }
-    if let Some(file) = &common.rules {
-        let absolute = std::path::absolute(file);
-        builder = builder.rules_file(absolute.as_deref().unwrap_or(file));
+    if let Some(file) = rules::named_file(common) {
+        builder = builder.rules_file(&file);
     }
     for root in roots {
         let directory = as_spelled_by_shell(&root.directory);

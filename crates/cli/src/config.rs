@@ -369,31 +369,50 @@ impl Config {
 
     /// Parses and checks the text. An error begins with the line, if it is known.
     fn check(text: &str) -> Result<Config, String> {
-        let at = |problem: String| problem::with_line(text, &problem);
         let config: Config =
             toml::from_str(text).map_err(|error| problem::of_toml(text, &error))?;
-        if let Some(name) = &config.profile {
-            name.parse::<Profile>().map_err(|error| at(error.to_string()))?;
-        }
-        if let Some(word) = &config.outside {
-            word.parse::<Outside>().map_err(|error| at(error.to_string()))?;
-        }
-        config.protection().map_err(at)?;
-        if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
-            return Err(at("project_rules is a relative path; write an absolute path".to_owned()));
-        }
-        config.inject.iter().try_for_each(InjectEntry::check).map_err(at)?;
-        config.sandbox().map_err(at)?;
-        config.upstream_proxies().map_err(at)?;
-        let presets = network_presets::check(&config.network_presets);
-        presets.map_err(|problem| at(format!("network_presets: {problem}")))?;
-        at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
-        at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
-        // Zero would remove the history of all workspaces with the next change.
-        at_least("journal_days", config.journal_days, 1).map_err(at)?;
-        at_least("journal_megabytes", config.journal_megabytes, 1).map_err(at)?;
-        at_least("audit_megabytes", config.audit_megabytes, 1).map_err(at)?;
+        config.check_values().map_err(|problem| problem::with_line(text, &problem))?;
         Ok(config)
+    }
+
+    /// Parses and checks a text that is in no file yet. An error names the key instead of the line.
+    pub(crate) fn check_new(text: &str) -> Result<Config, String> {
+        let config: Config =
+            toml::from_str(text).map_err(|error| problem::without_line(text, &error))?;
+        config.check_values()?;
+        Ok(config)
+    }
+
+    fn check_values(&self) -> Result<(), String> {
+        if let Some(name) = &self.profile {
+            name.parse::<Profile>().map_err(|error| error.to_string())?;
+        }
+        if let Some(word) = &self.outside {
+            word.parse::<Outside>().map_err(|error| error.to_string())?;
+        }
+        self.protection()?;
+        if self.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
+            return Err("project_rules is a relative path; write an absolute path".to_owned());
+        }
+        self.inject.iter().try_for_each(InjectEntry::check)?;
+        self.sandbox()?;
+        self.upstream_proxies()?;
+        let presets = network_presets::check(&self.network_presets);
+        presets.map_err(|problem| format!("network_presets: {problem}"))?;
+        at_least("reply_chars", self.reply_chars, LEAST_REPLY_CHARS)?;
+        at_least("line_chars", self.line_chars, LEAST_LINE_CHARS)?;
+        // Zero would remove the history of all workspaces with the next change.
+        at_least("journal_days", self.journal_days, 1)?;
+        at_least("journal_megabytes", self.journal_megabytes, 1)?;
+        at_least("audit_megabytes", self.audit_megabytes, 1)
+    }
+
+    /// The exceptions that are for no protected name.
+    pub(crate) fn useless_exceptions(&self) -> Result<Vec<&str>, String> {
+        let protection =
+            self.protect.iter().try_fold(Protection::default(), |all, one| all.protect(one))?;
+        let all = self.allow_protected.iter().map(String::as_str);
+        Ok(all.filter(|one| !protection.has_names_like(one)).collect())
     }
 }
 

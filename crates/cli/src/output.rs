@@ -29,6 +29,21 @@ pub(crate) fn call_for_people(common: &Common) -> bool {
     common.text || (!common.json && io::stdout().is_terminal())
 }
 
+/// The result of printing to stdout. A reader that has seen enough is no error: `toolcrib policy list | head` ends quietly.
+pub(crate) fn printed(written: io::Result<()>) -> Result<(), String> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a line to stdout.
+pub(crate) fn line(line: &impl std::fmt::Display) -> Result<(), String> {
+    printed(writeln!(io::stdout(), "{line}"))
+}
+
 /// Prints a reply, with its diff in colour.
 pub(crate) fn reply(reply: &Reply) -> io::Result<()> {
     let mut text = visible_content(reply.output().trim_end());

@@ -23,7 +23,8 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
         Some((path, named)) => match text(&path) {
             Ok(text) => {
                 check_outside_workspace(common, &path)?;
-                parse(&path, &text)?
+                let rules = parse(&path, &text)?;
+                if named { rules.in_file(&shown(&path)) } else { rules }
             }
             Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => {
                 Rules::default()
@@ -56,12 +57,24 @@ fn with_others(rules: Rules, common: &Common, config: &Config) -> Result<Rules, 
     }
     if let Some(path) = common.among.as_ref().and_then(|among| among.rules.as_ref()) {
         match text(path) {
-            Ok(text) => rules = rules.merged_with(parse(path, &text)?),
+            Ok(text) => rules = rules.merged_with(parse(path, &text)?.in_file(&shown(path))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(format!("{}: {error}", path.display())),
         }
     }
     Ok(rules)
+}
+
+/// The path of a rules file in messages.
+fn shown(path: &Path) -> String {
+    std::path::absolute(path).as_deref().unwrap_or(path).display().to_string()
+}
+
+/// The file that messages name in the commands that add a rule, if it is not the usual one.
+pub(crate) fn named_file(common: &Common) -> Option<PathBuf> {
+    let own = common.among.as_ref().and_then(|among| among.rules.as_ref());
+    let file = own.or(common.rules.as_ref())?;
+    Some(std::path::absolute(file).unwrap_or_else(|_| file.clone()))
 }
 
 /// The user's rules file, and its text. The text is empty if the file does not exist.

@@ -101,19 +101,19 @@ impl PrivateFile {
     }
 }
 
-const NO_FILE: &str = "is not a regular file; remove it, or give another path";
+const NO_FILE: &str = "is not a regular file; give the path of one";
 
 fn check_file(stat: &Stat) -> Result<(), PrivateFileError> {
     let problem = match () {
         () if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => NO_FILE,
         () if stat.st_uid != geteuid().as_raw() => {
-            "belongs to another user, who knows its content; remove it, or give another path"
+            "belongs to another user, who knows its content; give the path of a file of your own"
         }
         () if stat.st_mode & 0o077 != 0 => {
-            "can be read or written by other users; run `chmod 600` on it if it was never used, or remove it to create a new one"
+            "can be read or written by other users; run `chmod 600` on it, and replace its content if others may have read it"
         }
         () if stat.st_nlink != 1 => {
-            "has a second hard link, through which other users may reach it; remove it to create a new one"
+            "has a second hard link, through which other users may reach it; remove the other link, or use a copy of the file"
         }
         () => return Ok(()),
     };

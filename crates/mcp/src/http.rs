@@ -5,6 +5,7 @@ mod endpoint;
 mod guard;
 mod server_names;
 mod sessions;
+mod start_on_thread;
 mod value_count;
 mod workspace_id;
 mod workspaces;
@@ -22,10 +23,11 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
 use toolcrib::Runtime;
 use toolcrib_http::{
-    BodyLimit, BodyWith, Connection, Connections, NextHead, Refusal, StrictHeads, Token, read_body,
-    serve_connection,
+    BodyBudget, BodyLimit, BodyWith, Connection, Connections, NextHead, Refusal, StrictHeads,
+    Token, read_body, serve_connection,
 };
 
 use self::connection_sessions::ConnectionSessions;
@@ -33,6 +35,7 @@ use self::endpoint::{Endpoint, Endpoints, SoleEndpoint};
 pub use self::guard::Guard;
 use self::guard::HeadCheck;
 use self::sessions::{SWEEP_INTERVAL, Sessions};
+use self::start_on_thread::start_on_thread;
 use self::value_count::has_many_values;
 pub use self::workspace_id::WorkspaceId;
 use self::workspaces::Workspaces;
@@ -69,7 +72,23 @@ const MAX_HEADER_BYTES: usize = 64 << 10;
 /// The largest body of a request.
 const MAX_BODY: BodyLimit = BodyLimit {
     bytes: MAX_MESSAGE_BYTES,
+    time: Duration::from_secs(60),
     sentence: "The body is too large: a message has at most 64 MiB.",
+};
+
+/// The memory of all bodies of unfinished requests, and of those for one workspace, besides the first part of each.
+const MAX_BODIES: usize = 8 * MAX_MESSAGE_BYTES;
+const MAX_BODIES_OF_OWNER: usize = 2 * MAX_MESSAGE_BYTES;
+
+/// Larger bodies are parsed on another thread.
+const MAX_PARSED_HERE: usize = 64 << 10;
+
+/// How many bodies are parsed on other threads at the same time.
+const PARSERS: usize = 2;
+
+const NOT_PARSED: Refusal = Refusal {
+    status: StatusCode::INTERNAL_SERVER_ERROR,
+    sentence: "The body could not be processed, by an error in this program.",
 };
 
 const TOO_MANY_VALUES: Refusal = Refusal {
@@ -141,8 +160,9 @@ fn serve_endpoints(
     capacity: Capacity,
 ) -> Result<Infallible, ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
-    let threads = Handler::threads(capacity.calls).map_err(|error| failed(&error))?;
-    let server = Arc::new(HttpServer { endpoints });
+    let threads = Handler::threads(capacity.calls + PARSERS).map_err(|error| failed(&error))?;
+    let bodies = BodyBudget::new(MAX_BODIES, MAX_BODIES_OF_OWNER);
+    let server = Arc::new(HttpServer { endpoints, bodies, parsers: Semaphore::new(PARSERS) });
     let accepted = accept(listener, server, capacity.connections);
     threads.block_on(accepted).map_err(|error| failed(&error))
 }
@@ -205,6 +225,8 @@ impl Socket {
 
 struct HttpServer<E> {
     endpoints: E,
+    bodies: Arc<BodyBudget>,
+    parsers: Semaphore,
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -246,6 +268,7 @@ impl<E: Endpoints> HttpServer<E> {
             status: StatusCode::SERVICE_UNAVAILABLE,
             sentence: "Every connection is busy. Try again later.",
         })?;
+        let mut reserved = self.bodies.begin(E::owner(&name));
         let (endpoint, held) = self.endpoints.open(name).await?;
         let client = endpoint.sessions().client(request.headers(), sessions).ok_or(Refusal {
             status: StatusCode::BAD_REQUEST,
@@ -259,13 +282,21 @@ impl<E: Endpoints> HttpServer<E> {
         }
         let (mut head, body) = request.into_parts();
         head.extensions.insert(client.clone());
-        let body = read_body(body, MAX_BODY).await?;
+        let body = read_body(body, MAX_BODY, &mut reserved).await?;
         next_head.follows();
-        if has_many_values(&body) {
-            return Err(TOO_MANY_VALUES);
-        }
-        let answer = endpoint.answer(Request::from_parts(head, Full::new(body))).await;
-        Ok(answer.map(|body| BodyWith::new(body, (busy, client, held)).boxed()))
+        let is_large = body.len() > MAX_PARSED_HERE;
+        let answer = async move {
+            if has_many_values(&body) {
+                return Err(TOO_MANY_VALUES);
+            }
+            Ok(endpoint.answer(Request::from_parts(head, Full::new(body))).await)
+        };
+        let answer = if is_large {
+            start_on_thread(&self.parsers, answer).await.map_err(|_| NOT_PARSED)??
+        } else {
+            answer.await?
+        };
+        Ok(answer.map(|body| BodyWith::new(body, (busy, client, held, reserved)).boxed()))
     }
 }
 

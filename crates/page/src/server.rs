@@ -12,8 +12,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use tokio::net::{TcpListener, TcpStream};
 use toolcrib_http::{
-    BodyLimit, BodyWith, Connection, Connections, NextHead, StrictHeads, UnfinishedRequest,
-    read_body, serve_connection,
+    BodyBudget, BodyLimit, BodyWith, Connection, Connections, NextHead, StrictHeads,
+    UnfinishedRequest, read_body, serve_connection,
 };
 
 use crate::api_error::ApiError;
@@ -29,11 +29,14 @@ use crate::routes::{Api, ApiRequest};
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
 /// More than any answer or rule.
-const MAX_BODY: BodyLimit =
-    BodyLimit { bytes: 256 << 10, sentence: "The body is too large: it has at most 256 KiB." };
+const MAX_BODY: BodyLimit = BodyLimit {
+    bytes: 256 << 10,
+    time: Duration::from_secs(10),
+    sentence: "The body is too large: it has at most 256 KiB.",
+};
 
-/// The time in which a body must arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The memory of all bodies, besides the first part of each.
+const MAX_BODIES: usize = 8 << 20;
 
 /// The pause after a failed accept, which is usually caused by too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -43,13 +46,15 @@ pub(crate) struct PageServer {
     address: SocketAddr,
     names: ServerNames,
     api: Arc<Api>,
+    bodies: Arc<BodyBudget>,
 }
 
 /// Serves until the process is ended.
 pub(crate) async fn accept(listener: TcpListener, api: Arc<Api>) -> io::Result<Infallible> {
     let address = listener.local_addr()?;
     let names = ServerNames::new(address.port());
-    let server = Arc::new(PageServer { address, names, api });
+    let bodies = BodyBudget::new(MAX_BODIES, MAX_BODIES);
+    let server = Arc::new(PageServer { address, names, api, bodies });
     let connections = Arc::new(Connections::default());
     loop {
         match listener.accept().await {
@@ -109,7 +114,7 @@ impl PageServer {
                 let message = "This page belongs to another user.";
                 return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message));
             }
-            let body = body_of(request, next_head).await?;
+            let body = self.body_of(request, next_head).await?;
             return Ok(response::json(self.api.sign_in(&body)));
         }
         let browser = check_token(&request, &self.api.sign_in)?;
@@ -128,7 +133,7 @@ impl PageServer {
         }
         let method = request.method().clone();
         let query = Query::parse(request.uri().query());
-        let body = body_of(request, next_head).await?;
+        let body = self.body_of(request, next_head).await?;
         Ok(self.call_api(ApiRequest { browser, method, path, query, body }, busy).await)
     }
 
@@ -141,17 +146,17 @@ impl PageServer {
         });
         response::json(answered).map(|body| BodyWith::new(body, busy).boxed())
     }
-}
 
-async fn body_of(request: Request<Incoming>, next_head: &NextHead) -> Result<Vec<u8>, ApiError> {
-    let read = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body(), MAX_BODY));
-    let timed_out = |_| {
-        let message = "The body did not arrive in time.";
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, "invalid", message)
-    };
-    let body = read.await.map_err(timed_out)?;
-    let body =
-        body.map_err(|refusal| ApiError::new(refusal.status, "invalid", refusal.sentence))?;
-    next_head.follows();
-    Ok(body.to_vec())
+    async fn body_of(
+        &self,
+        request: Request<Incoming>,
+        next_head: &NextHead,
+    ) -> Result<Vec<u8>, ApiError> {
+        let mut reserved = self.bodies.begin("");
+        let body = read_body(request.into_body(), MAX_BODY, &mut reserved).await;
+        let body =
+            body.map_err(|refusal| ApiError::new(refusal.status, "invalid", refusal.sentence))?;
+        next_head.follows();
+        Ok(body.to_vec())
+    }
 }

@@ -13,7 +13,7 @@ use crate::approval_subject::{ApprovalScope, SessionApprovals};
 use crate::command::{CommandAnalysis, ShellContext, analyze_command};
 use crate::contacted_hosts::{hosts_in, target};
 use crate::decision::Decision;
-use crate::new_rule::NewRule;
+use crate::new_rule::{NewRule, shell_word};
 use crate::outside_access::{Outside, write_approval_scope};
 use crate::profile::Profile;
 use crate::protected_names::Protection;
@@ -466,7 +466,8 @@ impl Policy {
             Effect::Reach => "the host",
             Effect::Read | Effect::Write => "the file",
         };
-        let rule = format!("add a rule that allows {subject} to rules.toml");
+        let file = self.rules_file.as_deref().unwrap_or("rules.toml");
+        let rule = format!("add a rule that allows {subject} to {file}");
         match decision {
             Decision::Deny => format!("{}, and {rule}", use_profile(Profile::Workspace)),
             _ => rule,
@@ -548,7 +549,10 @@ impl Part {
         let remedy = match rule.decision {
             Decision::Allow => String::new(),
             Decision::Ask | Decision::Deny => {
-                format!("change {}, which `toolcrib policy list` shows", rule.name)
+                let file = rule.file.as_ref();
+                let file = file.map(|file| format!(" --rules {}", shell_word(file)));
+                let file = file.unwrap_or_default();
+                format!("change {}, which `toolcrib policy list{file}` shows", rule.name)
             }
         };
         Part::new(rule.decision, &rule.name, why, &remedy).with_scope(asked)

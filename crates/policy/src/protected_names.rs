@@ -169,6 +169,14 @@ impl Protection {
         remainders
     }
 
+    /// Whether an exception with this pattern can match a protected name. A pattern with wildcards can.
+    pub fn has_names_like(&self, pattern: &str) -> bool {
+        let path = Path::new(pattern);
+        pattern.contains(['*', '?'])
+            || self.find(path).is_some()
+            || !self.protected_beneath(path).is_empty()
+    }
+
     /// All protected patterns.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.protected.iter().map(|pattern| pattern.text.as_str())
@@ -185,6 +193,15 @@ impl Protection {
     pub fn plain_paths(&self) -> Vec<PathBuf> {
         let is_plain = |pattern: &&Pattern| !pattern.text.contains(['*', '?']);
         self.protected.iter().filter(is_plain).map(|pattern| pattern.text.as_str().into()).collect()
+    }
+
+    /// The narrowest exception that allows a protected path, which is relative to its root: the path itself. It is the
+    /// pattern that protects the path if the path cannot be written as a pattern.
+    pub fn narrowest_exception(&self, path: &Path) -> Option<String> {
+        let pattern = self.find(path)?;
+        let own = path.to_str().filter(|text| !text.contains(char::is_control));
+        let own = own.filter(|text| Pattern::parse(text).is_ok());
+        Some(own.unwrap_or(pattern).to_owned())
     }
 
     /// The pattern that protects a path, which is relative to its root. `None` if the path may be written.
@@ -317,6 +334,28 @@ mod tests {
         assert_eq!(beneath("x/a/b"), [PathBuf::from("*.c")]);
         assert_eq!(beneath("src"), Vec::<PathBuf>::new());
         assert!(protection.plain_paths().contains(&".claude".into()));
+    }
+
+    #[test]
+    fn an_exception_is_narrow_and_allows_its_path() {
+        let protection = Protection::default();
+        for (path, expected) in [
+            (".git/hooks/pre-commit", ".git/hooks/pre-commit"),
+            ("sub/.GIT/Config", "sub/.GIT/Config"),
+            ("sub/.envrc", "sub/.envrc"),
+            (".git/hooks/:x", ".git"),
+            (".git/a\nb", ".git"),
+        ] {
+            let exception = protection.narrowest_exception(Path::new(path)).unwrap();
+            assert_eq!(exception, expected);
+            let allowed = protection.clone().allow(&exception).unwrap();
+            assert_eq!(allowed.find(Path::new(path)), None, "{path}");
+        }
+        assert_eq!(protection.narrowest_exception(Path::new("src/main.rs")), None);
+        for name in [".envrc", "a/.git/hooks", ".vscode", "*.xml"] {
+            assert!(protection.has_names_like(name), "{name}");
+        }
+        assert!(!protection.has_names_like("src/main.rs"));
     }
 
     #[test]

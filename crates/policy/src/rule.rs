@@ -4,6 +4,7 @@
 
 mod argv;
 mod content_name;
+mod covering;
 mod file;
 mod host;
 mod path;
@@ -11,6 +12,7 @@ mod request;
 mod url_path;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::access::Effect;
 use crate::command::{Command, ShellContext};
@@ -33,6 +35,18 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The kind with this word in `rules.toml`.
+    fn named(word: &str) -> Option<Kind> {
+        Some(match word {
+            "read" => Kind::Read,
+            "edit" => Kind::Edit,
+            "command" => Kind::Command,
+            "external_directory" => Kind::External,
+            "network" => Kind::Network,
+            _ => return None,
+        })
+    }
+
     /// The kind of rule for an effect on files; `None` for other effects.
     pub(crate) fn of_files(effect: Effect) -> Option<Kind> {
         match effect {
@@ -64,6 +78,8 @@ pub(crate) struct Rule {
     hosts: Vec<HostPattern>,
     /// The requests that it is restricted to. `None` if it is for whole connections.
     pub(crate) requests: Option<RequestPatterns>,
+    /// The file that it is in, if that is not the usual one.
+    pub(crate) file: Option<Arc<str>>,
 }
 
 impl Rules {
@@ -76,6 +92,14 @@ impl Rules {
     #[must_use]
     pub fn merged_with(mut self, others: Rules) -> Rules {
         self.rules.extend(others.rules);
+        self
+    }
+
+    /// These rules, which are in a file that is not the usual one. Messages name it.
+    #[must_use]
+    pub fn in_file(mut self, file: &str) -> Rules {
+        let file: Arc<str> = file.into();
+        self.rules.iter_mut().for_each(|rule| rule.file = Some(file.clone()));
         self
     }
 

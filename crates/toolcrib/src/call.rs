@@ -11,7 +11,9 @@ use crate::authorize::{CallDescription, Preview, permit};
 use crate::call_recorder::Record;
 use crate::change_notices::noted;
 use crate::cx::Cx;
+use crate::decision_log::OPERATOR_RULE;
 use crate::decode::{Decoded, decode};
+use crate::dialect::Dialect;
 use crate::edit_checks::{Reader, checked, late_results};
 use crate::error::{Error, ErrorKind};
 use crate::message_names::Spelling;
@@ -115,7 +117,11 @@ impl Runtime {
         };
         let policies = (&self.services().policy, &self.services().paths.workspace);
         let permission = permit(policies, session, asked, touched, options, preview);
-        let verdict = permission.verdict;
+        let mut verdict = permission.verdict;
+        // The profile of a person's own command is not a setting of theirs.
+        if options.dialect == Dialect::CommandLine && verdict.decision == Decision::Allow {
+            OPERATOR_RULE.clone_into(&mut verdict.rule);
+        }
         let about = About {
             tool: record.tool.clone(),
             arguments: record.arguments.clone(),

@@ -22,6 +22,9 @@ const MAX_ACCESSES: usize = 20;
 /// The tool of `toolcrib undo`.
 const OPERATOR_TOOL: &str = "Undo";
 
+/// The rule that allows a command of the operator.
+pub(crate) const OPERATOR_RULE: &str = "operator";
+
 /// A logged decision on a call in this workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionEntry {

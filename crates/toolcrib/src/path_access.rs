@@ -219,13 +219,17 @@ fn reject_protected(
     path: &Path,
     judged: &ResolvedPath,
 ) -> Result<(), Error> {
-    if let Some(pattern) = place.relative_aliases().find_map(|path| paths.protection.find(path)) {
+    let protection = &paths.protection;
+    let protected = place
+        .relative_aliases()
+        .find_map(|path| protection.find(path).zip(protection.narrowest_exception(path)));
+    if let Some((pattern, exception)) = protected {
         let message = format!(
             "{} is protected: writing it can make programs run code",
             visible_name(path.as_os_str().as_encoded_bytes())
         );
         return Err(Error::new(ErrorKind::Protected, message)
-            .hint(format!("Nothing was written. {}", allowed_by("allow_protected", pattern)))
+            .hint(format!("Nothing was written. {}", allowed_by("allow_protected", &exception)))
             .with("protected_by", pattern));
     }
     if paths.path_rules.refuses_writing(judged) {

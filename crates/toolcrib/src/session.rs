@@ -25,6 +25,9 @@ const MAX_SEEN: usize = 10_000;
 /// Files that are checked for changes after each call: a system call for each.
 const MAX_CHECKED: usize = 200;
 
+/// Contents of one file that count as seen after an undo.
+const MAX_VERSIONS: usize = 16;
+
 /// More answers than a person gives. Beyond that, each question is asked again.
 const MAX_REMEMBERED: usize = 10_000;
 
@@ -56,6 +59,8 @@ pub struct Session {
     /// The rules of earlier calls.
     policies: Mutex<HashMap<PolicyVariant, SessionPolicy>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
+    /// The contents of files that the session has seen completely, the last one first.
+    seen_whole: Mutex<HashMap<PathBuf, VecDeque<ContentHash>>>,
     /// The files seen last, the last one first.
     recently_seen: Mutex<VecDeque<PathBuf>>,
     /// Changes of seen files that the session knows.
@@ -139,6 +144,7 @@ impl Session {
             agreed: Mutex::default(),
             policies: Mutex::default(),
             seen: Mutex::default(),
+            seen_whole: Mutex::default(),
             recently_seen: Mutex::default(),
             notices: Mutex::default(),
             running_calls: AtomicUsize::new(0),
@@ -317,11 +323,30 @@ impl Session {
         recent.push_front(path.clone());
         recent.truncate(MAX_CHECKED);
         drop(recent);
+        if seen.is_whole() {
+            self.remember_whole(&path, seen.hash);
+        }
         let mut all = self.seen.lock();
         if all.len() >= MAX_SEEN {
             all.clear();
         }
         all.insert(path, seen);
+    }
+
+    fn remember_whole(&self, path: &Path, hash: ContentHash) {
+        let mut all = self.seen_whole.lock();
+        if all.len() >= MAX_SEEN {
+            all.clear();
+        }
+        let versions = all.entry(path.to_owned()).or_default();
+        versions.retain(|known| *known != hash);
+        versions.push_front(hash);
+        versions.truncate(MAX_VERSIONS);
+    }
+
+    /// Whether the session has seen this content of a file completely, at any time.
+    pub(crate) fn has_seen_whole(&self, path: &Path, hash: ContentHash) -> bool {
+        self.seen_whole.lock().get(path).is_some_and(|versions| versions.contains(&hash))
     }
 
     pub(crate) fn forget(&self, path: &Path) {

@@ -44,10 +44,8 @@ pub(crate) fn call(
         Ok(reply) => output::reply(reply),
         Err(error) => output::error(error),
     };
-    if let Err(error) = printed {
-        output::usage_error(&format!(
-            "the call was made, but its reply could not be printed: {error}"
-        ));
+    if let Err(problem) = output::printed(printed) {
+        output::usage_error(&format!("the call was made, but its reply is lost: {problem}"));
         return Ok(ExitCode::from(1));
     }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -117,7 +115,7 @@ fn read_args(args: &str) -> Result<Result<Value, Error>, String> {
 }
 
 /// The form of the arguments. A value without its field is completed.
-fn example(runtime: &Runtime, tool: &str, args: &str) -> String {
+pub(super) fn example(runtime: &Runtime, tool: &str, args: &str) -> String {
     let tool = runtime.tool_named(tool);
     let required = tool.and_then(|tool| tool.arguments.get("required")?.get(0)?.as_str());
     let is_bare_value = args != "-" && !args.contains(['{', '\'', '\n']) && args.len() < 100;

@@ -7,10 +7,11 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::Args;
+use crate::output;
 
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, String> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "toolcrib", &mut script);
-    io::stdout().write_all(&script).map_err(|error| format!("cannot print: {error}"))?;
+    output::printed(io::stdout().write_all(&script))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `toolcrib config`: shows and changes `config.toml`. All other bytes of the file stay.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -121,7 +121,12 @@ fn change(
     edit(&mut document)?;
     let new = document.to_string();
     let changed = new != text;
-    Config::parse(&path, &new).map_err(|problem| format!("{problem}\nNothing was changed."))?;
+    // A problem of the new value has no line in the file, unless the file had it before.
+    let checked = match Config::parse(&path, &text) {
+        Ok(_) => Config::check_new(&new),
+        Err(_) => Config::parse(&path, &new),
+    };
+    let config = checked.map_err(|problem| format!("{problem}\nNothing was changed."))?;
     if changed && !common.dry_run && !rules::replace_if_unchanged(&path, &text, &new)? {
         return Err(at(&"another program changed the file; try again"));
     }
@@ -134,7 +139,14 @@ fn change(
         return print(&json!({"file": file, "setting": value, "changed": changed}));
     }
     output::answer(&sentence(&path, key, line, changed, common.dry_run));
-    warn_about_presets(common, key, &Config::parse(&path, &new)?)?;
+    warn_about_presets(common, key, &config)?;
+    if key == "allow_protected" {
+        for useless in config.useless_exceptions()? {
+            output::warning(&format!(
+                "`{useless}` is not a protected name, so it has an effect only on a part of a git repository; docs/protected-and-hidden.md lists the names"
+            ));
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -216,9 +228,24 @@ fn remove(document: &mut DocumentMut, key: &str, values: &[String]) -> Result<()
             let known = toml_edit::Value::from(list.clone()).decorated("", "");
             return Err(format!("{key} does not have `{text}`; it is {known}"));
         };
-        list.remove(at);
+        remove_at(list, at);
     }
     Ok(())
+}
+
+/// Removes a value. The spaces at the ends of the list stay as they are.
+fn remove_at(list: &mut Array, at: usize) {
+    let is_last = at + 1 == list.len();
+    let removed = list.remove(at);
+    let (prefix, suffix) = (removed.decor().prefix(), removed.decor().suffix());
+    if at == 0
+        && let Some(first) = list.get_mut(0)
+    {
+        first.decor_mut().set_prefix(prefix.cloned().unwrap_or_default());
+    }
+    if is_last && let Some(last) = at.checked_sub(1).and_then(|at| list.get_mut(at)) {
+        last.decor_mut().set_suffix(suffix.cloned().unwrap_or_default());
+    }
 }
 
 /// The type of a key. Fails if there is no such key, or if it has tables.
@@ -277,13 +304,30 @@ fn without_links(text: &str) -> String {
 }
 
 fn print(value: &Value) -> Result<ExitCode, String> {
-    writeln!(io::stdout(), "{value}").map_err(|error| error.to_string())?;
+    output::line(value)?;
     Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_removal_leaves_the_spaces_of_a_list() {
+        for (list, removed, expected) in [
+            (r#"["a", "b", "c"]"#, "a", r#"["b", "c"]"#),
+            (r#"["a", "b", "c"]"#, "b", r#"["a", "c"]"#),
+            (r#"["a", "b"]"#, "b", r#"["a"]"#),
+            (r#"["a"]"#, "a", "[]"),
+            (r#"[ "a", "b" ]"#, "a", r#"[ "b" ]"#),
+            (r#"[ "a", "b" ]"#, "b", r#"[ "a" ]"#),
+            ("[\n  \"a\",\n  \"b\",\n]", "a", "[\n  \"b\",\n]"),
+        ] {
+            let mut document: DocumentMut = format!("protect = {list}\n").parse().unwrap();
+            remove(&mut document, "protect", &[removed.to_owned()]).unwrap();
+            assert_eq!(document.to_string(), format!("protect = {expected}\n"));
+        }
+    }
 
     #[test]
     fn links_of_descriptions_are_removed() {

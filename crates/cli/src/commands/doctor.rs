@@ -67,7 +67,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
     } else {
         writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref()))
     };
-    printed.map_err(|error| error.to_string())?;
+    output::printed(printed)?;
     let well = problems == 0;
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -29,7 +29,8 @@ pub(crate) fn index(
     } else {
         writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect()))
     };
-    Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    output::printed(printed)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Builds the indexes, and shows the progress on a terminal.

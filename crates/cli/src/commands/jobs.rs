@@ -18,7 +18,8 @@ pub(crate) fn jobs(common: &Common) -> Result<ExitCode, String> {
     } else {
         writeln!(io::stdout(), "{}", Value::Array(running.iter().map(object).collect()))
     };
-    Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    output::printed(printed)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Ends a command. Asks first if it belongs to another workspace.
@@ -49,7 +50,8 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
     } else {
         writeln!(io::stdout(), "{}", json!({"id": id, "ended": ended}))
     };
-    Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    output::printed(printed)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(running: &[RunningCommand]) -> io::Result<()> {

@@ -158,13 +158,8 @@ pub(super) fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
 }
 
 pub(super) fn print(text: &str) -> Result<ExitCode, String> {
-    match anstream::stdout().write_all(text.as_bytes()) {
-        // The reader may close the pipe early.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot print: {error}"))
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    output::printed(anstream::stdout().write_all(text.as_bytes()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints a long text, through a pager on a terminal.

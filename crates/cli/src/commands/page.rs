@@ -3,7 +3,7 @@
 mod operator;
 mod single_instance;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -93,7 +93,7 @@ fn prepare(common: &Common, args: &PageArgs) -> Result<Page, String> {
 
 /// Prints an address, and opens it in the browser if that is wanted.
 fn show(address: &str, args: &PageArgs) -> Result<(), String> {
-    writeln!(io::stdout(), "{address}").map_err(|error| error.to_string())?;
+    output::line(&address)?;
     if args.open {
         let mut browser = Command::new("xdg-open");
         browser.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

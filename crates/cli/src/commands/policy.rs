@@ -16,6 +16,7 @@ use toolcrib::{
     to_json,
 };
 
+use super::call::example;
 use crate::args::Common;
 use crate::config::Config;
 use crate::{output, rules};
@@ -42,7 +43,7 @@ pub(crate) fn check(common: &Common, file: &Path) -> Result<ExitCode, String> {
         Err(error) if people => return Err(error.clone()),
         Err(error) => json!({"valid": false, "error": error}).to_string(),
     };
-    writeln!(io::stdout(), "{text}").map_err(|error| error.to_string())?;
+    output::line(&text)?;
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
@@ -53,8 +54,14 @@ pub(crate) fn explain(
     tool: &str,
     args: &str,
 ) -> Result<ExitCode, String> {
-    let explained = parse_json(args.as_bytes())
-        .and_then(|args| runtime.explain(&runtime.session(), Call::new(tool, args)));
+    let is_shell = runtime.tool_named(tool).is_some_and(|tool| tool.name == "Bash");
+    let parsed = match parse_json(args.as_bytes()) {
+        // A command as it is typed.
+        Err(_) if is_shell && !args.trim_start().starts_with('{') => Ok(json!({"command": args})),
+        parsed => parsed.map_err(|error| error.hint(example(runtime, tool, args))),
+    };
+    let explained =
+        parsed.and_then(|args| runtime.explain(&runtime.session(), Call::new(tool, args)));
     match explained {
         Ok(explanation) => {
             let offline = is_offline(common, &explanation)?;
@@ -66,7 +73,7 @@ pub(crate) fn explain(
             } else {
                 writeln!(io::stdout(), "{}", Value::Object(to_json(&Err(error))))
             };
-            printed.map_err(|error| error.to_string())?;
+            output::printed(printed)?;
             Ok(ExitCode::from(1))
         }
     }
@@ -235,7 +242,7 @@ fn show_with(
         }
         object.to_string() + "\n"
     };
-    anstream::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
+    output::printed(anstream::stdout().write_all(text.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
 }
 

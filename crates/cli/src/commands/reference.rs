@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use crate::args::{Args, Common, Page};
+use crate::output;
 
 /// Prints a page as Markdown, or writes the man pages to a directory.
 pub(crate) fn reference(
@@ -33,7 +34,7 @@ pub(crate) fn reference(
             format!("{}\n{body}", generated("Replies"))
         }
     };
-    io::stdout().write_all(text.as_bytes()).map_err(|error| format!("cannot print: {error}"))?;
+    output::printed(io::stdout().write_all(text.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
 }
 

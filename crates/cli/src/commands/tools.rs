@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use toolcrib::{Dialect, Runtime};
 
 use crate::args::FormatArg;
+use crate::output;
 
 pub(crate) fn tools(
     runtime: &Runtime,
@@ -17,8 +18,7 @@ pub(crate) fn tools(
         None => overview(runtime, dialect),
     };
     let newline = if text.ends_with('\n') { "" } else { "\n" };
-    let printed = write!(io::stdout(), "{text}{newline}");
-    printed.map_err(|error| format!("cannot print the tools: {error}"))?;
+    output::printed(write!(io::stdout(), "{text}{newline}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

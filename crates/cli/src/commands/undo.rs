@@ -70,7 +70,7 @@ fn revert(
             Ok(shown) => shown,
             Err(error) => return fail(common, error),
         };
-        output::preview(&shown).map_err(|error| error.to_string())?;
+        output::printed(output::preview(&shown))?;
         warn_about_parts(runtime, &shown);
         if !confirm(&question(verb, &shown.metadata()["undone"])).unwrap_or(false) {
             return print("Nothing was done.\n");
@@ -99,8 +99,8 @@ fn revert(
         Ok(reply) if asks => {
             print(&format!("{}\n", output::plain(reply.output())))?;
         }
-        Ok(reply) => output::reply(reply).map_err(|error| error.to_string())?,
-        Err(error) => output::error(error).map_err(|error| error.to_string())?,
+        Ok(reply) => output::printed(output::reply(reply))?,
+        Err(error) => output::printed(output::error(error))?,
     }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -30,6 +30,15 @@ pub(super) fn of_toml(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
+/// The same of a text that is in no file, with the key instead of the line.
+pub(super) fn without_line(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    match error.span().and_then(|span| key_before(text, &span)) {
+        Some(key) => format!("{key}: {message}"),
+        None => message.to_owned(),
+    }
+}
+
 /// A problem with the line of the key that it names first, if there is one.
 pub(super) fn with_line(text: &str, problem: &str) -> String {
     let keys = Config::keys();

@@ -1,6 +1,7 @@
 //! `toolcrib serve --http --workspaces`: one server for many workspaces that are isolated from each other.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -418,6 +419,51 @@ fn a_message_with_too_many_values_is_refused() {
 }
 
 #[test]
+fn unfinished_bodies_take_limited_memory() {
+    let server = server(&[]);
+    // Heads of requests with the largest body, which does not follow. The server asks for it as soon as it has reserved the
+    // memory.
+    let begin = |path: &str| {
+        let request = server.request(path, &[("Expect", Some("100-continue"))]);
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        let length = |bytes: usize| format!("Content-Length: {bytes}\r\n");
+        let head = head.replace(&length(body.len()), &length(64 << 20)) + "\r\n\r\n";
+        let mut stream = server.connect();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        (stream, text(&answer).to_owned())
+    };
+    let unfinished = ["/w/a/mcp", "/w/a/mcp"].map(begin);
+    assert!(unfinished.iter().all(|(_, answer)| answer == "HTTP/1.1 100"), "{unfinished:?}");
+    assert_eq!(begin("/w/a/mcp").1, "HTTP/1.1 429");
+    // Small requests are answered, and other workspaces have their own limit.
+    assert_eq!(status(&read(&server, "/w/a/mcp", &[])), "200");
+    let other = begin("/w/b/mcp");
+    assert_eq!(other.1, "HTTP/1.1 100");
+    drop(unfinished);
+    // The end of a connection frees the memory.
+    for attempt in 0.. {
+        let (_stream, answer) = begin("/w/a/mcp");
+        if answer == "HTTP/1.1 100" {
+            break;
+        }
+        assert!(attempt < 6_000, "{answer}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_large_message_is_served() {
+    let server = server(&[]);
+    let content = "a line\n".repeat(100_000);
+    let arguments = json!({"file_path": "new.txt", "content": content});
+    let answer = call(&server, "/w/a/mcp", &server.bearer(), "Write", arguments);
+    assert_eq!(status(&answer), "200", "{answer}");
+    assert_eq!(fs::read_to_string(at(&server, "all/a/new.txt")).unwrap(), content);
+}
+
+#[test]
 fn each_workspace_can_have_its_own_token() {
     let top = directory();
     let [one, two] = ["1", "2"].map(|digit| digit.repeat(64));
@@ -435,11 +481,32 @@ fn each_workspace_can_have_its_own_token() {
     assert_eq!(read("/w/none/mcp", &one), "401");
     assert_eq!(read("/mcp", &one), "404");
     assert_eq!(read("/mcp", "x"), "401");
-    fs::write(at(&server, TOKENS), format!("b {one}\nnone {one}\n")).unwrap();
+    let three = "3".repeat(64);
+    fs::write(at(&server, TOKENS), format!("b {one}\nnone {three}\n")).unwrap();
     assert_eq!(read("/w/b/mcp", &one), "200");
     assert_eq!(read("/w/b/mcp", &two), "401");
-    assert_eq!(read("/w/none/mcp", &one), "404");
+    assert_eq!(read("/w/none/mcp", &three), "404");
     assert!(!at(&server, "state/http-token").exists());
+}
+
+#[test]
+fn a_broken_file_of_tokens_does_not_look_like_a_wrong_token() {
+    let top = directory();
+    let one = "1".repeat(64);
+    make_tokens(&top, &format!("a {one}\n"), 0o700);
+    let server = Server::run(top, &[&WORDS[..], &["--workspace-tokens", TOKENS]].concat());
+    let bearer = format!("Bearer {one}");
+    let ask = || read(&server, "/w/a/mcp", &[("Authorization", Some(&bearer))]);
+    assert_eq!(status(&ask()), "200");
+    // A mistake in a new line does not lock the others out.
+    fs::write(at(&server, TOKENS), format!("a {one}\nb short\n")).unwrap();
+    assert_eq!(status(&ask()), "200");
+    fs::write(at(&server, TOKENS), "").unwrap();
+    let answer = ask();
+    assert_eq!(status(&answer), "503", "{answer}");
+    assert!(answer.contains("The tokens of this server cannot be read"), "{answer}");
+    fs::write(at(&server, TOKENS), format!("a {one}\n")).unwrap();
+    assert_eq!(status(&ask()), "200");
 }
 
 #[test]
@@ -508,6 +575,12 @@ fn a_workspace_has_the_rules_of_the_server_and_its_own() {
         let reply = bash(name, command);
         assert_eq!(reply.contains("Rule: "), is_denied, "{name} {command}: {reply}");
     }
+    // The reply names the file of the rule.
+    for (command, file) in [("id -u", "rules/a.toml"), ("uname -s", "rules.toml")] {
+        let shown = format!("`toolcrib policy list --rules {}`", at(&server, file).display());
+        let reply = bash("a", command);
+        assert!(reply.contains(&shown), "{reply}");
+    }
     fs::create_dir(at(&server, "all/c")).unwrap();
     fs::write(at(&server, "rules/c.toml"), "[[rule]]\nbroken\n").unwrap();
     let answer = read(&server, "/w/c/mcp", &[]);
@@ -515,6 +588,18 @@ fn a_workspace_has_the_rules_of_the_server_and_its_own() {
     assert!(answer.contains("could not be opened") && !answer.contains("rules/c"), "{answer}");
     fs::remove_file(at(&server, "rules/c.toml")).unwrap();
     assert_eq!(status(&read(&server, "/w/c/mcp", &[])), "200");
+}
+
+#[test]
+fn a_denial_names_the_rules_of_the_workspace() {
+    let top = directory();
+    fs::create_dir(top.path().join("rules")).unwrap();
+    let flags = ["--workspace-rules", "rules", "--profile", "cautious"];
+    let server = Server::run(top, &[&WORDS[..], &flags].concat());
+    let reply = Client::modern_at(&server, "/w/a/mcp").bash("make all");
+    let command = "run `toolcrib policy allow command --rules ";
+    let command = format!("{command}{} ", at(&server, "rules/a.toml").display());
+    assert!(reply.contains(&command), "{reply}");
 }
 
 #[test]
@@ -538,11 +623,16 @@ fn settings_that_would_not_isolate_are_refused() {
         (&["--workspace-rules", "."], "must not contain each other"),
         (&["--rules", "all/rules.toml"], "must not contain each other"),
         (&["--workspace-tokens", "empty/none"], "does not exist"),
+        (&["--max-workspaces", "0"], "it must be at least 1"),
         (&["--workspace-tokens", "x", "--token-file", "y"], "cannot be used with"),
     ] {
         let output = toolcrib(top.path(), &[&WORDS, flags].concat(), b"");
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {output:?}");
         assert!(text(&output.stderr).contains(problem), "{flags:?}: {output:?}");
+        if problem == "must not contain each other" {
+            let named = format!("error: {}: /", flags[0]);
+            assert!(text(&output.stderr).contains(&named), "{flags:?}: {output:?}");
+        }
     }
     for (words, problem) in [
         (&["serve", "--workspaces", "all"][..], "--http"),

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use crate::{text, toolcrib};
+use crate::{PROGRAM, isolated_home, text, toolcrib};
 
 #[test]
 fn help_lists_commands_and_examples() {
@@ -49,6 +50,50 @@ fn completions_contain_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = toolcrib(Path::new("."), &["completions", shell], b"");
         assert!(text(&script.stdout).contains("dry-run"), "{shell}");
+    }
+}
+
+/// As in `toolcrib policy list | head`.
+#[test]
+fn a_reader_that_ends_early_is_no_error() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.txt"), "one\n").unwrap();
+    for words in [
+        &["call", "Read", "{\"file_path\": \"a.txt\"}"][..],
+        &["call", "Read", "{\"file_path\": \"a.txt\"}", "--text"],
+        &["tools"],
+        &["completions", "bash"],
+        &["reference", "replies"],
+        &["config"],
+        &["config", "keys", "--json"],
+        &["config", "show", "--json"],
+        &["policy", "list"],
+        &["policy", "list", "--json"],
+        &["policy", "presets", "--json"],
+        &["policy", "allow", "command", "ls", "--dry-run", "--json"],
+        &["policy", "test", "ls"],
+        &["policy", "explain", "Bash", "ls", "--json"],
+        &["policy", "host", "example.com"],
+        &["log"],
+        &["log", "--decisions", "--json"],
+        &["log", "export"],
+        &["index", "status"],
+        &["jobs"],
+        &["jobs", "--json"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(PROGRAM)
+            .args(words)
+            .current_dir(directory.path())
+            .envs(isolated_home())
+            .stdin(Stdio::null())
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let said = text(&output.stderr);
+        assert!(!said.contains("roken pipe") && !said.contains("error"), "{words:?}: {said}");
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
     }
 }
 

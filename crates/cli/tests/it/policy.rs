@@ -469,7 +469,11 @@ fn the_configuration_is_changed_by_commands_and_keeps_its_comments() {
             &["config", "set", "netwrok", "list"][..],
             "unknown key `netwrok`; did you mean `network`?",
         ),
-        (&["config", "set", "network", "some"], "unknown variant `some`"),
+        (
+            &["config", "set", "network", "some"],
+            "error: network: unknown variant `some`, expected one of",
+        ),
+        (&["config", "set", "journal_days", "0"], "error: journal_days = 0 is too small"),
         (&["config", "set", "monitor", "maybe"], "monitor is true or false, not `maybe`"),
         (&["config", "set", "network", "a", "b"], "network has one value"),
         (&["config", "add", "network", "a"], "network is not a list"),
@@ -483,6 +487,31 @@ fn the_configuration_is_changed_by_commands_and_keeps_its_comments() {
     assert!(text.contains("network = \"list\" already; nothing was changed"), "{text}");
     let (_, text) = place.run(&["config", "keys"]);
     assert!(text.contains("network_presets [default: []]") && !text.contains("]("), "{text}");
+}
+
+#[test]
+fn an_exception_for_no_protected_name_is_reported() {
+    let place = Project::new("");
+    let (_, text) = place.run(&["config", "add", "allow_protected", ".envrc", ".vscode"]);
+    assert!(!text.contains("warning"), "{text}");
+    let (code, text) = place.run(&["config", "add", "allow_protected", "src/main.rs"]);
+    assert!(code == 0 && text.contains("warning: `src/main.rs` is not a protected name"), "{text}");
+    let (_, text) = place.run(&["config", "remove", "allow_protected", ".envrc"]);
+    assert!(text.contains("allow_protected = [\".vscode\", \"src/main.rs\"]"), "{text}");
+}
+
+#[test]
+fn a_command_is_explained_without_json() {
+    let place = Project::new("");
+    let (code, text) = place.run(&["policy", "explain", "Bash", "git push"]);
+    assert!(code == 0 && text.contains("runs     git push\n"), "{text}");
+    for (tool, args) in [("Read", "a.txt"), ("Bash", "{\"command\": ")] {
+        let (code, text) = place.run(&["policy", "explain", tool, args]);
+        assert!(
+            code == 1 && text.contains("hint: The arguments are a JSON object, such as"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -553,6 +582,42 @@ fn an_addition_says_if_the_rule_exists_and_what_it_matches() {
         let (_, said) = place.run(&words);
         assert!(!said.contains("also allows"), "{said}");
     }
+}
+
+#[test]
+fn an_addition_says_if_another_rule_decides_anyway() {
+    let place = Project::new(
+        "[[rule]]\nname = \"no-push\"\ndecision = \"deny\"\nkind = \"command\"\ncommands = [\"git push\"]\n",
+    );
+    for (words, expected) in [
+        (
+            &["allow", "command", "git push origin **"][..],
+            "warning: it has no effect on `git push origin **`: rule:no-push (",
+        ),
+        (
+            &["ask", "command", "git push"],
+            "rules.toml:1) denies it, and the strictest rule wins; to remove that rule: toolcrib policy remove 1\n",
+        ),
+        (&["deny", "command", "git push --force"], "note: rule:no-push ("),
+        (&["deny", "command", "git push -f"], ":1) denies it already: `git push -f`\n"),
+    ] {
+        let (code, said) = place.run(&[&["policy", "--dry-run"], words].concat());
+        assert!(code == 0 && said.contains(expected), "{words:?}: {said}");
+    }
+    for words in
+        [["allow", "command", "git **"], ["allow", "read", "**"], ["deny", "command", "rm"]]
+    {
+        let (_, said) = place.run(&[&["policy", "--dry-run"], &words[..]].concat());
+        assert!(!said.contains("no-push"), "{words:?}: {said}");
+    }
+    let (_, said) = place.run(&["policy", "allow", "command", "git push", "--json"]);
+    assert!(said.contains(r#""covered_by":["rule:no-push"]"#), "{said}");
+    // In a file that does not exist yet.
+    let file = place.home.path().join("new.toml");
+    let (code, said) =
+        place.run(&["policy", "allow", "command", "ls", "--rules", file.to_str().unwrap()]);
+    assert!(code == 0 && file.exists(), "{said}");
+    assert!(said.contains("Workspaces of `serve --workspaces` use it when"), "{said}");
 }
 
 #[test]

@@ -113,6 +113,15 @@ fn the_operator_undoes_one_path_or_all_changes_since_one() {
     assert_eq!(run(&["redo", "-y"]).0, Some(0));
 
     assert_eq!(run(&["undo", "-y", "--since", &first, "--path", "a"]).0, Some(2));
+    let both = toolcrib(workspace, &["undo", "-y", "--since", &first, "5"], b"");
+    let expected = format!("--since {first} undoes change {first} and all later ones");
+    assert_eq!(both.status.code(), Some(2));
+    assert!(text(&both.stderr).contains(&expected), "{}", text(&both.stderr));
+    let (_, decisions) = run(&["log", "--decisions"]);
+    assert!(
+        decisions.contains("  operator\n") && !decisions.contains("profile:open"),
+        "{decisions}"
+    );
     assert_eq!(run(&["undo", "-y", "--since", &first]).0, Some(0));
     assert_eq!(std::fs::read_dir(workspace).unwrap().count(), 0);
     assert_eq!(run(&["redo", "-y"]).0, Some(0));

@@ -36,6 +36,11 @@ pub trait WorkspaceSource: Send + Sync + 'static {
     /// Whether a token is valid for a workspace; without one, whether it is valid for any.
     fn admits(&self, workspace: Option<&WorkspaceId>, token: &[u8]) -> bool;
 
+    /// Whether the tokens are known. If not, no request is admitted, and the source has reported why.
+    fn knows_tokens(&self) -> bool {
+        true
+    }
+
     /// The device and inode of a workspace's directory. `None` if there is no such workspace. It is called for each
     /// request, and must be quick.
     fn find(&self, workspace: &WorkspaceId) -> Option<(u64, u64)>;
@@ -91,6 +96,11 @@ pub(super) struct RequestInWorkspace(Arc<Workspace>);
 const NOT_FOUND: Refusal = Refusal {
     status: StatusCode::NOT_FOUND,
     sentence: "There is no such workspace. A workspace is a directory in the one that toolcrib serve --workspaces names.",
+};
+
+const NO_TOKENS: Refusal = Refusal {
+    status: StatusCode::SERVICE_UNAVAILABLE,
+    sentence: "The tokens of this server cannot be read, so nobody has access. toolcrib serve prints the reason.",
 };
 
 const TOO_MANY_WORKSPACES: Refusal = Refusal {
@@ -236,7 +246,7 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
         let id = WorkspaceId::of_path(request.uri().path());
         let token = bearer(request.headers());
         if !token.is_some_and(|token| self.source.admits(id.as_ref(), token)) {
-            return Err(WRONG_TOKEN);
+            return Err(if self.source.knows_tokens() { WRONG_TOKEN } else { NO_TOKENS });
         }
         HeadCheck::check_target(request)?;
         let id = id.ok_or(Refusal {

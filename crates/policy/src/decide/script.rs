@@ -10,6 +10,7 @@ use crate::command::{
     Word, analyze_command, normalize_lexically,
 };
 use crate::contacted_hosts::{NamedHost, contacted_hosts, hosts_in};
+use crate::new_rule::shell_word;
 use crate::profile::Profile;
 use crate::read_only_commands::{
     files_if_read_only, is_neutral_in_environment, is_neutral_in_shell,
@@ -199,11 +200,12 @@ impl Script<'_> {
         }
         let rules = &self.policy.rules;
         let root = self.context.roots.iter().find_map(|root| path.strip_prefix(root).ok());
-        let protected = root.and_then(|inner| self.policy.protection.find(inner));
-        if let Some(pattern) = protected.filter(|_| self.policy.profile != Profile::Open) {
+        let protected = root.and_then(|inner| self.policy.protection.narrowest_exception(inner));
+        if let Some(exception) = protected.filter(|_| self.policy.profile != Profile::Open) {
             let why =
                 format!("{} is protected: writing it can make programs run code", path.display());
-            let remedy = format!("add allow_protected = [{pattern:?}] to the configuration");
+            let exception = shell_word(&exception);
+            let remedy = format!("run `toolcrib config add allow_protected {exception}`");
             return Part::new(Decision::Deny, "protected", &why, &remedy);
         }
         let read = rules.for_path(Kind::Read, &path, self.context);

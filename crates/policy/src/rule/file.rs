@@ -251,6 +251,7 @@ fn build_rule(entry: RuleEntry) -> Result<Rule, String> {
         commands: commands.collect::<Result<_, _>>()?,
         hosts: hosts.collect::<Result<_, _>>()?,
         requests,
+        file: None,
     };
     check_examples(&rule, &entry.r#match, &entry.not_match)?;
     Ok(rule)
@@ -289,7 +290,6 @@ fn kind_with_patterns(entry: &RuleEntry) -> Result<Kind, String> {
 /// Keys that have no effect in a rule for files.
 const FILE_OTHERS: &[&str] = &["commands", "hosts", "methods", "upgrade"];
 
-/// Fails if the rule does not do what its examples say.
 /// The name of a rule that has none. Its explanation and its examples do not count.
 fn content_name_of(entry: &RuleEntry, decision: Decision) -> String {
     let upgrade = [entry.upgrade.to_string()];
@@ -307,6 +307,7 @@ fn content_name_of(entry: &RuleEntry, decision: Decision) -> String {
     )
 }
 
+/// Fails if the rule does not do what its examples say.
 fn check_examples(rule: &Rule, matching: &[String], others: &[String]) -> Result<(), String> {
     for (examples, expected) in [(matching, true), (others, false)] {
         for example in examples {
@@ -323,7 +324,7 @@ fn check_examples(rule: &Rule, matching: &[String], others: &[String]) -> Result
 }
 
 /// Whether a rule matches an example: a command, a path relative to the workspace, or a host.
-fn matches_example(rule: &Rule, example: &str) -> bool {
+pub(super) fn matches_example(rule: &Rule, example: &str) -> bool {
     let context = ShellContext {
         directory: "/workspace".into(),
         home: Some("/home/user".into()),

@@ -273,7 +273,7 @@ impl Cx<'_> {
     }
 
     /// Reverts changes atomically. The call must have declared [`Access::WriteAny`](toolcrib_policy::Access).
-    /// The restored content does not count as seen by the session. In a dry run nothing is written.
+    /// Restored content counts as seen by the session only if it saw that content before. In a dry run nothing is written.
     pub(crate) fn restore(&self, restoring: Revert) -> Result<Changed, Error> {
         let Revert { edits, undoes, hunk_of, hunk, only, within, protected, needed, unneeded } =
             restoring;
@@ -429,14 +429,18 @@ impl Cx<'_> {
         edits.iter().map(known).collect()
     }
 
-    /// The seen state of a file after it is restored: its hash, not its content. An unseen file
-    /// stays unseen. A file with the content that the session saw keeps its state.
+    /// The seen state of a file after it is restored: the whole file if the session saw this content before, otherwise
+    /// its hash, not its content. An unseen file stays unseen. A file with the content that the session saw last keeps its
+    /// state.
     fn seen_after_restore(
         &self,
         (edit, place): &(FileEdit, ResolvedPath),
     ) -> Option<(PathBuf, Option<Seen>)> {
         let path = place.path();
         let Some(now) = &edit.now else { return Some((path, None)) };
+        if self.session().has_seen_whole(&path, now.hash()) {
+            return Some((path, Some(Seen::whole(now))));
+        }
         let before = self.session().seen(&path)?;
         (before.hash != now.hash()).then(|| (path, Some(Seen::of(now))))
     }

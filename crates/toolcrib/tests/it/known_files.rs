@@ -75,6 +75,25 @@ fn file_restored_by_undo_counts_as_unread() {
 }
 
 #[test]
+fn undo_restores_content_that_the_session_knows() {
+    let fixture = Fixture::new();
+    fixture.read(1, 100);
+    fixture.edit("line 7\n", "seven\n");
+    fixture.write().unwrap();
+    fixture.call("Undo", json!({}));
+    fixture.call("Undo", json!({}));
+    fixture.write().unwrap();
+    // Also content that only a removal came after.
+    fixture.bash("rm a.txt");
+    fixture.call("Undo", json!({}));
+    fixture.try_call("Write", json!({"file_path": "a.txt", "content": "new\n"})).unwrap();
+    // But not if somebody has changed it since.
+    fixture.call("Undo", json!({}));
+    fs::write(fixture.path(), "other\n").unwrap();
+    fixture.write_error();
+}
+
+#[test]
 fn undo_invalidates_content_written_by_the_session() {
     let fixture = Fixture::new();
     let hash = fixture.try_call("Read", json!({"file_path": "a.txt", "limit": 1})).unwrap();

@@ -106,11 +106,7 @@ fn export(runtime: &Runtime, format: AuditFormat) -> Result<ExitCode, String> {
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     read.map_err(|error| error.to_string())?;
-    match written.and_then(|()| stdout.flush()) {
-        // The reader has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        written => written.map_err(|error| error.to_string())?,
-    }
+    output::printed(written.and_then(|()| stdout.flush()))?;
     if unreadable > 0 {
         output::warning(&format!("{unreadable} lines are not records, and were left out"));
     }

@@ -40,25 +40,20 @@ pub(super) fn event(line: &[u8], host: &str) -> Option<Value> {
             event
         }
         AuditEvent::CommandEnd(end) => of_command_end(&end),
-        AuditEvent::OldestRemoved { last, last_hash, time_ms } => json!({
-            "time": time_ms,
-            "activity_id": OTHER,
-            "activity_name": "Oldest records removed",
-            "severity_id": 2,
-            "status_id": 1,
-            "api": {"operation": "OldestRemoved", "service": {"name": "toolcrib"}},
-            "message": format!("The log was over its limit, so that the records up to {last} were removed"),
-            "unmapped": {"last": last, "last_hash": last_hash},
-        }),
-        AuditEvent::TornLineRemoved { bytes, time_ms } => json!({
-            "time": time_ms,
-            "activity_id": OTHER,
-            "activity_name": "Log repaired",
-            "severity_id": 2,
-            "status_id": 1,
-            "api": {"operation": "TornLineRemoved", "service": {"name": "toolcrib"}},
-            "message": format!("A crash had left an incomplete line of {bytes} bytes, which was removed"),
-        }),
+        AuditEvent::OldestRemoved { last, last_hash, time_ms } => {
+            let message = format!(
+                "The log was over its limit, so that the records up to {last} were removed"
+            );
+            let mut event =
+                of_log_change(time_ms, "OldestRemoved", "Oldest records removed", &message);
+            event["unmapped"] = json!({"last": last, "last_hash": last_hash});
+            event
+        }
+        AuditEvent::TornLineRemoved { bytes, time_ms } => {
+            let message =
+                format!("A crash had left an incomplete line of {bytes} bytes, which was removed");
+            of_log_change(time_ms, "TornLineRemoved", "Log repaired", &message)
+        }
     };
     let activity = event["activity_id"].as_u64().unwrap_or(OTHER);
     event["class_uid"] = CLASS.into();
@@ -150,6 +145,19 @@ fn of_call(call: &CallRecord) -> Value {
         event["status_detail"] = message.as_str().into();
     }
     event
+}
+
+/// A change of the log itself.
+fn of_log_change(time_ms: u64, operation: &str, activity: &str, message: &str) -> Value {
+    json!({
+        "time": time_ms,
+        "activity_id": OTHER,
+        "activity_name": activity,
+        "severity_id": 2,
+        "status_id": 1,
+        "api": {"operation": operation, "service": {"name": "toolcrib"}},
+        "message": message,
+    })
 }
 
 fn of_command_end(end: &CommandEndRecord) -> Value {

@@ -1,14 +1,15 @@
 //! `toolcrib policy allow`, `ask` and `deny`: add a rule to the user's rules file.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use serde_json::json;
 use toolcrib::{Decision, Network, NewRule, Profile, Rules};
 
 use super::LIST_SETTING;
+use super::list::in_force;
 use crate::args::{Common, NewRuleArgs, RuleKind};
 use crate::config::Config;
+use crate::ssh::quote;
 use crate::{output, rules};
 
 /// Adds a rule, and shows it.
@@ -37,6 +38,7 @@ pub(crate) fn add(
         "the rules file is inside the workspace, where an agent could change it; name a project directory with --root",
     )?;
     let shown = file.display();
+    let covering = covering_rules(common, &rule)?;
     let (added, exists) = if common.dry_run {
         let new = rules::with(&rules::user_text(common)?.1, &text);
         (false, new.map_err(|problem| format!("{shown}: {problem}"))?.is_none())
@@ -45,25 +47,90 @@ pub(crate) fn add(
         (added, !added)
     };
     if !output::for_people(common) {
-        let object =
-            json!({"file": shown.to_string(), "rule": text, "added": added, "exists": exists});
-        writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
+        let object = json!({
+            "file": shown.to_string(), "rule": text, "added": added, "exists": exists,
+            "covered_by": covering.iter().map(|one| &one.rule).collect::<Vec<_>>(),
+        });
+        output::line(&object)?;
         return Ok(ExitCode::SUCCESS);
     }
     output::answer(&match (exists, added) {
         (true, _) => format!("{shown} has this rule already; nothing was changed."),
         (_, true) => format!(
-            "Added to {shown}:\n\n{text}\nServers that run already use it after their next start."
+            "Added to {shown}:\n\n{text}\nServers that run already use it after their next start. Workspaces of `serve --workspaces` use it when they are opened next."
         ),
         _ => format!("This would be added to {shown}:\n\n{text}\nNothing was written."),
     });
     note(common, args.kind)?;
+    if !exists {
+        covering.iter().for_each(|one| one.report(decision));
+    }
     if let Some(pattern) = exact_command(&rule) {
         output::note(&format!(
             "note: `{pattern}` allows only exactly these words; '{pattern} **' also allows more arguments"
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A rule because of which a pattern of the new one has no effect.
+struct CoveringRule {
+    pattern: String,
+    rule: String,
+    decision: Decision,
+    /// Its file and line.
+    from: String,
+    /// The command that removes it, if it is in the user's file.
+    removal: Option<String>,
+}
+
+/// The rules in force that decide on all that a pattern of the new rule matches, and are at least as strict.
+fn covering_rules(common: &Common, rule: &NewRule) -> Result<Vec<CoveringRule>, String> {
+    // An allow of the same kind does not keep another one from having an effect.
+    let least = if rule.decision == Decision::Allow { Decision::Ask } else { rule.decision };
+    let config = Config::of(common)?;
+    let (file, text) = rules::user_text(common)?;
+    let at = |problem: String| format!("{}: {problem}", file.display());
+    let rules = rules::effective_with(&text, common, &config).map_err(at)?;
+    let listed = in_force(common, &config)?;
+    let covering = |pattern: &String| {
+        let (name, decision) = rules.covering(rule.kind, pattern, least)?;
+        let at = listed.iter().position(|one| one.rule.name == name)?;
+        let is_own = listed[at].file.as_ref() == Some(&file);
+        let flags = common.rules.as_ref();
+        let flags = flags.map(|file| format!(" --rules {}", quote(&file.to_string_lossy())));
+        let flags = flags.unwrap_or_default();
+        Some(CoveringRule {
+            pattern: pattern.clone(),
+            rule: name.to_owned(),
+            decision,
+            from: listed[at].from(),
+            removal: is_own.then(|| format!("toolcrib policy remove{flags} {}", at + 1)),
+        })
+    };
+    Ok(rule.patterns.iter().filter_map(covering).collect())
+}
+
+impl CoveringRule {
+    /// Says why the new rule has no effect.
+    fn report(&self, decision: Decision) {
+        let CoveringRule { pattern, rule, from, .. } = self;
+        let does = match self.decision {
+            Decision::Allow => "allows it",
+            Decision::Ask => "asks about it",
+            Decision::Deny => "denies it",
+        };
+        if self.decision == decision {
+            output::note(&format!("note: {rule} ({from}) {does} already: `{pattern}`"));
+            return;
+        }
+        let removal = self.removal.as_ref();
+        let removal = removal.map(|command| format!("; to remove that rule: {command}"));
+        output::warning(&format!(
+            "it has no effect on `{pattern}`: {rule} ({from}) {does}, and the strictest rule wins{}",
+            removal.unwrap_or_default()
+        ));
+    }
 }
 
 /// A command that the rule allows without further arguments. Other decisions apply to every command that begins so.

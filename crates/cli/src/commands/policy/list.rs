@@ -1,6 +1,5 @@
 //! `toolcrib policy list` and `toolcrib policy presets`: the rules in force, and what presets allow.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,7 +43,7 @@ pub(crate) fn list(common: &Common) -> Result<ExitCode, String> {
         let rules: Vec<Value> = listed.iter().enumerate().map(object).collect();
         let profile = config.profile(common)?.name();
         let object = json!({"profile": profile, "network": config.network_name(), "rules": rules});
-        writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
+        output::line(&object)?;
         return Ok(ExitCode::SUCCESS);
     }
     output::answer(&format!(
@@ -118,7 +117,7 @@ pub(crate) fn presets(common: &Common) -> Result<ExitCode, String> {
         };
         let presets: Vec<Value> = all.iter().map(preset).collect();
         let object = json!({"network": config.network_name(), "presets": presets});
-        writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
+        output::line(&object)?;
         return Ok(ExitCode::SUCCESS);
     }
     for preset in &all {

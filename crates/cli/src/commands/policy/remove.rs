@@ -1,6 +1,5 @@
 //! `toolcrib policy remove`: removes a rule from the user's rules file. All other bytes stay.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -46,7 +45,7 @@ pub(crate) fn remove(common: &Common, given: &[String]) -> Result<ExitCode, Stri
         let object = json!({
             "file": shown.to_string(), "rule": removed, "removed": !common.dry_run,
         });
-        writeln!(io::stdout(), "{object}").map_err(|error| error.to_string())?;
+        output::line(&object)?;
         return Ok(ExitCode::SUCCESS);
     }
     let removed = removed.trim_end();
@@ -54,7 +53,7 @@ pub(crate) fn remove(common: &Common, given: &[String]) -> Result<ExitCode, Stri
         format!("This would be removed from {shown}:\n\n{removed}\n\nNothing was written.")
     } else {
         format!(
-            "Removed from {shown}:\n\n{removed}\n\nServers that run already use it until their next start."
+            "Removed from {shown}:\n\n{removed}\n\nServers that run already use it until their next start, and workspaces of `serve --workspaces` until they are opened next."
         )
     });
     Ok(ExitCode::SUCCESS)

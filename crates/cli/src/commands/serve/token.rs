@@ -33,11 +33,11 @@ fn new_token() -> Result<String, String> {
     Ok(bytes.map(|byte| format!("{byte:02x}")).concat() + "\n")
 }
 
-/// Describes a problem with the token file.
+/// Describes a problem with a file of tokens.
 pub(super) fn words(error: PrivateFileError) -> String {
     match error {
         PrivateFileError::Io(error) => error.to_string(),
-        PrivateFileError::NotPrivate(problem) => format!("the token {problem}"),
+        PrivateFileError::NotPrivate(problem) => format!("the file {problem}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The file with a token for each workspace, which only its owner can read. It is read again when it has changed, so that
 //! workspaces can be added and tokens replaced while the server runs.
 
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,17 @@ pub(super) struct WorkspaceTokens {
 struct TokensRead {
     /// The version of the file.
     version: Option<Version>,
-    tokens: Vec<(WorkspaceId, Token)>,
+    /// `None` if nobody has access, because the file cannot be used.
+    tokens: Option<Vec<(WorkspaceId, Token)>>,
+}
+
+/// Why a file of tokens cannot be used.
+#[derive(Debug)]
+enum Problem {
+    /// A mistake in the content. The earlier content stays valid, so that a typing error does not lock everybody out.
+    Content(String),
+    /// There is no such file, or others could read it, or it has no token. Nobody has access.
+    File(String),
 }
 
 /// The device, inode, size and times of a file. Each change of the file changes one of them.
@@ -35,27 +46,48 @@ impl WorkspaceTokens {
     pub(super) fn read(file: PathBuf) -> Result<WorkspaceTokens, String> {
         check_directory(&file)?;
         let version = version(&file);
-        let tokens = tokens(&file)?;
-        Ok(WorkspaceTokens { file, read: Mutex::new(TokensRead { version, tokens }) })
+        let tokens =
+            tokens(&file).map_err(|(Problem::Content(text) | Problem::File(text))| text)?;
+        Ok(WorkspaceTokens { file, read: Mutex::new(TokensRead { version, tokens: Some(tokens) }) })
     }
 
     /// Whether a token is valid for a workspace; without one, whether it is valid for any.
     pub(super) fn admits(&self, workspace: Option<&WorkspaceId>, given: &[u8]) -> bool {
         let mut read = self.read.lock();
-        let version = version(&self.file);
-        if version != read.version {
-            // Without a valid file nobody has access.
-            let tokens = tokens(&self.file).unwrap_or_else(|problem| {
-                output::warning(&format!("all requests are refused: {problem}"));
-                Vec::new()
-            });
-            *read = TokensRead { version, tokens };
-        }
+        read.update(&self.file);
         let of_workspace = |id: &WorkspaceId| workspace.is_none_or(|wanted| wanted == id);
-        let candidates = read.tokens.iter().filter(|(id, _)| of_workspace(id));
+        let candidates = read.tokens.iter().flatten().filter(|(id, _)| of_workspace(id));
         let given = Token::hash_of(given);
         // Without an early end, so that the time does not tell which one it is.
         candidates.fold(false, |found, (_, token)| token.has_hash(&given) | found)
+    }
+
+    /// Whether there are tokens to compare with.
+    pub(super) fn are_known(&self) -> bool {
+        let mut read = self.read.lock();
+        read.update(&self.file);
+        read.tokens.is_some()
+    }
+}
+
+impl TokensRead {
+    /// Reads the file again if it has changed. Reports a problem once for each change.
+    fn update(&mut self, file: &Path) {
+        let version = version(file);
+        if version == self.version {
+            return;
+        }
+        self.version = version;
+        match tokens(file) {
+            Ok(tokens) => self.tokens = Some(tokens),
+            Err(Problem::Content(text)) if self.tokens.is_some() => output::warning(&format!(
+                "the changes of the tokens do not apply, and the earlier tokens stay valid: {text}"
+            )),
+            Err(Problem::Content(text) | Problem::File(text)) => {
+                self.tokens = None;
+                output::warning(&format!("all requests are refused: {text}"));
+            }
+        }
     }
 }
 
@@ -73,7 +105,7 @@ fn check_directory(file: &Path) -> Result<(), String> {
     if is_home || about.mode() & 0o077 != 0 {
         let shown = directory.display();
         return Err(format!(
-            "{shown}: the file of tokens needs a directory of its own with mode 0700, which no command sees: `mkdir -m 700 DIR`, and move the file there"
+            "{shown}: the file of tokens needs a directory of its own with mode 0700, which no command sees: `mkdir -m 700 DIR`, move the file there, and name it with --workspace-tokens DIR/FILE"
         ));
     }
     Ok(())
@@ -91,33 +123,52 @@ fn version(file: &Path) -> Option<Version> {
     ]))
 }
 
-/// Reads the lines `ID TOKEN`. Empty lines and lines with `#` at the beginning are skipped.
-fn tokens(file: &Path) -> Result<Vec<(WorkspaceId, Token)>, String> {
-    let read = || {
-        let private = PrivateFile::locate(file).map_err(token::words)?;
-        let content = private.read(MAX_BYTES + 1).map_err(token::words)?;
-        let content = content.ok_or("the file does not exist")?;
-        if content.len() as u64 > MAX_BYTES {
-            return Err(format!("a file of tokens has at most {MAX_BYTES} bytes"));
-        }
-        let text = std::str::from_utf8(&content).map_err(|_| "is not text")?;
-        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
-        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-        lines
-            .map(|(number, line)| {
-                token_line(line).map_err(|problem| format!("line {number}: {problem}"))
-            })
-            .collect()
-    };
-    read().map_err(|problem: String| format!("{}: {problem}", file.display()))
+/// Reads the tokens in a file.
+fn tokens(file: &Path) -> Result<Vec<(WorkspaceId, Token)>, Problem> {
+    let at = |problem: String| format!("{}: {problem}", file.display());
+    let in_file = |problem: String| Problem::File(at(problem));
+    let private = PrivateFile::locate(file).map_err(|error| in_file(token::words(error)))?;
+    let content = private.read(MAX_BYTES + 1).map_err(|error| in_file(token::words(error)))?;
+    let content = content.ok_or_else(|| in_file("the file does not exist".to_owned()))?;
+    let tokens = parse(&content).map_err(|problem| Problem::Content(at(problem)))?;
+    if tokens.is_empty() {
+        return Err(in_file("the file has no token; a line is `ID TOKEN`".to_owned()));
+    }
+    Ok(tokens)
 }
 
-fn token_line(line: &str) -> Result<(WorkspaceId, Token), String> {
+/// Parses the lines `ID TOKEN`. Empty lines and lines with `#` at the beginning are skipped.
+fn parse(content: &[u8]) -> Result<Vec<(WorkspaceId, Token)>, String> {
+    if content.len() as u64 > MAX_BYTES {
+        return Err(format!("a file of tokens has at most {MAX_BYTES} bytes"));
+    }
+    let text = std::str::from_utf8(content).map_err(|_| "the file is not text")?;
+    let mut first_lines: HashMap<&str, usize> = HashMap::new();
+    let mut tokens = Vec::new();
+    for (number, line) in text.lines().enumerate().map(|(at, line)| (at + 1, line.trim())) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (id, token) =
+            token_line(line).map_err(|problem| format!("line {number}: {problem}"))?;
+        // The client of one workspace would have access to another.
+        if let Some(first) = first_lines.insert(token, number) {
+            return Err(format!(
+                "line {number}: line {first} has the same token; each workspace needs a token of its own"
+            ));
+        }
+        let parsed = Token::new(token).map_err(|error| format!("line {number}: {error}"))?;
+        tokens.push((id, parsed));
+    }
+    Ok(tokens)
+}
+
+fn token_line(line: &str) -> Result<(WorkspaceId, &str), String> {
     let (id, token) = line.split_once([' ', '\t']).ok_or("a line is `ID TOKEN`")?;
     let id = WorkspaceId::parse(id).ok_or(
         "the name of a workspace has 1 to 64 letters, digits, `-`, `_` or `.`, and no `.` first",
     )?;
-    Ok((id, Token::new(token).map_err(|error| error.to_string())?))
+    Ok((id, token.trim()))
 }
 
 #[cfg(test)]
@@ -151,15 +202,27 @@ mod tests {
         assert!(!is(Some("a"), &two) && !is(Some("b"), &one) && !is(Some("c"), &one));
         assert!(!is(Some("A"), &one) && !is(Some("a"), "") && !is(None, "x"));
         assert!(is(None, &one) && is(None, &three));
-        // Changes apply at once, and an invalid file admits nobody.
+        // Changes apply at once.
         write(&file, &format!("c {one}\n"), 0o600);
         assert!(!is(Some("a"), &one) && is(Some("c"), &one));
+        // A mistake in the file changes nothing.
+        write(&file, &format!("a {two}\nc\n"), 0o600);
+        assert!(!is(Some("a"), &two) && is(Some("c"), &one) && tokens.are_known());
+        write(&file, &format!("a {two}\nc {two}\n"), 0o600);
+        assert!(!is(Some("a"), &two) && is(Some("c"), &one) && tokens.are_known());
+        // A file that is not private, or is missing or empty, admits nobody.
         write(&file, &format!("c {one}\n"), 0o644);
-        assert!(!is(Some("c"), &one) && !is(None, &one));
-        std::fs::remove_file(&file).unwrap();
-        assert!(!is(Some("c"), &one));
+        assert!(!is(Some("c"), &one) && !is(None, &one) && !tokens.are_known());
+        write(&file, "c\n", 0o600);
+        assert!(!is(Some("c"), &one) && !tokens.are_known());
         write(&file, &format!("c {one}\n"), 0o600);
-        assert!(is(Some("c"), &one));
+        assert!(is(Some("c"), &one) && tokens.are_known());
+        write(&file, "# none\n", 0o600);
+        assert!(!is(Some("c"), &one) && !tokens.are_known());
+        std::fs::remove_file(&file).unwrap();
+        assert!(!is(Some("c"), &one) && !tokens.are_known());
+        write(&file, &format!("c {one}\n"), 0o600);
+        assert!(is(Some("c"), &one) && tokens.are_known());
     }
 
     #[test]
@@ -174,7 +237,15 @@ mod tests {
             (format!("../a {token}\n"), 0o600, "line 1: the name of a workspace"),
             ("a short\n".to_owned(), 0o600, "line 1: a token has at least 43"),
             (format!("a {token} b\n"), 0o600, "line 1: a token has at least 43"),
-            (format!("a {token}\n"), 0o640, "chmod 600"),
+            (
+                format!("a {token}\n"),
+                0o640,
+                "the file can be read or written by other users; run `chmod 600`",
+            ),
+            (String::new(), 0o600, "has no token"),
+            ("# a\n".to_owned(), 0o600, "has no token"),
+            (format!("a {token}\n\nb  {token}\n"), 0o600, "line 3: line 1 has the same token"),
+            (format!("a {token}\na {token}\n"), 0o600, "line 2: line 1 has the same token"),
         ] {
             write(&file, &text, mode);
             assert!(refusal().contains(problem), "{}", refusal());

@@ -74,6 +74,12 @@ impl WorkspacesDirectory {
             Some(_) => workspace_tokens::directory(&tokens_file).to_owned(),
             None => tokens_file.clone(),
         };
+        let tokens_option =
+            if args.workspace_tokens.is_some() { "--workspace-tokens" } else { "--token-file" };
+        check_apart(tokens_option, &hidden, &directory)?;
+        if let Some(rules) = &rules {
+            check_apart("--workspace-rules", rules, &directory)?;
+        }
         let own: Vec<PathBuf> = rules.iter().cloned().chain([hidden]).collect();
         check_isolation(common, &directory, &own)?;
         check_sandbox(common, &directory)?;
@@ -135,6 +141,13 @@ impl WorkspaceSource for WorkspacesDirectory {
         }
     }
 
+    fn knows_tokens(&self) -> bool {
+        match &self.tokens {
+            Tokens::Sole(_) => true,
+            Tokens::Each(tokens) => tokens.are_known(),
+        }
+    }
+
     fn find(&self, workspace: &WorkspaceId) -> Option<(u64, u64)> {
         let found = std::fs::symlink_metadata(self.directory.join(workspace.as_str())).ok()?;
         found.is_dir().then(|| (found.dev(), found.ino()))
@@ -167,18 +180,37 @@ fn check_isolation(common: &Common, directory: &Path, own: &[PathBuf]) -> Result
     }
     let caches = sandbox.caches;
     let own = own_paths(common, &config)?.into_iter().chain(own.iter().cloned());
-    for path in own.chain(caches) {
-        let real = real_path(&path);
-        if real.starts_with(directory) || directory.starts_with(&real) {
-            return Err(format!(
-                "{} and the directory of the workspaces, {}, must not contain each other",
-                path.display(),
-                directory.display()
-            ));
-        }
+    let is = |option: Option<&PathBuf>, path: &Path| {
+        option.is_some_and(|given| absolute(given).is_ok_and(|given| given == path))
+    };
+    for path in own {
+        let path = absolute(&path)?;
+        let option = match () {
+            () if is(common.state.as_ref(), &path) => "--state",
+            () if is(common.config.as_ref(), &path) => "--config",
+            () if is(common.rules.as_ref(), &path) => "--rules",
+            () if is(config.project_rules.as_ref(), &path) => "project_rules",
+            () => "Toolcrib's own files",
+        };
+        check_apart(option, &path, directory)?;
+    }
+    for cache in caches {
+        check_apart("caches", &cache, directory)?;
     }
     rules::read(&common.for_workspace(directory), &config)?;
     Ok(())
+}
+
+/// Fails if a path of an option and the directory of the workspaces contain each other.
+fn check_apart(option: &str, path: &Path, directory: &Path) -> Result<(), String> {
+    let real = real_path(path);
+    if !real.starts_with(directory) && !directory.starts_with(&real) {
+        return Ok(());
+    }
+    let (path, directory) = (path.display(), directory.display());
+    Err(format!(
+        "{option}: {path} and the directory of --workspaces, {directory}, must not contain each other"
+    ))
 }
 
 /// Fails if this machine cannot hide a workspace from the commands of another.
