@@ -35,6 +35,12 @@ pub const OPENSSH_SERVER: Package = Package { name: "openssh-server", program: "
 /// HAProxy, which routes requests to several servers.
 pub const HAPROXY: Package = Package { name: "haproxy", program: "haproxy" };
 
+/// Slurm, which runs job arrays.
+pub const SLURM: Package = Package { name: "slurm-wlm", program: "/usr/sbin/slurmctld" };
+
+/// MUNGE, with which the programs of Slurm authenticate each other.
+pub const MUNGE: Package = Package { name: "munge", program: "/usr/sbin/munged" };
+
 /// A package, and one of its programs that supports one of [`VERSION_FLAGS`].
 pub struct Package {
     name: &'static str,
