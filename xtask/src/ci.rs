@@ -49,7 +49,7 @@ pub(crate) enum Step {
     Servers,
     /// OpenTelemetry's protocol definitions accept our spans and metrics
     Telemetry,
-    /// Third-party MCP clients work with both protocol eras, and the conformance suite passes
+    /// Third-party MCP clients work with both protocol eras, also behind HAProxy, and the conformance suite passes
     Clients,
     /// The Python and npm packages work
     Packages,

@@ -1,10 +1,12 @@
 //! `cargo xtask clients`: tests `toolcrib serve` with third-party MCP clients, including real coding agents,
-//! and with the protocol's conformance suite. The scripts are in crates/devtools/oracles.
+//! behind HAProxy, and with the protocol's conformance suite. The scripts are in crates/devtools/oracles.
 
 use std::process::Command;
 
 use toolcrib_devtools::error::Result;
-use toolcrib_devtools::{inspector, node, process, product, python, python_oracle};
+use toolcrib_devtools::{
+    inspector, node, process, product, python, python_oracle, system_packages,
+};
 
 const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 
@@ -19,6 +21,8 @@ pub(crate) fn run() -> Result<()> {
 /// The part for CI: all clients except the agents, which are large. Stops at the first failure.
 pub(crate) fn check() -> Result<()> {
     python_oracle::judge("mcp_client.py")?;
+    system_packages::HAPROXY.obtain()?;
+    python_oracle::judge("haproxy.py")?;
     let binary = product::build_debug()?;
     let packages = node::install("judges.json")?;
     let script = python::oracles().join("conformance.mjs");

@@ -27,6 +27,7 @@ mod notebooks;
 mod packages;
 mod page;
 mod picture;
+mod slurm;
 mod task_programs;
 mod telemetry;
 mod tidy;
@@ -83,6 +84,8 @@ enum Task {
         /// Names of frameworks
         names: Vec<String>,
     },
+    /// Run the job array of examples/slurm on a Slurm cluster of one node
+    Slurm,
     /// Test the app of `toolcrib page` in Chromium
     Page {
         /// Write docs/images/page-*.png instead
@@ -131,6 +134,7 @@ fn run(task: Task) -> Result<()> {
         Task::Telemetry => telemetry::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
+        Task::Slurm => slurm::check(),
         Task::Page { screenshots: false } => page::check(),
         Task::Page { screenshots: true } => page::screenshots(),
         Task::Demo => demo::run(),

@@ -5,6 +5,9 @@ use std::process::Command;
 use crate::error::Result;
 use crate::process;
 
+/// What programs call the option that prints their version.
+const VERSION_FLAGS: [&str; 3] = ["--version", "-V", "-v"];
+
 /// strace, which traces system calls.
 pub const STRACE: Package = Package { name: "strace", program: "strace" };
 
@@ -29,7 +32,16 @@ pub const UNIVERSAL_CTAGS: Package = Package { name: "universal-ctags", program:
 /// The OpenSSH server, which some tests start on loopback.
 pub const OPENSSH_SERVER: Package = Package { name: "openssh-server", program: "/usr/sbin/sshd" };
 
-/// A package, and one of its programs that supports `--version` or `-V`.
+/// HAProxy, which routes requests to several servers.
+pub const HAPROXY: Package = Package { name: "haproxy", program: "haproxy" };
+
+/// Slurm, which runs job arrays.
+pub const SLURM: Package = Package { name: "slurm-wlm", program: "/usr/sbin/slurmctld" };
+
+/// MUNGE, with which the programs of Slurm authenticate each other.
+pub const MUNGE: Package = Package { name: "munge", program: "/usr/sbin/munged" };
+
+/// A package, and one of its programs that supports one of [`VERSION_FLAGS`].
 pub struct Package {
     name: &'static str,
     /// A program of the package, to see whether it is installed.
@@ -41,7 +53,7 @@ impl Package {
     pub fn obtain(&self) -> Result<()> {
         let Package { name, program } = self;
         let answers = |flag: &&str| process::probe(Command::new(program).arg(flag)).is_some();
-        let probe = || ["--version", "-V"].iter().any(answers);
+        let probe = || VERSION_FLAGS.iter().any(answers);
         if probe() {
             return Ok(());
         }

@@ -11,6 +11,7 @@
 
 mod diff;
 mod exec;
+mod fleet;
 mod fs;
 mod index;
 mod patch;
@@ -52,6 +53,8 @@ enum Kind {
     Diff,
     /// Commands: daemons and every way to end them, large and slow output, thousands of commands
     Exec { parts: Vec<exec::Part> },
+    /// A simulation of many nodes: leases and failover with deaths, hangs, partitions, clocks that differ
+    Fleet,
     /// Scripts under strace: an allowed script runs only analyzed commands
     Policy,
     /// Escape attempts at levels 4, 3 and 2, as root and as nobody, with canaries outside
@@ -116,11 +119,12 @@ fn run(arguments: Arguments) -> Result<()> {
 impl Kind {
     /// The kinds of a smoke run. The others need files from outside this repository (PDF), or repeat tests of a
     /// library with more rounds (diff).
-    fn smoke() -> [Kind; 7] {
+    fn smoke() -> [Kind; 8] {
         [
             Kind::Fs { parts: Vec::new() },
             Kind::Patch { repositories: Vec::new() },
             Kind::Exec { parts: Vec::new() },
+            Kind::Fleet,
             Kind::Policy,
             Kind::Sandbox,
             Kind::Search { directories: Vec::new() },
@@ -134,6 +138,7 @@ impl Kind {
             Kind::Patch { repositories } => patch::run(&repositories, effort),
             Kind::Diff => diff::run(effort),
             Kind::Exec { parts } => exec::run(&parts, effort),
+            Kind::Fleet => fleet::run(effort),
             Kind::Policy => policy::run(effort),
             Kind::Sandbox => sandbox::run(effort),
             Kind::Search { directories } => search::run(&directories, effort),
