@@ -22,6 +22,7 @@ mod markdown_page;
 mod run_case;
 mod sandbox_visible_directory;
 mod step;
+mod token_issuer;
 mod transport;
 
 pub use case_settings::Setup;
@@ -30,4 +31,5 @@ pub use libtest_mimic;
 pub use markdown_page::{Document, Segment};
 pub use run_case::{case_tests, play_cases};
 pub use sandbox_visible_directory::sandbox_visible_directory;
+pub use token_issuer::{SigningKey, TokenIssuer, now};
 pub use transport::{CallTransport, InProcessTransport, McpTransport, RunTransport, Transport};
