@@ -81,11 +81,7 @@ const CRATE_RULES: &[CrateRule] = &[
         ],
         reason: "the core crate: depends on the leaves, not on a front end",
     },
-    CrateRule {
-        name: "toolcrib-http",
-        may_use: &[],
-        reason: "a leaf: what HTTP servers on loopback share",
-    },
+    CrateRule { name: "toolcrib-http", may_use: &[], reason: "a leaf: what HTTP servers share" },
     CrateRule {
         name: "toolcrib-identity",
         may_use: &["toolcrib-net"],
@@ -213,7 +209,7 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
     },
     RestrictedCrates {
         crates: &["rcgen"],
-        only_in: &["toolcrib-net"],
+        only_in: &["toolcrib-net", TESTKIT],
         reason: "only inspected connections make certificates",
     },
     RestrictedCrates {

@@ -16,6 +16,7 @@
 )]
 
 mod case_settings;
+mod certificate;
 mod content_encoding;
 mod directory_snapshot;
 mod markdown_page;
@@ -26,6 +27,7 @@ mod token_issuer;
 mod transport;
 
 pub use case_settings::Setup;
+pub use certificate::self_signed_certificate;
 pub use content_encoding::{escape, unescape};
 pub use libtest_mimic;
 pub use markdown_page::{Document, Segment};

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use toolcrib::{PrivateFile, user_machine};
 use toolcrib_mcp::{Token, WorkspaceId};
 
+use super::file_version::{FileVersion, file_version};
 use super::token;
 use crate::output;
 
@@ -22,19 +23,15 @@ pub(super) struct WorkspaceTokens {
 
 struct TokensRead {
     /// The version of the file.
-    version: Option<Version>,
+    version: Option<FileVersion>,
     tokens: Vec<(WorkspaceId, Token)>,
 }
-
-/// The device, inode, size and times of a file. Each change of the file changes one of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Version([i128; 5]);
 
 impl WorkspaceTokens {
     /// Reads the file. Fails if it is missing or invalid, or if its directory is not private.
     pub(super) fn read(file: PathBuf) -> Result<WorkspaceTokens, String> {
         check_directory(&file)?;
-        let version = version(&file);
+        let version = file_version(&file);
         let tokens = tokens(&file)?;
         Ok(WorkspaceTokens { file, read: Mutex::new(TokensRead { version, tokens }) })
     }
@@ -42,7 +39,7 @@ impl WorkspaceTokens {
     /// Whether a token is valid for a workspace; without one, whether it is valid for any.
     pub(super) fn admits(&self, workspace: Option<&WorkspaceId>, given: &[u8]) -> bool {
         let mut read = self.read.lock();
-        let version = version(&self.file);
+        let version = file_version(&self.file);
         if version != read.version {
             // Without a valid file nobody has access.
             let tokens = tokens(&self.file).unwrap_or_else(|problem| {
@@ -77,18 +74,6 @@ fn check_directory(file: &Path) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-fn version(file: &Path) -> Option<Version> {
-    let found = std::fs::symlink_metadata(file).ok()?;
-    let time = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    Some(Version([
-        found.dev().into(),
-        found.ino().into(),
-        found.size().into(),
-        time(found.mtime(), found.mtime_nsec()),
-        time(found.ctime(), found.ctime_nsec()),
-    ]))
 }
 
 /// Reads the lines `ID TOKEN`. Empty lines and lines with `#` at the beginning are skipped.
