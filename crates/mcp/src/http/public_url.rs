@@ -80,7 +80,7 @@ mod tests {
         }
         for (text, problem) in [
             ("tools.example", "begins with https"),
-            ("https://", "without a path"),
+            ("https://", "begins with https"),
             ("https://tools.example/mcp", "without a path"),
             ("https://user@tools.example", "without a path"),
             ("https://tools.example?x", "without a path"),
