@@ -10,8 +10,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, definitions, deny, generated_docs, language_servers, layering, notebooks,
-    packages, page, task_programs, telemetry, tidy, tool_formats,
+    book, clients, definitions, deny, generated_docs, identity, language_servers, layering,
+    notebooks, packages, page, task_programs, telemetry, tidy, tool_formats,
 };
 
 /// A step, in the order of a whole run.
@@ -49,6 +49,8 @@ pub(crate) enum Step {
     Servers,
     /// OpenTelemetry's protocol definitions accept our spans and metrics
     Telemetry,
+    /// A client gets tokens from an issuer, and the server accepts them
+    Identity,
     /// Third-party MCP clients work with both protocol eras, also behind HAProxy, and the conformance suite passes
     Clients,
     /// The Python and npm packages work
@@ -90,6 +92,7 @@ impl Step {
             Step::Notebooks => notebooks::check(),
             Step::Servers => language_servers::check().and_then(|()| definitions::smoke()),
             Step::Telemetry => telemetry::check(),
+            Step::Identity => identity::check(),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),
             Step::Page => page::check(),

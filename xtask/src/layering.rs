@@ -81,10 +81,11 @@ const CRATE_RULES: &[CrateRule] = &[
         ],
         reason: "the core crate: depends on the leaves, not on a front end",
     },
+    CrateRule { name: "toolcrib-http", may_use: &[], reason: "a leaf: what HTTP servers share" },
     CrateRule {
-        name: "toolcrib-http",
-        may_use: &[],
-        reason: "a leaf: what HTTP servers on loopback share",
+        name: "toolcrib-identity",
+        may_use: &["toolcrib-net"],
+        reason: "tokens in, their owners out; reads keys through the crate that connects to hosts",
     },
     CrateRule {
         name: "toolcrib-monitor",
@@ -110,6 +111,7 @@ const CRATE_RULES: &[CrateRule] = &[
         name: "toolcrib-cli",
         may_use: &[
             "toolcrib",
+            "toolcrib-identity",
             "toolcrib-mcp",
             "toolcrib-monitor",
             "toolcrib-page",
@@ -192,17 +194,28 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
         crates: &["tokio"],
         only_in: &[
             "toolcrib-http",
+            "toolcrib-identity",
             "toolcrib-mcp",
             "toolcrib-page",
             "toolcrib-cli",
             "toolcrib-net",
         ],
-        reason: "only the front ends and inspected connections use async",
+        reason: "only the front ends and inspected connections use async, and requests that wait for keys",
     },
     RestrictedCrates {
-        crates: &["rcgen", "rustls", "tokio-rustls"],
-        only_in: &["toolcrib-net"],
-        reason: "only inspected connections use TLS",
+        crates: &["rustls", "tokio-rustls"],
+        only_in: &["toolcrib-http", "toolcrib-net"],
+        reason: "only inspected connections and HTTP servers use TLS",
+    },
+    RestrictedCrates {
+        crates: &["rcgen"],
+        only_in: &["toolcrib-net", TESTKIT],
+        reason: "only inspected connections make certificates",
+    },
+    RestrictedCrates {
+        crates: &["jsonwebtoken", "ring"],
+        only_in: &["toolcrib-identity", TESTKIT],
+        reason: "only one crate checks tokens",
     },
     RestrictedCrates {
         crates: &["rustix", "libc"],

@@ -21,6 +21,7 @@ mod demo;
 mod demo_project;
 mod deny;
 mod generated_docs;
+mod identity;
 mod language_servers;
 mod layering;
 mod notebooks;
@@ -77,6 +78,8 @@ enum Task {
     Definitions,
     /// Check spans and metrics with OpenTelemetry's protocol definitions
     Telemetry,
+    /// Check identities over HTTP with an issuer of access tokens and the client of the protocol's SDK
+    Identity,
     /// Test the Python and npm packages
     Packages,
     /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
@@ -132,6 +135,7 @@ fn run(task: Task) -> Result<()> {
         Task::Servers => language_servers::check(),
         Task::Definitions => definitions::run(),
         Task::Telemetry => telemetry::check(),
+        Task::Identity => identity::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
         Task::Slurm => slurm::check(),

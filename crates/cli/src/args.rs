@@ -418,13 +418,29 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) structured: bool,
 
-    /// Serve HTTP instead of stdio: a port, a loopback address such as 127.0.0.1:8765, or unix:PATH
+    /// Serve HTTP instead of stdio: a port, an address such as 127.0.0.1:8765, or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<ListenAt>,
 
     /// File with the bearer token [default: http-token in the state directory]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
+
+    /// File with trusted identity providers, whose access tokens are used instead of the token
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with_all = ["token_file", "workspace_tokens"])]
+    pub(crate) identity: Option<PathBuf>,
+
+    /// URL by which clients reach the server: https://HOST or https://HOST:PORT. Without --tls-cert, a TLS proxy must be in front of it
+    #[arg(long, value_name = "URL", requires = "http")]
+    pub(crate) public_url: Option<String>,
+
+    /// File with the TLS certificate in PEM, and those that it depends on after it
+    #[arg(long, value_name = "FILE", requires = "http", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// File with the key of the TLS certificate in PEM, which only its owner can read
+    #[arg(long, value_name = "FILE", requires = "http", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 
     /// Additional allowed Host header: NAME or NAME:PORT of a proxy or tunnel. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
@@ -662,6 +678,10 @@ the agent may change.
 
 With --http it serves HTTP to programs on this machine. Each request needs `Authorization: Bearer TOKEN`. The \
 server prints the path of the token file at the start, and creates the file if it does not exist.
+
+Other machines can reach it only with --identity and an encrypted --public-url: then each request needs an access token \
+of an identity provider that the file names, and the token and the file say what its owner may do. docs/identity.md \
+describes the file.
 
 Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header \
 `Toolcrib-Session: NAME` share one. A session ends after an hour without use.

@@ -71,7 +71,7 @@ pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
     About, AuditBreak, AuditEvent, AuditReport, CallPage, CallRecord, Caps, Changes,
     CommandEndRecord, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry, FileChange,
-    Journal, KeptDirectory, KeptPath, RefusalRecord, Version, escaped_json,
+    Journal, KeptDirectory, KeptPath, PrincipalRecord, RefusalRecord, Version, escaped_json,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

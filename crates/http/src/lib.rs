@@ -1,4 +1,5 @@
-//! The parts of HTTP servers on loopback that are the same for all of them: connections, heads, tokens and bodies.
+//! The parts of HTTP servers that are the same for all of them: connections, heads, tokens and bodies, and with the feature
+//! `tls` encryption.
 
 mod body;
 mod body_budget;
@@ -6,6 +7,8 @@ mod connections;
 mod headers;
 mod refusal;
 mod serve_connection;
+#[cfg(feature = "tls")]
+mod server_tls;
 mod strict_heads;
 mod token;
 
@@ -15,5 +18,7 @@ pub use connections::{Connection, Connections, Full, UnfinishedRequest};
 pub use headers::{FETCH_SITE, bearer, is_json, is_repeated};
 pub use refusal::Refusal;
 pub use serve_connection::serve_connection;
+#[cfg(feature = "tls")]
+pub use server_tls::ServerTls;
 pub use strict_heads::{NextHead, StrictHeads};
 pub use token::{Token, TokenError, TokenHash};

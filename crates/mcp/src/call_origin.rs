@@ -5,6 +5,7 @@ use rmcp::model::RequestId;
 use rmcp::service::RequestContext;
 use toolcrib::CallOrigin;
 
+use crate::caller::Caller;
 use crate::client_session::Client;
 
 /// The maximum length of each text, in characters. A traceparent has 55.
@@ -20,6 +21,7 @@ pub(crate) fn of(context: &RequestContext<RoleServer>) -> CallOrigin {
     };
     CallOrigin {
         client: name.as_deref().map(bounded),
+        principal: Caller::of(context).map(|caller| caller.principal.clone()),
         transport: Some(if is_http { "tcp" } else { "pipe" }),
         protocol_version: context.protocol_version().map(|version| bounded(version.as_str())),
         request_id: Some(request_id),

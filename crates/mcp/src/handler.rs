@@ -29,10 +29,12 @@ use crate::approve::{
     input_request, is_declined,
 };
 use crate::call_origin;
+use crate::caller::{Caller, Lacking};
 use crate::client_session::Client;
 use crate::instructions::instructions;
 use crate::leader_follower::{CallSubmitter, Job};
 use crate::progress::Reporter;
+use crate::scope::Scope;
 use crate::sealed_request_state::{OpenedState, StateSealer, associated_data_of};
 use crate::serve_error::ServeError;
 use crate::to_protocol::{self, Presentation};
@@ -152,6 +154,18 @@ impl Handler {
         }
     }
 
+    /// The scope that calls of a tool need, for callers with access tokens.
+    pub(crate) fn scope_of(&self, tool: &str) -> Scope {
+        let Some(tool) = self.runtime.tool_named(tool) else { return Scope::Read };
+        match tool.category {
+            Category::Execution => Scope::Exec,
+            _ if tool.hints.read_only => Scope::Read,
+            Category::File | Category::History => Scope::Write,
+            // A tool of the host program can do anything.
+            Category::Other => Scope::Exec,
+        }
+    }
+
     /// The client of a transport with a single client.
     pub(crate) fn sole_client(&self) -> Arc<Client> {
         self.sole.clone()
@@ -176,7 +190,10 @@ impl Handler {
         context: &RequestContext<RoleServer>,
         client: &Arc<Client>,
     ) -> Result<ApprovalChannel, ErrorData> {
+        // A caller without the scope does not answer questions, not even about their own calls.
+        let may = Caller::of(context).is_none_or(|caller| caller.may(Scope::Approve));
         let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
+        let can = can && may;
         let modern = context
             .protocol_version()
             .is_some_and(|version| version.as_str() >= FIRST_VERSION_WITH_INPUT_REQUIRED);
@@ -227,6 +244,9 @@ impl Handler {
         request: Request,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(caller) = Caller::of(&context) {
+            caller.check(&[self.scope_of(&request.tool)]).map_err(lacking_scope)?;
+        }
         let options = CallOptions::of(&context.meta)?;
         let client = Client::of(&context).unwrap_or_else(|| self.sole.clone());
         self.name_client(&context);
@@ -317,6 +337,10 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         self.name_client(&context);
         let mut tools = self.tools.clone();
+        if let Some(caller) = Caller::of(&context) {
+            // A tool that is granted and not in the token stays: a client asks for a new token when it is called.
+            tools.retain(|tool| caller.granted.contains(self.scope_of(&tool.name)));
+        }
         if to_protocol::needs_nullable_fields(context.client_info().as_ref()) {
             tools = tools.into_iter().map(to_protocol::with_nullable_fields).collect();
         }
@@ -429,6 +453,16 @@ impl Work {
         };
         self.runtime.call(self.client.session(&self.runtime), self.call, options)
     }
+}
+
+/// The error for a caller who may not make a call. The HTTP transport has refused it already, unless it could not read the
+/// call.
+fn lacking_scope(lacking: Lacking) -> ErrorData {
+    let message = match lacking {
+        Lacking::Grant(scope) => format!("the operator does not grant you the scope {scope}"),
+        Lacking::InToken(scope) => format!("the access token lacks the scope {scope}"),
+    };
+    ErrorData::invalid_request(message, None)
 }
 
 /// The methods of requests that the server answers.

@@ -1,8 +1,13 @@
-//! The HTTP transport, for programs on this machine that have the token.
+//! The HTTP transport: for programs on this machine that have the token, or for callers with access tokens of an identity
+//! provider.
 
+mod authorization;
 mod connection_sessions;
 mod endpoint;
 mod guard;
+mod public_url;
+mod refused;
+mod required_scopes;
 mod server_names;
 mod sessions;
 mod start_on_thread;
@@ -13,6 +18,7 @@ mod workspaces;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,11 +36,16 @@ use toolcrib_http::{
     Token, read_body, serve_connection,
 };
 
+use self::authorization::Authorization;
+pub use self::authorization::{Identify, Identifying, Unidentified};
 use self::connection_sessions::ConnectionSessions;
-use self::endpoint::{Endpoint, Endpoints, SoleEndpoint};
+use self::endpoint::{Admission, Endpoint, Endpoints, ScopeOf, SoleEndpoint};
 pub use self::guard::Guard;
-use self::guard::HeadCheck;
-use self::sessions::{SWEEP_INTERVAL, Sessions};
+use self::guard::{Head, HeadCheck};
+pub use self::public_url::PublicUrl;
+use self::refused::Refused;
+use self::required_scopes::required_scopes;
+use self::sessions::{NoClient, SWEEP_INTERVAL, Sessions};
 use self::start_on_thread::start_on_thread;
 use self::value_count::has_many_values;
 pub use self::workspace_id::WorkspaceId;
@@ -42,26 +53,38 @@ use self::workspaces::Workspaces;
 pub use self::workspaces::{OpenedWorkspace, WorkspaceSource};
 use crate::handler::{Handler, ServeOptions};
 use crate::ndjson::MAX_MESSAGE_BYTES;
+use crate::scope::Scope;
 use crate::serve_error::ServeError;
 
 /// Options of the HTTP transport.
-#[derive(Debug)]
 pub struct HttpOptions {
     /// A listening socket.
     pub listener: Listener,
-    /// The token that every request must have.
-    pub token: Token,
-    /// Host names of proxies on this machine, besides its own names: `NAME` for a proxy on the default TLS port, or
-    /// `NAME:PORT`.
+    /// Who is served.
+    pub access: Access,
+    /// Host names of proxies, besides the server's own names: `NAME` for a proxy on the default TLS port, or `NAME:PORT`.
     pub hosts: Vec<String>,
+    /// The URL by which clients reach the server, if it is not the address of the listener.
+    pub public_url: Option<PublicUrl>,
+}
+
+/// Who is served.
+pub enum Access {
+    /// Everybody with this token.
+    Token(Token),
+    /// Callers with access tokens.
+    Identity(Box<dyn Identify>),
 }
 
 /// A listening socket.
 #[derive(Debug)]
 #[allow(clippy::disallowed_types, reason = "the transport listens")]
 pub enum Listener {
-    /// On a loopback address.
+    /// At an address. Other machines reach it only with identities, and with TLS by a proxy that `public_url` names.
     Tcp(std::net::TcpListener),
+    /// At an address, with TLS.
+    #[cfg(feature = "tls")]
+    Tls(std::net::TcpListener, Arc<toolcrib_http::ServerTls>),
     /// At a path.
     Unix(std::os::unix::net::UnixListener),
 }
@@ -96,6 +119,9 @@ const TOO_MANY_VALUES: Refusal = Refusal {
     sentence: "The body has too many values: a message has at most 100,000.",
 };
 
+const NO_SUCH_SESSION: Refusal =
+    Refusal { status: StatusCode::NOT_FOUND, sentence: "There is no such session here." };
+
 /// The pause after a failed accept, which is usually caused by too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
@@ -105,23 +131,41 @@ pub fn serve_http(
     options: ServeOptions,
     http: HttpOptions,
 ) -> Result<Infallible, ServeError> {
-    serve_handler(Handler::new(runtime, options)?, http)
+    serve_sole(Handler::new(runtime, options)?, Handler::scope_of, http)
 }
 
-/// Serves MCP over HTTP with another handler, such as one that wraps [`Handler`].
-pub fn serve_handler(
-    handler: impl ServerHandler,
+/// Serves MCP over HTTP with another handler, such as one that wraps [`Handler`]. For callers with access tokens, each of
+/// its tools counts as one that runs commands.
+pub fn serve_handler<H: ServerHandler>(
+    handler: H,
+    http: HttpOptions,
+) -> Result<Infallible, ServeError> {
+    serve_sole(handler, |_, _| Scope::Exec, http)
+}
+
+fn serve_sole<H: ServerHandler>(
+    handler: H,
+    scope_of: ScopeOf<H>,
     http: HttpOptions,
 ) -> Result<Infallible, ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
-    let port = http.listener.port().map_err(|error| failed(&error))?;
-    let guard = Guard::new(http.token, &http.hosts, port).map_err(|error| failed(&error))?;
-    let endpoint = Arc::new(Endpoint::new(handler, Sessions::new()));
-    serve_endpoints(SoleEndpoint { guard, endpoint }, http.listener, ONE_WORKSPACE)
+    let identifies = matches!(http.access, Access::Identity(_));
+    let reached = Reached::new(&http.listener, http.public_url, identifies)
+        .map_err(|error| failed(&error))?;
+    let heads = reached.heads(&http.hosts).map_err(|error| failed(&error))?;
+    let admission = match http.access {
+        Access::Token(token) => Admission::Token(Guard::with_heads(token, heads)),
+        Access::Identity(identify) => {
+            let public = reached.url().map_err(|error| failed(&error))?;
+            Admission::Identity(Box::new(Authorization::new(identify, public)), heads)
+        }
+    };
+    let endpoint = Arc::new(Endpoint::new(handler, scope_of, Sessions::new()));
+    let capacity = if identifies { MANY_CALLERS } else { ONE_WORKSPACE };
+    serve_endpoints(SoleEndpoint { admission, endpoint }, http.listener, capacity)
 }
 
 /// Options of a server with many workspaces.
-#[derive(Debug)]
 pub struct WorkspacesOptions {
     /// A listening socket.
     pub listener: Listener,
@@ -129,6 +173,10 @@ pub struct WorkspacesOptions {
     pub hosts: Vec<String>,
     /// The maximum number of open workspaces.
     pub max_workspaces: usize,
+    /// Identifies callers. Without it, the source of workspaces admits them by their tokens.
+    pub identity: Option<Box<dyn Identify>>,
+    /// The URL by which clients reach the server, as in [`HttpOptions`].
+    pub public_url: Option<PublicUrl>,
 }
 
 /// Serves many workspaces over HTTP until the process is ended, each at its own path `/w/ID/mcp`.
@@ -137,9 +185,16 @@ pub fn serve_workspaces(
     http: WorkspacesOptions,
 ) -> Result<Infallible, ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
-    let port = http.listener.port().map_err(|error| failed(&error))?;
-    let heads = HeadCheck::new(&http.hosts, port).map_err(|error| failed(&error))?;
-    let workspaces = Workspaces::new(source, heads, http.max_workspaces);
+    let reached = Reached::new(&http.listener, http.public_url, http.identity.is_some())
+        .map_err(|error| failed(&error))?;
+    let heads = reached.heads(&http.hosts).map_err(|error| failed(&error))?;
+    let authorization = match http.identity {
+        Some(identify) => {
+            Some(Authorization::new(identify, reached.url().map_err(|error| failed(&error))?))
+        }
+        None => None,
+    };
+    let workspaces = Workspaces::new(source, heads, authorization, http.max_workspaces);
     serve_endpoints(workspaces, http.listener, MANY_WORKSPACES)
 }
 
@@ -151,6 +206,8 @@ struct Capacity {
 }
 
 const ONE_WORKSPACE: Capacity = Capacity { calls: Handler::THREADS, connections: 128 };
+
+const MANY_CALLERS: Capacity = Capacity { calls: Handler::THREADS, connections: 1_024 };
 
 const MANY_WORKSPACES: Capacity = Capacity { calls: 512, connections: 1_024 };
 
@@ -189,6 +246,20 @@ async fn accept<E: Endpoints>(
                 let _ = stream.set_nodelay(true);
                 server.open(stream, connections.open());
             }),
+            #[cfg(feature = "tls")]
+            Socket::Tls(tcp, tls) => tcp.accept().await.map(|(stream, _)| {
+                let _ = stream.set_nodelay(true);
+                let (tls, connection) = (tls.clone(), connections.open());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        accepted = tls.accept(stream) => {
+                            // A failed handshake concerns only its client.
+                            let _ = accepted.map(|stream| server.open(stream, connection.clone()));
+                        }
+                        () = connection.wait_for_close() => {}
+                    }
+                });
+            }),
             Socket::Unix(unix) => {
                 unix.accept().await.map(|(stream, _)| server.open(stream, connections.open()))
             }
@@ -205,6 +276,8 @@ async fn accept<E: Endpoints>(
 /// A non-blocking [`Listener`].
 enum Socket {
     Tcp(tokio::net::TcpListener),
+    #[cfg(feature = "tls")]
+    Tls(tokio::net::TcpListener, Arc<toolcrib_http::ServerTls>),
     Unix(tokio::net::UnixListener),
 }
 
@@ -214,6 +287,11 @@ impl Socket {
             Listener::Tcp(tcp) => {
                 tcp.set_nonblocking(true)?;
                 tokio::net::TcpListener::from_std(tcp).map(Socket::Tcp)
+            }
+            #[cfg(feature = "tls")]
+            Listener::Tls(tcp, tls) => {
+                tcp.set_nonblocking(true)?;
+                Ok(Socket::Tls(tokio::net::TcpListener::from_std(tcp)?, tls))
             }
             Listener::Unix(unix) => {
                 unix.set_nonblocking(true)?;
@@ -246,7 +324,7 @@ impl<E: Endpoints> HttpServer<E> {
             let (sessions, next_head) = (sessions.clone(), next_head.clone());
             async move {
                 let answered = server.answer(request, &connection, &sessions, &next_head).await;
-                let refused = |refusal: Refusal| refusal.response().map(|body| body.boxed());
+                let refused = |refused: Refused| refused.response().map(|body| body.boxed());
                 Ok::<_, Infallible>(answered.unwrap_or_else(refused))
             }
         });
@@ -257,39 +335,55 @@ impl<E: Endpoints> HttpServer<E> {
 
     /// Answers a request, or refuses it.
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         request: Request<Incoming>,
         connection: &Arc<Connection>,
         sessions: &ConnectionSessions,
         next_head: &NextHead,
-    ) -> Result<Answer, Refusal> {
-        let name = self.endpoints.check(&request)?;
-        let busy = connection.begin_request(E::owner(&name)).map_err(|_| Refusal {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            sentence: "Every connection is busy. Try again later.",
-        })?;
-        let mut reserved = self.bodies.begin(E::owner(&name));
-        let (endpoint, held) = self.endpoints.open(name).await?;
-        let client = endpoint.sessions().client(request.headers(), sessions).ok_or(Refusal {
-            status: StatusCode::BAD_REQUEST,
-            sentence: "Toolcrib-Session has 1 to 64 letters, digits, `-`, `_` or `.`.",
-        })?;
-        if request.method() == Method::DELETE && !endpoint.sessions().knows(request.headers()) {
-            return Err(Refusal {
-                status: StatusCode::NOT_FOUND,
-                sentence: "There is no such session here.",
-            });
-        }
+    ) -> Result<Answer, Refused> {
         let (mut head, body) = request.into_parts();
+        if let Some(answer) = self.endpoints.metadata(Head::from(&head)) {
+            return answer;
+        }
+        let checked = self.endpoints.check(Head::from(&head)).await?;
+        let busy =
+            connection.begin_request(E::connection_owner(&checked)).map_err(|_| Refusal {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                sentence: "Every connection is busy. Try again later.",
+            })?;
+        let mut reserved = self.bodies.begin(E::connection_owner(&checked));
+        let (owner, caller) = (checked.owner(), checked.caller);
+        let (endpoint, held) = self.endpoints.open(checked.name).await?;
+        let client = endpoint.sessions().client(&head.headers, sessions, &owner);
+        let client = client.map_err(|problem| match problem {
+            NoClient::InvalidName => Refusal {
+                status: StatusCode::BAD_REQUEST,
+                sentence: "Toolcrib-Session has 1 to 64 letters, digits, `-`, `_` or `.`.",
+            },
+            NoClient::OfAnother => NO_SUCH_SESSION,
+        })?;
+        if head.method == Method::DELETE && !endpoint.sessions().knows(&head.headers) {
+            return Err(NO_SUCH_SESSION.into());
+        }
         head.extensions.insert(client.clone());
         let body = read_body(body, MAX_BODY, &mut reserved).await?;
         next_head.follows();
         let is_large = body.len() > MAX_PARSED_HERE;
+        let server = self.clone();
         let answer = async move {
             if has_many_values(&body) {
-                return Err(TOO_MANY_VALUES);
+                return Err(Refused::from(TOO_MANY_VALUES));
             }
-            Ok(endpoint.answer(Request::from_parts(head, Full::new(body))).await)
+            if let Some(caller) = &caller {
+                let needed = required_scopes(&body, |tool| endpoint.scope_of(tool));
+                server.endpoints.require(head.uri.path(), caller, &needed)?;
+                head.extensions.insert(caller.clone());
+            }
+            let answer = endpoint.answer(Request::from_parts(head, Full::new(body))).await;
+            if owner.is_some() {
+                endpoint.sessions().set_owner(answer.headers(), &owner);
+            }
+            Ok(answer)
         };
         let answer = if is_large {
             start_on_thread(&self.parsers, answer).await.map_err(|_| NOT_PARSED)??
@@ -301,21 +395,66 @@ impl<E: Endpoints> HttpServer<E> {
 }
 
 impl Listener {
-    /// Its port, if it has one. Fails for an address that other machines can reach: the token and files would be
-    /// sent in clear text.
-    fn port(&self) -> io::Result<Option<u16>> {
+    /// Its address, if it has one, and whether connections to it are encrypted.
+    fn address(&self) -> io::Result<Option<(SocketAddr, bool)>> {
         match self {
             Listener::Unix(_) => Ok(None),
-            Listener::Tcp(tcp) => {
-                let address = tcp.local_addr()?;
-                if address.ip().is_loopback() {
-                    Ok(Some(address.port()))
-                } else {
-                    Err(io::Error::other(format!(
-                        "{address} can be reached from other machines without encryption"
-                    )))
-                }
+            Listener::Tcp(tcp) => Ok(Some((tcp.local_addr()?, false))),
+            #[cfg(feature = "tls")]
+            Listener::Tls(tcp, _) => Ok(Some((tcp.local_addr()?, true))),
+        }
+    }
+}
+
+/// How clients reach the server.
+struct Reached {
+    address: Option<(SocketAddr, bool)>,
+    public: Option<PublicUrl>,
+}
+
+impl Reached {
+    /// Fails if other machines could reach the server without encryption, or with a token that is always valid.
+    fn new(
+        listener: &Listener,
+        public: Option<PublicUrl>,
+        identifies: bool,
+    ) -> Result<Reached, String> {
+        let address = listener.address().map_err(|error| error.to_string())?;
+        let is_https = public.as_ref().is_some_and(PublicUrl::is_https);
+        match address {
+            Some((address, _)) if !address.ip().is_loopback() && !(identifies && is_https) => {
+                return Err(format!(
+                    "{address} can be reached from other machines: that needs identities, and a public URL with https"
+                ));
             }
+            Some((_, true)) if public.is_some() && !is_https => {
+                return Err("the public URL begins with https:// if the server uses TLS".to_owned());
+            }
+            _ => {}
+        }
+        Ok(Reached { address, public })
+    }
+
+    /// The checks of `Host` and `Origin`.
+    fn heads(&self, hosts: &[String]) -> Result<HeadCheck, String> {
+        let mut hosts = hosts.to_vec();
+        let own = self.address.filter(|(_, is_encrypted)| *is_encrypted);
+        hosts.extend(own.map(|(address, _)| address.to_string()));
+        let public = self.public.as_ref().filter(|public| public.is_https());
+        hosts.extend(public.map(|public| public.authority().to_owned()));
+        HeadCheck::new(&hosts, self.address.map(|(address, _)| address.port()))
+    }
+
+    /// The URL of the server: the public one, or else that of its address.
+    fn url(self) -> Result<PublicUrl, String> {
+        let of_address = |(address, is_encrypted): (SocketAddr, bool)| {
+            let scheme = if is_encrypted { "https" } else { "http" };
+            PublicUrl::parse(&format!("{scheme}://{address}"))
+        };
+        match (self.public, self.address) {
+            (Some(public), _) => Ok(public),
+            (None, Some(address)) => of_address(address),
+            (None, None) => Err("identities on a socket path need a public URL".to_owned()),
         }
     }
 }

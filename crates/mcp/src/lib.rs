@@ -6,6 +6,7 @@
 
 mod approve;
 mod call_origin;
+mod caller;
 mod client_session;
 mod fast_parse;
 mod handler;
@@ -15,17 +16,23 @@ mod leader_follower;
 mod ndjson;
 mod progress;
 mod running_calls;
+mod scope;
 mod sealed_request_state;
 mod serve_error;
 mod stdio;
 mod to_protocol;
 mod tool_request;
 
+pub use caller::Caller;
 pub use handler::{Handler, ServeOptions};
 pub use http::{
-    Guard, HttpOptions, Listener, OpenedWorkspace, WorkspaceId, WorkspaceSource, WorkspacesOptions,
-    serve_handler, serve_http, serve_workspaces,
+    Access, Guard, HttpOptions, Identify, Identifying, Listener, OpenedWorkspace, PublicUrl,
+    Unidentified, WorkspaceId, WorkspaceSource, WorkspacesOptions, serve_handler, serve_http,
+    serve_workspaces,
 };
+pub use scope::{Scope, Scopes};
 pub use serve_error::ServeError;
 pub use stdio::{serve_socket, serve_stdio};
+#[cfg(feature = "tls")]
+pub use toolcrib_http::ServerTls;
 pub use toolcrib_http::{Refusal, Token, TokenError, TokenHash};

@@ -3,69 +3,13 @@
 //! Each request has its own connection. Everything is bounded: the time, and what is read of the response.
 
 use std::io::{Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::own_connection::{self, HttpTarget};
+
 /// The maximum number of bytes read of a response.
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
-
-/// The maximum length of an address.
-const MAX_URL_BYTES: usize = 4_096;
-
-/// The address of a server: `http://HOST[:PORT][/PATH]` or `https://…`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpTarget {
-    is_tls: bool,
-    host: String,
-    port: u16,
-    path: String,
-}
-
-impl HttpTarget {
-    /// Parses an address. Fails with the reason.
-    pub fn parse(url: &str) -> Result<HttpTarget, String> {
-        let wrong = |why: &str| format!("{url} is not an address of a server: {why}");
-        if url.len() > MAX_URL_BYTES || url.bytes().any(|byte| !(0x21..0x7f).contains(&byte)) {
-            return Err(wrong("it is too long, or has characters that an address cannot have"));
-        }
-        let (is_tls, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
-            (Some(rest), _) => (false, rest),
-            (_, Some(rest)) => (true, rest),
-            _ => return Err(wrong("it must begin with http:// or https://")),
-        };
-        let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(at);
-        if authority.contains('@') {
-            return Err("the address has a user; give credentials in a header".to_owned());
-        }
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(inside) => {
-                let (host, rest) =
-                    inside.split_once(']').ok_or_else(|| wrong("`[` without `]`"))?;
-                (host, rest.strip_prefix(':'))
-            }
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
-        };
-        let usual = if is_tls { 443 } else { 80 };
-        let port = port.map_or(Ok(usual), |port| port.parse().map_err(|_| wrong("its port")))?;
-        if host.is_empty() {
-            return Err(wrong("it has no host"));
-        }
-        let path = path.split('#').next().unwrap_or_default();
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        Ok(HttpTarget { is_tls, host: host.to_owned(), port, path: format!("{slash}{path}") })
-    }
-
-    /// The address of something below this one.
-    pub fn below(&self, name: &str) -> HttpTarget {
-        let path = format!("{}/{name}", self.path.trim_end_matches('/'));
-        HttpTarget { path, ..self.clone() }
-    }
-}
 
 /// A request.
 #[derive(Debug)]
@@ -94,49 +38,12 @@ pub struct HttpResponse {
 /// Sends a request. Fails with the reason if there is no response.
 pub fn post(target: &HttpTarget, post: &HttpPost<'_>) -> Result<HttpResponse, String> {
     let until = Instant::now() + post.timeout;
-    let stream = connect(target, until)?;
-    let is_ipv6 = target.host.contains(':');
-    let host = if is_ipv6 { format!("[{}]", target.host) } else { target.host.clone() };
-    let mut request = format!(
-        "POST {} HTTP/1.1\r\nHost: {host}:{}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n",
-        target.path,
-        target.port,
-        post.content_type,
-        post.body.len()
-    );
-    for (name, value) in post.headers {
-        if name.chars().chain(value.chars()).any(char::is_control) {
-            return Err("a header has a control character".to_owned());
-        }
-        request += &format!("{name}: {value}\r\n");
-    }
-    request += "\r\n";
-    let mut bytes = request.into_bytes();
+    let length = post.body.len().to_string();
+    let own = [("Content-Type", post.content_type), ("Content-Length", &length)];
+    let given = post.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut bytes = target.head("POST", own.into_iter().chain(given))?.into_bytes();
     bytes.extend_from_slice(post.body);
-    if target.is_tls {
-        exchange(tls(target, stream, post.authorities)?, &bytes)
-    } else {
-        exchange(stream, &bytes)
-    }
-}
-
-fn connect(target: &HttpTarget, until: Instant) -> Result<TcpStream, String> {
-    let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    let addresses = (target.host.as_str(), target.port).to_socket_addrs();
-    let addresses = addresses.map_err(|error| format!("{}: {error}", target.host))?;
-    let mut problem = format!("{} has no address", target.host);
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, left()) {
-            Err(error) => problem = format!("{address}: {error}"),
-            Ok(stream) => {
-                let timeouts = stream
-                    .set_read_timeout(Some(left()))
-                    .and_then(|()| stream.set_write_timeout(Some(left())));
-                return timeouts.map(|()| stream).map_err(|error| error.to_string());
-            }
-        }
-    }
-    Err(problem)
+    exchange(own_connection::open(target, until, post.authorities)?, &bytes)
 }
 
 fn exchange(mut stream: impl Read + Write, request: &[u8]) -> Result<HttpResponse, String> {
@@ -164,35 +71,6 @@ fn parse(bytes: &[u8]) -> Option<HttpResponse> {
     Some(HttpResponse { status, body })
 }
 
-#[cfg(feature = "inspect")]
-fn tls(
-    target: &HttpTarget,
-    stream: TcpStream,
-    authorities: Option<&PathBuf>,
-) -> Result<impl Read + Write, String> {
-    use std::sync::Arc;
-
-    use rustls::pki_types::ServerName;
-    use rustls::{ClientConfig, ClientConnection, StreamOwned};
-
-    let trust = crate::inspect::SystemTrust::read(authorities.map(PathBuf::as_path), &[]);
-    let roots = crate::inspect::root_store(trust.roots())?;
-    let config =
-        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-    let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
-    let connection = ClientConnection::new(Arc::new(config), name);
-    Ok(StreamOwned::new(connection.map_err(|error| error.to_string())?, stream))
-}
-
-#[cfg(not(feature = "inspect"))]
-fn tls(_: &HttpTarget, _: TcpStream, _: Option<&PathBuf>) -> Result<std::io::Empty, String> {
-    Err("this program was built without https".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -200,41 +78,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn addresses_are_parsed() {
-        let target = |is_tls, host: &str, port, path: &str| HttpTarget {
-            is_tls,
-            host: host.to_owned(),
-            port,
-            path: path.to_owned(),
-        };
-        for (url, expected) in [
-            ("http://localhost:4318", target(false, "localhost", 4318, "/")),
-            ("https://o.example/x/", target(true, "o.example", 443, "/x/")),
-            ("http://[::1]:1/a?b=c#d", target(false, "::1", 1, "/a?b=c")),
-            ("http://h?x", target(false, "h", 80, "/?x")),
-        ] {
-            assert_eq!(HttpTarget::parse(url), Ok(expected), "{url}");
-        }
-        let below = |url: &str| HttpTarget::parse(url).unwrap().below("v1/traces").path;
-        assert_eq!(below("http://h"), "/v1/traces");
-        assert_eq!(below("http://h/x/"), "/x/v1/traces");
-        for url in [
-            "",
-            "localhost:4318",
-            "http://",
-            "http://:80",
-            "http://h:x",
-            "http://u:p@h",
-            "http://[::1",
-            "http://h /",
-            "http://h/\r\nX: y",
-            "grpc://h",
-        ] {
-            assert!(HttpTarget::parse(url).is_err(), "{url}");
-        }
-    }
 
     fn answer(response: &'static [u8]) -> Result<HttpResponse, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -16,7 +16,7 @@
 //! name of a TLS handshake, and [`http_request`] the host of an HTTP request. [`AddressClass`] tells public
 //! addresses from others. [`RequestPath`] has the one spelling of a request's path.
 //!
-//! [`post`] sends a request of this program itself to a server that the user configured.
+//! [`post`] and [`get`] make requests of this program itself to servers that the user configured.
 //!
 //! With the feature `inspect`, the gateway reads the requests of some connections (`inspect.rs`).
 
@@ -35,12 +35,14 @@ pub mod dns;
 mod dns_server;
 mod gateway;
 mod host;
+mod http_get;
 mod http_post;
 pub mod http_request;
 #[cfg(feature = "inspect")]
 mod inspect;
 mod job_connections;
 mod local_route;
+mod own_connection;
 mod proxy_request;
 mod refusal_reply;
 mod relay;
@@ -57,9 +59,11 @@ pub use connection_policy::{
 };
 pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets, ProxyGateway};
 pub use host::Host;
-pub use http_post::{HttpPost, HttpResponse, HttpTarget, post};
+pub use http_get::{HttpGet, get};
+pub use http_post::{HttpPost, HttpResponse, post};
 #[cfg(feature = "inspect")]
 pub use inspect::{Credential, Inspector, SystemTrust, TrustedFile};
+pub use own_connection::HttpTarget;
 pub use request_path::RequestPath;
 pub use resolve::{ProxiedResolver, Resolver, SystemResolver};
 pub use synthetic_addresses::SyntheticBlock;

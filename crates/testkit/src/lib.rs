@@ -16,18 +16,22 @@
 )]
 
 mod case_settings;
+mod certificate;
 mod content_encoding;
 mod directory_snapshot;
 mod markdown_page;
 mod run_case;
 mod sandbox_visible_directory;
 mod step;
+mod token_issuer;
 mod transport;
 
 pub use case_settings::Setup;
+pub use certificate::self_signed_certificate;
 pub use content_encoding::{escape, unescape};
 pub use libtest_mimic;
 pub use markdown_page::{Document, Segment};
 pub use run_case::{case_tests, play_cases};
 pub use sandbox_visible_directory::sandbox_visible_directory;
+pub use token_issuer::{SigningKey, TokenIssuer, now};
 pub use transport::{CallTransport, InProcessTransport, McpTransport, RunTransport, Transport};

@@ -7,8 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use toolcrib_fs::{
-    AuditEvent, AuditReport, CallRecord, CommandEndRecord, FsError, Journal, RefusalRecord,
-    Workspace, random_bytes,
+    AuditEvent, AuditReport, CallRecord, CommandEndRecord, FsError, Journal, PrincipalRecord,
+    RefusalRecord, Workspace, random_bytes,
 };
 use toolcrib_policy::{Access, Effect, Profile};
 
@@ -17,6 +17,7 @@ use crate::call_recorder::{Outcome, Record};
 use crate::error::{Error, ErrorKind};
 use crate::journal_errors::{journal_error, require_journal};
 use crate::log_state::LogState;
+use crate::request::Principal;
 use crate::sandbox_refusal_notes::DeniedAccess;
 
 /// Limits of a logged call: accesses, characters of each, of a message and of each argument, bytes of all arguments.
@@ -93,7 +94,12 @@ impl CallLog {
             let _ = journal.record_call(&call);
             let client = record.origin.client.as_deref();
             let client = client.map(|client| cut(client, MAX_CLIENT_CHARS));
-            self.audit(|| AuditEvent::call(client, call));
+            let principal = record.origin.principal.as_deref();
+            let principal = principal.map(|Principal { issuer, subject }| PrincipalRecord {
+                issuer: issuer.clone(),
+                subject: subject.clone(),
+            });
+            self.audit(|| AuditEvent::call(client, principal, call));
         }
         command.filter(|_| is_running)
     }

@@ -167,7 +167,7 @@ pub use network::ConnectionEntry;
 pub use operator_logs::OperatorLogs;
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
-pub use request::{Call, CallOrigin, Options};
+pub use request::{Call, CallOrigin, Options, Principal};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox_checkup::{Checkup, SandboxSummary};
 pub use sandbox_refusal_notes::DeniedAccess;

@@ -1,5 +1,7 @@
 //! A call, and how it is to be made.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::approve::{Approver, NoApprover};
@@ -22,11 +24,22 @@ impl Call {
     }
 }
 
+/// Who made a call, as an identity provider says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal {
+    /// The provider.
+    pub issuer: String,
+    /// Who it is, in the words of the provider.
+    pub subject: String,
+}
+
 /// Who made a call, and how it reached the runtime: for logs and telemetry. It decides nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallOrigin {
     /// Name and version of the program that made the call, as it says.
     pub client: Option<String>,
+    /// Who made the call, if the transport has identified them.
+    pub principal: Option<Arc<Principal>>,
     /// How the call came: `pipe` or `tcp`.
     pub transport: Option<&'static str>,
     /// Version of the protocol.
@@ -79,6 +92,7 @@ impl Default for Options<'_> {
         static NEVER: Cancel = Cancel::new();
         static NOBODY: CallOrigin = CallOrigin {
             client: None,
+            principal: None,
             transport: None,
             protocol_version: None,
             request_id: None,

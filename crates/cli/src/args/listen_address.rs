@@ -1,5 +1,6 @@
 //! The address of an HTTP server.
 
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -9,7 +10,7 @@ use std::str::FromStr;
 
 use toolcrib_mcp::Listener;
 
-/// A loopback address or a socket path.
+/// An address or a socket path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListenAt {
     Tcp(SocketAddr),
@@ -34,16 +35,25 @@ impl FromStr for ListenAt {
         let address: SocketAddr = text.parse().map_err(|_| {
             "not a port, an address such as 127.0.0.1:8765, or unix:PATH".to_owned()
         })?;
-        if address.ip().is_loopback() {
-            Ok(ListenAt::Tcp(address))
-        } else {
-            Err("other machines could reach that address without encryption; listen on 127.0.0.1 and use `ssh -L`, or a TLS proxy on this machine that --allow-host names"
-                    .to_owned())
+        Ok(ListenAt::Tcp(address))
+    }
+}
+
+impl fmt::Display for ListenAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListenAt::Tcp(address) => write!(f, "{address}"),
+            ListenAt::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
 impl ListenAt {
+    /// Whether other machines can reach it.
+    pub(crate) fn is_reachable(&self) -> bool {
+        matches!(self, ListenAt::Tcp(address) if !address.ip().is_loopback())
+    }
+
     /// Listens. Returns the listener and the address of a path, for display.
     pub(crate) fn listen(&self, at: &str) -> Result<(Listener, String), String> {
         match self {
@@ -87,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_addresses_are_accepted() {
+    fn addresses_are_parsed_and_those_of_other_machines_are_known() {
         let tcp = |text: &str| ListenAt::Tcp(text.parse().unwrap());
         for (text, expected) in [
             ("8765", tcp("127.0.0.1:8765")),
@@ -96,12 +106,13 @@ mod tests {
             ("[::1]:80", tcp("[::1]:80")),
             ("unix:/run/x", ListenAt::Unix("/run/x".into())),
         ] {
+            assert!(!expected.is_reachable());
             assert_eq!(text.parse(), Ok(expected), "{text}");
         }
+        for text in ["0.0.0.0:80", "192.168.1.7:80", "[::]:80"] {
+            assert!(text.parse::<ListenAt>().unwrap().is_reachable(), "{text}");
+        }
         for (text, reason) in [
-            ("0.0.0.0:80", "other machines"),
-            ("192.168.1.7:80", "other machines"),
-            ("[::]:80", "other machines"),
             ("localhost", "not a port"),
             ("example.com:80", "not a port"),
             ("127.0.0.1:99999", "not a port"),

@@ -1,18 +1,23 @@
 //! `toolcrib serve`: serves MCP.
 
+mod exposure;
+mod file_version;
+mod identity;
+mod tls;
 mod token;
 mod workspace_tokens;
 mod workspaces;
 
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use toolcrib_mcp::{
-    HttpOptions, ServeError, ServeOptions, WorkspacesOptions, serve_http, serve_stdio,
+    Access, HttpOptions, ServeError, ServeOptions, WorkspacesOptions, serve_http, serve_stdio,
     serve_workspaces,
 };
 
+use self::exposure::Exposure;
 use self::workspaces::WorkspacesDirectory;
 use super::monitor_socket::MonitorSocket;
 use crate::args::{Common, ListenAt, ServeArgs};
@@ -23,22 +28,27 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
     let served = match (&args.http, &args.workspaces) {
         (None, _) => serve_client(common, args)?,
         (Some(at), None) => {
-            let file = token_file(common, args)?;
+            let exposure = Exposure::new(args, at)?;
+            let needs_token = !exposure.has_identity();
+            let token_file = needs_token.then(|| token_file(common, args)).transpose()?;
             let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
             // Tools never access the token file, wherever it is.
-            let runtime =
-                super::runtime_for_program(common, std::slice::from_ref(&file), &monitor)?;
+            let own: Vec<PathBuf> =
+                exposure.private_files().into_iter().chain(token_file.clone()).collect();
+            let runtime = super::runtime_for_program(common, &own, &monitor)?;
             monitor.open(&runtime);
-            let http = http_options(at, &file, args)?;
+            let http = http_options(at, exposure, token_file, args)?;
             let options = Presented::of(args).options(common, &monitor);
             serve_http(runtime, options, http).map(|never| match never {})
         }
         (Some(at), Some(directory)) => {
-            let source = WorkspacesDirectory::new(common, args, directory)?;
-            let (listener, address) = at.listen("/w/ID/mcp")?;
+            let exposure = Exposure::new(args, at)?;
+            let source = WorkspacesDirectory::new(common, args, directory, &exposure)?;
+            let (listener, address) = exposure.listen(at, "/w/ID/mcp")?;
             output::note(&format!("serving MCP at {address}; {}", source.describe()));
             let (hosts, max_workspaces) = (args.allow_hosts.clone(), args.max_workspaces);
-            let http = WorkspacesOptions { listener, hosts, max_workspaces };
+            let (identity, public_url) = exposure.into_parts();
+            let http = WorkspacesOptions { listener, hosts, max_workspaces, identity, public_url };
             serve_workspaces(source, http).map(|never| match never {})
         }
     };
@@ -101,9 +111,25 @@ fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
     std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-fn http_options(at: &ListenAt, file: &Path, args: &ServeArgs) -> Result<HttpOptions, String> {
-    let token = token::read_or_make(file)?;
-    let (listener, address) = at.listen("/mcp")?;
-    output::note(&format!("serving MCP at {address}; the token is in {}", file.display()));
-    Ok(HttpOptions { listener, token, hosts: args.allow_hosts.clone() })
+fn http_options(
+    at: &ListenAt,
+    exposure: Exposure,
+    token_file: Option<PathBuf>,
+    args: &ServeArgs,
+) -> Result<HttpOptions, String> {
+    let token = token_file.map(|file| Ok::<_, String>((token::read_or_make(&file)?, file)));
+    let token = token.transpose()?;
+    let (listener, address) = exposure.listen(at, "/mcp")?;
+    let who = match &token {
+        Some((_, file)) => format!("the token is in {}", file.display()),
+        None => exposure.describe().unwrap_or_default(),
+    };
+    output::note(&format!("serving MCP at {address}; {who}"));
+    let (identify, public_url) = exposure.into_parts();
+    let access = match (identify, token) {
+        (Some(identify), _) => Access::Identity(identify),
+        (None, Some((token, _))) => Access::Token(token),
+        (None, None) => return Err("there is neither a token nor an identity".to_owned()),
+    };
+    Ok(HttpOptions { listener, access, hosts: args.allow_hosts.clone(), public_url })
 }

@@ -38,6 +38,11 @@ impl Server {
         Server { directory, child, said, token: token.unwrap_or_default() }
     }
 
+    /// Its first line on stderr.
+    pub(crate) fn said(&self) -> &str {
+        &self.said
+    }
+
     pub(crate) fn port(&self) -> &str {
         let rest = self.said.split("http://127.0.0.1:").nth(1).unwrap();
         rest.split('/').next().unwrap()

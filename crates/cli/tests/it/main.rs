@@ -16,6 +16,8 @@ mod hidden;
 mod hints;
 mod hostile_input;
 mod http;
+#[cfg(feature = "identity")]
+mod http_identity;
 mod http_sessions;
 mod http_workspaces;
 mod index;

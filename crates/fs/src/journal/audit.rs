@@ -65,6 +65,9 @@ pub enum AuditEvent {
         /// The program that made it, as it names itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
+        /// Who made it, if the server knows callers by an identity provider.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        principal: Option<PrincipalRecord>,
         /// The call.
         #[serde(flatten)]
         call: Box<CallRecord>,
@@ -89,13 +92,27 @@ pub enum AuditEvent {
     },
 }
 
+/// Who made a call, as an identity provider says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrincipalRecord {
+    /// The provider.
+    pub issuer: String,
+    /// Who it is, in the words of the provider.
+    pub subject: String,
+}
+
 impl AuditEvent {
     /// A call that this process served.
-    pub fn call(client: Option<String>, call: CallRecord) -> AuditEvent {
+    pub fn call(
+        client: Option<String>,
+        principal: Option<PrincipalRecord>,
+        call: CallRecord,
+    ) -> AuditEvent {
         AuditEvent::Call {
             user: rustix::process::geteuid().as_raw(),
             process: std::process::id(),
             client,
+            principal,
             call: Box::new(call),
         }
     }
@@ -108,8 +125,9 @@ impl AuditEvent {
             return text;
         }
         let short = match self.clone() {
-            AuditEvent::Call { user, process, client, call } => {
-                AuditEvent::Call { user, process, client, call: Box::new(call.shortened()) }
+            AuditEvent::Call { user, process, client, principal, call } => {
+                let call = Box::new(call.shortened());
+                AuditEvent::Call { user, process, client, principal, call }
             }
             AuditEvent::CommandEnd(end) => {
                 AuditEvent::CommandEnd(CommandEndRecord { refusals: Vec::new(), ..end })

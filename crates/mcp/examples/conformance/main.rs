@@ -27,7 +27,7 @@ mod suite_handler;
 use std::net::TcpListener;
 
 use toolcrib::Runtime;
-use toolcrib_mcp::{Handler, HttpOptions, Listener, ServeOptions, Token, serve_handler};
+use toolcrib_mcp::{Access, Handler, HttpOptions, Listener, ServeOptions, Token, serve_handler};
 
 use self::suite_handler::Fixtures;
 
@@ -43,7 +43,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let token = Token::new(&std::fs::read_to_string(&file)?)?;
     let file = file.display();
     eprintln!("serving MCP at http://127.0.0.1:{port}/mcp; the token is in {file}");
-    let http = HttpOptions { listener: Listener::Tcp(listener), token, hosts: Vec::new() };
+    let http = HttpOptions {
+        listener: Listener::Tcp(listener),
+        access: Access::Token(token),
+        hosts: Vec::new(),
+        public_url: None,
+    };
     let options = ServeOptions {
         monitor: None,
         program: ("conformance".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),

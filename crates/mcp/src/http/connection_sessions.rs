@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::sessions::Sessions;
+use super::sessions::{Owner, Sessions};
 use crate::client_session::Client;
 
 /// The number of the last connection.
@@ -26,14 +26,14 @@ impl ConnectionSessions {
     }
 
     /// The client of this connection among these sessions.
-    pub(super) fn client(&self, sessions: &Arc<Sessions>) -> Arc<Client> {
+    pub(super) fn client(&self, sessions: &Arc<Sessions>, owner: &Owner) -> Arc<Client> {
         let mut used = self.used.lock();
         let is_this = |one: &Weak<Sessions>| std::ptr::eq(one.as_ptr(), Arc::as_ptr(sessions));
         if !used.iter().any(is_this) {
             used.retain(|one| one.strong_count() > 0);
             used.push(Arc::downgrade(sessions));
         }
-        sessions.of_connection(self.number)
+        sessions.of_connection(self.number, owner)
     }
 }
 

@@ -10,24 +10,38 @@ use hyper::body::Bytes;
 use hyper::{Request, Response};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use toolcrib_http::Refusal;
 
-use super::guard::Guard;
-use super::sessions::Sessions;
+use super::authorization::Authorization;
+use super::guard::{Guard, Head, HeadCheck, PATH, check_path};
+use super::refused::Refused;
+use super::sessions::{Owner, Sessions};
+use crate::caller::Caller;
 use crate::ndjson::MAX_MESSAGE_BYTES;
+use crate::scope::Scope;
 
 /// Answers the requests for one workspace.
 pub(super) struct Endpoint<H> {
     sessions: Arc<Sessions>,
     service: StreamableHttpService<Arc<H>, Sessions>,
+    handler: Arc<H>,
+    scope_of: ScopeOf<H>,
 }
 
+/// The scope that calls of a tool need.
+pub(super) type ScopeOf<H> = fn(&H, &str) -> Scope;
+
 impl<H: ServerHandler> Endpoint<H> {
-    pub(super) fn new(handler: H, sessions: Sessions) -> Self {
+    pub(super) fn new(handler: H, scope_of: ScopeOf<H>, sessions: Sessions) -> Self {
         let (handler, sessions) = (Arc::new(handler), Arc::new(sessions));
+        let served = handler.clone();
         let service =
-            StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config());
-        Endpoint { sessions, service }
+            StreamableHttpService::new(move || Ok(served.clone()), sessions.clone(), config());
+        Endpoint { sessions, service, handler, scope_of }
+    }
+
+    /// The scope that calls of a tool need.
+    pub(super) fn scope_of(&self, tool: &str) -> Scope {
+        (self.scope_of)(&self.handler, tool)
     }
 
     pub(super) fn sessions(&self) -> &Arc<Sessions> {
@@ -54,30 +68,63 @@ fn config() -> StreamableHttpServerConfig {
 /// An endpoint, and what a request to it holds.
 pub(super) type Opened<E> = (Arc<Endpoint<<E as Endpoints>::Handler>>, <E as Endpoints>::Held);
 
+/// A request whose head was checked.
+pub(super) struct Checked<N> {
+    /// The endpoint that it is for.
+    pub(super) name: N,
+    /// Who makes it. `None` on a server with tokens of its own.
+    pub(super) caller: Option<Arc<Caller>>,
+}
+
+impl<N> Checked<N> {
+    /// Whose sessions the request can use.
+    pub(super) fn owner(&self) -> Owner {
+        self.caller.as_ref().map(|caller| caller.principal.clone())
+    }
+}
+
 /// The endpoints of a server.
 pub(super) trait Endpoints: Sized + Send + Sync + 'static {
     type Handler: ServerHandler;
     /// The name of an endpoint in a request.
-    type Name: Send;
+    type Name: Send + Sync;
     /// What a request holds until it was answered.
     type Held: Send + Sync + Unpin + 'static;
 
+    /// Answers a request for the metadata of an endpoint. `None` if it is for something else.
+    fn metadata(&self, head: Head<'_>) -> Option<MetadataAnswer>;
+
     /// Decides on a request by its head, before the body is read.
-    fn check<B>(&self, request: &Request<B>) -> Result<Self::Name, Refusal>;
+    fn check(
+        &self,
+        head: Head<'_>,
+    ) -> impl Future<Output = Result<Checked<Self::Name>, Refused>> + Send;
+
+    /// Refuses a request if its caller lacks a scope.
+    fn require(&self, path: &str, caller: &Caller, needed: &[Scope]) -> Result<(), Refused>;
 
     /// Who makes a request: one owner does not take the connections of another.
-    fn owner(name: &Self::Name) -> &str;
+    fn connection_owner(checked: &Checked<Self::Name>) -> &str;
 
     /// The endpoint for a request that was checked.
-    fn open(&self, name: Self::Name) -> impl Future<Output = Result<Opened<Self>, Refusal>> + Send;
+    fn open(&self, name: Self::Name) -> impl Future<Output = Result<Opened<Self>, Refused>> + Send;
 
     /// Ends idle sessions and workspaces.
     fn end_idle(&self, now: Instant);
 }
 
+/// The answer to a request for metadata.
+pub(super) type MetadataAnswer = Result<Response<BoxBody<Bytes, Infallible>>, Refused>;
+
+/// How a server with one workspace admits requests.
+pub(super) enum Admission {
+    Token(Guard),
+    Identity(Box<Authorization>, HeadCheck),
+}
+
 /// The endpoint of a server with one workspace.
 pub(super) struct SoleEndpoint<H> {
-    pub(super) guard: Guard,
+    pub(super) admission: Admission,
     pub(super) endpoint: Arc<Endpoint<H>>,
 }
 
@@ -86,15 +133,44 @@ impl<H: ServerHandler> Endpoints for SoleEndpoint<H> {
     type Name = ();
     type Held = ();
 
-    fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
-        self.guard.check(request)
+    fn metadata(&self, head: Head<'_>) -> Option<MetadataAnswer> {
+        match &self.admission {
+            Admission::Token(_) => None,
+            Admission::Identity(authorization, heads) => {
+                authorization.metadata(head, heads, Some(PATH))
+            }
+        }
     }
 
-    fn owner((): &()) -> &str {
-        ""
+    async fn check(&self, head: Head<'_>) -> Result<Checked<()>, Refused> {
+        let caller = match &self.admission {
+            Admission::Token(guard) => {
+                guard.check_head(head)?;
+                None
+            }
+            Admission::Identity(authorization, heads) => {
+                HeadCheck::check_target(head)?;
+                check_path(head)?;
+                let caller = authorization.caller(head, PATH, None).await?;
+                heads.check_headers(head)?;
+                Some(caller)
+            }
+        };
+        Ok(Checked { name: (), caller })
     }
 
-    async fn open(&self, (): ()) -> Result<Opened<Self>, Refusal> {
+    fn require(&self, path: &str, caller: &Caller, needed: &[Scope]) -> Result<(), Refused> {
+        match &self.admission {
+            Admission::Token(_) => Ok(()),
+            Admission::Identity(authorization, _) => authorization.require(path, caller, needed),
+        }
+    }
+
+    fn connection_owner(checked: &Checked<()>) -> &str {
+        checked.caller.as_ref().map_or("", |caller| &caller.principal.subject)
+    }
+
+    async fn open(&self, (): ()) -> Result<Opened<Self>, Refused> {
         Ok((self.endpoint.clone(), ()))
     }
 

@@ -1,7 +1,8 @@
 //! Decides which requests are processed, by the head alone, before the body is read.
 
-use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
-use hyper::{Method, Request, StatusCode};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode, Uri};
 use toolcrib_http::{FETCH_SITE, Refusal, Token, bearer, is_json, is_repeated};
 
 use super::server_names::Names;
@@ -9,7 +10,7 @@ use super::sessions::SHARED_SESSION;
 use super::workspace_id::WORKSPACE_PARAMETER;
 
 /// The only path of a server with one workspace.
-const PATH: &str = "/mcp";
+pub(super) const PATH: &str = "/mcp";
 
 /// Headers that must not occur twice: another program on the path could use the other one.
 const SINGLE: [HeaderName; 7] = [
@@ -22,7 +23,27 @@ const SINGLE: [HeaderName; 7] = [
     WORKSPACE_PARAMETER,
 ];
 
-/// Decides which requests a server with one workspace answers.
+/// The head of a request.
+#[derive(Clone, Copy)]
+pub(super) struct Head<'a> {
+    pub(super) method: &'a Method,
+    pub(super) uri: &'a Uri,
+    pub(super) headers: &'a HeaderMap,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of<B>(request: &'a Request<B>) -> Self {
+        Head { method: request.method(), uri: request.uri(), headers: request.headers() }
+    }
+}
+
+impl<'a> From<&'a Parts> for Head<'a> {
+    fn from(head: &'a Parts) -> Self {
+        Head { method: &head.method, uri: &head.uri, headers: &head.headers }
+    }
+}
+
+/// Decides which requests a server with one workspace and one token answers.
 pub struct Guard {
     token: Token,
     heads: HeadCheck,
@@ -35,17 +56,29 @@ impl Guard {
         Ok(Guard { token, heads: HeadCheck::new(hosts, port)? })
     }
 
+    /// The same with names that were checked.
+    pub(super) fn with_heads(token: Token, heads: HeadCheck) -> Self {
+        Guard { token, heads }
+    }
+
     /// Decides on a request by its head.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
-        if !bearer(request.headers()).is_some_and(|given| self.token.is(given)) {
+        self.check_head(Head::of(request))
+    }
+
+    pub(super) fn check_head(&self, head: Head<'_>) -> Result<(), Refusal> {
+        if !bearer(head.headers).is_some_and(|given| self.token.is(given)) {
             return Err(WRONG_TOKEN);
         }
-        HeadCheck::check_target(request)?;
-        if request.uri().path() != PATH {
-            return refuse(StatusCode::NOT_FOUND, "MCP is at /mcp.");
-        }
-        self.heads.check_headers(request)
+        HeadCheck::check_target(head)?;
+        check_path(head)?;
+        self.heads.check_headers(head)
     }
+}
+
+/// Checks the path of a request to a server with one workspace.
+pub(super) fn check_path(head: Head<'_>) -> Result<(), Refusal> {
+    if head.uri.path() == PATH { Ok(()) } else { refuse(StatusCode::NOT_FOUND, "MCP is at /mcp.") }
 }
 
 /// The refusal of a request without a valid token.
@@ -68,8 +101,8 @@ impl HeadCheck {
     }
 
     /// Checks that the target is a path alone. A target with a host could contradict the Host header.
-    pub(super) fn check_target<B>(request: &Request<B>) -> Result<(), Refusal> {
-        let target = request.uri();
+    pub(super) fn check_target(head: Head<'_>) -> Result<(), Refusal> {
+        let target = head.uri;
         if target.scheme().is_some() || target.authority().is_some() {
             return refuse(StatusCode::BAD_REQUEST, "Send only the path as the request target.");
         }
@@ -77,8 +110,8 @@ impl HeadCheck {
     }
 
     /// Checks the headers.
-    pub(super) fn check_headers<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
-        let headers = request.headers();
+    pub(super) fn check_headers(&self, head: Head<'_>) -> Result<(), Refusal> {
+        let headers = head.headers;
         if SINGLE.iter().any(|name| is_repeated(headers, name)) {
             return refuse(
                 StatusCode::BAD_REQUEST,
@@ -103,7 +136,7 @@ impl HeadCheck {
             return refuse(StatusCode::FORBIDDEN, "Requests from other sites are refused.");
         }
         // Browsers let any page send other content types without a preflight request.
-        if request.method() == Method::POST && !is_json(headers) {
+        if head.method == Method::POST && !is_json(headers) {
             return refuse(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "Send `Content-Type: application/json`.",

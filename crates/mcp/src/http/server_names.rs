@@ -73,6 +73,11 @@ fn origin(scheme: &str, name: &str, port: u16, usual: u16) -> String {
     if port == usual { format!("{scheme}://{name}") } else { format!("{scheme}://{name}:{port}") }
 }
 
+/// Whether a text is a host, or a host and a port.
+pub(super) fn is_host_and_port(text: &str) -> bool {
+    split(text).is_some()
+}
+
 /// A name, in lower case and without brackets, and its port.
 fn split(text: &str) -> Option<(String, Option<u16>)> {
     let (name, port) = match text.strip_prefix('[') {

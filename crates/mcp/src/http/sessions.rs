@@ -16,6 +16,7 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionManager};
+use toolcrib::Principal;
 
 use super::connection_sessions::ConnectionSessions;
 use crate::client_session::Client;
@@ -38,6 +39,18 @@ pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// The maximum length of a session name.
 const MAX_NAME_CHARS: usize = 64;
 
+/// Who a session belongs to, on a server that identifies callers.
+pub(super) type Owner = Option<Arc<Principal>>;
+
+/// Why a request has no client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoClient {
+    /// The name of the shared session is invalid.
+    InvalidName,
+    /// The session belongs to somebody else.
+    OfAnother,
+}
+
 /// The sessions of one workspace.
 pub(super) struct Sessions {
     protocol: Arc<LocalSessionManager>,
@@ -50,13 +63,17 @@ pub(super) struct Sessions {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
     Protocol(SessionId),
-    Shared(String),
-    Connection(u64),
+    /// The names of one owner are not those of another.
+    Shared(String, Owner),
+    /// A proxy uses one connection for several callers.
+    Connection(u64, Owner),
 }
 
 /// A client with a key. It is in use while anything else refers to it: an unfinished request or a running call.
 struct KnownClient {
     client: Arc<Client>,
+    /// Who started it. A protocol session has no owner before its first response, and nobody else knows it until then.
+    owner: Owner,
     used: Instant,
     /// Counts it while it exists.
     _counted: Option<CountedSession>,
@@ -98,21 +115,24 @@ impl Sessions {
         Sessions { all: Some(all), ..Sessions::new() }
     }
 
-    /// The client of a request. Without a session it is that of the connection. `None` if the session name is
-    /// invalid.
+    /// The client of a request. Without a session it is that of the connection.
     pub(super) fn client(
         self: &Arc<Self>,
         headers: &HeaderMap,
         connection: &ConnectionSessions,
-    ) -> Option<Arc<Client>> {
+        owner: &Owner,
+    ) -> Result<Arc<Client>, NoClient> {
+        if self.is_of_another(headers, owner) {
+            return Err(NoClient::OfAnother);
+        }
         // This marks the protocol session as used, even if the request names a shared session.
         let own = protocol_session(headers).and_then(|key| self.used(&key));
         match headers.get(SHARED_SESSION) {
             Some(name) => {
-                let name = name.to_str().ok().filter(|name| is_name(name))?;
-                Some(self.shared(name))
+                let name = name.to_str().ok().filter(|name| is_name(name));
+                Ok(self.shared(name.ok_or(NoClient::InvalidName)?, owner))
             }
-            None => Some(own.unwrap_or_else(|| connection.client(self))),
+            None => Ok(own.unwrap_or_else(|| connection.client(self, owner))),
         }
     }
 
@@ -121,31 +141,47 @@ impl Sessions {
         protocol_session(headers).is_some_and(|key| self.clients.lock().contains_key(&key))
     }
 
+    fn is_of_another(&self, headers: &HeaderMap, owner: &Owner) -> bool {
+        let Some(key) = protocol_session(headers) else { return false };
+        self.clients.lock().get(&key).is_some_and(|known| known.owner != *owner)
+    }
+
+    /// Records who started the protocol session that a response names, before the response is sent.
+    pub(super) fn set_owner(&self, response: &HeaderMap, owner: &Owner) {
+        let key = protocol_session(response);
+        let mut clients = self.clients.lock();
+        if let Some(known) = key.and_then(|key| clients.get_mut(&key)) {
+            known.owner.clone_from(owner);
+        }
+    }
+
     /// The client of a connection.
-    pub(super) fn of_connection(&self, number: u64) -> Arc<Client> {
-        let key = Key::Connection(number);
+    pub(super) fn of_connection(&self, number: u64, owner: &Owner) -> Arc<Client> {
+        let key = Key::Connection(number, owner.clone());
         self.used(&key).unwrap_or_else(|| {
-            let known = self.new_client();
+            let known = self.new_client(owner);
             let client = known.client.clone();
             self.clients.lock().insert(key, known);
             client
         })
     }
 
-    /// Ends the session of a connection that was closed.
+    /// Ends the sessions of a connection that was closed.
     pub(super) fn end_connection(&self, number: u64) {
-        let ended = self.clients.lock().remove(&Key::Connection(number));
+        let is_of_it = |key: &Key| matches!(key, Key::Connection(other, _) if *other == number);
+        let ended: Vec<_> = self.clients.lock().extract_if(|key, _| is_of_it(key)).collect();
         drop(ended);
     }
 
-    fn new_client(&self) -> KnownClient {
+    fn new_client(&self, owner: &Owner) -> KnownClient {
         let counted = self.all.as_ref().map(CountedSession::add);
-        KnownClient { client: Arc::default(), used: Instant::now(), _counted: counted }
+        let (client, owner) = (Arc::default(), owner.clone());
+        KnownClient { client, owner, used: Instant::now(), _counted: counted }
     }
 
-    fn shared(&self, name: &str) -> Arc<Client> {
-        let key = Key::Shared(name.to_owned());
-        self.used(&key).unwrap_or_else(|| self.begin(key))
+    fn shared(&self, name: &str, owner: &Owner) -> Arc<Client> {
+        let key = Key::Shared(name.to_owned(), owner.clone());
+        self.used(&key).unwrap_or_else(|| self.begin(key, owner))
     }
 
     fn used(&self, key: &Key) -> Option<Arc<Client>> {
@@ -156,12 +192,12 @@ impl Sessions {
     }
 
     /// Starts a session. If there are too many, the one with the longest idle time ends.
-    fn begin(&self, key: Key) -> Arc<Client> {
-        let known = self.new_client();
+    fn begin(&self, key: Key, owner: &Owner) -> Arc<Client> {
+        let known = self.new_client(owner);
         let client = known.client.clone();
         let mut clients = self.clients.lock();
         // The connections are limited elsewhere.
-        let limited = || clients.iter().filter(|(key, _)| !matches!(key, Key::Connection(_)));
+        let limited = || clients.iter().filter(|(key, _)| !matches!(key, Key::Connection(..)));
         let oldest = (limited().count() >= MAX_SESSIONS).then(|| {
             let by_age = limited().min_by_key(|(_, known)| (!known.is_idle(), known.used));
             by_age.map(|(key, _)| key.clone())
@@ -182,7 +218,7 @@ impl Sessions {
         }
         let is_over = |key: &Key, known: &KnownClient| {
             now.duration_since(known.used) >= MAX_IDLE
-                && (ends_connections || !matches!(key, Key::Connection(_)))
+                && (ends_connections || !matches!(key, Key::Connection(..)))
         };
         let ended: Vec<_> = clients.extract_if(|key, known| is_over(key, known)).collect();
         drop(clients);
@@ -246,7 +282,7 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.protocol.create_session().await?;
-        self.begin(Key::Protocol(id.clone()));
+        self.begin(Key::Protocol(id.clone()), &None);
         Ok((id, transport))
     }
 
@@ -323,7 +359,8 @@ mod tests {
         with_runtime(async || {
             let sessions = Arc::new(Sessions::new());
             let (here, there) = (ConnectionSessions::new(), ConnectionSessions::new());
-            let client = |headers: &HeaderMap, connection| sessions.client(headers, connection);
+            let client =
+                |headers: &HeaderMap, connection| sessions.client(headers, connection, &None);
             let none = HeaderMap::new();
             let of_here = client(&none, &here).unwrap();
             assert!(Arc::ptr_eq(&client(&none, &here).unwrap(), &of_here));
@@ -340,7 +377,8 @@ mod tests {
             let guessed = headers("mcp-session-id", "guessed");
             assert!(Arc::ptr_eq(&client(&guessed, &here).unwrap(), &of_here));
             for bad in ["", "a b", &"x".repeat(65), "ä"] {
-                assert!(client(&headers("toolcrib-session", bad), &here).is_none(), "{bad}");
+                let found = client(&headers("toolcrib-session", bad), &here);
+                assert_eq!(found.err(), Some(NoClient::InvalidName), "{bad}");
             }
         });
     }
@@ -352,14 +390,14 @@ mod tests {
             let (one, two) = (Sessions::among(Arc::clone(&all)), Sessions::among(Arc::clone(&all)));
             let (one, two) = (Arc::new(one), Arc::new(two));
             let (here, none) = (ConnectionSessions::new(), HeaderMap::new());
-            let in_one = one.client(&none, &here).unwrap();
-            let in_two = two.client(&none, &here).unwrap();
+            let in_one = one.client(&none, &here, &None).unwrap();
+            let in_two = two.client(&none, &here, &None).unwrap();
             assert!(!Arc::ptr_eq(&in_one, &in_two));
             // A session of one workspace is not one of another.
             let (id, _transport) = one.create_session().await.unwrap();
             assert!(!two.has_session(&id).await.unwrap());
             assert!(Arc::ptr_eq(
-                &two.client(&headers("mcp-session-id", &id), &here).unwrap(),
+                &two.client(&headers("mcp-session-id", &id), &here, &None).unwrap(),
                 &in_two
             ));
             assert_eq!(all.load(Ordering::Relaxed), 3);
@@ -374,10 +412,10 @@ mod tests {
     fn the_longest_idle_session_is_ended_to_make_room() {
         with_runtime(async || {
             let sessions = Sessions::new();
-            let name = |number: usize| Key::Shared(number.to_string());
-            let used = sessions.begin(name(0));
+            let name = |number: usize| Key::Shared(number.to_string(), None);
+            let used = sessions.begin(name(0), &None);
             for number in 1..=2 * MAX_SESSIONS {
-                sessions.begin(name(number));
+                sessions.begin(name(number), &None);
             }
             let known = sessions.clients.lock().len();
             assert_eq!(known, MAX_SESSIONS);
@@ -392,20 +430,64 @@ mod tests {
         with_runtime(async || {
             let sessions = Sessions::new();
             let (id, _transport) = sessions.create_session().await.unwrap();
-            let used = sessions.begin(Key::Shared("used".to_owned()));
-            sessions.of_connection(1);
+            let used = sessions.begin(Key::Shared("used".to_owned(), None), &None);
+            sessions.of_connection(1, &None);
             let later = Instant::now() + MAX_IDLE;
             sessions.end_idle(later - SWEEP_INTERVAL);
             assert!(sessions.used(&Key::Protocol(id.clone())).is_some());
             sessions.end_idle(later + MAX_IDLE);
             assert!(sessions.used(&Key::Protocol(id.clone())).is_none());
-            assert!(sessions.used(&Key::Shared("used".to_owned())).is_some());
-            assert!(sessions.used(&Key::Connection(1)).is_some(), "it ends with its connection");
+            assert!(sessions.used(&Key::Shared("used".to_owned(), None)).is_some());
+            assert!(
+                sessions.used(&Key::Connection(1, None)).is_some(),
+                "it ends with its connection"
+            );
             drop(used);
             assert!(!sessions.has_session(&id).await.unwrap());
             while sessions.protocol.has_session(&id).await.unwrap() {
                 tokio::task::yield_now().await;
             }
+        });
+    }
+
+    #[test]
+    fn a_session_is_used_by_its_owner_only() {
+        with_runtime(async || {
+            let sessions = Arc::new(Sessions::new());
+            let owner = |subject: &str, issuer: &str| -> Owner {
+                let (issuer, subject) = (issuer.to_owned(), subject.to_owned());
+                Some(Arc::new(Principal { issuer, subject }))
+            };
+            let (alice, bob) = (owner("alice", "https://i"), owner("bob", "https://i"));
+            let here = ConnectionSessions::new();
+            let client =
+                |headers: &HeaderMap, owner: &Owner| sessions.client(headers, &here, owner);
+            // One connection, as of a proxy.
+            let none = HeaderMap::new();
+            let of_alice = client(&none, &alice).unwrap();
+            assert!(Arc::ptr_eq(&of_alice, &client(&none, &owner("alice", "https://i")).unwrap()));
+            assert!(!Arc::ptr_eq(&of_alice, &client(&none, &bob).unwrap()));
+            assert!(!Arc::ptr_eq(&of_alice, &client(&none, &owner("alice", "https://j")).unwrap()));
+            // One name.
+            let shared = headers("toolcrib-session", "work");
+            let of_alice = client(&shared, &alice).unwrap();
+            assert!(!Arc::ptr_eq(&of_alice, &client(&shared, &bob).unwrap()));
+            assert!(Arc::ptr_eq(&of_alice, &client(&shared, &alice).unwrap()));
+            // The ID of a protocol session.
+            let (id, _transport) = sessions.create_session().await.unwrap();
+            let own = headers("mcp-session-id", &id);
+            assert_eq!(client(&own, &bob).err(), Some(NoClient::OfAnother), "before its response");
+            sessions.set_owner(&own, &alice);
+            assert!(client(&own, &alice).is_ok());
+            for other in [&bob, &owner("alice", "https://j"), &None] {
+                assert_eq!(client(&own, other).err(), Some(NoClient::OfAnother));
+            }
+            let mut both = own;
+            both.extend(shared);
+            assert_eq!(client(&both, &bob).err(), Some(NoClient::OfAnother));
+            drop(here);
+            let left = sessions.clients.lock().len();
+            assert_eq!(left, 3, "those of the connection ended with it");
         });
     }
 }

@@ -6,18 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use hyper::{Request, StatusCode};
+use hyper::StatusCode;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 use toolcrib::Runtime;
 use toolcrib_http::{Refusal, bearer};
 
-use super::endpoint::{Endpoint, Endpoints, Opened};
-use super::guard::{HeadCheck, WRONG_TOKEN};
+use super::authorization::Authorization;
+use super::endpoint::{Checked, Endpoint, Endpoints, MetadataAnswer, Opened};
+use super::guard::{Head, HeadCheck, WRONG_TOKEN};
+use super::refused::Refused;
 use super::sessions::Sessions;
 use super::workspace_id::WorkspaceId;
+use crate::caller::Caller;
 use crate::handler::{Handler, ServeOptions};
+use crate::scope::Scope;
 
 /// The maximum number of concurrent calls in a workspace. Further ones wait.
 const MAX_CALLS: usize = 16;
@@ -33,7 +37,8 @@ const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
 
 /// The workspaces of a server, as its host program knows them.
 pub trait WorkspaceSource: Send + Sync + 'static {
-    /// Whether a token is valid for a workspace; without one, whether it is valid for any.
+    /// Whether a token is valid for a workspace; without one, whether it is valid for any. A server that identifies callers
+    /// does not ask.
     fn admits(&self, workspace: Option<&WorkspaceId>, token: &[u8]) -> bool;
 
     /// Whether the tokens are known. If not, no request is admitted, and the source has reported why.
@@ -63,6 +68,7 @@ pub struct OpenedWorkspace {
 pub(super) struct Workspaces<S> {
     source: Arc<S>,
     heads: HeadCheck,
+    authorization: Option<Authorization>,
     /// How many are open at most.
     max: usize,
     open: Mutex<HashMap<WorkspaceId, Arc<Workspace>>>,
@@ -119,9 +125,14 @@ const NOT_OPENED: Refusal = Refusal {
 };
 
 impl<S: WorkspaceSource> Workspaces<S> {
-    pub(super) fn new(source: S, heads: HeadCheck, max: usize) -> Self {
+    pub(super) fn new(
+        source: S,
+        heads: HeadCheck,
+        authorization: Option<Authorization>,
+        max: usize,
+    ) -> Self {
         let (open, sessions) = (Mutex::default(), Arc::default());
-        Workspaces { source: Arc::new(source), heads, max, open, sessions }
+        Workspaces { source: Arc::new(source), heads, authorization, max, open, sessions }
     }
 
     /// Registers a request for a workspace whose directory has this device and inode.
@@ -161,7 +172,8 @@ impl<S: WorkspaceSource> Workspaces<S> {
             opened.await.ok().flatten().ok_or(NOT_OPENED)?;
         let handler = Handler::new(runtime, options).map_err(|_| NOT_OPENED)?;
         let sessions = Sessions::among(self.sessions.clone());
-        let endpoint = Endpoint::new(handler.with_max_calls(MAX_CALLS), sessions);
+        let handler = handler.with_max_calls(MAX_CALLS);
+        let endpoint = Endpoint::new(handler, Handler::scope_of, sessions);
         Ok(Served { endpoint: Arc::new(endpoint), _held: held })
     }
 
@@ -242,35 +254,53 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
     type Name = WorkspaceId;
     type Held = RequestInWorkspace;
 
-    fn check<B>(&self, request: &Request<B>) -> Result<WorkspaceId, Refusal> {
-        let id = WorkspaceId::of_path(request.uri().path());
-        let token = bearer(request.headers());
-        if !token.is_some_and(|token| self.source.admits(id.as_ref(), token)) {
-            return Err(if self.source.knows_tokens() { WRONG_TOKEN } else { NO_TOKENS });
+    fn metadata(&self, head: Head<'_>) -> Option<MetadataAnswer> {
+        self.authorization.as_ref()?.metadata(head, &self.heads, None)
+    }
+
+    async fn check(&self, head: Head<'_>) -> Result<Checked<WorkspaceId>, Refused> {
+        let path = head.uri.path();
+        let id = WorkspaceId::of_path(path);
+        if self.authorization.is_none() {
+            let token = bearer(head.headers);
+            if !token.is_some_and(|token| self.source.admits(id.as_ref(), token)) {
+                let refusal = if self.source.knows_tokens() { WRONG_TOKEN } else { NO_TOKENS };
+                return Err(refusal.into());
+            }
         }
-        HeadCheck::check_target(request)?;
+        HeadCheck::check_target(head)?;
         let id = id.ok_or(Refusal {
             status: StatusCode::NOT_FOUND,
             sentence: "MCP is at /w/ID/mcp. ID is the name of a workspace: 1 to 64 letters, digits, `-`, `_` or `.`, and no `.` first.",
         })?;
-        if !id.agrees_with(request.headers()) {
-            return Err(Refusal {
+        let caller = match &self.authorization {
+            // Before anything that depends on whether the workspace exists.
+            Some(authorization) => Some(authorization.caller(head, path, Some(&id)).await?),
+            None => None,
+        };
+        if !id.agrees_with(head.headers) {
+            return Err(Refused::from(Refusal {
                 status: StatusCode::BAD_REQUEST,
                 sentence: "Mcp-Param-Workspace names another workspace than the path.",
-            });
+            }));
         }
-        self.heads.check_headers(request)?;
-        Ok(id)
+        self.heads.check_headers(head)?;
+        Ok(Checked { name: id, caller })
     }
 
-    fn owner(name: &WorkspaceId) -> &str {
-        name.as_str()
+    fn require(&self, path: &str, caller: &Caller, needed: &[Scope]) -> Result<(), Refused> {
+        let authorization = self.authorization.as_ref();
+        authorization.map_or(Ok(()), |authorization| authorization.require(path, caller, needed))
     }
 
-    async fn open(&self, id: WorkspaceId) -> Result<Opened<Self>, Refusal> {
+    fn connection_owner(checked: &Checked<WorkspaceId>) -> &str {
+        checked.name.as_str()
+    }
+
+    async fn open(&self, id: WorkspaceId) -> Result<Opened<Self>, Refused> {
         let Some(directory) = self.source.find(&id) else {
             self.forget(&id, |_| true);
-            return Err(NOT_FOUND);
+            return Err(NOT_FOUND.into());
         };
         let request = self.begin(&id, directory, Instant::now())?;
         let workspace = request.0.clone();
@@ -282,7 +312,7 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
             }
             Err(refusal) => {
                 self.forget(&id, |known| std::ptr::eq(known, &*workspace));
-                Err(refusal)
+                Err(refusal.into())
             }
         }
     }
@@ -350,7 +380,7 @@ mod tests {
         }
         let heads = HeadCheck::new(&[], None).unwrap();
         let (opened, fails) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Workspaces::new(Source { top, opened, fails }, heads, max)
+        Workspaces::new(Source { top, opened, fails }, heads, None, max)
     }
 
     fn run(test: impl AsyncFnOnce()) {
@@ -362,8 +392,8 @@ mod tests {
         WorkspaceId::parse(name).unwrap()
     }
 
-    fn status<T>(opened: Result<T, Refusal>) -> u16 {
-        opened.map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+    fn status<T>(opened: Result<T, Refused>) -> u16 {
+        opened.map_or_else(|refused| refused.refusal.status.as_u16(), |_| 200)
     }
 
     #[test]
@@ -377,7 +407,7 @@ mod tests {
             all.end_idle(later());
             assert_eq!(all.open.lock().len(), 1, "requests are unfinished");
             drop((same, second, request));
-            endpoint.sessions().of_connection(1);
+            endpoint.sessions().of_connection(1, &None);
             all.end_idle(later());
             assert_eq!(all.open.lock().len(), 1, "it has a session");
             endpoint.sessions().end_connection(1);
@@ -422,7 +452,7 @@ mod tests {
             let (_, in_b) = all.open(id("b")).await.unwrap();
             assert_eq!(status(all.open(id("c")).await), 503);
             drop(in_a);
-            a.sessions().of_connection(1);
+            a.sessions().of_connection(1, &None);
             assert_eq!(status(all.open(id("c")).await), 503);
             a.sessions().end_connection(1);
             assert_eq!(status(all.open(id("c")).await), 200);
@@ -453,15 +483,15 @@ mod tests {
             let all = workspaces(10, &["a", "b"]);
             let (a, _in_a) = all.open(id("a")).await.unwrap();
             let (b, _in_b) = all.open(id("b")).await.unwrap();
-            let in_use = a.sessions().of_connection(0);
+            let in_use = a.sessions().of_connection(0, &None);
             for number in (1..).take(MAX_SESSIONS - 2) {
-                b.sessions().of_connection(number);
+                b.sessions().of_connection(number, &None);
             }
-            let last = b.sessions().of_connection(0);
+            let last = b.sessions().of_connection(0, &None);
             all.open(id("a")).await.unwrap();
             assert_eq!(all.sessions.load(Ordering::Relaxed), MAX_SESSIONS - 1);
-            assert!(Arc::ptr_eq(&in_use, &a.sessions().of_connection(0)));
-            assert!(Arc::ptr_eq(&last, &b.sessions().of_connection(0)));
+            assert!(Arc::ptr_eq(&in_use, &a.sessions().of_connection(0, &None)));
+            assert!(Arc::ptr_eq(&last, &b.sessions().of_connection(0, &None)));
         });
     }
 
@@ -472,7 +502,7 @@ mod tests {
             let all = workspaces(10, &["a", "b"]);
             let at = |name: &str| all.source.top.path().join(name);
             let (old, in_old) = all.open(id("a")).await.unwrap();
-            old.sessions().of_connection(1);
+            old.sessions().of_connection(1, &None);
             std::fs::rename(at("a"), at("moved")).unwrap();
             assert_eq!(status(all.open(id("a")).await), 404);
             assert!(old.sessions().is_empty() && all.open.lock().is_empty());
@@ -485,7 +515,7 @@ mod tests {
             assert_eq!(status(all.open(id("a")).await), 404, "a symlink is no workspace");
             // Also without a request.
             let (old, _request) = all.open(id("b")).await.unwrap();
-            old.sessions().of_connection(1);
+            old.sessions().of_connection(1, &None);
             all.end_idle(Instant::now());
             assert!(!old.sessions().is_empty());
             std::fs::rename(at("b"), at("c")).unwrap();

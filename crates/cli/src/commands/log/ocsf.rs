@@ -27,13 +27,19 @@ struct Link {
 pub(super) fn event(line: &[u8], host: &str) -> Option<Value> {
     let link: Link = serde_json::from_slice(line).ok()?;
     let mut event = match serde_json::from_slice(line).ok()? {
-        AuditEvent::Call { user, process, client, call } => {
+        AuditEvent::Call { user, process, client, principal, call } => {
             let mut event = of_call(&call);
             event["actor"] = json!({
                 "user": {"uid": user.to_string()},
                 "process": {"pid": process},
                 "session": {"uid": session_uid(&call)},
             });
+            if let Some(principal) = principal {
+                let server_user = event["actor"]["user"].take();
+                event["actor"]["process"]["user"] = server_user;
+                event["actor"]["user"] = json!({"uid": principal.subject});
+                event["actor"]["idp"] = json!({"name": principal.issuer});
+            }
             if let Some(client) = client {
                 event["actor"]["app_name"] = client.into();
             }

@@ -35,9 +35,14 @@ fn new_token() -> Result<String, String> {
 
 /// Describes a problem with a file of tokens.
 pub(super) fn words(error: PrivateFileError) -> String {
+    problem("file", error)
+}
+
+/// Describes a problem with a file that has a secret.
+pub(super) fn problem(secret: &str, error: PrivateFileError) -> String {
     match error {
         PrivateFileError::Io(error) => error.to_string(),
-        PrivateFileError::NotPrivate(problem) => format!("the file {problem}"),
+        PrivateFileError::NotPrivate(problem) => format!("the {secret} {problem}"),
     }
 }
 

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use toolcrib::{PrivateFile, user_machine};
 use toolcrib_mcp::{Token, WorkspaceId};
 
+use super::file_version::{FileVersion, file_version};
 use super::token;
 use crate::output;
 
@@ -23,7 +24,7 @@ pub(super) struct WorkspaceTokens {
 
 struct TokensRead {
     /// The version of the file.
-    version: Option<Version>,
+    version: Option<FileVersion>,
     /// `None` if nobody has access, because the file cannot be used.
     tokens: Option<Vec<(WorkspaceId, Token)>>,
 }
@@ -37,15 +38,11 @@ enum Problem {
     File(String),
 }
 
-/// The device, inode, size and times of a file. Each change of the file changes one of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Version([i128; 5]);
-
 impl WorkspaceTokens {
     /// Reads the file. Fails if it is missing or invalid, or if its directory is not private.
     pub(super) fn read(file: PathBuf) -> Result<WorkspaceTokens, String> {
         check_directory(&file)?;
-        let version = version(&file);
+        let version = file_version(&file);
         let tokens =
             tokens(&file).map_err(|(Problem::Content(text) | Problem::File(text))| text)?;
         Ok(WorkspaceTokens { file, read: Mutex::new(TokensRead { version, tokens: Some(tokens) }) })
@@ -73,7 +70,7 @@ impl WorkspaceTokens {
 impl TokensRead {
     /// Reads the file again if it has changed. Reports a problem once for each change.
     fn update(&mut self, file: &Path) {
-        let version = version(file);
+        let version = file_version(file);
         if version == self.version {
             return;
         }
@@ -109,18 +106,6 @@ fn check_directory(file: &Path) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-fn version(file: &Path) -> Option<Version> {
-    let found = std::fs::symlink_metadata(file).ok()?;
-    let time = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    Some(Version([
-        found.dev().into(),
-        found.ino().into(),
-        found.size().into(),
-        time(found.mtime(), found.mtime_nsec()),
-        time(found.ctime(), found.ctime_nsec()),
-    ]))
 }
 
 /// Reads the tokens in a file.

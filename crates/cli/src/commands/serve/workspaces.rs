@@ -7,6 +7,7 @@ use std::sync::Arc;
 use toolcrib::{Profile, Runtime};
 use toolcrib_mcp::{OpenedWorkspace, Token, WorkspaceId, WorkspaceSource};
 
+use super::exposure::Exposure;
 use super::workspace_tokens::{self, WorkspaceTokens};
 use super::{Presented, token, token_file};
 use crate::args::{AmongWorkspaces, Common, ServeArgs};
@@ -28,7 +29,6 @@ pub(super) struct WorkspacesDirectory {
     directory: PathBuf,
     rules: Option<PathBuf>,
     tokens: Tokens,
-    tokens_file: PathBuf,
     /// Paths that no tool may access, besides our configuration and state.
     own: Vec<PathBuf>,
     common: Common,
@@ -38,10 +38,14 @@ pub(super) struct WorkspacesDirectory {
     monitored: Arc<()>,
 }
 
+/// Who may use the workspaces.
 enum Tokens {
-    /// One for all workspaces.
-    Sole(Token),
-    Each(WorkspaceTokens),
+    /// Everybody with the token in this file.
+    Sole(Token, PathBuf),
+    /// Everybody with the token of a workspace, in this file.
+    Each(WorkspaceTokens, PathBuf),
+    /// Callers with access tokens, who are identified elsewhere. It says by whom.
+    Identified(String),
 }
 
 impl WorkspacesDirectory {
@@ -50,6 +54,7 @@ impl WorkspacesDirectory {
         common: &Common,
         args: &ServeArgs,
         directory: &Path,
+        exposure: &Exposure,
     ) -> Result<WorkspacesDirectory, String> {
         if !common.named_roots().is_empty() {
             return Err(
@@ -66,32 +71,39 @@ impl WorkspacesDirectory {
         if let Some(rules) = rules.as_ref().filter(|rules| !rules.is_dir()) {
             return Err(format!("--workspace-rules {}: no such directory", rules.display()));
         }
-        let tokens_file = match &args.workspace_tokens {
-            Some(file) => absolute(file)?,
-            None => token_file(common, args)?,
+        let by_identity = exposure.describe();
+        let tokens_file = match (&args.workspace_tokens, &by_identity) {
+            (_, Some(_)) => None,
+            (Some(file), None) => Some(absolute(file)?),
+            (None, None) => Some(token_file(common, args)?),
         };
-        let hidden = match &args.workspace_tokens {
-            Some(_) => workspace_tokens::directory(&tokens_file).to_owned(),
-            None => tokens_file.clone(),
-        };
+        let hidden = tokens_file.as_ref().map(|file| match &args.workspace_tokens {
+            Some(_) => workspace_tokens::directory(file).to_owned(),
+            None => file.clone(),
+        });
         let tokens_option =
             if args.workspace_tokens.is_some() { "--workspace-tokens" } else { "--token-file" };
-        check_apart(tokens_option, &hidden, &directory)?;
+        if let Some(hidden) = &hidden {
+            check_apart(tokens_option, hidden, &directory)?;
+        }
         if let Some(rules) = &rules {
             check_apart("--workspace-rules", rules, &directory)?;
         }
-        let own: Vec<PathBuf> = rules.iter().cloned().chain([hidden]).collect();
+        let own = rules.iter().cloned().chain(hidden).chain(exposure.private_files());
+        let own: Vec<PathBuf> = own.collect();
         check_isolation(common, &directory, &own)?;
         check_sandbox(common, &directory)?;
-        let tokens = match &args.workspace_tokens {
-            Some(_) => Tokens::Each(WorkspaceTokens::read(tokens_file.clone())?),
-            None => Tokens::Sole(token::read_or_make(&tokens_file)?),
+        let tokens = match (tokens_file, by_identity) {
+            (Some(file), _) if args.workspace_tokens.is_some() => {
+                Tokens::Each(WorkspaceTokens::read(file.clone())?, file)
+            }
+            (Some(file), _) => Tokens::Sole(token::read_or_make(&file)?, file),
+            (None, issuers) => Tokens::Identified(issuers.unwrap_or_default()),
         };
         Ok(WorkspacesDirectory {
             directory,
             rules,
             tokens,
-            tokens_file,
             own,
             common: common.clone(),
             presented: Presented::of(args),
@@ -102,12 +114,12 @@ impl WorkspacesDirectory {
 
     /// Says where the workspaces and the tokens are.
     pub(super) fn describe(&self) -> String {
-        let tokens = match self.tokens {
-            Tokens::Sole(_) => "the token is in",
-            Tokens::Each(_) => "the tokens are in",
+        let tokens = match &self.tokens {
+            Tokens::Sole(_, file) => format!("the token is in {}", file.display()),
+            Tokens::Each(_, file) => format!("the tokens are in {}", file.display()),
+            Tokens::Identified(by) => by.clone(),
         };
-        let (directory, file) = (self.directory.display(), self.tokens_file.display());
-        format!("ID is a directory in {directory}; {tokens} {file}")
+        format!("ID is a directory in {}; {tokens}", self.directory.display())
     }
 
     fn try_to_open(&self, workspace: &WorkspaceId) -> Result<OpenedWorkspace, String> {
@@ -136,15 +148,16 @@ impl WorkspacesDirectory {
 impl WorkspaceSource for WorkspacesDirectory {
     fn admits(&self, workspace: Option<&WorkspaceId>, token: &[u8]) -> bool {
         match &self.tokens {
-            Tokens::Sole(sole) => sole.is(token),
-            Tokens::Each(tokens) => tokens.admits(workspace, token),
+            Tokens::Sole(sole, _) => sole.is(token),
+            Tokens::Each(tokens, _) => tokens.admits(workspace, token),
+            Tokens::Identified(_) => false,
         }
     }
 
     fn knows_tokens(&self) -> bool {
         match &self.tokens {
-            Tokens::Sole(_) => true,
-            Tokens::Each(tokens) => tokens.are_known(),
+            Tokens::Sole(..) | Tokens::Identified(_) => true,
+            Tokens::Each(tokens, _) => tokens.are_known(),
         }
     }
 

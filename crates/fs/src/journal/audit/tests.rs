@@ -20,7 +20,8 @@ fn event(number: u64) -> AuditEvent {
         outcome: "done".into(),
         ..CallRecord::default()
     };
-    AuditEvent::Call { user: 1000, process: 7, client: Some("x".into()), call: Box::new(call) }
+    let (client, call) = (Some("x".into()), Box::new(call));
+    AuditEvent::Call { user: 1000, process: 7, client, principal: None, call }
 }
 
 fn file(directory: &Path) -> std::path::PathBuf {
@@ -191,7 +192,7 @@ fn a_record_has_no_characters_that_a_terminal_acts_on() {
     let journal = journal(directory.path());
     let text = "a\u{1b}b\u{9b}c\u{202e}d\u{7f}";
     let call = CallRecord { message: Some(text.to_owned()), ..CallRecord::default() };
-    let event = AuditEvent::call(None, call);
+    let event = AuditEvent::call(None, None, call);
     journal.record_audit(HERE, &event).unwrap();
     let line = lines(&journal).remove(0);
     assert!(line.contains(r"a\u001bb\u009bc\u202ed\u007f"), "{line}");
@@ -227,7 +228,8 @@ fn a_record_that_is_too_long_is_shortened() {
     let journal = journal(directory.path());
     let accesses = vec![("write".to_owned(), "\u{1}".repeat(4_000)); 20];
     let call = CallRecord { accesses, ..CallRecord::default() };
-    let event = AuditEvent::Call { user: 0, process: 1, client: None, call: Box::new(call) };
+    let call = Box::new(call);
+    let event = AuditEvent::Call { user: 0, process: 1, client: None, principal: None, call };
     journal.record_audit(HERE, &event).unwrap();
     assert_eq!(journal.verify_audit(HERE, None).unwrap().records, 1);
 }
