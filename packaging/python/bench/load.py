@@ -10,6 +10,7 @@ process and its descendants, less that before. Toolcrib confines and records eac
 import argparse
 import asyncio
 import importlib.util
+import os
 import random
 import resource
 import shutil
@@ -33,12 +34,13 @@ class Measured:
     opened: float = 0.0
     kilobytes: float = 0.0
     seconds: float = 0.0
+    cpu: float = 0.0
     calls: int = 0
     times: dict[str, list[float]] = field(default_factory=lambda: {"write": [], "command": [], "read": []})
 
     def row(self, name: str, count: int, in_flight: int) -> str:
         cells = [f"{count}", f"{in_flight}", name, f"{self.opened * 1000:.1f}", f"{self.kilobytes:.0f}"]
-        cells.append(f"{self.calls / self.seconds:.0f}")
+        cells += [f"{self.calls / self.seconds:.0f}", f"{self.cpu / self.calls * 1000:.1f}"]
         for kind in ("command", "read"):
             times = sorted(self.times[kind])
             p99 = times[min(len(times) - 1, len(times) * 99 // 100)]
@@ -46,25 +48,40 @@ class Measured:
         return "| " + " | ".join(cells) + " |"
 
 
-def tree_kilobytes() -> float:
-    """The memory of this process and its descendants."""
-    parents: dict[int, list[int]] = {}
+def process_tree() -> dict[int, list[str]]:
+    """The fields of /proc/PID/stat behind the name, of this process and its descendants."""
+    fields: dict[int, list[str]] = {}
+    children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
+        pid = int(stat.parent.name)
         try:
-            parent = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+            fields[pid] = stat.read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
-        parents.setdefault(parent, []).append(int(stat.parent.name))
-    waiting, total = [int(Path("/proc/self").readlink().name)], 0.0
+        children.setdefault(int(fields[pid][1]), []).append(pid)
+    waiting, tree = [os.getpid()], list[int]()
     while waiting:
-        pid = waiting.pop()
-        waiting += parents.get(pid, [])
+        tree.append(waiting.pop())
+        waiting += children.get(tree[-1], [])
+    return {pid: fields[pid] for pid in tree if pid in fields}
+
+
+def tree_kilobytes() -> float:
+    """The memory of this process and its descendants."""
+    total = 0.0
+    for pid in process_tree():
         try:
             rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         except OSError:
             continue
-        total += next(float(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+        total += next((float(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")), 0.0)
     return total
+
+
+def tree_cpu_seconds() -> float:
+    """The processor time of this process, its descendants, and the processes that they waited for."""
+    ticks = sum(sum(int(field) for field in fields[11:15]) for fields in process_tree().values())
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 async def at_most(limit: int, work: list[Callable[[], Awaitable[None]]]) -> None:
@@ -111,11 +128,12 @@ async def measure(make: Callable[[Path], Contestant], count: int, in_flight: int
             measured.opened = (time.perf_counter() - start) / count
             await at_most(in_flight, [partial(episode, contestant, number, 0, Measured()) for number in numbers])
             measured.kilobytes = (tree_kilobytes() - before) / count
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), tree_cpu_seconds()
             for turn in range(1, rounds + 1):
                 random.Random(turn).shuffle(numbers)
                 await at_most(in_flight, [partial(episode, contestant, n, turn, measured) for n in numbers])
             measured.seconds = time.perf_counter() - start
+            measured.cpu = tree_cpu_seconds() - cpu
             return measured.row(contestant.name, count, in_flight)
     finally:
         shutil.rmtree(top, ignore_errors=True)
@@ -127,8 +145,8 @@ async def main(counts: list[int], in_flight: list[int], calls: int) -> None:
     contestants: list[Callable[[Path], Contestant]] = [Sessions, OneServer]
     if importlib.util.find_spec("swerex") is not None:
         contestants.append(SweRex)
-    print("| workspaces | in flight | | opening ms | kB each | calls/s | command p50 ms | p99 | read p50 ms | p99 |")
-    print("| --: | --: | --- | --: | --: | --: | --: | --: | --: | --: |")
+    print("| workspaces | in flight | | opening ms | kB each | calls/s | CPU ms per call | command p50 ms | p99 | read p50 ms | p99 |")
+    print("| --: | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: |")
     for count in counts:
         for limit in in_flight:
             for make in contestants:

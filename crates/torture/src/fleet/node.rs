@@ -6,20 +6,18 @@ use super::database::{Grant, Process};
 use super::object_store::Object;
 use super::protocol::{LEASE, MARGIN, MAX_UNCOPIED, Protocol, Time};
 
-/// A lease, as messages name it.
+/// A workspace of a process, as messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lease {
+pub(super) struct Place {
     pub(super) process: Process,
     pub(super) workspace: usize,
     pub(super) epoch: u64,
 }
 
-/// A workspace that a process has a lease for.
+/// A workspace of a process.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) epoch: u64,
-    /// The end of the lease by the clock that the protocol uses.
-    valid_until: i64,
     /// Whether the files are there.
     pub(super) is_serving: bool,
     /// The number of changes that are known to be committed.
@@ -41,6 +39,8 @@ pub(super) struct Node {
     pub(super) is_up: bool,
     pub(super) hangs_until: Time,
     pub(super) cut_off_until: Time,
+    /// The end of its lease by the clock that the protocol uses.
+    valid_until: i64,
     /// How fast its clock is, in parts per thousand.
     drift: i64,
     /// How far its time of day is from that of the database.
@@ -56,6 +56,7 @@ impl Node {
             is_up: true,
             hangs_until: 0,
             cut_off_until: 0,
+            valid_until: i64::MIN,
             drift,
             offset,
             held: (0..workspaces).map(|_| None).collect(),
@@ -69,15 +70,15 @@ impl Node {
         now + now * self.drift / 1_000
     }
 
-    pub(super) fn held(&self, lease: Lease) -> Option<&Held> {
-        let held = self.held.get(lease.workspace)?.as_ref()?;
-        (self.is_process(lease.process) && held.epoch == lease.epoch).then_some(held)
+    pub(super) fn held(&self, place: Place) -> Option<&Held> {
+        let held = self.held.get(place.workspace)?.as_ref()?;
+        (self.is_process(place.process) && held.epoch == place.epoch).then_some(held)
     }
 
-    pub(super) fn held_mut(&mut self, lease: Lease) -> Option<&mut Held> {
-        let is_process = self.is_process(lease.process);
-        let held = self.held.get_mut(lease.workspace)?.as_mut()?;
-        (is_process && held.epoch == lease.epoch).then_some(held)
+    pub(super) fn held_mut(&mut self, place: Place) -> Option<&mut Held> {
+        let is_process = self.is_process(place.process);
+        let held = self.held.get_mut(place.workspace)?.as_mut()?;
+        (is_process && held.epoch == place.epoch).then_some(held)
     }
 
     pub(super) fn is_process(&self, process: Process) -> bool {
@@ -87,26 +88,33 @@ impl Node {
     /// Whether this node thinks that it may serve a workspace.
     pub(super) fn believes(&self, workspace: usize, now: Time, protocol: Protocol) -> bool {
         let held = self.held.get(workspace).and_then(Option::as_ref);
-        self.is_up && held.is_some_and(|held| held.is_serving && self.is_valid(held, now, protocol))
+        self.is_up && self.is_valid(now, protocol) && held.is_some_and(|held| held.is_serving)
     }
 
-    fn is_valid(&self, held: &Held, now: Time, protocol: Protocol) -> bool {
+    fn is_valid(&self, now: Time, protocol: Protocol) -> bool {
         let clock =
             if protocol.measures_duration { self.clock(now) } else { now as i64 + self.offset };
-        clock < held.valid_until
+        clock < self.valid_until
     }
 
-    /// Whether a change is accepted.
-    pub(super) fn accepts(&self, lease: Lease, now: Time, protocol: Protocol) -> bool {
-        self.held(lease).is_some_and(|held| {
-            let has_room = held.uncopied.len() < MAX_UNCOPIED;
-            held.is_serving && has_room && self.is_valid(held, now, protocol)
-        })
+    /// Whether a call in a workspace may begin.
+    pub(super) fn accepts(&self, place: Place, now: Time, protocol: Protocol) -> bool {
+        self.held(place).is_some_and(|held| held.is_serving) && self.is_valid(now, protocol)
     }
 
-    /// Takes a grant. Changes on the disk that no other process can have replaced are kept. Returns the number of the others.
-    pub(super) fn take(&mut self, grant: Grant, asked: i64, protocol: Protocol) -> u64 {
-        let Grant { workspace, epoch, until, head } = grant;
+    /// Notes a renewed lease.
+    pub(super) fn renewed(&mut self, asked: i64, until: Time, protocol: Protocol) {
+        self.valid_until = self.valid_until.max(end(asked, until, protocol));
+    }
+
+    /// Takes a workspace. Changes on the disk that no other process can have replaced are kept. Returns the number of the
+    /// others.
+    pub(super) fn take(&mut self, grant: Grant) -> u64 {
+        let Grant { workspace, epoch, head } = grant;
+        if self.held.get(workspace).is_none_or(Option::is_some) {
+            // The same message again.
+            return 0;
+        }
         let left = self.disk.get_mut(workspace).and_then(Option::take);
         let (mut kept, mut lost) = (VecDeque::new(), 0);
         if let Some(Left { epoch: before, base, changes }) = left {
@@ -119,27 +127,31 @@ impl Node {
                 lost = uncommitted.count() as u64;
             }
         }
-        let valid_until = end(asked, until, protocol);
-        let held = Held { epoch, valid_until, is_serving: false, base: head, uncopied: kept };
         if let Some(place) = self.held.get_mut(workspace) {
-            *place = Some(held);
+            *place = Some(Held { epoch, is_serving: false, base: head, uncopied: kept });
         }
         lost
     }
 
     /// Gives a workspace up. Returns the number of changes that are lost.
-    pub(super) fn give_up(&mut self, lease: Lease) -> u64 {
-        if self.held(lease).is_none() {
+    pub(super) fn give_up(&mut self, place: Place) -> u64 {
+        if self.held(place).is_none() {
             return 0;
         }
-        let held = self.held.get_mut(lease.workspace).and_then(Option::take);
+        let held = self.held.get_mut(place.workspace).and_then(Option::take);
         held.map_or(0, |held| held.uncopied.len() as u64)
+    }
+
+    /// The workspaces that it knows to have.
+    pub(super) fn known(&self) -> Vec<usize> {
+        let held = self.held.iter().enumerate().filter(|(_, held)| held.is_some());
+        held.map(|(workspace, _)| workspace).collect()
     }
 
     /// The process ends. Returns the number of changes that are lost.
     pub(super) fn die(&mut self, disk_is_lost: bool) -> u64 {
         self.is_up = false;
-        self.hangs_until = 0;
+        (self.hangs_until, self.valid_until) = (0, i64::MIN);
         let mut lost = 0;
         for (held, disk) in self.held.iter_mut().zip(&mut self.disk) {
             let held = held.take();
@@ -163,9 +175,11 @@ impl Node {
 }
 
 impl Held {
-    /// Notes a renewed lease.
-    pub(super) fn renewed(&mut self, asked: i64, until: Time, protocol: Protocol) {
-        self.valid_until = self.valid_until.max(end(asked, until, protocol));
+    /// Adds a change that is acknowledged now, unless too many are not copied.
+    pub(super) fn change(&mut self, object: Object) {
+        if self.uncopied.len() < MAX_UNCOPIED {
+            self.uncopied.push_back((object, false));
+        }
     }
 
     /// Notes that a change is stored.

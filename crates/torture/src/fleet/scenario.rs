@@ -3,7 +3,7 @@
 use toolcrib_devtools::random::Random;
 
 use super::database::{Commit, Database, Grant, Process};
-use super::node::{Lease, Node};
+use super::node::{Node, Place};
 use super::object_store::{Object, ObjectStore};
 use super::oracle;
 use super::protocol::{LEASE, MAX_DRIFT, Protocol, RENEWAL, Time};
@@ -40,13 +40,15 @@ pub(super) struct Outcome {
 }
 
 enum Event {
-    /// A process looks for workspaces without a lease.
+    /// A process asks for a workspace without an owner.
     Poll(Process),
-    Renew(Lease),
-    Copy(Lease),
-    Call(Lease),
+    Renew(Process),
+    /// Asks for the files until they are there.
+    Fetch(Place),
+    Copy(Place),
+    Call(Place),
     /// A call whose lease was checked at this time is carried out and answered.
-    Answer(Lease, Time),
+    Answer(Place, Time),
     Arrive(Request),
     Reply(Process, Response),
     Fault,
@@ -58,19 +60,19 @@ enum Event {
 
 /// A message to the database or the object store. `asked` is the clock of the node.
 enum Request {
-    Acquire { process: Process, asked: i64 },
-    Renew { lease: Lease, asked: i64 },
-    Put { lease: Lease, object: Object },
-    Commit { lease: Lease, parent: usize, changes: Vec<Object> },
-    Get { lease: Lease },
+    Renew { process: Process, asked: i64 },
+    Acquire { process: Process, known: Vec<usize> },
+    Put { place: Place, object: Object },
+    Commit { place: Place, parent: usize, changes: Vec<Object> },
+    Get { place: Place },
 }
 
 enum Response {
-    Granted { grant: Grant, asked: i64 },
-    Renewed { lease: Lease, asked: i64, until: Option<Time> },
-    Stored { lease: Lease, object: Object },
-    Committed { lease: Lease, head: usize, result: Commit },
-    Got { lease: Lease },
+    Renewed { asked: i64, until: Option<Time> },
+    Granted { grant: Grant },
+    Stored { place: Place, object: Object },
+    Committed { place: Place, head: usize, result: Commit },
+    Got { place: Place },
 }
 
 /// A simulation.
@@ -84,6 +86,8 @@ pub(super) struct Scenario {
     /// The mean time between faults.
     pace: Time,
     faults_left: u64,
+    /// Whether messages may be lost or late.
+    is_faulty: bool,
     slow_until: Time,
     next_change: u64,
     outcome: Outcome,
@@ -108,10 +112,11 @@ impl Scenario {
             protocol,
             nodes: nodes.collect(),
             timeline: Timeline::new(),
-            database: Database::new(workspaces, capacity, protocol),
+            database: Database::new(workspaces, count, capacity, protocol),
             store: ObjectStore::default(),
             pace,
             faults_left: FAULTS,
+            is_faulty: true,
             slow_until: 0,
             next_change: 0,
             outcome: Outcome::default(),
@@ -126,14 +131,13 @@ impl Scenario {
     }
 
     fn simulate(&mut self) -> Checked {
-        // Leases end before the time of the database, so that it must not begin at 0.
         self.timeline.after(1, Event::Fault);
         for workspace in 0..self.database.rows.len() {
             self.timeline.after(1, Event::Collect(workspace));
         }
         for node in 0..self.nodes.len() {
             let first = self.nodes[node].process;
-            self.timeline.after(1, Event::Poll(first));
+            self.begin(first);
         }
         while self.faults_left > 0 {
             let Some(event) = self.timeline.next(Time::MAX) else { break };
@@ -156,7 +160,7 @@ impl Scenario {
 
     /// Ends all faults. Nodes that are down restart at their time.
     fn heal(&mut self) {
-        self.slow_until = 0;
+        (self.is_faulty, self.slow_until) = (false, 0);
         for node in &mut self.nodes {
             (node.hangs_until, node.cut_off_until) = (0, 0);
         }
@@ -177,16 +181,17 @@ impl Scenario {
         }
         match event {
             Event::Poll(process) => self.poll(process),
-            Event::Renew(lease) => self.renew(lease),
-            Event::Copy(lease) => self.copy(lease),
-            Event::Call(lease) => self.call(lease),
-            Event::Answer(lease, checked) => return self.answer(lease, checked),
+            Event::Renew(process) => self.renew(process),
+            Event::Fetch(place) => self.fetch(place),
+            Event::Copy(place) => self.copy(place),
+            Event::Call(place) => self.call(place),
+            Event::Answer(place, checked) => return self.answer(place, checked),
             Event::Arrive(request) => return self.arrive(request),
             Event::Reply(process, response) => return self.reply(process, response),
             Event::Fault => self.fault(),
             Event::Restart(node) => {
                 let process = self.nodes[node].start();
-                self.timeline.after(1, Event::Poll(process));
+                self.begin(process);
             }
             Event::Collect(workspace) => self.collect(workspace),
             Event::Remove(objects) => {
@@ -199,60 +204,69 @@ impl Scenario {
 
     // Nodes.
 
+    fn begin(&mut self, process: Process) {
+        self.timeline.after(1, Event::Renew(process));
+        self.timeline.after(1, Event::Poll(process));
+    }
+
     fn poll(&mut self, process: Process) {
-        let asked = self.nodes[process.node].clock(self.timeline.now());
-        self.send(process, Request::Acquire { process, asked });
-        let pause = 500 + self.random.below(1_000);
+        let known = self.nodes[process.node].known();
+        self.send(process, Request::Acquire { process, known });
+        let pause = 300 + self.random.below(600);
         self.timeline.after(pause, Event::Poll(process));
     }
 
-    fn renew(&mut self, lease: Lease) {
-        let node = &self.nodes[lease.process.node];
-        if node.held(lease).is_none() {
-            return;
+    fn renew(&mut self, process: Process) {
+        let asked = self.nodes[process.node].clock(self.timeline.now());
+        self.send(process, Request::Renew { process, asked });
+        self.timeline.after(RENEWAL, Event::Renew(process));
+    }
+
+    fn fetch(&mut self, place: Place) {
+        let held = self.nodes[place.process.node].held(place);
+        if held.is_some_and(|held| !held.is_serving) {
+            self.send(place.process, Request::Get { place });
+            self.timeline.after(LEASE / 10, Event::Fetch(place));
         }
-        let asked = node.clock(self.timeline.now());
-        self.send(lease.process, Request::Renew { lease, asked });
-        self.timeline.after(RENEWAL, Event::Renew(lease));
     }
 
     /// Stores the changes that are not stored, and commits those that are.
-    fn copy(&mut self, lease: Lease) {
-        let Some(held) = self.nodes[lease.process.node].held(lease) else { return };
+    fn copy(&mut self, place: Place) {
+        let Some(held) = self.nodes[place.process.node].held(place) else { return };
         let (parent, changes) = (held.base, held.to_commit(self.protocol));
         let unstored = held.uncopied.iter().filter(|(_, is_stored)| !is_stored);
         let unstored: Vec<Object> = unstored.map(|(object, _)| *object).collect();
         for object in unstored {
-            self.send(lease.process, Request::Put { lease, object });
+            self.send(place.process, Request::Put { place, object });
         }
         if !changes.is_empty() {
-            self.send(lease.process, Request::Commit { lease, parent, changes });
+            self.send(place.process, Request::Commit { place, parent, changes });
         }
         let pause = 100 + self.random.below(400);
-        self.timeline.after(pause, Event::Copy(lease));
+        self.timeline.after(pause, Event::Copy(place));
     }
 
-    fn call(&mut self, lease: Lease) {
-        let (node, now) = (&self.nodes[lease.process.node], self.timeline.now());
-        if node.held(lease).is_none() {
+    fn call(&mut self, place: Place) {
+        let (node, now) = (&self.nodes[place.process.node], self.timeline.now());
+        if node.held(place).is_none() {
             return;
         }
-        if node.accepts(lease, now, self.protocol) {
+        if node.accepts(place, now, self.protocol) {
             let duration = 1 + self.random.below(MAX_CALL);
-            self.timeline.after(duration, Event::Answer(lease, now));
+            self.timeline.after(duration, Event::Answer(place, now));
         }
         let pause = 2 * MAX_CALL + self.random.below(1_000);
-        self.timeline.after(pause, Event::Call(lease));
+        self.timeline.after(pause, Event::Call(place));
     }
 
-    fn answer(&mut self, lease: Lease, checked: Time) -> Checked {
-        let Lease { workspace, epoch, .. } = lease;
-        let Some(held) = self.nodes[lease.process.node].held_mut(lease) else { return Ok(()) };
+    fn answer(&mut self, place: Place, checked: Time) -> Checked {
+        let Place { workspace, epoch, .. } = place;
+        let Some(held) = self.nodes[place.process.node].held_mut(place) else { return Ok(()) };
         let was_held_up = self.timeline.now() - checked > MAX_CALL;
         oracle::not_stale(&self.database, workspace, epoch, was_held_up)?;
         self.next_change += 1;
         let object = Object { workspace, epoch, change: self.next_change };
-        held.uncopied.push_back((object, false));
+        held.change(object);
         oracle::bounded_loss(held.uncopied.len())
     }
 
@@ -260,47 +274,41 @@ impl Scenario {
         let (now, protocol) = (self.timeline.now(), self.protocol);
         let node = &mut self.nodes[process.node];
         match response {
-            Response::Granted { grant, asked } => {
-                let workspace = grant.workspace;
-                let known = node.held[workspace].as_ref().map(|held| held.epoch);
-                if known.is_some_and(|known| known > grant.epoch) {
-                    return Ok(());
+            Response::Renewed { asked, until: Some(until) } => {
+                node.renewed(asked, until, protocol);
+                for workspace in 0..self.database.rows.len() {
+                    oracle::one_writer(&self.nodes, workspace, now, protocol)?;
                 }
-                // A lease of this process that ended, and that it has got again.
-                let before = known.map(|epoch| Lease { process, workspace, epoch });
-                self.outcome.lost_tail += before.map_or(0, |before| node.give_up(before));
-                self.outcome.lost_tail += node.take(grant, asked, protocol);
-                let lease = Lease { process, workspace, epoch: grant.epoch };
-                self.send(process, Request::Get { lease });
-                self.timeline.after(RENEWAL, Event::Renew(lease));
             }
-            Response::Got { lease } => {
-                let Some(held) = node.held_mut(lease) else { return Ok(()) };
+            // The lease has ended. The node goes on like one that restarts.
+            Response::Renewed { until: None, .. } => {
+                node.die(false);
+                let process = node.start();
+                self.begin(process);
+            }
+            Response::Granted { grant } => {
+                self.outcome.lost_tail += node.take(grant);
+                let place = Place { process, workspace: grant.workspace, epoch: grant.epoch };
+                self.timeline.after(1, Event::Fetch(place));
+            }
+            Response::Got { place } => {
+                let Some(held) = node.held_mut(place) else { return Ok(()) };
                 if !held.is_serving {
                     held.is_serving = true;
-                    self.timeline.after(1, Event::Call(lease));
-                    self.timeline.after(1, Event::Copy(lease));
+                    self.timeline.after(1, Event::Call(place));
+                    self.timeline.after(1, Event::Copy(place));
                 }
-                return oracle::one_writer(&self.nodes, lease.workspace, now, protocol);
+                return oracle::one_writer(&self.nodes, place.workspace, now, protocol);
             }
-            Response::Renewed { lease, asked, until: Some(until) } => {
-                let Some(held) = node.held_mut(lease) else { return Ok(()) };
-                held.renewed(asked, until, protocol);
-                if !held.is_serving {
-                    // The files may not have arrived.
-                    self.send(process, Request::Get { lease });
-                }
-                return oracle::one_writer(&self.nodes, lease.workspace, now, protocol);
+            // Another process has got the workspace.
+            Response::Committed { place, result: Commit::Refused, .. } => {
+                self.outcome.lost_tail += node.give_up(place);
             }
-            Response::Renewed { lease, until: None, .. }
-            | Response::Committed { lease, result: Commit::Refused, .. } => {
-                self.outcome.lost_tail += node.give_up(lease);
+            Response::Stored { place, object } => {
+                node.held_mut(place).into_iter().for_each(|held| held.stored(object));
             }
-            Response::Stored { lease, object } => {
-                node.held_mut(lease).into_iter().for_each(|held| held.stored(object));
-            }
-            Response::Committed { lease, head, result: Commit::Accepted } => {
-                node.held_mut(lease).into_iter().for_each(|held| held.committed(head));
+            Response::Committed { place, head, result: Commit::Accepted } => {
+                node.held_mut(place).into_iter().for_each(|held| held.committed(head));
             }
         }
         Ok(())
@@ -311,22 +319,24 @@ impl Scenario {
     fn arrive(&mut self, request: Request) -> Checked {
         let now = self.timeline.now();
         match request {
-            Request::Acquire { process, asked } => {
-                let Some(grant) = self.database.acquire(process, now) else { return Ok(()) };
+            Request::Renew { process, asked } => {
+                let until = self.database.renew(process, now);
+                self.respond(process, Response::Renewed { asked, until });
+            }
+            Request::Acquire { process, known } => {
+                let Some(grant) = self.database.acquire(process, &known, now) else {
+                    return Ok(());
+                };
                 self.outcome.failovers += u64::from(grant.epoch > 1);
                 oracle::within_capacity(&self.database, process)?;
-                self.respond(process, Response::Granted { grant, asked });
+                self.respond(process, Response::Granted { grant });
             }
-            Request::Renew { lease, asked } => {
-                let until = self.database.renew(lease.workspace, lease.epoch, now);
-                self.respond(lease.process, Response::Renewed { lease, asked, until });
-            }
-            Request::Put { lease, object } => {
+            Request::Put { place, object } => {
                 self.store.put(object, now);
-                self.respond(lease.process, Response::Stored { lease, object });
+                self.respond(place.process, Response::Stored { place, object });
             }
-            Request::Commit { lease, parent, changes } => {
-                let Lease { process, workspace, epoch } = lease;
+            Request::Commit { place, parent, changes } => {
+                let Place { process, workspace, epoch } = place;
                 let before = self.database.rows[workspace].history.len();
                 let result = self.database.commit(workspace, epoch, parent, &changes);
                 let new = self.database.rows[workspace].history.len() - before;
@@ -336,11 +346,11 @@ impl Scenario {
                     oracle::committed(&self.database, &self.store, workspace, epoch, &changes)?;
                 }
                 let head = parent + changes.len();
-                self.respond(process, Response::Committed { lease, head, result });
+                self.respond(process, Response::Committed { place, head, result });
             }
-            Request::Get { lease } => {
-                oracle::missing(&self.store, &self.database.rows[lease.workspace].history)?;
-                self.respond(lease.process, Response::Got { lease });
+            Request::Get { place } => {
+                oracle::missing(&self.store, &self.database.rows[place.workspace].history)?;
+                self.respond(place.process, Response::Got { place });
             }
         }
         Ok(())
@@ -369,7 +379,7 @@ impl Scenario {
 
     fn delay(&mut self) -> Time {
         let usual = 1 + self.random.below(30);
-        if self.random.below(50) == 0 {
+        if self.is_faulty && self.random.below(50) == 0 {
             self.random.below(MAX_DELAY)
         } else if self.timeline.now() < self.slow_until {
             usual * 50
@@ -395,7 +405,7 @@ impl Scenario {
     /// Whether a message to or from a node is not lost.
     fn passes(&mut self, process: Process) -> bool {
         let is_connected = self.nodes[process.node].cut_off_until <= self.timeline.now();
-        is_connected && self.random.below(100) != 0
+        is_connected && !(self.is_faulty && self.random.below(100) == 0)
     }
 
     fn fault(&mut self) {
@@ -415,11 +425,11 @@ impl Scenario {
             }
             5..7 if node.is_up => {
                 self.outcome.hangs += 1;
-                node.hangs_until = now + duration;
+                node.hangs_until = node.hangs_until.max(now + duration);
             }
             7..9 => {
                 self.outcome.partitions += 1;
-                node.cut_off_until = now + duration;
+                node.cut_off_until = node.cut_off_until.max(now + duration);
             }
             9 => self.slow_until = now + duration,
             _ => {}
@@ -435,11 +445,13 @@ impl Event {
     /// The process in which it happens.
     fn process(&self) -> Option<Process> {
         match self {
-            Event::Poll(process) | Event::Reply(process, _) => Some(*process),
-            Event::Renew(lease)
-            | Event::Copy(lease)
-            | Event::Call(lease)
-            | Event::Answer(lease, _) => Some(lease.process),
+            Event::Poll(process) | Event::Renew(process) | Event::Reply(process, _) => {
+                Some(*process)
+            }
+            Event::Fetch(place)
+            | Event::Copy(place)
+            | Event::Call(place)
+            | Event::Answer(place, _) => Some(place.process),
             Event::Arrive(_)
             | Event::Fault
             | Event::Restart(_)
