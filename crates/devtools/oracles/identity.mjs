@@ -26,19 +26,16 @@ const top = fs.mkdtempSync(path.join(os.tmpdir(), 'identity-'));
 fs.mkdirSync(path.join(top, 'ws'));
 fs.writeFileSync(path.join(top, 'ws', 'a.txt'), 'one\n');
 
-// An issuer that puts the requested resource into `aud`, as RFC 8707 says, and the name of the client into `sub`.
+// An issuer that puts the requested resource into `aud`, as RFC 8707 says. A person is `johndoe`, a machine its own name.
 const issuer = new OAuth2Server();
 await issuer.issuer.keys.generate('RS256');
 await issuer.start(0, 'localhost');
-const requested = [];
-issuer.service.on('beforeTokenSigning', (token, request) => {
-  const basic = request.headers.authorization?.replace('Basic ', '') ?? '';
-  token.payload.sub = Buffer.from(basic, 'base64').toString().split(':')[0] || 'johndoe';
-  token.payload.aud = request.body.resource;
-  token.payload.scope = request.body.scope ?? scopeOfCode;
-  requested.push(token.payload.scope);
+let consented;
+issuer.service.on('beforeTokenSigning', (token, { body }) => {
+  const isMachine = body.grant_type === 'client_credentials';
+  const [sub, scope] = isMachine ? [body.client_id, body.scope] : ['johndoe', consented];
+  Object.assign(token.payload, { sub, scope, aud: body.resource });
 });
-let scopeOfCode;
 
 const settings = path.join(top, 'identity.toml');
 fs.writeFileSync(settings, `
@@ -53,7 +50,7 @@ scopes = ["exec"]
 
 [[grant]]
 subject = "johndoe"
-scopes = ["read"]
+scopes = ["write"]
 `, { mode: 0o600 });
 const words = ['serve', '--http', '127.0.0.1:0', '--root', path.join(top, 'ws'), '--state', path.join(top, 'state'),
   '--identity', settings, '--no-monitor'];
@@ -67,7 +64,9 @@ async function connect(provider) {
   return client;
 }
 
-const machine = (name) => new ClientCredentialsProvider({ clientId: name, clientSecret: 'x' });
+const machine = (clientId, scope = 'exec') => new ClientCredentialsProvider({
+  clientId, scope, clientSecret: 'x', expectedIssuer: issuer.issuer.url,
+});
 const call = async (client, name, args) => {
   const result = await client.callTool({ name, arguments: args });
   return result.content[0].text;
@@ -75,22 +74,20 @@ const call = async (client, name, args) => {
 const refused = (status) => (error) => String(error.code ?? error.message).includes(String(status));
 
 const checks = {
-  async 'a client finds the issuer and asks for more scopes'() {
+  async 'a machine finds the issuer and gets a token'() {
     const client = await connect(machine('alice'));
-    assert.deepEqual(requested, ['read'], 'the scope of the challenge');
     assert.match(await call(client, 'Read', { file_path: 'a.txt' }), /one/);
-    const { tools } = await client.listTools();
-    assert.ok(tools.some((tool) => tool.name === 'Bash'));
     assert.match(await call(client, 'Bash', { command: 'echo done' }), /done/);
-    assert.deepEqual(requested, ['read', 'exec']);
     await client.close();
+    const reader = await connect(machine('alice', 'openid read'));
+    await assert.rejects(call(reader, 'Bash', { command: 'echo done' }), refused(403));
   },
 
   async 'a caller without a grant is refused'() {
     await assert.rejects(connect(machine('mallory')), refused(403));
   },
 
-  async 'a person signs in with a code'() {
+  async 'a person signs in, and consents to more when a call needs it'() {
     let code, tokens, verifier;
     const provider = {
       redirectUrl: 'http://127.0.0.1:1/callback',
@@ -102,18 +99,31 @@ const checks = {
       codeVerifier: () => verifier,
       async redirectToAuthorization(address) {
         assert.equal(address.searchParams.get('resource'), url.href);
-        scopeOfCode = address.searchParams.get('scope');
+        consented = address.searchParams.get('scope');
         const answer = await fetch(address, { redirect: 'manual' });
         code = new URL(answer.headers.get('location')).searchParams.get('code');
       },
     };
+    const first = new StreamableHTTPClientTransport(url, { authProvider: provider });
+    await assert.rejects(new Client({ name: 'judge', version: '1' }).connect(first), UnauthorizedError);
+    assert.equal(consented, 'read', 'the scope of the challenge');
+    await first.finishAuth(code);
     const transport = new StreamableHTTPClientTransport(url, { authProvider: provider });
-    await assert.rejects(new Client({ name: 'judge', version: '1' }).connect(transport), UnauthorizedError);
-    await transport.finishAuth(code);
-    const client = await connect(provider);
+    const client = new Client({ name: 'judge', version: '1' });
+    await client.connect(transport);
     assert.match(await call(client, 'Read', { file_path: 'a.txt' }), /one/);
     const { tools } = await client.listTools();
-    assert.ok(!tools.some((tool) => tool.name === 'Bash'), 'it is not granted');
+    const names = tools.map((tool) => tool.name);
+    assert.ok(names.includes('Write') && !names.includes('Bash'), 'those that are granted');
+    // The issuer issues no new token by the old refresh token: the person must consent.
+    delete tokens.refresh_token;
+    const write = { file_path: 'new.txt', content: 'new\n' };
+    await assert.rejects(call(client, 'Write', write), UnauthorizedError);
+    assert.equal(consented, 'write', 'the scope of the tool');
+    await transport.finishAuth(code);
+    await call(client, 'Write', write);
+    assert.equal(fs.readFileSync(path.join(top, 'ws', 'new.txt'), 'utf8'), 'new\n');
+    await assert.rejects(call(client, 'Bash', { command: 'true' }), refused(403));
     await client.close();
   },
 
