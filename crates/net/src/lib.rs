@@ -16,7 +16,7 @@
 //! name of a TLS handshake, and [`http_request`] the host of an HTTP request. [`AddressClass`] tells public
 //! addresses from others. [`RequestPath`] has the one spelling of a request's path.
 //!
-//! [`post`] sends a request of this program itself to a server that the user configured.
+//! [`post`] sends a request of this program itself to a server that the user configured; `server_stream.rs` connects to one.
 //!
 //! With the feature `inspect`, the gateway reads the requests of some connections (`inspect.rs`).
 
@@ -47,6 +47,8 @@ mod relay;
 mod request_path;
 mod resolve;
 mod serve_connection;
+#[cfg(feature = "inspect")]
+mod server_stream;
 mod synthetic_addresses;
 mod upstream_proxy;
 
@@ -62,5 +64,7 @@ pub use http_post::{HttpPost, HttpResponse, HttpTarget, post};
 pub use inspect::{Credential, Inspector, SystemTrust, TrustedFile};
 pub use request_path::RequestPath;
 pub use resolve::{ProxiedResolver, Resolver, SystemResolver};
+#[cfg(feature = "inspect")]
+pub use server_stream::{ServerAddress, ServerStream};
 pub use synthetic_addresses::SyntheticBlock;
 pub use upstream_proxy::{UpstreamProxies, UpstreamProxy};
