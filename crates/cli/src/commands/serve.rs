@@ -15,6 +15,7 @@ use toolcrib_mcp::{
 
 use self::workspaces::WorkspacesDirectory;
 use super::monitor_socket::MonitorSocket;
+use super::store::ServedStore;
 use crate::args::{Common, ListenAt, ServeArgs};
 use crate::output;
 use toolcrib::{Dialect, user_machine};
@@ -24,10 +25,14 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         (None, _) => serve_client(common, args)?,
         (Some(at), None) => {
             let file = token_file(common, args)?;
+            let store = ServedStore::start(common, args)?;
+            let lease = ServedStore::hold(store.as_ref(), None)?;
             let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
+            let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
             // Tools never access the token file, wherever it is.
-            let runtime =
-                super::runtime_for_program(common, std::slice::from_ref(&file), &monitor)?;
+            let own = [vec![file.clone()], ServedStore::own(store.as_ref())].concat();
+            let runtime = super::runtime_for_program(common, &own, &monitor)?;
+            let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
             monitor.open(&runtime);
             let http = http_options(at, &file, args)?;
             let options = Presented::of(args).options(common, &monitor);
@@ -53,8 +58,12 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
 
 /// Serves the client that started this process.
 fn serve_client(common: &Common, args: &ServeArgs) -> Result<Result<(), ServeError>, String> {
+    let store = ServedStore::start(common, args)?;
+    let lease = ServedStore::hold(store.as_ref(), None)?;
     let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
-    let runtime = super::runtime_for_program(common, &[], &monitor)?;
+    let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
+    let runtime = super::runtime_for_program(common, &ServedStore::own(store.as_ref()), &monitor)?;
+    let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
     monitor.open(&runtime);
     if io::stdin().is_terminal() {
         output::note(
