@@ -98,6 +98,11 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "what a front end sends to the user's collector, through the crate that connects to hosts",
     },
     CrateRule {
+        name: "toolcrib-store",
+        may_use: &["toolcrib", "toolcrib-net"],
+        reason: "what a front end keeps in the operator's database, through the crate that connects to hosts",
+    },
+    CrateRule {
         name: "toolcrib-mcp",
         may_use: &["toolcrib", "toolcrib-http", "toolcrib-monitor"],
         reason: "a front end: MCP",
@@ -115,6 +120,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-mcp",
             "toolcrib-monitor",
             "toolcrib-page",
+            "toolcrib-store",
             "toolcrib-telemetry",
         ],
         reason: "a front end: the command line, which also starts the MCP server and the page",

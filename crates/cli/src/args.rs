@@ -321,6 +321,13 @@ pub(crate) enum Command {
         #[arg(long, short)]
         yes: bool,
     },
+    /// Set up and check a store in PostgreSQL
+    #[cfg(feature = "postgres")]
+    #[command(long_about = STORE)]
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
     /// Print a shell completion script
     Completions {
         /// The shell
@@ -358,7 +365,17 @@ impl Command {
                 | Command::Page(_)
                 | Command::Index { command: IndexCommand::Build | IndexCommand::Drop }
                 | Command::Reference { man: Some(_), .. }
-        )
+        ) && !self.makes_role()
+    }
+
+    #[cfg(feature = "postgres")]
+    fn makes_role(&self) -> bool {
+        matches!(self, Command::Store { command: StoreCommand::AddTenant { .. } })
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn makes_role(&self) -> bool {
+        false
     }
 }
 
@@ -465,6 +482,47 @@ pub(crate) struct ServeArgs {
     /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
     #[arg(long)]
     pub(crate) no_monitor: bool,
+
+    /// Send the audit log to PostgreSQL, too: postgres://TENANT@HOST/DATABASE, or the path of a file with the address
+    #[cfg(feature = "postgres")]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+
+    /// Name of the workspace in the store [default: HOST:PATH; with --workspaces: ID]
+    #[cfg(feature = "postgres")]
+    #[arg(long, value_name = "NAME", requires = "store", conflicts_with = "workspaces")]
+    pub(crate) store_name: Option<String>,
+
+    /// Write the workspace only while this machine has its lease in the store. Other machines with the same name only read
+    #[cfg(feature = "postgres")]
+    #[arg(long, requires = "store")]
+    pub(crate) lease: bool,
+}
+
+/// Subcommands of `store`.
+#[cfg(feature = "postgres")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Make or update the tables, as a role that may create schemas and roles; --dry-run prints the statements
+    Init {
+        /// The store: postgres://OWNER@HOST/DATABASE, or the path of a file with the address
+        store: String,
+    },
+    /// Make the role of a tenant with a random password, and write its address to a file; an existing tenant gets a new password
+    AddTenant {
+        /// The store: postgres://OWNER@HOST/DATABASE, or the path of a file with the address
+        store: String,
+        /// Name of the tenant: lower-case letters, digits and `_`
+        name: String,
+        /// The file for the address and the password. Only you will be able to read it
+        #[arg(long, value_name = "FILE")]
+        address_file: PathBuf,
+    },
+    /// Check the audit logs in the store: a tenant its own, the owner all
+    Verify {
+        /// The store: postgres://ROLE@HOST/DATABASE, or the path of a file with the address
+        store: String,
+    },
 }
 
 /// Arguments of `page`.
@@ -492,6 +550,10 @@ pub(crate) enum LogCommand {
         /// The hash of a record that you kept elsewhere: it must be in the log
         #[arg(long, value_name = "HASH", value_parser = record_hash)]
         head: Option<String>,
+        /// Compare with the copy in PostgreSQL: the value of `serve --store`
+        #[cfg(feature = "postgres")]
+        #[arg(long, value_name = "STORE")]
+        store: Option<String>,
     },
     /// Print the audit log of the workspace, oldest first, one JSON object per line
     Export {
@@ -697,6 +759,16 @@ deleted, moved or cut off. Exit code 1 if there is one.
 
 Each record has the hash of the one before it. So a log whose end was cut off, or that was rewritten as a whole, looks \
 right. To notice that, keep the printed hash where nobody who can write the log can change it, and pass it with --head later.";
+
+#[cfg(feature = "postgres")]
+const STORE: &str = "\
+Set up and check a store in PostgreSQL, to which `toolcrib serve --store` sends the audit logs of many machines.
+
+An address is postgres://ROLE@HOST[:PORT]/DATABASE. The connection is encrypted and the certificate of the server is checked, unless the \
+address has ?sslmode=disable or names a unix socket (?host=/run/postgresql). sslrootcert=FILE names an authority of your own.
+
+A password is never an argument: keep the whole address in a file that only you can read and give the path of the file, or use \
+PGPASSFILE, ~/.pgpass or PGPASSWORD.";
 
 const PAGE: &str = "\
 Serve a page on 127.0.0.1 that shows all running servers of this user and the journal, until it is ended.

@@ -18,6 +18,11 @@ mod reference;
 mod run;
 mod serve;
 mod server_private_paths;
+#[cfg(feature = "postgres")]
+mod store;
+#[cfg(not(feature = "postgres"))]
+#[path = "commands/no_store.rs"]
+mod store;
 mod telemetry;
 mod tools;
 mod undo;
@@ -122,6 +127,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Watch { once } => watch::watch(common, *once),
         Command::Jobs => jobs::jobs(common),
         Command::Kill { id, yes } => jobs::kill(common, id, *yes),
+        #[cfg(feature = "postgres")]
+        Command::Store { command } => store::run(common, command),
         Command::Completions { shell } => completions::completions(*shell),
         Command::Reference { page, man } => reference::reference(common, *page, man.as_deref()),
     }

@@ -1,5 +1,6 @@
 //! Programs from system packages that some tasks need.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::Result;
@@ -29,6 +30,10 @@ pub const CHROMIUM: Package = Package { name: "chromium", program: "chromium" };
 /// universal-ctags, which lists definitions.
 pub const UNIVERSAL_CTAGS: Package = Package { name: "universal-ctags", program: "ctags" };
 
+/// PostgreSQL, which the tests of the store start.
+pub const POSTGRESQL: Package =
+    Package { name: "postgresql", program: "/usr/lib/postgresql/*/bin/postgres" };
+
 /// The OpenSSH server, which some tests start on loopback.
 pub const OPENSSH_SERVER: Package = Package { name: "openssh-server", program: "/usr/sbin/sshd" };
 
@@ -44,7 +49,7 @@ pub const MUNGE: Package = Package { name: "munge", program: "/usr/sbin/munged" 
 /// A package, and one of its programs that supports one of [`VERSION_FLAGS`].
 pub struct Package {
     name: &'static str,
-    /// A program of the package, to see whether it is installed.
+    /// A program of the package, to see whether it is installed. `*` in its path stands for a version.
     pub program: &'static str,
 }
 
@@ -52,8 +57,11 @@ impl Package {
     /// Installs the package if its program is missing. Fails if it cannot be installed.
     pub fn obtain(&self) -> Result<()> {
         let Package { name, program } = self;
-        let answers = |flag: &&str| process::probe(Command::new(program).arg(flag)).is_some();
-        let probe = || VERSION_FLAGS.iter().any(answers);
+        let answers = |path: &PathBuf| {
+            let probe = |flag: &&str| process::probe(Command::new(path).arg(flag)).is_some();
+            VERSION_FLAGS.iter().any(probe)
+        };
+        let probe = || paths(program).iter().any(answers);
         if probe() {
             return Ok(());
         }
@@ -67,4 +75,11 @@ impl Package {
             Err(format!("{name} is not installed, and apt-get cannot install it").into())
         }
     }
+}
+
+/// The paths that a program with `*` in its path may have.
+fn paths(program: &str) -> Vec<PathBuf> {
+    let Some((above, below)) = program.split_once("/*/") else { return vec![program.into()] };
+    let versions = Path::new(above).read_dir().into_iter().flatten().flatten();
+    versions.map(|version| version.path().join(below)).collect()
 }

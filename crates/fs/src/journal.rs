@@ -45,7 +45,10 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
 
-pub use self::audit::{AuditBreak, AuditEvent, AuditReport, PrincipalRecord, escaped_json};
+pub use self::audit::{
+    AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, OutboxPosition, OutboxRecord,
+    PrincipalRecord, SharedHolder, escaped_json,
+};
 pub use self::calls::{CallPage, CallRecord, RefusalRecord};
 pub use self::collect::Caps;
 pub use self::command_ends::CommandEndRecord;

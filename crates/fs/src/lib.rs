@@ -69,9 +69,10 @@ pub use file_kind::FileKind;
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, AuditBreak, AuditEvent, AuditReport, CallPage, CallRecord, Caps, Changes,
-    CommandEndRecord, ConnectionRecord, Damage, DamagedChanges, DecisionRecord, Entry, FileChange,
-    Journal, KeptDirectory, KeptPath, PrincipalRecord, RefusalRecord, Version, escaped_json,
+    About, AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord,
+    Caps, Changes, CommandEndRecord, ConnectionRecord, Damage, DamagedChanges, DecisionRecord,
+    Entry, FileChange, Journal, KeptDirectory, KeptPath, OutboxPosition, OutboxRecord,
+    PrincipalRecord, RefusalRecord, SharedHolder, Version, escaped_json,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

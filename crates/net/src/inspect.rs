@@ -30,6 +30,7 @@ use rustls::crypto::CryptoProvider;
 use self::authority::Authority;
 pub(crate) use self::connection::InspectedConnection;
 pub use self::credential::Credential;
+pub(crate) use self::system_trust::authorities_in;
 pub use self::system_trust::{SystemTrust, TrustedFile};
 use self::upstream::UpstreamTls;
 pub(crate) use self::upstream::root_store;

@@ -16,7 +16,8 @@
 //! name of a TLS handshake, and [`http_request`] the host of an HTTP request. [`AddressClass`] tells public
 //! addresses from others. [`RequestPath`] has the one spelling of a request's path.
 //!
-//! [`post`] and [`get`] make requests of this program itself to servers that the user configured.
+//! [`post`] and [`get`] make requests of this program itself to servers that the user configured; `server_stream.rs` connects to
+//! one.
 //!
 //! With the feature `inspect`, the gateway reads the requests of some connections (`inspect.rs`).
 
@@ -49,6 +50,9 @@ mod relay;
 mod request_path;
 mod resolve;
 mod serve_connection;
+mod server_dial;
+#[cfg(feature = "inspect")]
+mod server_stream;
 mod synthetic_addresses;
 mod upstream_proxy;
 
@@ -66,5 +70,7 @@ pub use inspect::{Credential, Inspector, SystemTrust, TrustedFile};
 pub use own_connection::HttpTarget;
 pub use request_path::RequestPath;
 pub use resolve::{ProxiedResolver, Resolver, SystemResolver};
+#[cfg(feature = "inspect")]
+pub use server_stream::{ServerAddress, ServerStream};
 pub use synthetic_addresses::SyntheticBlock;
 pub use upstream_proxy::{UpstreamProxies, UpstreamProxy};

@@ -3,9 +3,11 @@
 //! Each request has its own connection, and all of it has one time limit.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use crate::server_dial::connect_tcp;
 
 /// The maximum length of an address.
 const MAX_URL_BYTES: usize = 4_096;
@@ -138,26 +140,13 @@ pub(crate) fn open(
     until: Instant,
     authorities: Option<&PathBuf>,
 ) -> Result<Box<dyn ReadWrite>, String> {
-    let stream = connect(target, until)?;
+    let stream = connect_tcp(&target.host, target.port, until)?;
+    let stream = TimedStream { stream, until };
     if target.is_tls {
         Ok(Box::new(tls(target, stream, authorities)?))
     } else {
         Ok(Box::new(stream))
     }
-}
-
-fn connect(target: &HttpTarget, until: Instant) -> Result<TimedStream, String> {
-    let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    let addresses = (target.host.as_str(), target.port).to_socket_addrs();
-    let addresses = addresses.map_err(|error| format!("{}: {error}", target.host))?;
-    let mut problem = format!("{} has no address", target.host);
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, left()) {
-            Err(error) => problem = format!("{address}: {error}"),
-            Ok(stream) => return Ok(TimedStream { stream, until }),
-        }
-    }
-    Err(problem)
 }
 
 #[cfg(feature = "inspect")]
@@ -166,22 +155,10 @@ fn tls(
     stream: TimedStream,
     authorities: Option<&PathBuf>,
 ) -> Result<impl Read + Write + use<>, String> {
-    use std::sync::Arc;
-
-    use rustls::pki_types::ServerName;
-    use rustls::{ClientConfig, ClientConnection, StreamOwned};
-
     let trust = crate::inspect::SystemTrust::read(authorities.map(PathBuf::as_path), &[]);
     let roots = crate::inspect::root_store(trust.roots())?;
-    let config =
-        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-    let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
-    let connection = ClientConnection::new(Arc::new(config), name);
-    Ok(StreamOwned::new(connection.map_err(|error| error.to_string())?, stream))
+    let connection = crate::server_dial::tls_client(&target.host, roots)?;
+    Ok(rustls::StreamOwned::new(connection, stream))
 }
 
 #[cfg(not(feature = "inspect"))]

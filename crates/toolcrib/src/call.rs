@@ -141,6 +141,9 @@ impl Runtime {
         }
         grant.check()?;
         options.cancel.check()?;
+        if !options.dry_run {
+            self.services().check_write_gate(&record.accesses)?;
+        }
         let mut cx = Cx::begin(self.services(), session, &grant, options, about)
             .numbered(record.call)
             .agreed(permission.agreed)

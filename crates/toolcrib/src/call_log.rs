@@ -7,8 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use toolcrib_fs::{
-    AuditEvent, AuditReport, CallRecord, CommandEndRecord, FsError, Journal, PrincipalRecord,
-    RefusalRecord, Workspace, random_bytes,
+    AuditEvent, AuditOutbox, AuditReport, CallRecord, CommandEndRecord, FsError, Journal,
+    PrincipalRecord, RefusalRecord, Workspace, random_bytes,
 };
 use toolcrib_policy::{Access, Effect, Profile};
 
@@ -137,6 +137,12 @@ impl CallLog {
     pub(crate) fn verify_audit(&self, kept: Option<&str>) -> Result<AuditReport, Error> {
         let journal = require_journal(self.journal.as_ref())?;
         journal.verify_audit(&self.workspace, kept).map_err(|error| journal_error(&error))
+    }
+
+    /// The audit log, to send its records elsewhere. `None` if calls are not recorded in it.
+    pub(crate) fn audit_outbox(&self) -> Option<AuditOutbox> {
+        let journal = self.journal.as_ref().filter(|_| self.audits)?;
+        Some(journal.audit_outbox(&self.workspace))
     }
 
     /// Passes the lines of the audit log to `visit`, oldest first.

@@ -136,6 +136,7 @@ mod type_map;
 mod undo;
 mod undo_part;
 pub mod user_machine;
+mod write_gate;
 
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
 pub use approve::{
@@ -182,10 +183,11 @@ pub use toolcrib_exec::{
     Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,
 };
 pub use toolcrib_fs::{
-    AuditBreak, AuditEvent, AuditReport, CallPage, CallRecord, Caps, CommandEndRecord,
-    ConnectionRecord, Content, DamagedChanges, DecisionRecord, HardLinks, PrivateFile,
-    PrivateFileError, Recovered, RecoveryOutcome, RefusalRecord, ReservedPaths,
-    check_state_version, escaped_json, make_private_directory, random_bytes,
+    AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord, Caps,
+    CommandEndRecord, ConnectionRecord, Content, DamagedChanges, DecisionRecord, HardLinks,
+    OutboxPosition, OutboxRecord, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome,
+    RefusalRecord, ReservedPaths, SharedHolder, check_state_version, escaped_json,
+    make_private_directory, random_bytes,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{
@@ -201,6 +203,7 @@ pub use toolcrib_text::{
 
 pub use undo::{UndoPart, UndoSelection};
 pub use undo_part::{FileUndo, FileUndoResult};
+pub use write_gate::WriteGate;
 
 /// For the argument struct of your own tool: `#[derive(serde::Deserialize, toolcrib::JsonSchema)]`.
 pub use schemars::{self, JsonSchema};

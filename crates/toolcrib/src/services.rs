@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toolcrib_exec::PinnedPath;
 use toolcrib_fs::HardLinks;
+use toolcrib_policy::Access;
 use toolcrib_search::ListingCaches;
 use toolcrib_text::Secrets;
 
@@ -13,12 +14,14 @@ use crate::call_policy::CallPolicy;
 use crate::call_recorder::Recorder;
 use crate::command_state::ShellHost;
 use crate::decision_log::DecisionLog;
+use crate::error::{Error, ErrorKind};
 use crate::history::History;
 use crate::language_servers::LanguageServers;
 use crate::limits::Limits;
 use crate::reachable_paths::Paths;
 use crate::session::Session;
 use crate::type_map::TypeMap;
+use crate::write_gate::WriteGate;
 
 /// The services of a runtime. A function takes the service that it needs, not all of them.
 pub(crate) struct Services {
@@ -41,11 +44,27 @@ pub(crate) struct Services {
     pub(crate) language_servers: Option<Arc<LanguageServers>>,
     /// Receives calls, commands and connections.
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
+    /// Whether the workspace may be changed now, if the host decides that.
+    pub(crate) write_gate: Option<Arc<dyn WriteGate>>,
     /// Values of the host for its own tools.
     pub(crate) states: TypeMap,
 }
 
 impl Services {
+    /// Fails if a call with these accesses could change the workspace, and the host does not allow that now. A command
+    /// can always change it.
+    pub(crate) fn check_write_gate(&self, accesses: &[Access]) -> Result<(), Error> {
+        let changes = |access: &Access| {
+            matches!(access, Access::Write(_) | Access::WriteAny | Access::Command(_))
+        };
+        let gate = self.write_gate.as_ref().filter(|_| accesses.iter().any(changes));
+        let Some(why) = gate.and_then(|gate| gate.check().err()) else { return Ok(()) };
+        let message = format!("the workspace cannot be changed from here now: {why}");
+        Err(Error::new(ErrorKind::ReadOnly, message)
+            .hint("Reading works. Repeat the call later, or tell the user.")
+            .nothing_written())
+    }
+
     /// Values to redact from records and command output.
     pub(crate) fn secrets(&self, session: &Session) -> Secrets {
         let shell = self.commands.as_deref().zip(session.shell());

@@ -1,8 +1,9 @@
-//! What observes the calls of a server: its monitor, with the socket for `toolcrib page` and `toolcrib watch`, and telemetry.
+//! What observes the calls of a server: its monitor, with the socket for `toolcrib page` and `toolcrib watch`, and telemetry;
+//! and what decides whether they may change the workspace.
 
 use std::sync::{Arc, OnceLock};
 
-use toolcrib::{Runtime, RuntimeBuilder, user_machine};
+use toolcrib::{Runtime, RuntimeBuilder, WriteGate, user_machine};
 use toolcrib_monitor::protocol::Server;
 use toolcrib_monitor::{ListeningSocket, Monitor, RuleStore, now_ms};
 use toolcrib_telemetry::Telemetry;
@@ -19,6 +20,8 @@ pub(crate) struct MonitorSocket {
     is_on: bool,
     /// Sends what is left when the server ends.
     telemetry: Option<Telemetry>,
+    /// Decides whether the workspace may be changed.
+    gate: Option<Arc<dyn WriteGate>>,
     /// Removed when the server ends.
     socket: OnceLock<ListeningSocket>,
 }
@@ -53,7 +56,13 @@ impl MonitorSocket {
             .map(|file| -> RuleStore { Box::new(move |rules| rules::add(&file, rules).map(drop)) });
         let is_on = config.has_monitor() && !is_off;
         let monitor = Monitor::new(server, store);
-        Ok(MonitorSocket { monitor, is_on, telemetry: telemetry::start(), socket: OnceLock::new() })
+        let (telemetry, socket) = (telemetry::start(), OnceLock::new());
+        Ok(MonitorSocket { monitor, is_on, telemetry, gate: None, socket })
+    }
+
+    /// The same for a server that changes the workspace only if this allows it.
+    pub(crate) fn gated(self, gate: Option<Arc<dyn WriteGate>>) -> MonitorSocket {
+        MonitorSocket { gate, ..self }
     }
 
     /// The monitor.
@@ -63,6 +72,8 @@ impl MonitorSocket {
 
     /// Makes a runtime report its calls.
     pub(crate) fn observe(&self, builder: RuntimeBuilder) -> RuntimeBuilder {
+        let gate = self.gate.iter().cloned();
+        let builder = gate.fold(builder, RuntimeBuilder::write_gate);
         match (self.is_on, &self.telemetry) {
             (false, None) => builder,
             (true, None) => builder.recorder(self.monitor.recorder()),

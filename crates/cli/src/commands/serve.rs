@@ -20,6 +20,7 @@ use toolcrib_mcp::{
 use self::exposure::Exposure;
 use self::workspaces::WorkspacesDirectory;
 use super::monitor_socket::MonitorSocket;
+use super::store::ServedStore;
 use crate::args::{Common, ListenAt, ServeArgs};
 use crate::output;
 use toolcrib::{Dialect, user_machine};
@@ -31,11 +32,15 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let exposure = Exposure::new(args, at)?;
             let needs_token = !exposure.has_identity();
             let token_file = needs_token.then(|| token_file(common, args)).transpose()?;
+            let store = ServedStore::start(common, args)?;
+            let lease = ServedStore::hold(store.as_ref(), None)?;
             let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
+            let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
             // Tools never access the token file, wherever it is.
-            let own: Vec<PathBuf> =
-                exposure.private_files().into_iter().chain(token_file.clone()).collect();
+            let own = exposure.private_files().into_iter().chain(token_file.clone());
+            let own: Vec<PathBuf> = own.chain(ServedStore::own(store.as_ref())).collect();
             let runtime = super::runtime_for_program(common, &own, &monitor)?;
+            let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
             monitor.open(&runtime);
             let http = http_options(at, exposure, token_file, args)?;
             let options = Presented::of(args).options(common, &monitor);
@@ -63,8 +68,12 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
 
 /// Serves the client that started this process.
 fn serve_client(common: &Common, args: &ServeArgs) -> Result<Result<(), ServeError>, String> {
+    let store = ServedStore::start(common, args)?;
+    let lease = ServedStore::hold(store.as_ref(), None)?;
     let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
-    let runtime = super::runtime_for_program(common, &[], &monitor)?;
+    let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
+    let runtime = super::runtime_for_program(common, &ServedStore::own(store.as_ref()), &monitor)?;
+    let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
     monitor.open(&runtime);
     if io::stdin().is_terminal() {
         output::note(

@@ -35,6 +35,8 @@ mod raw_operations;
 mod remote;
 mod session_tmp;
 mod state;
+#[cfg(feature = "postgres")]
+mod store;
 mod tool_selection;
 mod undo;
 mod upgrade;

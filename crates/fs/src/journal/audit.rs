@@ -14,6 +14,8 @@
 
 mod chained_line;
 mod escaped_json;
+mod outbox;
+mod shared_holder;
 mod verify;
 
 use std::fs::File;
@@ -28,8 +30,9 @@ use serde::{Deserialize, Serialize};
 
 use self::chained_line::{ChainLink, NO_HASH};
 pub use self::escaped_json::escaped_json;
-use self::verify::Verifier;
-pub use self::verify::{AuditBreak, AuditReport};
+pub use self::outbox::{AuditOutbox, OutboxPosition, OutboxRecord};
+pub use self::shared_holder::SharedHolder;
+pub use self::verify::{AuditBreak, AuditReport, AuditVerifier};
 use super::bounded_log::MAX_LINE_BYTES;
 use super::calls::CallRecord;
 use super::command_ends::CommandEndRecord;
@@ -533,7 +536,7 @@ impl Journal {
         workspace: &str,
         kept: Option<&str>,
     ) -> Result<AuditReport, FsError> {
-        let mut verifier = Verifier::new(kept);
+        let mut verifier = AuditVerifier::new(kept);
         let torn = self.audit.read(workspace, |line| {
             match line {
                 Some(line) => verifier.line(line),
@@ -553,6 +556,11 @@ impl Journal {
         let read =
             self.audit.read(workspace, |line| line.map_or(ControlFlow::Continue(()), &mut visit));
         read.map(drop)
+    }
+
+    /// The audit log of a workspace, to send its records elsewhere.
+    pub fn audit_outbox(&self, workspace: &str) -> AuditOutbox {
+        AuditOutbox::of(self.clone(), workspace)
     }
 }
 

@@ -118,6 +118,11 @@ fn joined(bundle: &[u8], pem: &str) -> Vec<u8> {
     [bundle, b"\n", pem.as_bytes()].concat()
 }
 
+/// The authorities in a file. `None` if it cannot be read, or is too large.
+pub(crate) fn authorities_in(path: &Path) -> Option<Vec<u8>> {
+    read(path)
+}
+
 /// The content of a file. `None` if it cannot be read, or is too large.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();

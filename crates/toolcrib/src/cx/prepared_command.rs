@@ -215,6 +215,9 @@ impl PreparedCommand<'_> {
         };
         let started = CallCommand::new(job.clone(), secrets.clone());
         self.cx.services.calls.command_started(self.cx.call, started.clone());
+        if let Some(gate) = &self.cx.services.write_gate {
+            gate.command_started(started.clone());
+        }
         if let Some(recorder) = &self.cx.services.recorder {
             recorder.command_started(self.cx.call, started);
         }

@@ -36,6 +36,7 @@ use crate::tool::{Entry, Tool};
 use crate::tool_selection::ToolSelection;
 use crate::type_map::TypeMap;
 use crate::user_machine;
+use crate::write_gate::WriteGate;
 
 /// This program, as [`RuntimeBuilder::helper`].
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -96,6 +97,7 @@ pub struct RuntimeBuilder {
     audits: bool,
     hidden_around: Option<PathBuf>,
     max_running_commands: Option<usize>,
+    write_gate: Option<Arc<dyn WriteGate>>,
 }
 
 impl RuntimeBuilder {
@@ -246,6 +248,12 @@ impl RuntimeBuilder {
     /// Sets the receiver of call records.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Arc::new(recorder));
+        self
+    }
+
+    /// Sets what decides, call by call, whether the workspace may be changed now.
+    pub fn write_gate(mut self, gate: Arc<dyn WriteGate>) -> Self {
+        self.write_gate = Some(gate);
         self
     }
 
@@ -493,6 +501,7 @@ impl RuntimeBuilder {
             hard_links: self.hard_links,
             language_servers,
             recorder: self.recorder,
+            write_gate: self.write_gate,
             states: self.states,
         };
         Ok(Runtime {

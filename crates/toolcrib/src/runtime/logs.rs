@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use toolcrib_fs::AuditReport;
+use toolcrib_fs::{AuditOutbox, AuditReport};
 
 use super::Runtime;
 use crate::decision_log::DecisionEntry;
@@ -88,6 +88,12 @@ impl Runtime {
     /// Fails if the runtime has no journal or the log cannot be read. A wrong record is in the report.
     pub fn verify_audit(&self, kept: Option<&str>) -> Result<AuditReport, Error> {
         self.services.calls.verify_audit(kept)
+    }
+
+    /// Returns the audit log of this workspace, to send its records elsewhere. `None` if the runtime has no journal, or
+    /// does not record calls in the log.
+    pub fn audit_outbox(&self) -> Option<AuditOutbox> {
+        self.services.calls.audit_outbox()
     }
 
     /// Passes the lines of the audit log of this workspace to `visit`, oldest first, without newlines. Each is a JSON

@@ -1,10 +1,13 @@
 //! `toolcrib log verify` and `toolcrib log export`: the audit log of a workspace.
 
+#[cfg(feature = "postgres")]
+mod stored_copy;
+
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib::{AuditBreak, AuditReport, Runtime, escaped_json, visible_name};
 
 use super::ocsf;
@@ -17,17 +20,37 @@ pub(crate) fn run(
     command: &LogCommand,
 ) -> Result<ExitCode, String> {
     match command {
-        LogCommand::Verify { head } => verify(common, runtime, head.as_deref()),
+        #[cfg(not(feature = "postgres"))]
+        LogCommand::Verify { head } => verify(common, runtime, head.as_deref(), Copy::default()),
+        #[cfg(feature = "postgres")]
+        LogCommand::Verify { head, store } => {
+            let copy = store.as_ref().map(|store| stored_copy::compared(runtime, store));
+            verify(common, runtime, head.as_deref(), copy.transpose()?.unwrap_or_default())
+        }
         LogCommand::Export { format } => export(runtime, *format),
     }
 }
 
-fn verify(common: &Common, runtime: &Runtime, kept: Option<&str>) -> Result<ExitCode, String> {
+/// What is known about the copy of a log in a store. Empty without one.
+#[derive(Default)]
+struct Copy {
+    /// In words.
+    sentence: String,
+    facts: Option<Value>,
+    is_wrong: bool,
+}
+
+fn verify(
+    common: &Common,
+    runtime: &Runtime,
+    kept: Option<&str>,
+    copy: Copy,
+) -> Result<ExitCode, String> {
     let report = runtime.verify_audit(kept).map_err(|error| error.to_string())?;
     if output::for_people(common) {
-        output::answer(&sentences(&report));
+        output::answer(&(sentences(&report) + &copy.sentence));
     } else {
-        let object = json!({
+        let mut object = json!({
             "records": report.records,
             "first": report.first,
             "head": Some(&report.head).filter(|head| !head.is_empty()),
@@ -35,9 +58,16 @@ fn verify(common: &Common, runtime: &Runtime, kept: Option<&str>) -> Result<Exit
             "torn_bytes": report.torn_bytes,
             "problem": report.broken.as_ref().map(ToString::to_string),
         });
+        if let Some(facts) = copy.facts {
+            object["store"] = facts;
+        }
         output::answer(&object.to_string());
     }
-    Ok(if report.broken.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.broken.is_none() && !copy.is_wrong {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn sentences(report: &AuditReport) -> String {

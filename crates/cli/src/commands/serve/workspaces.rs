@@ -12,6 +12,7 @@ use super::workspace_tokens::{self, WorkspaceTokens};
 use super::{Presented, token, token_file};
 use crate::args::{AmongWorkspaces, Common, ServeArgs};
 use crate::commands::monitor_socket::MonitorSocket;
+use crate::commands::store::ServedStore;
 use crate::commands::{OWN_EXECUTABLE, own_paths, runtime_with, with_tools};
 use crate::config::Config;
 use crate::{output, rules};
@@ -36,6 +37,7 @@ pub(super) struct WorkspacesDirectory {
     no_monitor: bool,
     /// Each open workspace with a monitor socket has a clone of it.
     monitored: Arc<()>,
+    store: Option<ServedStore>,
 }
 
 /// Who may use the workspaces.
@@ -89,8 +91,9 @@ impl WorkspacesDirectory {
         if let Some(rules) = &rules {
             check_apart("--workspace-rules", rules, &directory)?;
         }
+        let store = ServedStore::start(common, args)?;
         let own = rules.iter().cloned().chain(hidden).chain(exposure.private_files());
-        let own: Vec<PathBuf> = own.collect();
+        let own: Vec<PathBuf> = own.chain(ServedStore::own(store.as_ref())).collect();
         check_isolation(common, &directory, &own)?;
         check_sandbox(common, &directory)?;
         let tokens = match (tokens_file, by_identity) {
@@ -109,6 +112,7 @@ impl WorkspacesDirectory {
             presented: Presented::of(args),
             no_monitor: args.no_monitor,
             monitored: Arc::default(),
+            store,
         })
     }
 
@@ -137,11 +141,14 @@ impl WorkspacesDirectory {
         let monitored = self.monitored.clone();
         let monitored = Some(monitored).filter(|all| Arc::strong_count(all) <= MAX_MONITORS + 1);
         let no_monitor = self.no_monitor || monitored.is_none();
+        let lease = ServedStore::hold(self.store.as_ref(), Some(name))?;
         let monitor = MonitorSocket::new(&common, "serve", no_monitor)?;
+        let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
         let runtime = runtime_with(&common, &self.own, None, Some(&monitor))?;
+        let sent = ServedStore::follow(self.store.as_ref(), &runtime, Some(name));
         monitor.open(&runtime);
         let options = self.presented.options(&common, &monitor);
-        Ok(OpenedWorkspace { runtime, options, held: Box::new((monitor, monitored)) })
+        Ok(OpenedWorkspace { runtime, options, held: Box::new((monitor, monitored, sent, lease)) })
     }
 }
 

@@ -82,7 +82,8 @@ pub struct AuditReport {
 }
 
 /// Takes the lines of an audit log, and reports.
-pub(super) struct Verifier<'a> {
+#[derive(Debug)]
+pub struct AuditVerifier<'a> {
     kept: Option<&'a str>,
     report: AuditReport,
     expected: u64,
@@ -92,15 +93,15 @@ pub(super) struct Verifier<'a> {
     sought: Option<u64>,
 }
 
-impl<'a> Verifier<'a> {
+impl<'a> AuditVerifier<'a> {
     /// With the hash that was kept elsewhere, if any.
-    pub(super) fn new(kept: Option<&'a str>) -> Verifier<'a> {
+    pub fn new(kept: Option<&'a str>) -> AuditVerifier<'a> {
         let report = AuditReport { head: NO_HASH.to_owned(), ..AuditReport::default() };
-        Verifier { kept, report, expected: 1, before_first: None, sought: None }
+        AuditVerifier { kept, report, expected: 1, before_first: None, sought: None }
     }
 
     /// The next line, without its newline.
-    pub(super) fn line(&mut self, line: &[u8]) {
+    pub fn line(&mut self, line: &[u8]) {
         let checked = chained_line::check(line);
         if matches!(checked, Some((_, true))) {
             self.note_removal(line);
@@ -174,7 +175,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// A line that is too long for a record, or has no end.
-    pub(super) fn long_line(&mut self) {
+    pub fn long_line(&mut self) {
         if self.report.broken.is_none() {
             self.broken(AuditBreak::NotARecord { record: self.expected });
         }
@@ -184,7 +185,8 @@ impl<'a> Verifier<'a> {
         self.report.broken = Some(how);
     }
 
-    pub(super) fn finish(self, torn_bytes: u64) -> AuditReport {
+    /// The result. `torn_bytes` are the bytes after the last line.
+    pub fn finish(self, torn_bytes: u64) -> AuditReport {
         let mut report = AuditReport { torn_bytes, ..self.report };
         if let Some((last, _)) = self.before_first {
             (report.records, report.first) = (0, 0);
@@ -221,7 +223,7 @@ mod tests {
     }
 
     fn verify(lines: &[impl AsRef<[u8]>], kept: Option<&str>) -> AuditReport {
-        let mut verifier = Verifier::new(kept);
+        let mut verifier = AuditVerifier::new(kept);
         lines.iter().for_each(|line| verifier.line(line.as_ref()));
         verifier.finish(0)
     }
