@@ -181,6 +181,8 @@ const TESTKIT: &str = "toolcrib-testkit";
 const TESTED_TOGETHER: &[(&str, &str)] = &[
     // The gateway is tested in the namespaces that it serves.
     ("toolcrib-exec", "toolcrib-net"),
+    // The store is tested with the logs that it sends.
+    ("toolcrib-store", "toolcrib-fs"),
 ];
 
 /// Third-party crates that only some of our crates may use, outside tests.
@@ -231,11 +233,12 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
             "toolcrib-net",
             "toolcrib-search",
             "toolcrib-monitor",
+            "toolcrib-store",
             "toolcrib-devtools",
             "toolcrib-torture",
             "toolcrib-bench",
         ],
-        reason: "only the leaves that access the machine and the monitor socket make system calls, and their stress tests",
+        reason: "only the leaves that access the machine and the monitor socket make system calls, their stress tests, and a clock of the store",
     },
     RestrictedCrates {
         crates: &["clap"],

@@ -339,7 +339,10 @@ mod tests {
     fn add(journal: &Journal, count: u64, max_bytes: u64) {
         for number in 0..count {
             let call = CallRecord { id: number.to_string(), ..CallRecord::default() };
-            journal.audit.append(journal, HERE, &AuditEvent::call(None, None, call), max_bytes).unwrap();
+            journal
+                .audit
+                .append(journal, HERE, &AuditEvent::call(None, None, call), max_bytes)
+                .unwrap();
         }
     }
 
