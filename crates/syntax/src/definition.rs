@@ -63,11 +63,24 @@ pub struct Outline {
     pub definitions: Vec<Definition>,
     /// Whether the text has syntax errors, so that definitions may be missing.
     pub has_errors: bool,
+    /// The first and last lines of invalid parts, in order. Some of a text with many errors.
+    pub(crate) invalid_lines: Vec<(u64, u64)>,
+    /// Whether the grammar may not know valid text, because the language has macros.
+    pub(crate) has_macros: bool,
     /// Whether definitions were left out: there were too many, or the time was over.
     pub is_cut: bool,
 }
 
 impl Outline {
+    /// The first line that does not parse, if it can concern a definition in these lines. In a language with macros
+    /// only an error in or directly behind them counts: the grammar does not know everything in such a text.
+    pub fn error_near(&self, first: u64, last: u64) -> Option<u64> {
+        let is_near = |(from, to): &&(u64, u64)| {
+            !self.has_macros || *from <= last.saturating_add(1) && *to >= first
+        };
+        self.invalid_lines.iter().find(is_near).map(|(from, _)| *from)
+    }
+
     /// The innermost definition that contains a line, with its documentation. Members do not count.
     pub fn around(&self, line: u64) -> Option<&Definition> {
         let contains = |one: &&Definition| {

@@ -35,7 +35,9 @@ impl Syntax<'_> {
     /// The definitions of the text, as far as they are found in time.
     pub fn outline_until(&self, is_over: &dyn Fn() -> bool) -> Outline {
         let has_errors = self.tree.root_node().has_error();
-        let mut outline = Outline { has_errors, ..Outline::default() };
+        let invalid_lines = if has_errors { self.invalid_lines() } else { Vec::new() };
+        let has_macros = self.language.has_macros();
+        let mut outline = Outline { has_errors, invalid_lines, has_macros, ..Outline::default() };
         let Some(rules) = self.language.rules() else { return outline };
         let mut walk = Walk { syntax: self, rules, levels: Vec::new(), found: Vec::new() };
         let mut cursor = self.tree.walk();

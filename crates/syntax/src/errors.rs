@@ -55,6 +55,13 @@ impl Syntax<'_> {
         }
     }
 
+    /// The first and last lines of the invalid parts, from 1.
+    pub(crate) fn invalid_lines(&self) -> Vec<(u64, u64)> {
+        let line = |row: usize| row as u64 + 1;
+        let lines = |one: Invalid| (line(one.first_row), line(one.last_row));
+        self.invalid().into_iter().map(lines).collect()
+    }
+
     fn invalid_part(&self, node: Node<'_>) -> Invalid {
         let text = self.text.get(node.start_byte()..).unwrap_or_default();
         let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();

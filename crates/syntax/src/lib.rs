@@ -29,5 +29,5 @@ mod python_indentation;
 
 pub use definition::{Class, Definition, Outline};
 pub use language::Language;
-pub use new_errors::{NewError, new_errors};
+pub use new_errors::{ErrorsAfter, NewError, errors_after, new_errors};
 pub use parse::{MAX_BYTES, ParseError, Syntax};

@@ -18,22 +18,42 @@ pub struct NewError {
     pub what: String,
 }
 
-/// The syntax errors of `after` that `before` did not have. `before` is `None` for a new text.
-///
-/// If the text before had errors, or if the language has macros, only brackets that the change unbalanced are
-/// errors: the grammar does not know everything in such a text. In Python, also the indentation is checked.
+/// The syntax errors of a text after a change.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ErrorsAfter {
+    /// Those that the change introduced.
+    pub new: Vec<NewError>,
+    /// The first line that does not parse, if there are errors that the text had before and no new ones.
+    pub old: Option<u64>,
+}
+
+/// The syntax errors of `after` that `before` did not have, as in [`errors_after`].
 pub fn new_errors(
     language: Language,
     before: Option<&[u8]>,
     after: &[u8],
     is_over: &dyn Fn() -> bool,
 ) -> Result<Vec<NewError>, ParseError> {
+    errors_after(language, before, after, is_over).map(|errors| errors.new)
+}
+
+/// The syntax errors of `after`, apart from those that `before` had. `before` is `None` for a new text.
+///
+/// If the text before had errors, or if the language has macros, only brackets that the change unbalanced are
+/// errors: the grammar does not know everything in such a text. In Python, also the indentation is checked.
+pub fn errors_after(
+    language: Language,
+    before: Option<&[u8]>,
+    after: &[u8],
+    is_over: &dyn Fn() -> bool,
+) -> Result<ErrorsAfter, ParseError> {
+    let only_new = |new: Vec<NewError>| Ok(ErrorsAfter { new, old: None });
     let now = Syntax::parse(language, after, is_over)?;
     if let Some(error) = new_indentation_error(&now, before, after) {
-        return Ok(vec![error]);
+        return only_new(vec![error]);
     }
     if !now.has_errors() {
-        return Ok(Vec::new());
+        return only_new(Vec::new());
     }
     let was = before.map(|before| Syntax::parse(language, before, is_over)).transpose()?;
     let was_valid = was.as_ref().is_none_or(|was| !was.has_errors());
@@ -49,17 +69,21 @@ pub fn new_errors(
     if let Some(what) = unbalanced {
         let near = invalid.iter().map(|one| one.first_row).find(|row| rows.contains(row));
         let row = if before.is_some() { near.unwrap_or(*rows.start()) } else { near.unwrap_or(0) };
-        return Ok(vec![NewError { line: row as u64 + 1, what }]);
+        return only_new(vec![NewError { line: row as u64 + 1, what }]);
     }
-    if !was_valid || language.has_macros() {
-        return Ok(Vec::new());
+    if language.has_macros() {
+        return only_new(Vec::new());
+    }
+    if !was_valid {
+        let old = now.invalid_lines().first().map(|(line, _)| *line);
+        return Ok(ErrorsAfter { new: Vec::new(), old });
     }
     if invalid.is_empty() {
         // The change is the cause, wherever the parser finds the error.
         invalid = now.invalid();
     }
     invalid.truncate(MAX_REPORTED);
-    Ok(invalid.iter().map(|one| one.described(*rows.start())).collect())
+    only_new(invalid.iter().map(|one| one.described(*rows.start())).collect())
 }
 
 /// The error in the indentation of Python that a change introduced, unless another error comes before it.

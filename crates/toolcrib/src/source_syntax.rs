@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use toolcrib_search::{Decoded, Decoder};
-use toolcrib_syntax::{Language, MAX_BYTES, NewError, Outline, ParseError, Syntax, new_errors};
+use toolcrib_syntax::{
+    ErrorsAfter, Language, MAX_BYTES, Outline, ParseError, Syntax, errors_after,
+};
 use toolcrib_text::visible;
 
 use crate::search_decoder::SearchDecoder;
@@ -76,22 +78,22 @@ fn unparsed(error: ParseError) -> Unparsed {
     }
 }
 
-/// The syntax errors that a change of a file introduced. None, if the file cannot be parsed within the budget.
-pub(crate) fn introduced_errors(
+/// The syntax errors of a file after a change. None, if the file cannot be parsed within the budget.
+pub(crate) fn errors_after_change(
     name: &str,
     was: Option<&[u8]>,
     now: &[u8],
     budget: &ParseBudget,
-) -> Vec<NewError> {
-    let Ok((language, now)) = source(name, now) else { return Vec::new() };
+) -> ErrorsAfter {
+    let Ok((language, now)) = source(name, now) else { return ErrorsAfter::default() };
     let was = match was.map(|was| source(name, was)) {
         Some(Ok((before, was))) if before == language => Some(was),
-        Some(_) => return Vec::new(),
+        Some(_) => return ErrorsAfter::default(),
         None => None,
     };
-    let errors = new_errors(language, was.as_deref(), &now, &|| budget.is_over());
+    let errors = errors_after(language, was.as_deref(), &now, &|| budget.is_over());
     let mut errors = errors.unwrap_or_default();
-    errors.iter_mut().for_each(|error| error.what = visible(error.what.as_bytes()));
+    errors.new.iter_mut().for_each(|error| error.what = visible(error.what.as_bytes()));
     errors
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
-use crate::source_syntax::{ParseBudget, base_name, introduced_errors};
+use crate::source_syntax::{ParseBudget, base_name, errors_after_change};
 
 /// Megabytes and time for all files of a call. Further files are not examined.
 const MEGABYTES: u64 = 4;
@@ -48,7 +48,12 @@ impl NewSyntaxErrors {
         if self.notes.len() >= MAX_FILES || was == Some(now) {
             return;
         }
-        let errors = introduced_errors(base_name(shown), was, now, &self.budget);
+        let errors = errors_after_change(base_name(shown), was, now, &self.budget);
+        if let Some(line) = errors.old {
+            let subject = of.unwrap_or("The file");
+            self.notes.push(format!("{subject} still does not parse at line {line}."));
+        }
+        let errors = errors.new;
         if errors.is_empty() {
             return;
         }

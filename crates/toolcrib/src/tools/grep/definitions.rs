@@ -50,6 +50,18 @@ struct Definitions {
     unsupported: u64,
     unparsed: u64,
     out_of_time: u64,
+    /// Files with syntax errors that can concern the definitions, and the first line of each.
+    broken: Vec<(String, u64)>,
+}
+
+/// Files with syntax errors that a reply names.
+const MAX_BROKEN: usize = 3;
+
+/// The definitions of a name in one file.
+struct InFile {
+    entries: Vec<Entry>,
+    /// The line of a syntax error that can concern them.
+    error_line: Option<u64>,
 }
 
 pub(super) fn reply(search: &Search<'_>) -> Reply {
@@ -64,6 +76,12 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     // The likely files first, for the case that there is no time for all.
     found.sort_by_key(|one| !one.hits.definition);
     let mut all = examine(search, &found);
+    // The name may be used in many files whose errors do not matter.
+    let has_entries = !all.entries.is_empty();
+    let is_listed = |file: &str| all.entries.iter().any(|entry| entry.file == file);
+    let broken = std::mem::take(&mut all.broken).into_iter();
+    let broken = broken.filter(|(file, _)| !has_entries || is_listed(file));
+    all.broken = broken.take(MAX_BROKEN).collect();
     // Declarations and members are shown if there is no definition.
     let rank = |entry: &Entry| entry.class.rank();
     let best = all.entries.iter().map(rank).min();
@@ -136,9 +154,12 @@ fn examine(search: &Search<'_>, found: &[Found]) -> Definitions {
         if stop.is_over() { Err(None) } else { entries(tree, one, name).map_err(Some) }
     };
     let mut all = Definitions::default();
-    let take = |_: &Candidate, result: Result<Vec<Entry>, Unexamined>| {
+    let take = |one: &Candidate, result: Result<InFile, Unexamined>| {
         match result {
-            Ok(entries) => all.entries.extend(entries),
+            Ok(found) => {
+                all.broken.extend(found.error_line.map(|line| (one.shown.clone(), line)));
+                all.entries.extend(found.entries);
+            }
             Err(None) => all.out_of_time += 1,
             Err(Some(Unparsed::Language | Unparsed::Binary)) => all.unsupported += 1,
             Err(Some(Unparsed::TooLarge | Unparsed::OverBudget)) => all.unparsed += 1,
@@ -150,7 +171,7 @@ fn examine(search: &Search<'_>, found: &[Found]) -> Definitions {
 }
 
 /// The definitions of a name in a file.
-fn entries(tree: &BulkReader, one: &Candidate, name: &str) -> Result<Vec<Entry>, Unparsed> {
+fn entries(tree: &BulkReader, one: &Candidate, name: &str) -> Result<InFile, Unparsed> {
     let shown = one.shown.as_str();
     if !may_have_definitions(base_name(shown)) {
         return Err(Unparsed::Language);
@@ -160,8 +181,13 @@ fn entries(tree: &BulkReader, one: &Candidate, name: &str) -> Result<Vec<Entry>,
     let outline = outline(base_name(shown), &bytes, &budget)?;
     let path = shown.rsplit_once('.').map_or(shown, |(path, _)| path);
     let places: Vec<&str> = path.split('/').filter(|place| !place.is_empty()).collect();
-    let found = outline.find(name, &places);
-    Ok(found.map(|(_, one)| Entry::new(shown, &outline, one)).collect())
+    let found: Vec<&Definition> = outline.find(name, &places).map(|(_, one)| one).collect();
+    let near = |one: &&Definition| outline.error_near(one.doc_line, one.last_line);
+    // A name without a definition may have lost it.
+    let lost = || outline.error_near(0, 0).filter(|_| found.is_empty());
+    let error_line = found.iter().find_map(near).or_else(lost);
+    let entries = found.iter().map(|one| Entry::new(shown, &outline, one)).collect();
+    Ok(InFile { entries, error_line })
 }
 
 impl Entry {
@@ -238,6 +264,11 @@ fn notes(all: &Definitions, total: u64) -> Vec<String> {
     if all.unsupported > 0 && total == 0 {
         let files = counted(all.unsupported, "file");
         notes.push(format!("{files} not parsed: language not supported"));
+    }
+    for (file, line) in &all.broken {
+        notes.push(format!(
+            "{file} does not parse at line {line}: its definitions may be incomplete"
+        ));
     }
     if all.unparsed > 0 {
         let files = counted(all.unparsed, "file");

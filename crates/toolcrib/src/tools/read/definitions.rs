@@ -48,7 +48,11 @@ pub(super) fn read(
         let path = visible(source.outline.path(one).as_bytes());
         let lines = one.last_line + 1 - one.doc_line;
         let part = Part { offset: one.doc_line.cast_signed(), limit: limit.min(lines) };
-        let header = header.iter().cloned().chain([path]).collect();
+        let error = source.outline.error_near(one.doc_line, one.last_line);
+        let error = error.map(|line| {
+            format!("the file does not parse at line {line}: the definition may be incomplete")
+        });
+        let header = header.iter().cloned().chain([path]).chain(error).collect();
         let reply = text::read(cx, file, part, header)?;
         let is_same = reply
             .metadata()
@@ -79,7 +83,9 @@ pub(super) fn list(
         None => (1, u64::MAX),
     };
     if outline.has_errors {
-        header.push("syntax errors: definitions may be missing".to_owned());
+        let line = outline.error_near(1, u64::MAX);
+        let line = line.map_or(String::new(), |line| format!(" from line {line} on"));
+        header.push(format!("syntax errors{line}: definitions may be missing"));
     }
     if outline.is_cut {
         header.push("too many definitions; the last are missing".to_owned());
