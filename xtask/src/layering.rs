@@ -426,12 +426,11 @@ mod tests {
 
     #[test]
     fn rejects_a_restricted_third_party_crate() {
-        assert_eq!(
-            problems_with(member_with("toolcrib", &["tokio", "serde"], &[])),
-            [
-                "toolcrib → tokio: only in toolcrib-http, toolcrib-mcp, toolcrib-page, toolcrib-cli, toolcrib-net \
-              (only the front ends and inspected connections use async)"
-            ]
+        let problems = problems_with(member_with("toolcrib", &["tokio", "serde"], &[]));
+        assert_eq!(problems.len(), 1);
+        assert!(
+            problems[0].starts_with("toolcrib → tokio: only in toolcrib-http, "),
+            "{problems:?}"
         );
     }
 
