@@ -95,6 +95,15 @@ pub(crate) fn lines_after(
     rows.iter().map(|row| Ok((number(row, 0)?, column(row, 1)?.to_owned()))).collect()
 }
 
+/// The number of logs of a workspace.
+pub(crate) fn count_logs(connection: &mut Connection, workspace: &str) -> Result<u64, StoreError> {
+    let rows = connection.query(
+        "SELECT count(DISTINCT log) FROM toolcrib.records WHERE tenant = session_user AND workspace = $1",
+        &[workspace],
+    )?;
+    rows.first().map_or(Ok(0), |row| number(row, 0))
+}
+
 /// The logs that this role sees, with their tenants.
 pub(crate) fn logs(connection: &mut Connection) -> Result<Vec<(String, LogName)>, StoreError> {
     let rows = connection.query(

@@ -12,7 +12,8 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::expect_used,
-    reason = "tests inspect the disk and start processes directly, and fail by panicking"
+    clippy::print_stderr,
+    reason = "tests inspect the disk and start processes directly, fail by panicking, and say why they are skipped"
 )]
 
 mod case_settings;

@@ -307,3 +307,58 @@ fn post(socket: &str, workspace: &str, token: &str, session: Option<&str>, body:
     stream.read_to_string(&mut response).unwrap();
     response
 }
+
+/// Without the lease, the agent reads and does not write, and its commands are stopped.
+#[test]
+fn only_the_machine_with_the_lease_writes() {
+    let Some(machine) = Machine::new() else { return };
+    let store = machine.at("acme.store");
+    let (is_done, said) = machine.run(&["serve", "--store", &store, "--lease"]);
+    assert!(!is_done && said.contains("--store-name"), "{said}");
+    let flags = ["--store", &store, "--store-name", "shop", "--lease"];
+    let mut served = machine.serve(&flags);
+    let write = || json!({"file_path": "b.txt", "content": "x"});
+    assert!(served.call("Write", write()).contains("\"isError\":false"));
+    let command = json!({"command": "sleep 600", "run_in_background": true});
+    let started = served.call("Bash", command);
+    // Another machine has it now.
+    let lease = |holder: &str, time: &str| {
+        let change = format!(
+            "UPDATE toolcrib.leases SET holder = '{holder}', node = 'node-2', held_until = now() + '{time}'"
+        );
+        machine.server.psql("tools", &change);
+    };
+    lease("other", "1 hour");
+    let refused = loop {
+        let said = served.call("Write", write());
+        if said.contains("\"isError\":true") {
+            break said;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    assert!(
+        refused.contains("another machine, node-2, has it")
+            && refused.contains("Nothing was written"),
+        "{refused}"
+    );
+    assert!(served.call("Bash", json!({"command": "true"})).contains("another machine, node-2"));
+    assert!(served.call("Read", json!({"file_path": "a.txt"})).contains("one"));
+    if started.contains("\"isError\":false") {
+        let id = json!({"bash_id": "bash_1"});
+        while served.call("BashOutput", id.clone()).contains("running") {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    // It is given back.
+    lease("other", "-1 second");
+    while served.call("Write", write()).contains("\"isError\":true") {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let said = served.end();
+    assert!(
+        said.contains("fence 2") && said.contains("is not here: another machine, node-2"),
+        "{said}"
+    );
+    let is_free = "SELECT held_until <= now() FROM toolcrib.leases";
+    assert_eq!(machine.server.psql("tools", is_free), "t", "given back at the end");
+}

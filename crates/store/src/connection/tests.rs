@@ -35,7 +35,7 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 #[test]
 fn a_hostile_server_costs_neither_memory_nor_time() {
     let says = |bytes: Vec<u8>| error_after(bytes).to_string();
-    let huge = [&[b'D'], 0x7fff_ffff_u32.to_be_bytes().as_slice()].concat();
+    let huge = [b"D", 0x7fff_ffff_u32.to_be_bytes().as_slice()].concat();
     assert!(says(huge).contains("too large a message"));
     assert!(says(vec![b'D', 0, 0, 0, 1]).contains("not of PostgreSQL"));
     assert!(says(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()).contains("too large a message"));

@@ -3,6 +3,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
+    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "tests look at the disk and the server from outside, and fail by panicking"
 )]
@@ -55,10 +56,10 @@ impl StoreServer {
     /// Runs statements as a tenant. Returns the output, or the error.
     fn as_tenant(&self, name: &str, statements: &str) -> Result<String, String> {
         let done = self.server.try_psql(name, &format!("{name}-secret"), DATABASE, statements);
-        match done.status.success() {
-            true => Ok(String::from_utf8(done.stdout).unwrap().trim().to_owned()),
-            false => Err(String::from_utf8(done.stderr).unwrap()),
+        if !done.status.success() {
+            return Err(String::from_utf8(done.stderr).unwrap());
         }
+        Ok(String::from_utf8(done.stdout).unwrap().trim().to_owned())
     }
 
     fn as_admin(&self, statements: &str) -> String {

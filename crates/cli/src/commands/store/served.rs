@@ -49,7 +49,7 @@ impl ServedStore {
         let StoreAddress { url, files } = url(argument)?;
         let failed = |error: std::io::Error| format!("--store: {error}");
         let leases = args.lease.then(|| {
-            LeaseKeeper::start(url.clone(), directory.clone(), &host_name(), output::warning)
+            LeaseKeeper::start(url.clone(), directory.clone(), &host_name(), output::note)
         });
         let leases = leases.transpose().map_err(failed)?.map(Arc::new);
         let sender = AuditSender::start(url, directory, output::warning).map_err(failed)?;
