@@ -33,7 +33,7 @@ const SHORT_WAIT: Duration = Duration::from_millis(100);
 /// Files of a call that are checked.
 const MAX_FILES: usize = 10;
 
-/// Time for listing the files of a project.
+/// Time for examining the files of all projects of a call.
 const MAX_LISTING_TIME: Duration = Duration::from_secs(1);
 
 /// How often a wait checks for cancellation.
@@ -75,7 +75,7 @@ pub(crate) fn checked(
 ) -> Reply {
     let Some(checks) = session.checks().filter(|_| reader == Reader::Model) else { return reply };
     let began = Instant::now();
-    let mut projects = Projects::default();
+    let mut projects = Projects::new();
     // A text that does not parse has no types. Its errors are in the reply already.
     let has_syntax_errors = reply.metadata().contains_key("syntax_errors");
     let (mut submitted, mut notes) = (Vec::new(), Vec::new());
@@ -228,20 +228,26 @@ fn content_hash(services: &Services, session: &Session, path: &Path) -> Option<C
 }
 
 /// The projects of one call, each examined once: all edits of the call are made already.
-#[derive(Default)]
 struct Projects {
+    /// The end of the time for them.
+    until: Instant,
     /// By root.
     listings: Vec<(PathBuf, Listing)>,
-    /// By number of the server and root. `None` for a project with too many files.
+    /// By number of the server and root. `None` for a project that cannot be examined.
     examined: HashMap<(usize, PathBuf), Option<Arc<ProjectFiles>>>,
 }
 
 impl Projects {
+    fn new() -> Projects {
+        let until = Instant::now() + MAX_LISTING_TIME;
+        Projects { until, listings: Vec::new(), examined: HashMap::new() }
+    }
+
     fn listing(&mut self, services: &Services, tree: &BulkReader) -> &Listing {
         let known = self.listings.iter().position(|(root, _)| root == tree.path());
         let at = known.unwrap_or_else(|| {
             let hidden = services.paths.hidden.beneath(tree.path());
-            let stop = Deadline::new(Instant::now() + MAX_LISTING_TIME, &|| false);
+            let stop = Deadline::new(self.until, &|| false);
             let (start, named) = (Path::new(""), &[]);
             let walk = Walk { tree, start, ignored: false, named, own: &hidden, stop: &stop };
             self.listings.push((tree.path().to_owned(), services.listings.list(&walk)));
@@ -250,7 +256,7 @@ impl Projects {
         &self.listings[at].1
     }
 
-    /// The files that a server reads. `None` if there are too many.
+    /// The files that a server reads. `None` if there are too many, or if the time is over.
     fn files(
         &mut self,
         services: &Services,
@@ -261,8 +267,9 @@ impl Projects {
         if let Some(known) = self.examined.get(&key) {
             return known.clone();
         }
+        let stop = Deadline::new(self.until, &|| false);
         let listing = self.listing(services, tree);
-        let files = ProjectFiles::examine(tree, listing, server).map(Arc::new);
+        let files = ProjectFiles::examine(tree, listing, server, &stop).map(Arc::new);
         self.examined.insert(key, files.clone());
         files
     }
@@ -313,7 +320,10 @@ impl Edit<'_> {
         };
         let Some(project) = projects.files(self.services, &tree, (number, server)) else {
             let root = self.services.paths.show(self.session.directory(), tree.path());
-            return Err(format!("{} does not check files: {root} has too many", server.name));
+            return Err(format!(
+                "{} does not check files: {root} has too many, or they are examined too slowly",
+                server.name
+            ));
         };
         let result = Arc::new(CheckResult::default());
         let check = Check {

@@ -6,12 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolcrib_fs::{BulkReader, Stamp};
 use toolcrib_lsp::{FileChange, FileChangeKind};
-use toolcrib_search::{FileId, Listing, mtimes};
+use toolcrib_search::{Deadline, FileId, Listing, mtimes};
 
 use super::definition::LanguageServer;
 
 /// Files of a project. In larger ones, changes are not followed and nothing is checked.
 const MAX_FILES: usize = 100_000;
+
+/// Files that are examined between two checks of the time.
+const FILES_PER_CHECK: usize = 2_000;
 
 /// Changes that a server is told. After more of them it is started again.
 const MAX_CHANGES: usize = 500;
@@ -41,11 +44,13 @@ pub(crate) enum ProjectChanges {
 }
 
 impl ProjectFiles {
-    /// Examines the files of a listing. `None` if there are too many, or if the listing is not complete.
+    /// Examines the files of a listing. `None` if there are too many, if the listing is not complete, or if the time is
+    /// over.
     pub(crate) fn examine(
         tree: &BulkReader,
         listing: &Listing,
         server: &LanguageServer,
+        stop: &Deadline<'_>,
     ) -> Option<ProjectFiles> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let examined = i128::try_from(since.as_nanos()).unwrap_or(i128::MAX);
@@ -55,7 +60,13 @@ impl ProjectFiles {
         if !listing.complete || files.len() > MAX_FILES {
             return None;
         }
-        let times = mtimes(tree, listing, &files);
+        let mut times = Vec::with_capacity(files.len());
+        for files in files.chunks(FILES_PER_CHECK) {
+            if stop.is_over() {
+                return None;
+            }
+            times.extend(mtimes(tree, listing, files));
+        }
         let (mut sources, mut environment) = (HashMap::new(), Vec::new());
         for (file, time) in files.into_iter().zip(times) {
             let Some(time) = time else { continue };
@@ -135,6 +146,11 @@ impl ProjectFiles {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
+    use toolcrib_fs::{Root, RootMode, Workspace};
+    use toolcrib_search::{Walk, walk};
+
     use super::*;
 
     fn files(sources: &[(&str, Time)], environment: &[(&str, Option<Time>)]) -> ProjectFiles {
@@ -144,6 +160,33 @@ mod tests {
             environment: environment.iter().map(|(path, time)| (path.into(), *time)).collect(),
             examined: 1_000_000_000_000,
         }
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test makes a file")]
+    fn files_are_examined_until_the_time_is_over() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::write(top.path().join("a.py"), "").unwrap();
+        let root = Root::open(top.path(), RootMode::ReadWrite).unwrap();
+        let workspace = Workspace::new(vec![root]).unwrap();
+        let (tree, _) = workspace.tree_of(&top.path().canonicalize().unwrap()).unwrap();
+        let server = LanguageServer::known().into_iter().find(|server| server.reads("a.py"));
+        let server = server.unwrap();
+        let (now, own) = (Instant::now(), Vec::new());
+        let later = Deadline::new(now + Duration::from_secs(600), &|| false);
+        let walked = Walk {
+            tree: &tree,
+            start: Path::new(""),
+            ignored: false,
+            named: &[],
+            own: &own,
+            stop: &later,
+        };
+        let listing = walk(&walked);
+        let examined = ProjectFiles::examine(&tree, &listing, &server, &later).unwrap();
+        assert_eq!(examined.sources.len(), 1);
+        let over = Deadline::new(now, &|| false);
+        assert!(ProjectFiles::examine(&tree, &listing, &server, &over).is_none());
     }
 
     #[test]
