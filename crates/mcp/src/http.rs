@@ -422,7 +422,7 @@ impl Reached {
         let address = listener.address().map_err(|error| error.to_string())?;
         let is_https = public.as_ref().is_some_and(PublicUrl::is_https);
         match address {
-            Some((address, _)) if !address.ip().is_loopback() && !(identifies && is_https) => {
+            Some((address, _)) if !(address.ip().is_loopback() || identifies && is_https) => {
                 return Err(format!(
                     "{address} can be reached from other machines: that needs identities, and a public URL with https"
                 ));

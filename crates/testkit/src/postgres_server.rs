@@ -42,6 +42,7 @@ impl PostgresServer {
     /// # Panics
     ///
     /// Panics if the server does not start, or if it is missing where it is required.
+    #[expect(clippy::print_stderr, reason = "a test says why it is skipped")]
     pub fn start_with(settings: &[&str], prepare: impl FnOnce(&Path)) -> Option<PostgresServer> {
         let Some(programs) = programs() else {
             assert!(
