@@ -200,6 +200,15 @@ mod tests {
     }
 
     #[test]
+    fn missing_authorities_are_not_replaced_by_those_of_the_system() {
+        let source = source(|settings| {
+            settings.jwks_url = Some("https://127.0.0.1:1/keys".to_owned());
+            settings.ca_file = Some("/missing/ca.pem".into());
+        });
+        assert!(source.unwrap().read().unwrap_err().contains("/missing/ca.pem"));
+    }
+
+    #[test]
     fn keys_have_one_place_that_nobody_else_can_write() {
         let url = |url: &str| Some(url.to_owned());
         assert!(source(|settings| settings.jwks_url = url("https://i.example/keys")).is_ok());

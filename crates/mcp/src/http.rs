@@ -421,8 +421,9 @@ impl Reached {
     ) -> Result<Reached, String> {
         let address = listener.address().map_err(|error| error.to_string())?;
         let is_https = public.as_ref().is_some_and(PublicUrl::is_https);
+        let is_safe = identifies && is_https;
         match address {
-            Some((address, _)) if !(address.ip().is_loopback() || identifies && is_https) => {
+            Some((address, _)) if !is_safe && !address.ip().is_loopback() => {
                 return Err(format!(
                     "{address} can be reached from other machines: that needs identities, and a public URL with https"
                 ));

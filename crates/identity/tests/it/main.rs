@@ -1,6 +1,10 @@
 //! Identities with a real issuer on loopback.
 
-#![allow(clippy::disallowed_methods, reason = "tests write the files of the operator")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write the files of the operator, and fail by panicking"
+)]
 
 mod attacks;
 mod issuer_keys;

@@ -191,7 +191,8 @@ impl Sessions {
         Some(known.client.clone())
     }
 
-    /// Starts a session. If there are too many, the one with the longest idle time ends.
+    /// Starts a session. If there are too many, the one with the longest idle time ends, of the owner with the most of them:
+    /// nobody can end those of others.
     fn begin(&self, key: Key, owner: &Owner) -> Arc<Client> {
         let known = self.new_client(owner);
         let client = known.client.clone();
@@ -199,7 +200,13 @@ impl Sessions {
         // The connections are limited elsewhere.
         let limited = || clients.iter().filter(|(key, _)| !matches!(key, Key::Connection(..)));
         let oldest = (limited().count() >= MAX_SESSIONS).then(|| {
-            let by_age = limited().min_by_key(|(_, known)| (!known.is_idle(), known.used));
+            let mut counts: HashMap<&Owner, usize> = HashMap::new();
+            for (_, known) in limited() {
+                *counts.entry(&known.owner).or_default() += 1;
+            }
+            let most = counts.values().copied().max();
+            let of_most = limited().filter(|(_, known)| counts.get(&known.owner).copied() == most);
+            let by_age = of_most.min_by_key(|(_, known)| (!known.is_idle(), known.used));
             by_age.map(|(key, _)| key.clone())
         });
         let ended = oldest.flatten().and_then(|key| clients.remove_entry(&key));
@@ -422,6 +429,26 @@ mod tests {
             assert!(Arc::ptr_eq(&sessions.used(&name(0)).unwrap(), &used));
             assert!(sessions.used(&name(2)).is_none());
             assert!(sessions.used(&name(2 * MAX_SESSIONS)).is_some());
+        });
+    }
+
+    #[test]
+    fn an_owner_cannot_end_the_sessions_of_others() {
+        with_runtime(async || {
+            let sessions = Sessions::new();
+            let owner = |subject: &str| -> Owner {
+                let (issuer, subject) = ("i".to_owned(), subject.to_owned());
+                Some(Arc::new(Principal { issuer, subject }))
+            };
+            let (alice, bob) = (owner("alice"), owner("bob"));
+            drop(sessions.shared("old", &alice));
+            for number in 0..2 * MAX_SESSIONS {
+                sessions.shared(&number.to_string(), &bob);
+            }
+            assert!(sessions.used(&Key::Shared("old".to_owned(), alice)).is_some());
+            assert!(sessions.used(&Key::Shared("0".to_owned(), bob)).is_none());
+            let known = sessions.clients.lock().len();
+            assert_eq!(known, MAX_SESSIONS);
         });
     }
 
