@@ -4,8 +4,8 @@
 //! its descriptor 3.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -18,6 +18,9 @@ use crate::shim_messages::Ending;
 
 /// Bytes of a script that are read.
 const MAX_SCRIPT: u64 = 4 << 10;
+
+/// How the link to the script begins: it is a memory file of this name.
+const SCRIPT_LINK: &[u8] = b"/memfd:script";
 
 /// How long to kill a process tree before reporting that it does not end.
 const KILL_TIMEOUT: Duration = Duration::from_secs(8);
@@ -102,6 +105,9 @@ fn read_job(pid: i32, arguments: &[&str]) -> Option<RunningJob> {
     let [_, given @ .., id] = cmdline.as_slice() else { return None };
     let same = given.iter().copied().eq(arguments.iter().map(|argument| argument.as_bytes()));
     let id = std::str::from_utf8(id).ok().filter(|id| same && id.starts_with(ID_PREFIX))?;
+    // Any program can have these arguments. Opening another file, such as a FIFO, could wait for ever.
+    let script_link = std::fs::read_link(script_file(pid)).ok()?;
+    script_link.as_os_str().as_bytes().starts_with(SCRIPT_LINK).then_some(())?;
     let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
@@ -149,7 +155,8 @@ fn script_file(shim: i32) -> String {
 fn script(shim: i32) -> Vec<u8> {
     use std::io::Read as _;
     let mut script = Vec::new();
-    if let Ok(file) = std::fs::File::open(script_file(shim)) {
+    let mut options = std::fs::OpenOptions::new();
+    if let Ok(file) = options.read(true).custom_flags(libc::O_NONBLOCK).open(script_file(shim)) {
         let _ = file.take(MAX_SCRIPT).read_to_end(&mut script);
     }
     script

@@ -139,8 +139,8 @@ impl Shared {
         }
         state.template = None;
         let template = self.launcher.start()?;
-        // On a system where it cannot fork, each command has a new shim.
-        let Ok(shim) = template.fork() else { return Ok(template) };
+        // On a system where it cannot fork, each command has a new shim. The template may already have the id of another.
+        let Ok(shim) = template.fork() else { return self.launcher.start() };
         state.template = Some(Template { shim: template, last_use: Instant::now() });
         self.changed.notify_all();
         Ok(shim)

@@ -13,9 +13,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
     AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fstat,
@@ -42,8 +43,11 @@ const MAX_STAGED: usize = 256;
 /// The files of all commands that are being written and not reviewed yet.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    /// The inotify instance that reports when the last descriptor of a file is closed.
-    closed: OwnedFd,
+    /// An epoll instance that is readable when the inotify instance is.
+    events: OwnedFd,
+    /// Reports when the last descriptor of a file is closed. Made for the first file: a user can have only a few inotify
+    /// instances, and most sessions write no such file.
+    closed: OnceLock<OwnedFd>,
     by_watch: Mutex<HashMap<i32, Staged>>,
 }
 
@@ -68,8 +72,18 @@ struct Destination {
 
 impl Staging {
     pub(crate) fn new() -> io::Result<Staging> {
-        let closed = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        Ok(Staging { closed, by_watch: Mutex::default() })
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Staging { events, closed: OnceLock::new(), by_watch: Mutex::default() })
+    }
+
+    /// The inotify instance.
+    fn closed(&self) -> rustix::io::Result<&OwnedFd> {
+        if let Some(closed) = self.closed.get() {
+            return Ok(closed);
+        }
+        let made = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        epoll::add(&self.events, &made, EventData::new_u64(0), EventFlags::IN)?;
+        Ok(self.closed.get_or_init(|| made))
     }
 
     /// Whether a file is being written. Most commands write none, and each of their calls asks.
@@ -79,15 +93,16 @@ impl Staging {
 
     /// Reviews the files that were closed since the last call, and puts them in place.
     pub(crate) fn publish(&self) {
+        let Some(closed) = self.closed.get() else { return };
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.closed, &mut buffer);
+        let mut reader = inotify::Reader::new(closed, &mut buffer);
         while let Ok(event) = reader.next() {
             if !event.events().contains(ReadFlags::CLOSE_WRITE) {
                 continue;
             }
             let staged = self.by_watch.lock().remove(&event.wd());
             if let Some(staged) = staged {
-                let _ = inotify::remove_watch(&self.closed, event.wd());
+                let _ = inotify::remove_watch(closed, event.wd());
                 staged.publish();
             }
         }
@@ -96,7 +111,7 @@ impl Staging {
 
 impl AsFd for Staging {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.closed.as_fd()
+        self.events.as_fd()
     }
 }
 
@@ -182,7 +197,7 @@ impl Call<'_> {
         // Closed before the watch begins, which would report this descriptor, too.
         drop(written);
         let watched = WatchFlags::CLOSE_WRITE | WatchFlags::ONESHOT;
-        let watch = inotify::add_watch(&staging.closed, proc_fd_path(&content), watched)?;
+        let watch = inotify::add_watch(staging.closed()?, proc_fd_path(&content), watched)?;
         let destination = Destination {
             parent: parent.try_clone().map_err(|_| Errno::MFILE)?,
             name,

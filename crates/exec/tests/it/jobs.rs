@@ -391,6 +391,27 @@ fn shims_are_forked_from_one_template_that_is_not_listed_as_a_job() {
     eventually("no process is left", || alive(&word) == 0);
 }
 
+#[test]
+fn a_program_with_the_arguments_of_a_shim_is_not_listed_as_a_job() {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    // Opening the other end of such a file for reading waits for a writer.
+    let script = format!("exec 3<>'{0}' 4<&-; echo; exec 3<'{0}'; read -r", fifo.display());
+    let word = format!("imitation-{}", std::process::id());
+    let mut imitation = std::process::Command::new("setsid")
+        .args(["bash", "-c", &script, &word, "job_0123456789abcdef"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0];
+    std::io::Read::read_exact(imitation.stdout.as_mut().unwrap(), &mut line).unwrap();
+    assert_eq!(toolcrib_exec::all_running_jobs(&["-c", &script, &word]), []);
+    imitation.kill().unwrap();
+    imitation.wait().unwrap();
+}
+
 /// The running processes with this argument.
 fn pids_of(word: &str) -> Vec<i32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
