@@ -1,7 +1,7 @@
 //! The files of `--tls-cert` and `--tls-key`. They are read again when they have changed, so that a certificate can be
 //! renewed while the server runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toolcrib_mcp::Listener;
 
@@ -29,6 +29,7 @@ pub(super) use self::with_tls::Files;
 #[cfg(feature = "identity")]
 mod with_tls {
     use std::net::TcpListener;
+    use std::path::PathBuf;
     use std::sync::Arc;
     use std::thread;
     use std::time::Duration;
@@ -38,7 +39,7 @@ mod with_tls {
 
     use super::super::file_version::{FileVersion, file_version};
     use super::super::token;
-    use super::{Listener, Path, PathBuf};
+    use super::{Listener, Path};
     use crate::output;
 
     /// Larger than any chain of certificates.
