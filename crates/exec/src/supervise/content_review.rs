@@ -13,9 +13,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use rustix::event::epoll;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
     AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fstat,
@@ -42,8 +43,11 @@ const MAX_STAGED: usize = 256;
 /// The files of all commands that are being written and not reviewed yet.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    /// The inotify instance that reports when the last descriptor of a file is closed.
-    closed: OwnedFd,
+    /// An epoll instance that reports the events of `closed`.
+    ready: OwnedFd,
+    /// The inotify instance that reports when the last descriptor of a file is closed. It is made for the first file: users
+    /// have few instances, often 128, and most commands write no such file.
+    closed: OnceLock<OwnedFd>,
     by_watch: Mutex<HashMap<i32, Staged>>,
 }
 
@@ -68,8 +72,22 @@ struct Destination {
 
 impl Staging {
     pub(crate) fn new() -> io::Result<Staging> {
-        let closed = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        Ok(Staging { closed, by_watch: Mutex::default() })
+        let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Staging { ready, closed: OnceLock::new(), by_watch: Mutex::default() })
+    }
+
+    /// The inotify instance.
+    fn closed(&self) -> rustix::io::Result<&OwnedFd> {
+        if let Some(closed) = self.closed.get() {
+            return Ok(closed);
+        }
+        let made = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let closed = self.closed.get_or_init(|| made);
+        match epoll::add(&self.ready, closed, epoll::EventData::new_u64(0), epoll::EventFlags::IN) {
+            // Another thread has added it.
+            Ok(()) | Err(Errno::EXIST) => Ok(closed),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Whether a file is being written. Most commands write none, and each of their calls asks.
@@ -79,15 +97,16 @@ impl Staging {
 
     /// Reviews the files that were closed since the last call, and puts them in place.
     pub(crate) fn publish(&self) {
+        let Some(closed) = self.closed.get() else { return };
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.closed, &mut buffer);
+        let mut reader = inotify::Reader::new(closed, &mut buffer);
         while let Ok(event) = reader.next() {
             if !event.events().contains(ReadFlags::CLOSE_WRITE) {
                 continue;
             }
             let staged = self.by_watch.lock().remove(&event.wd());
             if let Some(staged) = staged {
-                let _ = inotify::remove_watch(&self.closed, event.wd());
+                let _ = inotify::remove_watch(closed, event.wd());
                 staged.publish();
             }
         }
@@ -96,7 +115,7 @@ impl Staging {
 
 impl AsFd for Staging {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.closed.as_fd()
+        self.ready.as_fd()
     }
 }
 
@@ -182,7 +201,7 @@ impl Call<'_> {
         // Closed before the watch begins, which would report this descriptor, too.
         drop(written);
         let watched = WatchFlags::CLOSE_WRITE | WatchFlags::ONESHOT;
-        let watch = inotify::add_watch(&staging.closed, proc_fd_path(&content), watched)?;
+        let watch = inotify::add_watch(staging.closed()?, proc_fd_path(&content), watched)?;
         let destination = Destination {
             parent: parent.try_clone().map_err(|_| Errno::MFILE)?,
             name,
@@ -333,4 +352,30 @@ fn write_all(file: &OwnedFd, mut content: &[u8]) -> rustix::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inotify_instance_is_made_for_the_first_file() {
+        let staging = Staging::new().unwrap();
+        staging.publish();
+        assert!(staging.closed.get().is_none());
+
+        let (file, _) = unnamed_file(&OwnedFd::from(std::fs::File::open("/tmp").unwrap())).unwrap();
+        let closed = staging.closed().unwrap();
+        inotify::add_watch(closed, proc_fd_path(&file), WatchFlags::OPEN).unwrap();
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        assert_eq!(epoll::wait(&staging, &mut events[..], Some(&now)), Ok(0));
+        std::fs::File::open(proc_fd_path(&file)).unwrap();
+        assert_eq!(epoll::wait(&staging, &mut events[..], Some(&now)), Ok(1));
+        staging.publish();
+        assert_eq!(epoll::wait(&staging, &mut events[..], Some(&now)), Ok(0));
+    }
 }
