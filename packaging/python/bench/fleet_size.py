@@ -16,8 +16,8 @@ class Figures:
     """What the computation uses."""
 
     # Measured: bench/load.py, `cargo xtask bench workspaces`, pgbench on PostgreSQL 15.
-    cpu_ms_per_call: float = 9.0
-    mb_per_workspace: float = 1.0
+    cpu_ms_per_call: float = 13.0
+    mb_per_workspace: float = 2.9
     commits_per_second: float = 800.0
     rows_per_second: float = 19_000.0
 

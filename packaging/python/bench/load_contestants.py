@@ -151,7 +151,7 @@ class SweRex(Contestant):
 
     async def open(self, number: int) -> None:
         runtime = self._runtimes[number] = self._local.LocalRuntime()
-        await runtime.create_session(self._types.CreateBashSessionRequest())
+        await runtime.create_session(self._types.CreateBashSessionRequest(startup_timeout=60))
         await self.command(number, f"cd {self.root(number)}")
 
     async def write(self, number: int, name: str, content: str) -> str:

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
     AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fstat,
@@ -43,10 +43,10 @@ const MAX_STAGED: usize = 256;
 /// The files of all commands that are being written and not reviewed yet.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    /// An epoll instance that is readable when the inotify instance is.
-    events: OwnedFd,
-    /// Reports when the last descriptor of a file is closed. Made for the first file: a user can have only a few inotify
-    /// instances, and most sessions write no such file.
+    /// An epoll instance that reports the events of `closed`.
+    ready: OwnedFd,
+    /// The inotify instance that reports when the last descriptor of a file is closed. It is made for the first file: users
+    /// have few instances, often 128, and most commands write no such file.
     closed: OnceLock<OwnedFd>,
     by_watch: Mutex<HashMap<i32, Staged>>,
 }
@@ -72,8 +72,8 @@ struct Destination {
 
 impl Staging {
     pub(crate) fn new() -> io::Result<Staging> {
-        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Staging { events, closed: OnceLock::new(), by_watch: Mutex::default() })
+        let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Staging { ready, closed: OnceLock::new(), by_watch: Mutex::default() })
     }
 
     /// The inotify instance.
@@ -82,8 +82,12 @@ impl Staging {
             return Ok(closed);
         }
         let made = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        epoll::add(&self.events, &made, EventData::new_u64(0), EventFlags::IN)?;
-        Ok(self.closed.get_or_init(|| made))
+        let closed = self.closed.get_or_init(|| made);
+        match epoll::add(&self.ready, closed, epoll::EventData::new_u64(0), epoll::EventFlags::IN) {
+            // Another thread has added it.
+            Ok(()) | Err(Errno::EXIST) => Ok(closed),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Whether a file is being written. Most commands write none, and each of their calls asks.
@@ -111,7 +115,7 @@ impl Staging {
 
 impl AsFd for Staging {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.events.as_fd()
+        self.ready.as_fd()
     }
 }
 
@@ -348,4 +352,30 @@ fn write_all(file: &OwnedFd, mut content: &[u8]) -> rustix::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inotify_instance_is_made_for_the_first_file() {
+        let staging = Staging::new().unwrap();
+        staging.publish();
+        assert!(staging.closed.get().is_none());
+
+        let (file, _) = unnamed_file(&OwnedFd::from(std::fs::File::open("/tmp").unwrap())).unwrap();
+        let closed = staging.closed().unwrap();
+        inotify::add_watch(closed, proc_fd_path(&file), WatchFlags::OPEN).unwrap();
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        assert_eq!(epoll::wait(&staging, &mut events[..], Some(&now)), Ok(0));
+        std::fs::File::open(proc_fd_path(&file)).unwrap();
+        assert_eq!(epoll::wait(&staging, &mut events[..], Some(&now)), Ok(1));
+        staging.publish();
+        assert_eq!(epoll::wait(&staging, &mut events[..], Some(&now)), Ok(0));
+    }
 }
