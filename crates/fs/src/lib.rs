@@ -50,6 +50,7 @@ mod resolve;
 mod resolved_path;
 mod root;
 mod state_version;
+mod trusted_file;
 mod watch;
 mod workspace;
 
@@ -85,5 +86,6 @@ pub use reserved_paths::ReservedPaths;
 pub use resolved_path::{FileMetadata, ResolvedPath};
 pub use root::{Root, RootKind, RootMode};
 pub use state_version::check_state_version;
+pub use trusted_file::check_trusted_file;
 pub use watch::{IsDirectory, Unwatched, Watch, WatchEvent, Watcher};
 pub use workspace::Workspace;

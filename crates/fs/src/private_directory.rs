@@ -7,7 +7,7 @@
 //!
 //! Symlinks above the directory are resolved once, at the start; the directory itself must not be one.
 
-mod owner;
+pub(crate) mod owner;
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -50,6 +50,8 @@ mod relay;
 mod request_path;
 mod resolve;
 mod serve_connection;
+#[cfg(feature = "inspect")]
+mod server_authorities;
 mod server_dial;
 #[cfg(feature = "inspect")]
 mod server_stream;

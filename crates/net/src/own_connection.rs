@@ -155,9 +155,9 @@ fn tls(
     stream: TimedStream,
     authorities: Option<&PathBuf>,
 ) -> Result<impl Read + Write + use<>, String> {
-    let trust = crate::inspect::SystemTrust::read(authorities.map(PathBuf::as_path), &[]);
-    let roots = crate::inspect::root_store(trust.roots())?;
-    let connection = crate::server_dial::tls_client(&target.host, roots)?;
+    let authorities = authorities.map(PathBuf::as_path);
+    let authorities = crate::server_authorities::server_authorities(authorities)?;
+    let connection = crate::server_dial::tls_client(&target.host, authorities)?;
     Ok(rustls::StreamOwned::new(connection, stream))
 }
 
@@ -202,6 +202,27 @@ mod tests {
             "grpc://h",
         ] {
             assert!(HttpTarget::parse(url).is_err(), "{url}");
+        }
+    }
+
+    #[cfg(feature = "inspect")]
+    #[test]
+    fn unusable_authorities_are_not_replaced_by_those_of_the_system() {
+        let directory = tempfile::tempdir().unwrap();
+        let (empty, missing) =
+            (directory.path().join("empty.pem"), directory.path().join("missing.pem"));
+        std::fs::write(&empty, "no certificate\n").unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let target = HttpTarget::parse(&url).unwrap();
+        let until = Instant::now() + Duration::from_secs(600);
+        for (file, problem) in [
+            (directory.path().to_owned(), "cannot be read"),
+            (missing, "cannot be read"),
+            (empty, "has no certificate"),
+        ] {
+            let refusal = open(&target, until, Some(&file)).err().unwrap();
+            assert_eq!(refusal, format!("{} {problem}", file.display()));
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustls::{ClientConnection, StreamOwned};
 
-use crate::inspect::{SystemTrust, authorities_in, root_store};
+use crate::server_authorities::server_authorities;
 use crate::server_dial::{LEAST_TIMEOUT, connect_tcp, tls_client};
 
 /// Where a server listens.
@@ -69,15 +69,7 @@ impl ServerStream {
         let Stream::Tcp(tcp) = self.0 else {
             return Err("TLS is for connections to hosts".to_owned());
         };
-        let roots = match authorities {
-            Some(file) => {
-                let pem = authorities_in(file);
-                let pem = pem.ok_or_else(|| format!("{} cannot be read", file.display()))?;
-                root_store(&pem).map_err(|_| format!("{} has no certificate", file.display()))?
-            }
-            None => root_store(SystemTrust::read(None, &[]).roots())?,
-        };
-        let connection = tls_client(host, roots)?;
+        let connection = tls_client(host, server_authorities(authorities)?)?;
         Ok(ServerStream(Stream::Tls(Box::new(StreamOwned::new(connection, tcp)))))
     }
 

@@ -14,7 +14,7 @@ const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
 /// The effective user id of this process.
-pub(super) fn current_user() -> u32 {
+pub(crate) fn current_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
@@ -22,22 +22,23 @@ pub(super) fn current_user() -> u32 {
 /// `/tmp`, only the owner can. The user's own group is trusted: many systems give each user a group with
 /// write access.
 pub(super) fn check_parent(path: &Path, stat: &Stat) -> Result<(), PrivateDirectoryError> {
-    let refuse = |why: String| {
-        let detail =
-            format!("{why}, so Toolcrib does not store its files in it; give another directory");
-        Err(PrivateDirectoryError::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
-    };
+    let Some(why) = renamed_by_others(stat) else { return Ok(()) };
+    let detail =
+        format!("{why}, so Toolcrib does not store its files in it; give another directory");
+    Err(PrivateDirectoryError::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
+}
+
+/// Why another user could rename our entries in a directory. `None` if nobody can.
+pub(crate) fn renamed_by_others(stat: &Stat) -> Option<String> {
     let owner = stat.st_uid;
     if owner != current_user() && owner != ROOT && !is_unmapped(owner) {
-        return refuse(format!("belongs to user {owner}, not to user {} or root", current_user()));
+        return Some(format!("belongs to user {owner}, not to user {} or root", current_user()));
     }
     let mode = open_beneath::permissions(stat).as_raw_mode();
     let is_own_group = [ROOT, rustix::process::getegid().as_raw()].contains(&stat.st_gid);
     let others_write = mode & OTHERS_WRITE != 0 || (mode & GROUP_WRITES != 0 && !is_own_group);
-    if others_write && mode & STICKY == 0 {
-        return refuse(format!("can be written by other users (mode {mode:o})"));
-    }
-    Ok(())
+    let is_open = others_write && mode & STICKY == 0;
+    is_open.then(|| format!("can be written by other users (mode {mode:o})"))
 }
 
 /// Whether this is the number that a user namespace shows for unmapped users. Within one, system directories
