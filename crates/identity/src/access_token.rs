@@ -107,6 +107,10 @@ impl<'a> UncheckedToken<'a> {
         if all.get("iss").and_then(Value::as_str) != Some(expected.issuer) {
             return Err("the token is from another issuer");
         }
+        // Its owner would have to prove that they have the key (RFC 7800); here whoever has stolen the token could use it.
+        if all.contains_key("cnf") {
+            return Err("the token is bound to a key, and such tokens are not supported");
+        }
         let subject = all.get("sub").and_then(Value::as_str).unwrap_or_default();
         let is_fit = (1..=MAX_NAME_BYTES).contains(&subject.len());
         if !is_fit || subject.chars().any(char::is_control) {

@@ -13,13 +13,13 @@ use crate::verification_keys::VerificationKey;
 /// When keys are read again.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyTimes {
-    /// After this age they are read again, and used meanwhile.
+    /// After this age they are read again, and a request waits for it: a key that the issuer removed is not used any more.
     pub refresh: Duration,
     /// After this age they are not used any more, for example because the issuer cannot be reached.
     pub max_age: Duration,
     /// The least time between two attempts, so that tokens with unknown keys cannot cause many.
     pub least_interval: Duration,
-    /// How long a request waits for keys.
+    /// How long a request waits for keys. If known keys are read again, an attempt that takes longer counts as failed.
     pub max_wait: Duration,
 }
 
@@ -51,6 +51,8 @@ pub(crate) type Report = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unavailable;
 
+const NO_KEY: &str = "the key set has no key for signatures";
+
 /// The keys of an issuer.
 pub(crate) struct KeyCache {
     inner: Arc<Inner>,
@@ -70,8 +72,24 @@ struct State {
     last_attempt: Option<Instant>,
     /// The last attempt failed.
     has_failed: bool,
-    /// An attempt is under way; the channel is closed when it ends.
-    running: Option<watch::Receiver<()>>,
+    /// The problem of the last attempt was reported.
+    is_reported: bool,
+    running: Option<Attempt>,
+}
+
+/// An attempt that is under way.
+#[derive(Clone)]
+struct Attempt {
+    begun: Instant,
+    /// It is closed when the attempt ends. Nothing is sent.
+    ended: watch::Receiver<()>,
+}
+
+impl Attempt {
+    async fn wait(mut self, longest: Duration) {
+        let ended = async move { while self.ended.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(longest, ended).await;
+    }
 }
 
 #[derive(Clone)]
@@ -99,18 +117,19 @@ impl KeyCache {
         select: impl Fn(&[VerificationKey]) -> Option<VerificationKey> + Send,
     ) -> Result<Option<VerificationKey>, Unavailable> {
         let inner = &self.inner;
-        if let Some(known) = inner.usable() {
-            if known.read.elapsed() >= inner.times.refresh {
-                inner.attempt();
-            }
-            if let Some(key) = select(&known.keys) {
-                return Ok(Some(key));
-            }
+        if inner.usable().is_some_and(|known| known.read.elapsed() >= inner.times.refresh)
+            && let Some(running) = inner.attempt()
+        {
+            // All requests wait for the same attempt, so that a slow issuer delays only the first ones.
+            let left = inner.times.max_wait.saturating_sub(running.begun.elapsed());
+            running.wait(left).await;
         }
-        if let Some(mut running) = inner.attempt() {
-            // The sender sends nothing: the channel is closed when the attempt has ended.
-            let ended = async move { while running.changed().await.is_ok() {} };
-            let _ = tokio::time::timeout(inner.times.max_wait, ended).await;
+        // If the attempt failed, these are the old ones.
+        if let Some(key) = inner.usable().and_then(|known| select(&known.keys)) {
+            return Ok(Some(key));
+        }
+        if let Some(running) = inner.attempt() {
+            running.wait(inner.times.max_wait).await;
         }
         let known = inner.usable().ok_or(Unavailable)?;
         match select(&known.keys) {
@@ -134,7 +153,7 @@ impl Inner {
     }
 
     /// Begins to read the keys on a thread, unless that is under way. `None` if the last attempt was just made.
-    fn attempt(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
+    fn attempt(self: &Arc<Self>) -> Option<Attempt> {
         let mut state = self.state.lock();
         if let Some(running) = &state.running {
             return Some(running.clone());
@@ -143,8 +162,9 @@ impl Inner {
         if state.last_attempt.is_some_and(is_early) {
             return None;
         }
-        let (done, running) = watch::channel(());
-        state.last_attempt = Some(Instant::now());
+        let (done, ended) = watch::channel(());
+        let running = Attempt { begun: Instant::now(), ended };
+        state.last_attempt = Some(running.begun);
         let inner = self.clone();
         let started = thread::Builder::new().name("identity-keys".to_owned()).spawn(move || {
             inner.read();
@@ -160,16 +180,21 @@ impl Inner {
         let read = self.source.read();
         let mut state = self.state.lock();
         state.running = None;
-        let had_failed = std::mem::replace(&mut state.has_failed, read.is_err());
-        match read {
-            Ok(keys) => state.keys = Some(KnownKeys { keys: keys.into(), read: Instant::now() }),
-            Err(problem) => {
-                drop(state);
-                // Once until it succeeds again.
-                if !had_failed {
-                    (self.report)(&format!("the keys of {}: {problem}", self.issuer));
-                }
+        state.has_failed = read.is_err();
+        let problem = match read {
+            Ok(keys) => {
+                // Without keys no token is valid. The issuer may mean it, and the operator should know.
+                let problem = keys.is_empty().then(|| NO_KEY.to_owned());
+                state.keys = Some(KnownKeys { keys: keys.into(), read: Instant::now() });
+                problem
             }
+            Err(problem) => Some(problem),
+        };
+        let was_reported = std::mem::replace(&mut state.is_reported, problem.is_some());
+        drop(state);
+        // Once until it succeeds again.
+        if let Some(problem) = problem.filter(|_| !was_reported) {
+            (self.report)(&format!("the keys of {}: {problem}", self.issuer));
         }
     }
 }

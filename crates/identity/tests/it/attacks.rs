@@ -75,6 +75,14 @@ fn claims_are_checked() {
         ("sub", json!(""), "subject"),
         ("sub", json!(5), "lacks"),
         ("sub", json!("a\nb"), "subject"),
+        ("cnf", json!({"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}), "bound to a key"),
+        (
+            "cnf",
+            json!({"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}),
+            "bound to a key",
+        ),
+        ("cnf", json!({}), "bound to a key"),
+        ("cnf", Value::Null, "bound to a key"),
         ("sub", json!("x".repeat(10_000)), "subject"),
     ] {
         let fault = fault(&identity, &changed(name, value.clone()));

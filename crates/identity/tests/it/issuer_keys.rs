@@ -135,12 +135,56 @@ fn bad_key_sets_are_not_used() {
         "[".repeat(100_000),
         huge.to_string(),
         json!({ "keys": many }).to_string(),
-        json!({"keys": [{"kty": "oct", "kid": "unknown", "k": "AAAA"}]}).to_string(),
     ] {
         issuer.publish_text(text);
         assert_eq!(outcome(&identity, &unknown), Err(NotIdentified::Unavailable));
         assert_eq!(outcome(&identity, &token), Ok(()), "the last good keys are used");
     }
+}
+
+#[test]
+fn a_removed_key_is_not_used_when_the_keys_are_overdue() {
+    let (old, new) = (SigningKey::ec(), SigningKey::ec());
+    let issuer = TokenIssuer::start(&[old.jwk("old")]);
+    // They are overdue at each request.
+    let times = KeyTimes { refresh: Duration::ZERO, ..eager() };
+    let identity = identity(settings(&issuer, ""), times);
+    let claims = issuer.claims("alice", RESOURCE, "read");
+    let by_old = old.token(&header("ES256", "old"), &claims);
+    assert_eq!(outcome(&identity, &by_old), Ok(()));
+    issuer.publish(&[new.jwk("new")]);
+    assert_eq!(outcome(&identity, &by_old), UNKNOWN_KEY);
+    issuer.publish(&[old.jwk("old")]);
+    assert_eq!(outcome(&identity, &by_old), Ok(()));
+    // A failure does not remove keys.
+    issuer.set_down(true);
+    assert_eq!(outcome(&identity, &by_old), Ok(()));
+}
+
+#[test]
+fn a_key_set_without_keys_revokes_all_of_them() {
+    let key = SigningKey::ec();
+    let issuer = TokenIssuer::start(&[key.jwk("k")]);
+    let reports = Arc::new(AtomicUsize::new(0));
+    let counted = reports.clone();
+    let report = move |problem: &str| {
+        assert!(problem.contains("no key for signatures"), "{problem}");
+        counted.fetch_add(1, Ordering::Relaxed);
+    };
+    let times = KeyTimes { refresh: Duration::ZERO, ..eager() };
+    let identity = Identity::new(settings(&issuer, ""), false, times, report).unwrap();
+    let token = key.token(&header("ES256", "k"), &issuer.claims("alice", RESOURCE, "read"));
+    assert_eq!(outcome(&identity, &token), Ok(()));
+    issuer.publish(&[]);
+    for _ in 0..3 {
+        assert_eq!(outcome(&identity, &token), UNKNOWN_KEY);
+    }
+    assert_eq!(reports.load(Ordering::Relaxed), 1);
+    issuer.publish(&[key.jwk("k")]);
+    assert_eq!(outcome(&identity, &token), Ok(()));
+    issuer.publish(&[json!({"kty": "oct", "kid": "k", "k": "AAAA"})]);
+    assert_eq!(outcome(&identity, &token), UNKNOWN_KEY);
+    assert_eq!(reports.load(Ordering::Relaxed), 2);
 }
 
 #[test]
