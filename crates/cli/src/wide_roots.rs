@@ -28,6 +28,11 @@ const SYSTEM_TOPS: [&str; 15] = [
     "/var",
 ];
 
+/// The directories of the system without projects in them, and those that may have some.
+pub(crate) fn system_directories() -> impl Iterator<Item = &'static Path> {
+    SYSTEM.into_iter().chain(SYSTEM_TOPS).map(Path::new)
+}
+
 /// Warnings for the operator, one sentence for each root that is too wide.
 pub(crate) fn warnings(roots: &[RootArg]) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -186,8 +186,8 @@ pub use toolcrib_fs::{
     AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord, Caps,
     CommandEndRecord, ConnectionRecord, Content, DamagedChanges, DecisionRecord, HardLinks,
     OutboxPosition, OutboxRecord, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome,
-    RefusalRecord, ReservedPaths, SharedHolder, check_state_version, escaped_json,
-    make_private_directory, random_bytes,
+    RefusalRecord, ReservedPaths, SharedHolder, check_state_version, check_trusted_file,
+    escaped_json, make_private_directory, random_bytes, symlinks_on_the_way,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

@@ -3,6 +3,7 @@
 mod exposure;
 mod file_version;
 mod identity;
+mod renewed_files;
 mod tls;
 mod token;
 mod workspace_tokens;
@@ -30,6 +31,9 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         (None, _) => serve_client(common, args)?,
         (Some(at), None) => {
             let exposure = Exposure::new(args, at)?;
+            let roots: Vec<PathBuf> =
+                common.roots().into_iter().map(|root| root.directory).collect();
+            let private_paths = exposure.private_paths(&roots)?;
             let needs_token = !exposure.has_identity();
             let token_file = needs_token.then(|| token_file(common, args)).transpose()?;
             let store = ServedStore::start(common, args)?;
@@ -37,7 +41,7 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
             let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
             // Tools never access the token file, wherever it is.
-            let own = exposure.private_files().into_iter().chain(token_file.clone());
+            let own = private_paths.into_iter().chain(token_file.clone());
             let own: Vec<PathBuf> = own.chain(ServedStore::own(store.as_ref())).collect();
             let runtime = super::runtime_for_program(common, &own, &monitor)?;
             let _sent = ServedStore::follow(store.as_ref(), &runtime, None);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_mcp::{Identify, Listener, PublicUrl};
 
-use super::{identity, tls};
+use super::{identity, renewed_files, tls};
 use crate::args::{ListenAt, ServeArgs};
 
 /// The checked options.
@@ -50,12 +50,14 @@ impl Exposure {
         self.identity.is_some()
     }
 
-    /// The files that no tool may access: the settings, keys and tokens.
-    pub(super) fn private_files(&self) -> Vec<PathBuf> {
+    /// The paths that no tool may access: the settings, keys and tokens, and the directories in which they are renewed. Fails
+    /// if such a directory cannot be hidden with these roots.
+    pub(super) fn private_paths(&self, roots: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         let of_identity = self.identity.iter().flat_map(|(file, read)| {
             std::iter::once(file.clone()).chain(read.private_files.iter().cloned())
         });
-        of_identity.chain(self.tls.iter().map(|tls| tls.key().to_owned())).collect()
+        let files = of_identity.chain(self.tls.iter().map(|tls| tls.key().to_owned()));
+        renewed_files::hidden_paths(files, roots)
     }
 
     /// Says who is served.

@@ -22,10 +22,9 @@ pub(super) use self::with_issuers::read;
 
 #[cfg(feature = "identity")]
 mod with_issuers {
-    use std::os::unix::fs::MetadataExt as _;
     use std::sync::Arc;
 
-    use toolcrib::Principal;
+    use toolcrib::{Principal, check_trusted_file};
     use toolcrib_identity::{Identity, KeyTimes, NotIdentified, ScopeName, Settings};
     use toolcrib_mcp::{Caller, Identify, Identifying, Scope, Scopes, Unidentified, WorkspaceId};
 
@@ -52,30 +51,32 @@ mod with_issuers {
 
     fn text(file: &Path) -> Result<String, String> {
         let failed = |error: std::io::Error| error.to_string();
-        let about = std::fs::metadata(file).map_err(failed)?;
-        if about.mode() & 0o022 != 0 {
-            return Err("other users could change it; run `chmod go-w` on it".to_owned());
-        }
-        if about.len() > MAX_BYTES {
+        check_trusted_file(file)?;
+        if std::fs::metadata(file).map_err(failed)?.len() > MAX_BYTES {
             return Err(format!("it has more than {MAX_BYTES} bytes"));
         }
         std::fs::read_to_string(file).map_err(failed)
     }
 
-    /// Makes the paths of files absolute, and returns them. Fails if one cannot be read.
+    /// Makes the paths of files absolute, and returns those that no tool may access. Fails if one cannot be read, or if
+    /// other users could forge tokens with it.
     fn named_files(settings: &mut Settings) -> Result<Vec<PathBuf>, String> {
         let mut private = Vec::new();
         for issuer in &mut settings.issuer {
-            let secret = [&mut issuer.jwks_file, &mut issuer.bearer_file];
-            let named = secret.into_iter().map(|file| (file, true));
-            for (file, is_private) in named.chain([(&mut issuer.ca_file, false)]) {
+            for (file, is_private, is_trusted) in [
+                (&mut issuer.jwks_file, true, true),
+                (&mut issuer.bearer_file, true, false),
+                (&mut issuer.ca_file, false, true),
+            ] {
                 let Some(path) = file else { continue };
-                let failed = |error| format!("{}: {error}", path.display());
-                *file = Some(std::path::absolute(&*path).map_err(failed)?);
-                let Some(path) = file else { continue };
-                std::fs::File::open(&*path)
-                    .map_err(|error| format!("{}: {error}", path.display()))?;
-                private.extend(is_private.then(|| path.clone()));
+                let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+                let absolute = std::path::absolute(&*path).map_err(failed)?;
+                std::fs::File::open(&absolute).map_err(failed)?;
+                if is_trusted {
+                    check_trusted_file(&absolute)?;
+                }
+                private.extend(is_private.then(|| absolute.clone()));
+                *file = Some(absolute);
             }
         }
         Ok(private)
@@ -155,6 +156,31 @@ mod with_issuers {
                 let refusal = read(&file, false).err().unwrap();
                 assert!(refusal.contains(problem), "{refusal}");
             }
+        }
+
+        #[test]
+        fn files_with_which_others_could_forge_tokens_are_refused() {
+            let directory = tempfile::tempdir().unwrap();
+            let own = directory.path().join("own");
+            std::fs::create_dir(&own).unwrap();
+            let (file, named) = (own.join("identity.toml"), directory.path().join("named"));
+            let set_mode = |path: &Path, mode| {
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            };
+            std::fs::write(&named, "{\"keys\": []}").unwrap();
+            for (key, mode) in [("jwks_file", 0o666), ("ca_file", 0o666), ("jwks_file", 0o644)] {
+                let name = named.display();
+                let text = format!("[[issuer]]\nurl = \"https://i.example\"\n{key} = \"{name}\"\n");
+                std::fs::write(&file, text).unwrap();
+                set_mode(&file, 0o644);
+                set_mode(&named, mode);
+                let refusal = read(&file, false).err().unwrap_or_default();
+                let is_refused = refusal.contains("named; run `chmod go-w`");
+                assert_eq!(is_refused, mode == 0o666, "{refusal}");
+            }
+            set_mode(&own, 0o777);
+            let refusal = read(&file, false).err().unwrap();
+            assert!(refusal.contains("other users could replace"), "{refusal}");
         }
     }
 }

@@ -91,8 +91,9 @@ impl WorkspacesDirectory {
         if let Some(rules) = &rules {
             check_apart("--workspace-rules", rules, &directory)?;
         }
+        let private_paths = exposure.private_paths(std::slice::from_ref(&directory))?;
         let store = ServedStore::start(common, args)?;
-        let own = rules.iter().cloned().chain(hidden).chain(exposure.private_files());
+        let own = rules.iter().cloned().chain(hidden).chain(private_paths);
         let own: Vec<PathBuf> = own.chain(ServedStore::own(store.as_ref())).collect();
         check_isolation(common, &directory, &own)?;
         check_sandbox(common, &directory)?;
