@@ -103,10 +103,6 @@ impl KeySource {
     }
 
     fn fetch(&self, target: &HttpTarget) -> Result<Vec<u8>, String> {
-        if let Some(file) = &self.authorities {
-            // Without its own authorities the server would be checked with those of the system.
-            File::open(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        }
         let bearer = self.bearer_file.as_ref().map(|file| {
             let token = bounded(file, MAX_BEARER_BYTES)?;
             let token = String::from_utf8(token).map_err(|_| "the token is not text".to_owned())?;
@@ -200,12 +196,15 @@ mod tests {
     }
 
     #[test]
-    fn missing_authorities_are_not_replaced_by_those_of_the_system() {
-        let source = source(|settings| {
-            settings.jwks_url = Some("https://127.0.0.1:1/keys".to_owned());
-            settings.ca_file = Some("/missing/ca.pem".into());
-        });
-        assert!(source.unwrap().read().unwrap_err().contains("/missing/ca.pem"));
+    fn unusable_authorities_are_not_replaced_by_those_of_the_system() {
+        for file in ["/missing/ca.pem", "/dev", "/dev/null"] {
+            let source = source(|settings| {
+                settings.jwks_url = Some("https://127.0.0.1:1/keys".to_owned());
+                settings.ca_file = Some(file.into());
+            });
+            let refusal = source.unwrap().read().unwrap_err();
+            assert!(refusal.contains(&format!("{file} ")), "{refusal}");
+        }
     }
 
     #[test]

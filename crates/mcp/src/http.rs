@@ -9,6 +9,7 @@ mod public_url;
 mod refused;
 mod required_scopes;
 mod server_names;
+mod session_count;
 mod sessions;
 mod start_on_thread;
 mod value_count;
@@ -45,7 +46,7 @@ use self::guard::{Head, HeadCheck};
 pub use self::public_url::PublicUrl;
 use self::refused::Refused;
 use self::required_scopes::required_scopes;
-use self::sessions::{NoClient, SWEEP_INTERVAL, Sessions};
+use self::sessions::{NoClient, SWEEP_INTERVAL, Sessions, answer_for};
 use self::start_on_thread::start_on_thread;
 use self::value_count::has_many_values;
 pub use self::workspace_id::WorkspaceId;
@@ -99,7 +100,7 @@ const MAX_BODY: BodyLimit = BodyLimit {
     sentence: "The body is too large: a message has at most 64 MiB.",
 };
 
-/// The memory of all bodies of unfinished requests, and of those for one workspace, besides the first part of each.
+/// The memory of all bodies of unfinished requests, and of those of one caller in one workspace, besides the first part of each.
 const MAX_BODIES: usize = 8 * MAX_MESSAGE_BYTES;
 const MAX_BODIES_OF_OWNER: usize = 2 * MAX_MESSAGE_BYTES;
 
@@ -160,7 +161,8 @@ fn serve_sole<H: ServerHandler>(
             Admission::Identity(Box::new(Authorization::new(identify, public)), heads)
         }
     };
-    let endpoint = Arc::new(Endpoint::new(handler, scope_of, Sessions::new()));
+    let sessions = if identifies { Sessions::among(Arc::default()) } else { Sessions::new() };
+    let endpoint = Arc::new(Endpoint::new(handler, scope_of, sessions));
     let capacity = if identifies { MANY_CALLERS } else { ONE_WORKSPACE };
     serve_endpoints(SoleEndpoint { admission, endpoint }, http.listener, capacity)
 }
@@ -338,7 +340,7 @@ impl<E: Endpoints> HttpServer<E> {
         self: &Arc<Self>,
         request: Request<Incoming>,
         connection: &Arc<Connection>,
-        sessions: &ConnectionSessions,
+        sessions: &Arc<ConnectionSessions>,
         next_head: &NextHead,
     ) -> Result<Answer, Refused> {
         let (mut head, body) = request.into_parts();
@@ -346,30 +348,22 @@ impl<E: Endpoints> HttpServer<E> {
             return answer;
         }
         let checked = self.endpoints.check(Head::from(&head)).await?;
-        let busy =
-            connection.begin_request(E::connection_owner(&checked)).map_err(|_| Refusal {
-                status: StatusCode::SERVICE_UNAVAILABLE,
-                sentence: "Every connection is busy. Try again later.",
-            })?;
-        let mut reserved = self.bodies.begin(E::connection_owner(&checked));
-        let (owner, caller) = (checked.owner(), checked.caller);
-        let (endpoint, held) = self.endpoints.open(checked.name).await?;
-        let client = endpoint.sessions().client(&head.headers, sessions, &owner);
-        let client = client.map_err(|problem| match problem {
-            NoClient::InvalidName => Refusal {
-                status: StatusCode::BAD_REQUEST,
-                sentence: "Toolcrib-Session has 1 to 64 letters, digits, `-`, `_` or `.`.",
-            },
-            NoClient::OfAnother => NO_SUCH_SESSION,
+        let connection_owner = E::connection_owner(&checked);
+        let busy = connection.begin_request(&connection_owner).map_err(|_| Refusal {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            sentence: "Every connection is busy. Try again later.",
         })?;
+        let mut reserved = self.bodies.begin(&connection_owner);
+        let (owner, caller) = (checked.owner(), checked.caller);
+        let (endpoint, held) = self.endpoints.open(checked.name, &owner).await?;
+        endpoint.sessions().check(&head.headers, &owner).map_err(no_client)?;
         if head.method == Method::DELETE && !endpoint.sessions().knows(&head.headers) {
             return Err(NO_SUCH_SESSION.into());
         }
-        head.extensions.insert(client.clone());
         let body = read_body(body, MAX_BODY, &mut reserved).await?;
         next_head.follows();
         let is_large = body.len() > MAX_PARSED_HERE;
-        let server = self.clone();
+        let (server, sessions) = (self.clone(), sessions.clone());
         let answer = async move {
             if has_many_values(&body) {
                 return Err(Refused::from(TOO_MANY_VALUES));
@@ -379,18 +373,34 @@ impl<E: Endpoints> HttpServer<E> {
                 server.endpoints.require(head.uri.path(), caller, &needed)?;
                 head.extensions.insert(caller.clone());
             }
-            let answer = endpoint.answer(Request::from_parts(head, Full::new(body))).await;
-            if owner.is_some() {
-                endpoint.sessions().set_owner(answer.headers(), &owner);
-            }
-            Ok(answer)
+            // A request that is refused starts no session.
+            let client = endpoint.sessions().client(&head.headers, &sessions, &owner);
+            let client = client.map_err(no_client)?;
+            head.extensions.insert(client.clone());
+            let answer = endpoint.answer(Request::from_parts(head, Full::new(body)));
+            Ok((answer_for(owner, answer).await.map_err(no_client)?, client))
         };
-        let answer = if is_large {
+        let (answer, client) = if is_large {
             start_on_thread(&self.parsers, answer).await.map_err(|_| NOT_PARSED)??
         } else {
             answer.await?
         };
         Ok(answer.map(|body| BodyWith::new(body, (busy, client, held, reserved)).boxed()))
+    }
+}
+
+/// The answer to a request without a client.
+fn no_client(problem: NoClient) -> Refusal {
+    match problem {
+        NoClient::InvalidName => Refusal {
+            status: StatusCode::BAD_REQUEST,
+            sentence: "Toolcrib-Session has 1 to 64 letters, digits, `-`, `_` or `.`.",
+        },
+        NoClient::OfAnother => NO_SUCH_SESSION,
+        NoClient::TooMany => Refusal {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            sentence: "There are too many sessions. Try again later.",
+        },
     }
 }
 

@@ -140,29 +140,34 @@ pub(crate) fn open(
     until: Instant,
     authorities: Option<&PathBuf>,
 ) -> Result<Box<dyn ReadWrite>, String> {
-    let stream = connect_tcp(&target.host, target.port, until)?;
-    let stream = TimedStream { stream, until };
+    let connect = || {
+        let stream = connect_tcp(&target.host, target.port, until)?;
+        Ok(TimedStream { stream, until })
+    };
     if target.is_tls {
-        Ok(Box::new(tls(target, stream, authorities)?))
+        Ok(Box::new(tls(target, &connect, authorities)?))
     } else {
-        Ok(Box::new(stream))
+        Ok(Box::new(connect()?))
     }
 }
 
+type Connect<'a> = dyn Fn() -> Result<TimedStream, String> + 'a;
+
+/// Connects only if the authorities can be used.
 #[cfg(feature = "inspect")]
 fn tls(
     target: &HttpTarget,
-    stream: TimedStream,
+    connect: &Connect<'_>,
     authorities: Option<&PathBuf>,
 ) -> Result<impl Read + Write + use<>, String> {
     let authorities = authorities.map(PathBuf::as_path);
     let authorities = crate::server_authorities::server_authorities(authorities)?;
     let connection = crate::server_dial::tls_client(&target.host, authorities)?;
-    Ok(rustls::StreamOwned::new(connection, stream))
+    Ok(rustls::StreamOwned::new(connection, connect()?))
 }
 
 #[cfg(not(feature = "inspect"))]
-fn tls(_: &HttpTarget, _: TimedStream, _: Option<&PathBuf>) -> Result<io::Empty, String> {
+fn tls(_: &HttpTarget, _: &Connect<'_>, _: Option<&PathBuf>) -> Result<io::Empty, String> {
     Err("this program was built without https".to_owned())
 }
 
@@ -212,9 +217,7 @@ mod tests {
         let (empty, missing) =
             (directory.path().join("empty.pem"), directory.path().join("missing.pem"));
         std::fs::write(&empty, "no certificate\n").unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("https://{}", listener.local_addr().unwrap());
-        let target = HttpTarget::parse(&url).unwrap();
+        let target = HttpTarget::parse("https://127.0.0.1:1").unwrap();
         let until = Instant::now() + Duration::from_secs(600);
         for (file, problem) in [
             (directory.path().to_owned(), "cannot be read"),

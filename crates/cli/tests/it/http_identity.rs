@@ -3,11 +3,12 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use toolcrib_testkit::{SigningKey, TokenIssuer, now, self_signed_certificate};
 
 use crate::http::{Server, post, read_call, right_headers, status};
@@ -40,7 +41,11 @@ impl Identified {
     }
 
     fn run(words: &[&str], of_issuer: &str, grants: &str) -> Identified {
-        let top = command_directory();
+        Identified::run_in(command_directory(), words, of_issuer, grants)
+    }
+
+    /// `ISSUER` in the lines for the issuer stands for its URL.
+    fn run_in(top: TempDir, words: &[&str], of_issuer: &str, grants: &str) -> Identified {
         for name in ["ws", "all/a", "all/b"] {
             fs::create_dir_all(top.path().join(name)).unwrap();
             fs::write(top.path().join(name).join("a.txt"), format!("canary of {name}\n")).unwrap();
@@ -52,6 +57,7 @@ impl Identified {
         fs::write(top.path().join("cert.pem"), chain).unwrap();
         let key = SigningKey::ec();
         let issuer = TokenIssuer::start(&[key.jwk("k")]);
+        let of_issuer = of_issuer.replace("ISSUER", issuer.url());
         let text = format!("[[issuer]]\nurl = \"{}\"\n{of_issuer}\n{grants}\n", issuer.url());
         write_private(&top.path().join("identity.toml"), &text);
         Identified { server: Server::run(top, words), issuer, key }
@@ -59,6 +65,11 @@ impl Identified {
 
     fn resource(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.server.port())
+    }
+
+    fn tls_port(&self) -> u16 {
+        let rest = self.server.said().split("https://127.0.0.1:").nth(1).unwrap();
+        rest.split('/').next().unwrap().parse().unwrap()
     }
 
     fn sign(&self, claims: &Value) -> String {
@@ -337,6 +348,46 @@ fn only_a_caller_with_the_scope_answers_questions() {
 }
 
 #[test]
+fn no_form_of_an_answer_goes_without_the_scope() {
+    let all = Identified::start("", "", &["--rules", "rules.toml", "--no-monitor"]);
+    let resource = all.resource();
+    let person = all.bearer("agent", &resource, "write approve");
+    let agent = all.bearer("agent", &resource, "write");
+    let send = |bearer: &str, session: Option<&str>, message: &Value| {
+        let mut headers = right_headers("localhost", bearer);
+        headers.retain(|(name, _)| !name.starts_with('M'));
+        headers.push(("Mcp-Session-Id", session));
+        all.server.ask(&post("/mcp", &headers, message))
+    };
+    let begin = message(
+        "initialize",
+        json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"elicitation": {}},
+            "clientInfo": {"name": "test", "version": "1"},
+        }),
+    );
+    let begun = send(&person, None, &begin);
+    let id = begun.split("mcp-session-id: ").nth(1).unwrap().split('\r').next().unwrap();
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(status(&send(&person, Some(id), &ready)), "202");
+    let answer = json!({
+        "jsonrpc": "2.0",
+        "id": 0,
+        "result": {"action": "accept", "content": {"answer": "once"}},
+    });
+    let mut with_params = answer.clone();
+    with_params["params"] = json!(5);
+    let error = json!({"jsonrpc": "2.0", "id": 0, "error": {"code": 1, "message": "no"}});
+    for answer in [answer, with_params, error] {
+        let refused = send(&agent, Some(id), &answer);
+        assert_eq!(status(&refused), "403", "{answer}: {refused}");
+        assert!(challenge(&refused).contains("scope=\"approve\""), "{refused}");
+        assert_eq!(status(&send(&person, Some(id), &answer)), "202", "{answer}");
+    }
+}
+
+#[test]
 fn the_audit_log_names_the_caller() {
     let all = Identified::start("", "", &[]);
     let bearer = all.bearer("alice", &all.resource(), "read");
@@ -515,8 +566,7 @@ fn a_proxy_in_front_decides_the_url() {
 fn connections_are_encrypted_with_the_certificate() {
     let flags = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
     let all = Identified::start("", "", &flags);
-    let port = all.server.said().split("https://127.0.0.1:").nth(1).unwrap();
-    let port: u16 = port.split('/').next().unwrap().parse().unwrap();
+    let port = all.tls_port();
     let chain = fs::read(all.server.directory.path().join("cert.pem")).unwrap();
     let bearer = all.bearer("alice", &format!("https://127.0.0.1:{port}/mcp"), "read");
     let host = format!("localhost:{port}");
@@ -555,6 +605,101 @@ fn over_tls(port: u16, chain: &[u8], request: &str) -> Result<String, std::io::E
     // The server may close without the last message of TLS.
     let _ = stream.read_to_end(&mut answer);
     Ok(String::from_utf8(answer).unwrap())
+}
+
+/// Puts a new version of the files of a secret in place as Kubernetes does: in a new directory, to which `..data` points then.
+fn renew(secret: &Path, version: &str, key: &str) {
+    let made = secret.join(version);
+    fs::create_dir_all(&made).unwrap();
+    write_private(&made.join("tls.key"), key);
+    write_private(&made.join("token"), &format!("canary-token-{version}\n"));
+    symlink(version, secret.join("..new")).unwrap();
+    let former = fs::read_link(secret.join("..data"));
+    fs::rename(secret.join("..new"), secret.join("..data")).unwrap();
+    if let Ok(former) = former {
+        fs::remove_dir_all(secret.join(former)).unwrap();
+    }
+}
+
+#[test]
+fn renewed_secrets_are_hidden_as_the_first_ones_were() {
+    let top = command_directory();
+    let secret = top.path().join("secret");
+    let (chain, key) = self_signed_certificate();
+    renew(&secret, "..v1", &key);
+    for name in ["tls.key", "token"] {
+        symlink(Path::new("..data").join(name), secret.join(name)).unwrap();
+    }
+    fs::write(top.path().join("tls.crt"), &chain).unwrap();
+    let words = [
+        "serve",
+        "--root",
+        ".",
+        "--state",
+        "state",
+        "--http",
+        "localhost:0",
+        "--identity",
+        "identity.toml",
+        "--tls-cert",
+        "tls.crt",
+        "--tls-key",
+        "secret/tls.key",
+    ];
+    let of_issuer = "jwks_url = \"ISSUER/keys\"\nbearer_file = \"secret/token\"";
+    let all = Identified::run_in(top, &words, of_issuer, "");
+    let port = all.tls_port();
+    let bearer = all.bearer("alice", &format!("https://127.0.0.1:{port}/mcp"), "exec");
+    let ask = |tool: &str, arguments: Value| {
+        let host = format!("localhost:{port}");
+        let mut headers = right_headers(&host, &bearer);
+        headers.retain(|(name, _)| *name != "Mcp-Name");
+        headers.push(("Mcp-Name", Some(tool)));
+        let request = post("/mcp", &headers, &call(tool, arguments));
+        over_tls(port, chain.as_bytes(), &request).unwrap()
+    };
+    let shows = |answer: &str| answer.contains("PRIVATE KEY") || answer.contains("canary-token");
+    for version in ["..v1", "..v2", "..v3"] {
+        if version != "..v1" {
+            // The certificate stays the same, so that connections do not depend on when it is read.
+            renew(&secret, version, &key);
+        }
+        for directory in ["", "..data/", &format!("{version}/")] {
+            for name in ["tls.key", "token"] {
+                let file = format!("secret/{directory}{name}");
+                let answer = ask("Read", json!({"file_path": file}));
+                assert!(!shows(&answer), "{version} {file}: {answer}");
+            }
+        }
+        let command = "cat secret/* secret/..*/*; grep -r . secret; cat ws/a.txt";
+        let answer = ask("Bash", json!({"command": command}));
+        assert!(answer.contains("canary of ws") && !shows(&answer), "{version}: {answer}");
+        let answer = ask("Grep", json!({"pattern": "canary-token", "output_mode": "content"}));
+        assert!(!answer.contains("canary-token-"), "{version}: {answer}");
+    }
+}
+
+#[test]
+fn a_secret_behind_a_symlink_needs_a_directory_of_its_own() {
+    let top = tempfile::tempdir().unwrap();
+    let (chain, secret) = self_signed_certificate();
+    fs::write(top.path().join("cert.pem"), chain).unwrap();
+    fs::create_dir(top.path().join("keys")).unwrap();
+    fs::create_dir(top.path().join("all")).unwrap();
+    write_private(&top.path().join("keys/key.pem"), &secret);
+    symlink("keys/key.pem", top.path().join("key.pem")).unwrap();
+    let grant = "[[grant]]\nsubject = \"alice\"\nscopes = [\"read\"]\nworkspaces = [\"a\"]\n";
+    for (place, grant) in [(["--root", "."], ""), (["--workspaces", "all"], grant)] {
+        let identity = format!("[[issuer]]\nurl = \"http://127.0.0.1:1\"\n{grant}");
+        write_private(&top.path().join("identity.toml"), &identity);
+        let words = ["serve", "--http", "localhost:0", "--state", "state", "--identity"];
+        let tls = ["identity.toml", "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+        let output = toolcrib(top.path(), &[&words[..], &tls, &place].concat(), b"");
+        assert!(!output.status.success());
+        let problem = text(&output.stderr);
+        assert!(problem.contains("a directory of its own"), "{problem}");
+        assert!(problem.contains("keys/key.pem"), "{problem}");
+    }
 }
 
 #[test]

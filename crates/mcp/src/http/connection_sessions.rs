@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::sessions::{Owner, Sessions};
+use super::session_count::Owner;
+use super::sessions::{NoClient, Sessions};
 use crate::client_session::Client;
 
 /// The number of the last connection.
@@ -26,7 +27,11 @@ impl ConnectionSessions {
     }
 
     /// The client of this connection among these sessions.
-    pub(super) fn client(&self, sessions: &Arc<Sessions>, owner: &Owner) -> Arc<Client> {
+    pub(super) fn client(
+        &self,
+        sessions: &Arc<Sessions>,
+        owner: &Owner,
+    ) -> Result<Arc<Client>, NoClient> {
         let mut used = self.used.lock();
         let is_this = |one: &Weak<Sessions>| std::ptr::eq(one.as_ptr(), Arc::as_ptr(sessions));
         if !used.iter().any(is_this) {

@@ -14,7 +14,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use super::authorization::Authorization;
 use super::guard::{Guard, Head, HeadCheck, PATH, check_path};
 use super::refused::Refused;
-use super::sessions::{Owner, Sessions};
+use super::session_count::Owner;
+use super::sessions::Sessions;
 use crate::caller::Caller;
 use crate::ndjson::MAX_MESSAGE_BYTES;
 use crate::scope::Scope;
@@ -81,6 +82,15 @@ impl<N> Checked<N> {
     pub(super) fn owner(&self) -> Owner {
         self.caller.as_ref().map(|caller| caller.principal.clone())
     }
+
+    /// The caller in words that are different for different callers: a subject is unique only for its issuer. Neither has
+    /// control characters.
+    pub(super) fn caller_name(&self) -> String {
+        let principal = self.caller.as_ref().map(|caller| &caller.principal);
+        principal.map_or_else(String::new, |principal| {
+            format!("{}\n{}", principal.issuer, principal.subject)
+        })
+    }
 }
 
 /// The endpoints of a server.
@@ -104,10 +114,14 @@ pub(super) trait Endpoints: Sized + Send + Sync + 'static {
     fn require(&self, path: &str, caller: &Caller, needed: &[Scope]) -> Result<(), Refused>;
 
     /// Who makes a request: one owner does not take the connections of another.
-    fn connection_owner(checked: &Checked<Self::Name>) -> &str;
+    fn connection_owner(checked: &Checked<Self::Name>) -> String;
 
     /// The endpoint for a request that was checked.
-    fn open(&self, name: Self::Name) -> impl Future<Output = Result<Opened<Self>, Refused>> + Send;
+    fn open(
+        &self,
+        name: Self::Name,
+        owner: &Owner,
+    ) -> impl Future<Output = Result<Opened<Self>, Refused>> + Send;
 
     /// Ends idle sessions and workspaces.
     fn end_idle(&self, now: Instant);
@@ -166,15 +180,41 @@ impl<H: ServerHandler> Endpoints for SoleEndpoint<H> {
         }
     }
 
-    fn connection_owner(checked: &Checked<()>) -> &str {
-        checked.caller.as_ref().map_or("", |caller| &caller.principal.subject)
+    fn connection_owner(checked: &Checked<()>) -> String {
+        checked.caller_name()
     }
 
-    async fn open(&self, (): ()) -> Result<Opened<Self>, Refused> {
+    async fn open(&self, (): (), _: &Owner) -> Result<Opened<Self>, Refused> {
         Ok((self.endpoint.clone(), ()))
     }
 
     fn end_idle(&self, now: Instant) {
         self.endpoint.sessions.end_idle(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib::Principal;
+
+    use super::*;
+    use crate::handler::Handler;
+
+    #[test]
+    fn callers_of_two_issuers_are_different_owners_of_connections() {
+        let of = |issuer: &str, subject: &str| {
+            let (issuer, subject) = (issuer.to_owned(), subject.to_owned());
+            let scopes = [Scope::Read].into_iter().collect();
+            let principal = Arc::new(Principal { issuer, subject });
+            let caller = Caller { principal, in_token: scopes, granted: scopes };
+            let checked = Checked { name: (), caller: Some(Arc::new(caller)) };
+            SoleEndpoint::<Handler>::connection_owner(&checked)
+        };
+        assert_eq!(of("https://i", "alice"), of("https://i", "alice"));
+        assert_ne!(of("https://i", "alice"), of("https://j", "alice"));
+        assert_ne!(of("https://i", "alice"), of("https://i", "bob"));
+        assert_ne!(of("https://i", "alice"), of("https://ia", "lice"));
+        let anybody = Checked { name: (), caller: None };
+        assert_eq!(SoleEndpoint::<Handler>::connection_owner(&anybody), "");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -14,11 +14,13 @@ use hyper::header::{HeaderMap, HeaderName};
 use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionId;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionManager};
-use toolcrib::Principal;
 
 use super::connection_sessions::ConnectionSessions;
+use super::session_count::{CountedSession, Owner, SessionCount};
 use crate::client_session::Client;
 
 /// The header for sharing a session: clients that send the same name share one.
@@ -27,7 +29,7 @@ pub(super) const SHARED_SESSION: HeaderName = HeaderName::from_static("toolcrib-
 /// The header of the protocol's own sessions.
 const PROTOCOL_SESSION: &str = "mcp-session-id";
 
-/// More sessions than the clients of one machine need. One more ends the session with the longest idle time.
+/// More sessions in a workspace than the clients of one caller need. One more ends the one with the longest idle time.
 const MAX_SESSIONS: usize = 128;
 
 /// A session ends after this idle time, and its commands with it.
@@ -39,9 +41,6 @@ pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// The maximum length of a session name.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Who a session belongs to, on a server that identifies callers.
-pub(super) type Owner = Option<Arc<Principal>>;
-
 /// Why a request has no client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoClient {
@@ -49,15 +48,37 @@ pub(super) enum NoClient {
     InvalidName,
     /// The session belongs to somebody else.
     OfAnother,
+    /// There are too many sessions, and none of the caller's own can end instead.
+    TooMany,
+}
+
+tokio::task_local! {
+    /// The request that is being answered.
+    static ANSWERED: Arc<AnsweredRequest>;
+}
+
+/// What the protocol does not tell when it starts a session.
+struct AnsweredRequest {
+    owner: Owner,
+    /// The session could not be started.
+    has_no_room: AtomicBool,
+}
+
+/// Answers a request of an owner: a protocol session that it starts is theirs.
+pub(super) async fn answer_for<F: Future>(owner: Owner, answer: F) -> Result<F::Output, NoClient> {
+    let request = Arc::new(AnsweredRequest { owner, has_no_room: AtomicBool::new(false) });
+    let answer = ANSWERED.scope(request.clone(), answer).await;
+    if request.has_no_room.load(Ordering::Relaxed) { Err(NoClient::TooMany) } else { Ok(answer) }
 }
 
 /// The sessions of one workspace.
 pub(super) struct Sessions {
     protocol: Arc<LocalSessionManager>,
     clients: Mutex<HashMap<Key, KnownClient>>,
-    /// The sessions of all workspaces, if there are several. Then sessions of idle connections end, too: otherwise an
-    /// open connection would keep its workspaces.
-    all: Option<Arc<AtomicUsize>>,
+    /// The sessions of all workspaces.
+    all: Arc<SessionCount>,
+    /// Whether sessions of idle connections end, too.
+    ends_connections: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,27 +93,11 @@ enum Key {
 /// A client with a key. It is in use while anything else refers to it: an unfinished request or a running call.
 struct KnownClient {
     client: Arc<Client>,
-    /// Who started it. A protocol session has no owner before its first response, and nobody else knows it until then.
+    /// Who started it.
     owner: Owner,
     used: Instant,
-    /// Counts it while it exists.
-    _counted: Option<CountedSession>,
-}
-
-/// A session that counts towards all sessions until dropped.
-struct CountedSession(Arc<AtomicUsize>);
-
-impl CountedSession {
-    fn add(all: &Arc<AtomicUsize>) -> Self {
-        all.fetch_add(1, Ordering::Relaxed);
-        CountedSession(all.clone())
-    }
-}
-
-impl Drop for CountedSession {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    /// Counts it while it exists, unless another session has taken its place.
+    counted: Option<CountedSession>,
 }
 
 impl KnownClient {
@@ -107,32 +112,46 @@ impl Sessions {
         let mut protocol = LocalSessionManager::default();
         // Sessions end only by the rules of this module.
         protocol.session_config.keep_alive = None;
-        Sessions { protocol: Arc::new(protocol), clients: Mutex::default(), all: None }
+        let (clients, all) = (Mutex::default(), Arc::default());
+        Sessions { protocol: Arc::new(protocol), clients, all, ends_connections: false }
     }
 
-    /// The sessions of one of several workspaces. `all` counts those of all of them.
-    pub(super) fn among(all: Arc<AtomicUsize>) -> Self {
-        Sessions { all: Some(all), ..Sessions::new() }
+    /// The sessions of one of several workspaces, or of several callers. `all` counts those of all of them. Sessions of idle
+    /// connections end, too: otherwise an open connection would keep its workspaces, and one of a proxy the sessions of
+    /// all callers.
+    pub(super) fn among(all: Arc<SessionCount>) -> Self {
+        Sessions { all, ends_connections: true, ..Sessions::new() }
     }
 
-    /// The client of a request. Without a session it is that of the connection.
+    /// Checks the sessions that a request names, before its body is read. Returns the name of the shared one.
+    pub(super) fn check<'a>(
+        &self,
+        headers: &'a HeaderMap,
+        owner: &Owner,
+    ) -> Result<Option<&'a str>, NoClient> {
+        if self.is_of_another(headers, owner) {
+            return Err(NoClient::OfAnother);
+        }
+        let Some(name) = headers.get(SHARED_SESSION) else { return Ok(None) };
+        let name = name.to_str().ok().filter(|name| is_name(name));
+        name.ok_or(NoClient::InvalidName).map(Some)
+    }
+
+    /// The client of a request. Without a session it is that of the connection. A new one is started here, so the request must
+    /// have been checked.
     pub(super) fn client(
         self: &Arc<Self>,
         headers: &HeaderMap,
         connection: &ConnectionSessions,
         owner: &Owner,
     ) -> Result<Arc<Client>, NoClient> {
-        if self.is_of_another(headers, owner) {
-            return Err(NoClient::OfAnother);
-        }
+        let shared = self.check(headers, owner)?;
         // This marks the protocol session as used, even if the request names a shared session.
         let own = protocol_session(headers).and_then(|key| self.used(&key));
-        match headers.get(SHARED_SESSION) {
-            Some(name) => {
-                let name = name.to_str().ok().filter(|name| is_name(name));
-                Ok(self.shared(name.ok_or(NoClient::InvalidName)?, owner))
-            }
-            None => Ok(own.unwrap_or_else(|| connection.client(self, owner))),
+        match (shared, own) {
+            (Some(name), _) => self.shared(name, owner),
+            (None, Some(own)) => Ok(own),
+            (None, None) => connection.client(self, owner),
         }
     }
 
@@ -146,24 +165,13 @@ impl Sessions {
         self.clients.lock().get(&key).is_some_and(|known| known.owner != *owner)
     }
 
-    /// Records who started the protocol session that a response names, before the response is sent.
-    pub(super) fn set_owner(&self, response: &HeaderMap, owner: &Owner) {
-        let key = protocol_session(response);
-        let mut clients = self.clients.lock();
-        if let Some(known) = key.and_then(|key| clients.get_mut(&key)) {
-            known.owner.clone_from(owner);
-        }
-    }
-
     /// The client of a connection.
-    pub(super) fn of_connection(&self, number: u64, owner: &Owner) -> Arc<Client> {
-        let key = Key::Connection(number, owner.clone());
-        self.used(&key).unwrap_or_else(|| {
-            let known = self.new_client(owner);
-            let client = known.client.clone();
-            self.clients.lock().insert(key, known);
-            client
-        })
+    pub(super) fn of_connection(
+        &self,
+        number: u64,
+        owner: &Owner,
+    ) -> Result<Arc<Client>, NoClient> {
+        self.used_or_begun(Key::Connection(number, owner.clone()), owner)
     }
 
     /// Ends the sessions of a connection that was closed.
@@ -173,15 +181,15 @@ impl Sessions {
         drop(ended);
     }
 
-    fn new_client(&self, owner: &Owner) -> KnownClient {
-        let counted = self.all.as_ref().map(CountedSession::add);
-        let (client, owner) = (Arc::default(), owner.clone());
-        KnownClient { client, owner, used: Instant::now(), _counted: counted }
+    fn shared(&self, name: &str, owner: &Owner) -> Result<Arc<Client>, NoClient> {
+        self.used_or_begun(Key::Shared(name.to_owned(), owner.clone()), owner)
     }
 
-    fn shared(&self, name: &str, owner: &Owner) -> Arc<Client> {
-        let key = Key::Shared(name.to_owned(), owner.clone());
-        self.used(&key).unwrap_or_else(|| self.begin(key, owner))
+    fn used_or_begun(&self, key: Key, owner: &Owner) -> Result<Arc<Client>, NoClient> {
+        match self.used(&key) {
+            Some(client) => Ok(client),
+            None => self.begin(key, owner),
+        }
     }
 
     fn used(&self, key: &Key) -> Option<Arc<Client>> {
@@ -191,34 +199,42 @@ impl Sessions {
         Some(known.client.clone())
     }
 
-    /// Starts a session. If there are too many, the one with the longest idle time ends, of the owner with the most of them:
-    /// nobody can end those of others.
-    fn begin(&self, key: Key, owner: &Owner) -> Arc<Client> {
-        let known = self.new_client(owner);
-        let client = known.client.clone();
-        let mut clients = self.clients.lock();
+    /// Starts a session. If there are too many, one of the same owner ends, the one with the longest idle time: nobody can
+    /// end the sessions of others.
+    fn begin(&self, key: Key, owner: &Owner) -> Result<Arc<Client>, NoClient> {
         // The connections are limited elsewhere.
-        let limited = || clients.iter().filter(|(key, _)| !matches!(key, Key::Connection(..)));
-        let oldest = (limited().count() >= MAX_SESSIONS).then(|| {
-            let mut counts: HashMap<&Owner, usize> = HashMap::new();
-            for (_, known) in limited() {
-                *counts.entry(&known.owner).or_default() += 1;
-            }
-            let most = counts.values().copied().max();
-            let of_most = limited().filter(|(_, known)| counts.get(&known.owner).copied() == most);
-            let by_age = of_most.min_by_key(|(_, known)| (!known.is_idle(), known.used));
+        let is_limited = |key: &Key| !matches!(key, Key::Connection(..));
+        let mut clients = self.clients.lock();
+        let own = || clients.iter().filter(|(_, known)| known.owner == *owner);
+        let has_many =
+            is_limited(&key) && own().filter(|(key, _)| is_limited(key)).count() >= MAX_SESSIONS;
+        let oldest = if has_many || self.all.is_full(owner) {
+            // Work goes on if it is the server that is full.
+            let can_end = |key: &Key, known: &KnownClient| {
+                if has_many { is_limited(key) } else { known.is_idle() }
+            };
+            let can_end = own().filter(|(key, known)| can_end(key, known));
+            let by_age = can_end.min_by_key(|(_, known)| (!known.is_idle(), known.used));
             by_age.map(|(key, _)| key.clone())
-        });
-        let ended = oldest.flatten().and_then(|key| clients.remove_entry(&key));
-        clients.insert(key, known);
+        } else {
+            None
+        };
+        let mut ended = oldest.and_then(|key| clients.remove_entry(&key));
+        let place = ended.as_mut().and_then(|(_, known)| known.counted.take());
+        let Some(counted) = place.or_else(|| self.all.add(owner)) else {
+            return Err(NoClient::TooMany);
+        };
+        let client: Arc<Client> = Arc::default();
+        let (used, owner, counted) = (Instant::now(), owner.clone(), Some(counted));
+        clients.insert(key, KnownClient { client: client.clone(), owner, used, counted });
         drop(clients);
         self.end(ended);
-        client
+        Ok(client)
     }
 
     /// Ends the sessions that were not used for a long time.
     pub(super) fn end_idle(&self, now: Instant) {
-        let ends_connections = self.all.is_some();
+        let ends_connections = self.ends_connections;
         let mut clients = self.clients.lock();
         for known in clients.values_mut().filter(|known| !known.is_idle()) {
             known.used = now;
@@ -237,16 +253,17 @@ impl Sessions {
         self.clients.lock().is_empty()
     }
 
-    /// When the session with the longest idle time was used last. `None` if none is idle.
-    pub(super) fn longest_idle(&self) -> Option<Instant> {
+    /// When the session of an owner with the longest idle time was used last. `None` if none is idle.
+    pub(super) fn longest_idle(&self, owner: &Owner) -> Option<Instant> {
         let clients = self.clients.lock();
-        clients.values().filter(|known| known.is_idle()).map(|known| known.used).min()
+        let idle = clients.values().filter(|known| known.is_idle() && known.owner == *owner);
+        idle.map(|known| known.used).min()
     }
 
-    /// Ends the session with the longest idle time.
-    pub(super) fn end_longest_idle(&self) {
+    /// Ends the session of an owner with the longest idle time.
+    pub(super) fn end_longest_idle(&self, owner: &Owner) {
         let mut clients = self.clients.lock();
-        let idle = clients.iter().filter(|(_, known)| known.is_idle());
+        let idle = clients.iter().filter(|(_, known)| known.is_idle() && known.owner == *owner);
         let oldest = idle.min_by_key(|(_, known)| known.used).map(|(key, _)| key.clone());
         let ended = oldest.and_then(|key| clients.remove_entry(&key));
         drop(clients);
@@ -289,8 +306,16 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.protocol.create_session().await?;
-        self.begin(Key::Protocol(id.clone()), &None);
-        Ok((id, transport))
+        let request = ANSWERED.try_with(Arc::clone).ok();
+        let owner = request.as_ref().and_then(|request| request.owner.clone());
+        if self.begin(Key::Protocol(id.clone()), &owner).is_ok() {
+            return Ok((id, transport));
+        }
+        if let Some(request) = request {
+            request.has_no_room.store(true, Ordering::Relaxed);
+        }
+        self.protocol.close_session(&id).await?;
+        Err(LocalSessionManagerError::SessionNotFound(id))
     }
 
     async fn initialize_session(
@@ -349,6 +374,8 @@ impl SessionManager for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib::Principal;
+
     use super::*;
 
     fn with_runtime(test: impl AsyncFnOnce()) {
@@ -393,7 +420,7 @@ mod tests {
     #[test]
     fn a_connection_has_a_session_of_its_own_in_each_workspace() {
         with_runtime(async || {
-            let all = Arc::default();
+            let all = Arc::<SessionCount>::default();
             let (one, two) = (Sessions::among(Arc::clone(&all)), Sessions::among(Arc::clone(&all)));
             let (one, two) = (Arc::new(one), Arc::new(two));
             let (here, none) = (ConnectionSessions::new(), HeaderMap::new());
@@ -407,11 +434,11 @@ mod tests {
                 &two.client(&headers("mcp-session-id", &id), &here, &None).unwrap(),
                 &in_two
             ));
-            assert_eq!(all.load(Ordering::Relaxed), 3);
+            assert_eq!(all.total(), 3);
             drop((in_one, in_two, here));
             assert!(two.is_empty() && !one.is_empty());
             one.end_all();
-            assert_eq!(all.load(Ordering::Relaxed), 0);
+            assert_eq!(all.total(), 0);
         });
     }
 
@@ -420,9 +447,9 @@ mod tests {
         with_runtime(async || {
             let sessions = Sessions::new();
             let name = |number: usize| Key::Shared(number.to_string(), None);
-            let used = sessions.begin(name(0), &None);
+            let used = sessions.begin(name(0), &None).unwrap();
             for number in 1..=2 * MAX_SESSIONS {
-                sessions.begin(name(number), &None);
+                sessions.begin(name(number), &None).unwrap();
             }
             let known = sessions.clients.lock().len();
             assert_eq!(known, MAX_SESSIONS);
@@ -441,14 +468,32 @@ mod tests {
                 Some(Arc::new(Principal { issuer, subject }))
             };
             let (alice, bob) = (owner("alice"), owner("bob"));
-            drop(sessions.shared("old", &alice));
-            for number in 0..2 * MAX_SESSIONS {
-                sessions.shared(&number.to_string(), &bob);
-            }
-            assert!(sessions.used(&Key::Shared("old".to_owned(), alice)).is_some());
-            assert!(sessions.used(&Key::Shared("0".to_owned(), bob)).is_none());
+            drop(sessions.shared("old", &alice).unwrap());
+            let busy: Vec<_> = (0..2 * MAX_SESSIONS)
+                .map(|number| sessions.shared(&number.to_string(), &bob).unwrap())
+                .collect();
+            assert!(sessions.used(&Key::Shared("old".to_owned(), alice.clone())).is_some());
+            assert!(sessions.used(&Key::Shared("0".to_owned(), bob.clone())).is_none());
             let known = sessions.clients.lock().len();
-            assert_eq!(known, MAX_SESSIONS);
+            assert_eq!(known, MAX_SESSIONS + 1);
+            // Also if many callers fill the server, and whether their sessions are idle or not.
+            for number in 0.. {
+                let other = owner(&number.to_string());
+                if (0..100).any(|name| sessions.shared(&name.to_string(), &other).is_err()) {
+                    break;
+                }
+            }
+            let carol = owner("carol");
+            assert_eq!(sessions.shared("new", &carol).err(), Some(NoClient::TooMany));
+            let answered = answer_for(carol.clone(), sessions.create_session()).await;
+            assert_eq!(answered.err(), Some(NoClient::TooMany));
+            assert_eq!(sessions.of_connection(1, &carol).err(), Some(NoClient::TooMany));
+            assert!(sessions.used(&Key::Shared("0".to_owned(), owner("0"))).is_some());
+            // Who has an idle session can have another instead, and nobody else loses one.
+            assert!(sessions.shared("new", &bob).is_ok(), "bob has {MAX_SESSIONS}");
+            assert!(sessions.shared("new", &alice).is_ok());
+            assert!(sessions.used(&Key::Shared("old".to_owned(), alice)).is_none());
+            drop(busy);
         });
     }
 
@@ -457,8 +502,8 @@ mod tests {
         with_runtime(async || {
             let sessions = Sessions::new();
             let (id, _transport) = sessions.create_session().await.unwrap();
-            let used = sessions.begin(Key::Shared("used".to_owned(), None), &None);
-            sessions.of_connection(1, &None);
+            let used = sessions.begin(Key::Shared("used".to_owned(), None), &None).unwrap();
+            sessions.of_connection(1, &None).unwrap();
             let later = Instant::now() + MAX_IDLE;
             sessions.end_idle(later - SWEEP_INTERVAL);
             assert!(sessions.used(&Key::Protocol(id.clone())).is_some());
@@ -501,10 +546,9 @@ mod tests {
             assert!(!Arc::ptr_eq(&of_alice, &client(&shared, &bob).unwrap()));
             assert!(Arc::ptr_eq(&of_alice, &client(&shared, &alice).unwrap()));
             // The ID of a protocol session.
-            let (id, _transport) = sessions.create_session().await.unwrap();
+            let started = answer_for(alice.clone(), sessions.create_session()).await;
+            let (id, _transport) = started.unwrap().unwrap();
             let own = headers("mcp-session-id", &id);
-            assert_eq!(client(&own, &bob).err(), Some(NoClient::OfAnother), "before its response");
-            sessions.set_owner(&own, &alice);
             assert!(client(&own, &alice).is_ok());
             for other in [&bob, &owner("alice", "https://j"), &None] {
                 assert_eq!(client(&own, other).err(), Some(NoClient::OfAnother));

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
@@ -17,6 +16,7 @@ use super::authorization::Authorization;
 use super::endpoint::{Checked, Endpoint, Endpoints, MetadataAnswer, Opened};
 use super::guard::{Head, HeadCheck, WRONG_TOKEN};
 use super::refused::Refused;
+use super::session_count::{Owner, SessionCount};
 use super::sessions::Sessions;
 use super::workspace_id::WorkspaceId;
 use crate::caller::Caller;
@@ -29,8 +29,8 @@ const MAX_CALLS: usize = 16;
 /// The maximum number of unfinished requests for a workspace, so that one does not take the connections of all.
 const MAX_REQUESTS: usize = 128;
 
-/// The maximum number of sessions in all workspaces. One more ends the session with the longest idle time.
-const MAX_SESSIONS: usize = 4_096;
+/// The maximum number of those of one caller, so that one does not take the requests of all in a workspace.
+const MAX_REQUESTS_OF_CALLER: usize = MAX_REQUESTS / 2;
 
 /// A workspace without a session is closed after this time.
 const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
@@ -72,8 +72,8 @@ pub(super) struct Workspaces<S> {
     /// How many are open at most.
     max: usize,
     open: Mutex<HashMap<WorkspaceId, Arc<Workspace>>>,
-    /// The number of sessions in all of them.
-    sessions: Arc<AtomicUsize>,
+    /// The sessions in all of them.
+    sessions: Arc<SessionCount>,
 }
 
 /// A workspace that is open or being opened.
@@ -91,13 +91,16 @@ struct Served {
 }
 
 struct Usage {
-    /// The number of unfinished requests.
-    requests: usize,
+    /// The number of unfinished requests of each owner.
+    requests: HashMap<Owner, usize>,
     last: Instant,
 }
 
 /// An unfinished request for a workspace, until dropped.
-pub(super) struct RequestInWorkspace(Arc<Workspace>);
+pub(super) struct RequestInWorkspace {
+    workspace: Arc<Workspace>,
+    owner: Owner,
+}
 
 const NOT_FOUND: Refusal = Refusal {
     status: StatusCode::NOT_FOUND,
@@ -140,6 +143,7 @@ impl<S: WorkspaceSource> Workspaces<S> {
         &self,
         id: &WorkspaceId,
         directory: (u64, u64),
+        owner: &Owner,
         now: Instant,
     ) -> Result<RequestInWorkspace, Refusal> {
         let mut open = self.open.lock();
@@ -158,7 +162,7 @@ impl<S: WorkspaceSource> Workspaces<S> {
         };
         drop(open);
         replaced.into_iter().for_each(Workspace::close);
-        RequestInWorkspace::begin(workspace, now)
+        RequestInWorkspace::begin(workspace, owner, now)
     }
 
     /// Opens a workspace.
@@ -186,16 +190,16 @@ impl<S: WorkspaceSource> Workspaces<S> {
         forgotten.into_iter().for_each(Workspace::close);
     }
 
-    /// Ends the session with the longest idle time if there are too many.
-    fn limit_sessions(&self) {
-        if self.sessions.load(Ordering::Relaxed) < MAX_SESSIONS {
+    /// Ends the session of an owner with the longest idle time if there are too many.
+    fn limit_sessions(&self, owner: &Owner) {
+        if !self.sessions.is_full(owner) {
             return;
         }
         let open: Vec<Arc<Workspace>> = self.open.lock().values().cloned().collect();
         let sessions = open.iter().filter_map(|workspace| workspace.sessions());
-        let idle = sessions.filter_map(|sessions| Some((sessions.longest_idle()?, sessions)));
+        let idle = sessions.filter_map(|sessions| Some((sessions.longest_idle(owner)?, sessions)));
         if let Some((_, sessions)) = idle.min_by_key(|(used, _)| *used) {
-            sessions.end_longest_idle();
+            sessions.end_longest_idle(owner);
         }
     }
 }
@@ -208,7 +212,7 @@ fn longest_idle(open: &HashMap<WorkspaceId, Arc<Workspace>>) -> Option<Workspace
 
 impl Workspace {
     fn new(directory: (u64, u64), now: Instant) -> Self {
-        let usage = Mutex::new(Usage { requests: 0, last: now });
+        let usage = Mutex::new(Usage { requests: HashMap::new(), last: now });
         Workspace { directory, opened: OnceCell::new(), usage }
     }
 
@@ -220,7 +224,7 @@ impl Workspace {
     fn unused_since(&self) -> Option<Instant> {
         let usage = self.usage.lock();
         let has_sessions = self.sessions().is_some_and(|sessions| !sessions.is_empty());
-        (usage.requests == 0 && !has_sessions).then_some(usage.last)
+        (usage.requests.is_empty() && !has_sessions).then_some(usage.last)
     }
 
     /// Ends its sessions and their calls. Dropping the rest can take a moment, so another thread does it.
@@ -231,21 +235,30 @@ impl Workspace {
 }
 
 impl RequestInWorkspace {
-    fn begin(workspace: Arc<Workspace>, now: Instant) -> Result<Self, Refusal> {
+    fn begin(workspace: Arc<Workspace>, owner: &Owner, now: Instant) -> Result<Self, Refusal> {
         let mut usage = workspace.usage.lock();
-        if usage.requests >= MAX_REQUESTS {
+        let own = usage.requests.get(owner).copied().unwrap_or_default();
+        let has_many = owner.is_some() && own >= MAX_REQUESTS_OF_CALLER;
+        if has_many || usage.requests.values().sum::<usize>() >= MAX_REQUESTS {
             return Err(TOO_MANY_REQUESTS);
         }
-        (usage.requests, usage.last) = (usage.requests + 1, now);
+        usage.requests.insert(owner.clone(), own + 1);
+        usage.last = now;
         drop(usage);
-        Ok(RequestInWorkspace(workspace))
+        Ok(RequestInWorkspace { workspace, owner: owner.clone() })
     }
 }
 
 impl Drop for RequestInWorkspace {
     fn drop(&mut self) {
-        let mut usage = self.0.usage.lock();
-        (usage.requests, usage.last) = (usage.requests - 1, Instant::now());
+        let mut usage = self.workspace.usage.lock();
+        if let Some(own) = usage.requests.get_mut(&self.owner) {
+            *own -= 1;
+            if *own == 0 {
+                usage.requests.remove(&self.owner);
+            }
+        }
+        usage.last = Instant::now();
     }
 }
 
@@ -293,21 +306,21 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
         authorization.map_or(Ok(()), |authorization| authorization.require(path, caller, needed))
     }
 
-    fn connection_owner(checked: &Checked<WorkspaceId>) -> &str {
-        checked.name.as_str()
+    fn connection_owner(checked: &Checked<WorkspaceId>) -> String {
+        format!("{}\n{}", checked.name.as_str(), checked.caller_name())
     }
 
-    async fn open(&self, id: WorkspaceId) -> Result<Opened<Self>, Refused> {
+    async fn open(&self, id: WorkspaceId, owner: &Owner) -> Result<Opened<Self>, Refused> {
         let Some(directory) = self.source.find(&id) else {
             self.forget(&id, |_| true);
             return Err(NOT_FOUND.into());
         };
-        let request = self.begin(&id, directory, Instant::now())?;
-        let workspace = request.0.clone();
+        let request = self.begin(&id, directory, owner, Instant::now())?;
+        let workspace = request.workspace.clone();
         let opened = workspace.opened.get_or_try_init(|| self.serve(&id, directory)).await;
         match opened {
             Ok(served) => {
-                self.limit_sessions();
+                self.limit_sessions(owner);
                 Ok((served.endpoint.clone(), request))
             }
             Err(refusal) => {
@@ -338,9 +351,12 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use toolcrib::Principal;
 
     use super::*;
+    use crate::http::session_count::{MAX_OF_CALLER, MAX_SESSIONS};
 
     /// Workspaces in a temporary directory.
     struct Source {
@@ -400,14 +416,14 @@ mod tests {
     fn an_idle_workspace_is_closed_and_opened_again() {
         run(async || {
             let all = workspaces(10, &["a"]);
-            let (endpoint, request) = all.open(id("a")).await.unwrap();
-            let (same, second) = all.open(id("a")).await.unwrap();
+            let (endpoint, request) = all.open(id("a"), &None).await.unwrap();
+            let (same, second) = all.open(id("a"), &None).await.unwrap();
             assert!(Arc::ptr_eq(&endpoint, &same));
             let later = || Instant::now() + MAX_IDLE;
             all.end_idle(later());
             assert_eq!(all.open.lock().len(), 1, "requests are unfinished");
             drop((same, second, request));
-            endpoint.sessions().of_connection(1, &None);
+            endpoint.sessions().of_connection(1, &None).unwrap();
             all.end_idle(later());
             assert_eq!(all.open.lock().len(), 1, "it has a session");
             endpoint.sessions().end_connection(1);
@@ -415,7 +431,7 @@ mod tests {
             assert_eq!(all.open.lock().len(), 1, "it was just used");
             all.end_idle(later());
             assert_eq!(all.open.lock().len(), 0);
-            let (new, _request) = all.open(id("a")).await.unwrap();
+            let (new, _request) = all.open(id("a"), &None).await.unwrap();
             assert!(!Arc::ptr_eq(&endpoint, &new));
             assert_eq!(all.source.opened.load(Ordering::Relaxed), 2);
         });
@@ -425,7 +441,7 @@ mod tests {
     fn requests_at_the_same_time_open_a_workspace_once() {
         run(async || {
             let all = workspaces(1, &["a"]);
-            let (one, two) = tokio::join!(all.open(id("a")), all.open(id("a")));
+            let (one, two) = tokio::join!(all.open(id("a"), &None), all.open(id("a"), &None));
             assert!(Arc::ptr_eq(&one.unwrap().0, &two.unwrap().0));
             assert_eq!(all.source.opened.load(Ordering::Relaxed), 1);
         });
@@ -436,11 +452,11 @@ mod tests {
         run(async || {
             let all = workspaces(1, &["a", "b"]);
             all.source.fails.store(true, Ordering::Relaxed);
-            assert_eq!(status(all.open(id("a")).await), 500);
+            assert_eq!(status(all.open(id("a"), &None).await), 500);
             assert_eq!(all.open.lock().len(), 0);
             all.source.fails.store(false, Ordering::Relaxed);
-            assert_eq!(status(all.open(id("b")).await), 200);
-            assert_eq!(status(all.open(id("a")).await), 200);
+            assert_eq!(status(all.open(id("b"), &None).await), 200);
+            assert_eq!(status(all.open(id("a"), &None).await), 200);
         });
     }
 
@@ -448,17 +464,17 @@ mod tests {
     fn only_an_idle_workspace_makes_room() {
         run(async || {
             let all = workspaces(2, &["a", "b", "c"]);
-            let (a, in_a) = all.open(id("a")).await.unwrap();
-            let (_, in_b) = all.open(id("b")).await.unwrap();
-            assert_eq!(status(all.open(id("c")).await), 503);
+            let (a, in_a) = all.open(id("a"), &None).await.unwrap();
+            let (_, in_b) = all.open(id("b"), &None).await.unwrap();
+            assert_eq!(status(all.open(id("c"), &None).await), 503);
             drop(in_a);
-            a.sessions().of_connection(1, &None);
-            assert_eq!(status(all.open(id("c")).await), 503);
+            a.sessions().of_connection(1, &None).unwrap();
+            assert_eq!(status(all.open(id("c"), &None).await), 503);
             a.sessions().end_connection(1);
-            assert_eq!(status(all.open(id("c")).await), 200);
+            assert_eq!(status(all.open(id("c"), &None).await), 200);
             assert!(!all.open.lock().contains_key(&id("a")));
             drop(in_b);
-            assert_eq!(status(all.open(id("a")).await), 200);
+            assert_eq!(status(all.open(id("a"), &None).await), 200);
         });
     }
 
@@ -468,12 +484,68 @@ mod tests {
             let all = workspaces(2, &["a", "b"]);
             let mut held = Vec::new();
             for _ in 0..MAX_REQUESTS {
-                held.push(all.open(id("a")).await.unwrap());
+                held.push(all.open(id("a"), &None).await.unwrap());
             }
-            assert_eq!(status(all.open(id("a")).await), 429);
-            assert_eq!(status(all.open(id("b")).await), 200);
+            assert_eq!(status(all.open(id("a"), &None).await), 429);
+            assert_eq!(status(all.open(id("b"), &None).await), 200);
             held.pop();
-            assert_eq!(status(all.open(id("a")).await), 200);
+            assert_eq!(status(all.open(id("a"), &None).await), 200);
+        });
+    }
+
+    fn owner(issuer: &str, subject: &str) -> Owner {
+        let (issuer, subject) = (issuer.to_owned(), subject.to_owned());
+        Some(Arc::new(Principal { issuer, subject }))
+    }
+
+    #[test]
+    fn a_caller_does_not_take_the_requests_of_others() {
+        run(async || {
+            let all = workspaces(2, &["a"]);
+            let (alice, bob) = (owner("i", "alice"), owner("i", "bob"));
+            let mut held = Vec::new();
+            for _ in 0..MAX_REQUESTS_OF_CALLER {
+                held.push(all.open(id("a"), &bob).await.unwrap());
+            }
+            assert_eq!(status(all.open(id("a"), &bob).await), 429);
+            assert_eq!(status(all.open(id("a"), &alice).await), 200);
+            held.pop();
+            assert_eq!(status(all.open(id("a"), &bob).await), 200);
+        });
+    }
+
+    #[test]
+    fn connections_belong_to_a_caller_in_a_workspace() {
+        let of = |workspace: &str, owner: Owner| {
+            let scopes = [Scope::Read].into_iter().collect();
+            let caller = owner
+                .map(|principal| Caller { principal, in_token: scopes, granted: scopes })
+                .map(Arc::new);
+            Workspaces::<Source>::connection_owner(&Checked { name: id(workspace), caller })
+        };
+        let alice = || owner("i", "alice");
+        assert_eq!(of("a", alice()), of("a", alice()));
+        assert_eq!(of("a", None), of("a", None));
+        for other in [of("b", alice()), of("a", owner("j", "alice")), of("a", owner("i", "bob"))] {
+            assert_ne!(of("a", alice()), other);
+        }
+        assert_ne!(of("a", None), of("b", None));
+    }
+
+    #[test]
+    fn a_caller_does_not_end_the_sessions_of_others_in_other_workspaces() {
+        run(async || {
+            let all = workspaces(10, &["a", "b"]);
+            let (alice, bob) = (owner("i", "alice"), owner("i", "bob"));
+            let (a, _in_a) = all.open(id("a"), &alice).await.unwrap();
+            let (b, _in_b) = all.open(id("b"), &bob).await.unwrap();
+            a.sessions().of_connection(0, &alice).unwrap();
+            for number in (1..).take(MAX_OF_CALLER) {
+                b.sessions().of_connection(number, &bob).unwrap();
+            }
+            assert!(b.sessions().of_connection(0, &bob).is_ok(), "the oldest of bob has ended");
+            assert!(!a.sessions().is_empty());
+            assert_eq!(all.sessions.total(), MAX_OF_CALLER + 1);
         });
     }
 
@@ -481,17 +553,17 @@ mod tests {
     fn the_sessions_of_all_workspaces_are_limited() {
         run(async || {
             let all = workspaces(10, &["a", "b"]);
-            let (a, _in_a) = all.open(id("a")).await.unwrap();
-            let (b, _in_b) = all.open(id("b")).await.unwrap();
-            let in_use = a.sessions().of_connection(0, &None);
+            let (a, _in_a) = all.open(id("a"), &None).await.unwrap();
+            let (b, _in_b) = all.open(id("b"), &None).await.unwrap();
+            let in_use = a.sessions().of_connection(0, &None).unwrap();
             for number in (1..).take(MAX_SESSIONS - 2) {
-                b.sessions().of_connection(number, &None);
+                b.sessions().of_connection(number, &None).unwrap();
             }
-            let last = b.sessions().of_connection(0, &None);
-            all.open(id("a")).await.unwrap();
-            assert_eq!(all.sessions.load(Ordering::Relaxed), MAX_SESSIONS - 1);
-            assert!(Arc::ptr_eq(&in_use, &a.sessions().of_connection(0, &None)));
-            assert!(Arc::ptr_eq(&last, &b.sessions().of_connection(0, &None)));
+            let last = b.sessions().of_connection(0, &None).unwrap();
+            all.open(id("a"), &None).await.unwrap();
+            assert_eq!(all.sessions.total(), MAX_SESSIONS - 1);
+            assert!(Arc::ptr_eq(&in_use, &a.sessions().of_connection(0, &None).unwrap()));
+            assert!(Arc::ptr_eq(&last, &b.sessions().of_connection(0, &None).unwrap()));
         });
     }
 
@@ -501,21 +573,21 @@ mod tests {
         run(async || {
             let all = workspaces(10, &["a", "b"]);
             let at = |name: &str| all.source.top.path().join(name);
-            let (old, in_old) = all.open(id("a")).await.unwrap();
-            old.sessions().of_connection(1, &None);
+            let (old, in_old) = all.open(id("a"), &None).await.unwrap();
+            old.sessions().of_connection(1, &None).unwrap();
             std::fs::rename(at("a"), at("moved")).unwrap();
-            assert_eq!(status(all.open(id("a")).await), 404);
+            assert_eq!(status(all.open(id("a"), &None).await), 404);
             assert!(old.sessions().is_empty() && all.open.lock().is_empty());
             std::fs::rename(at("b"), at("a")).unwrap();
-            let (new, _request) = all.open(id("a")).await.unwrap();
+            let (new, _request) = all.open(id("a"), &None).await.unwrap();
             assert!(!Arc::ptr_eq(&old, &new));
             drop(in_old);
             std::fs::rename(at("a"), at("b")).unwrap();
             std::os::unix::fs::symlink(at("moved"), at("a")).unwrap();
-            assert_eq!(status(all.open(id("a")).await), 404, "a symlink is no workspace");
+            assert_eq!(status(all.open(id("a"), &None).await), 404, "a symlink is no workspace");
             // Also without a request.
-            let (old, _request) = all.open(id("b")).await.unwrap();
-            old.sessions().of_connection(1, &None);
+            let (old, _request) = all.open(id("b"), &None).await.unwrap();
+            old.sessions().of_connection(1, &None).unwrap();
             all.end_idle(Instant::now());
             assert!(!old.sessions().is_empty());
             std::fs::rename(at("b"), at("c")).unwrap();
