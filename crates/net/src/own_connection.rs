@@ -212,6 +212,7 @@ mod tests {
 
     #[cfg(feature = "inspect")]
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test writes its file")]
     fn unusable_authorities_are_not_replaced_by_those_of_the_system() {
         let directory = tempfile::tempdir().unwrap();
         let (empty, missing) =
