@@ -46,7 +46,7 @@ pub const SLURM: Package = Package { name: "slurm-wlm", program: "/usr/sbin/slur
 /// MUNGE, with which the programs of Slurm authenticate each other.
 pub const MUNGE: Package = Package { name: "munge", program: "/usr/sbin/munged" };
 
-/// A package, and one of its programs that supports one of [`VERSION_FLAGS`].
+/// A package, and one of its programs. The program supports one of `VERSION_FLAGS`.
 pub struct Package {
     name: &'static str,
     /// A program of the package, to see whether it is installed. `*` in its path stands for a version.

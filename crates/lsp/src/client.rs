@@ -196,17 +196,21 @@ impl Client {
         }
         self.used += 1;
         let used = self.used;
-        if let Some(document) = self.documents.get_mut(path) {
-            document.used = used;
-            if document.text == text && document.language == language {
-                let is_asked = self.phase == (Phase::Ready { asks: true });
-                let is_ready = self.phase != Phase::Starting;
-                if !is_ready || (!is_asked && document.answer.is_some()) {
+        let is_ready = self.is_ready();
+        let publishes = self.phase == (Phase::Ready { asks: false });
+        match self.documents.get_mut(path) {
+            Some(document) if document.text == text && document.language == language => {
+                document.used = used;
+                if !is_ready || (publishes && document.answer.is_some()) {
                     return Ok(document.version);
                 }
+                if publishes {
+                    // clangd publishes nothing for a change without a difference. It does for an opened text.
+                    self.close(path);
+                }
             }
-        } else {
-            self.close_oldest();
+            Some(_) => {}
+            None => self.close_oldest(),
         }
         self.last_version += 1;
         let version = self.last_version;

@@ -34,7 +34,7 @@ const SHORT_WAIT: Duration = Duration::from_millis(100);
 const MAX_FILES: usize = 10;
 
 /// Time for examining the files of all projects of a call.
-const MAX_LISTING_TIME: Duration = Duration::from_secs(1);
+const MAX_LISTING_TIME: Duration = Duration::from_secs(2);
 
 /// How often a wait checks for cancellation.
 const CANCEL_POLL: Duration = Duration::from_millis(50);
@@ -75,7 +75,7 @@ pub(crate) fn checked(
 ) -> Reply {
     let Some(checks) = session.checks().filter(|_| reader == Reader::Model) else { return reply };
     let began = Instant::now();
-    let mut projects = Projects::new();
+    let mut projects = Projects::default();
     // A text that does not parse has no types. Its errors are in the reply already.
     let has_syntax_errors = reply.metadata().contains_key("syntax_errors");
     let (mut submitted, mut notes) = (Vec::new(), Vec::new());
@@ -228,9 +228,10 @@ fn content_hash(services: &Services, session: &Session, path: &Path) -> Option<C
 }
 
 /// The projects of one call, each examined once: all edits of the call are made already.
+#[derive(Default)]
 struct Projects {
-    /// The end of the time for them.
-    until: Instant,
+    /// The end of the time for them, which begins with the first one: the start of a server does not count.
+    until: Option<Instant>,
     /// By root.
     listings: Vec<(PathBuf, Listing)>,
     /// By number of the server and root. `None` for a project that cannot be examined.
@@ -238,18 +239,12 @@ struct Projects {
 }
 
 impl Projects {
-    fn new() -> Projects {
-        let until = Instant::now() + MAX_LISTING_TIME;
-        Projects { until, listings: Vec::new(), examined: HashMap::new() }
-    }
-
-    fn listing(&mut self, services: &Services, tree: &BulkReader) -> &Listing {
+    fn listing(&mut self, services: &Services, tree: &BulkReader, stop: &Deadline<'_>) -> &Listing {
         let known = self.listings.iter().position(|(root, _)| root == tree.path());
         let at = known.unwrap_or_else(|| {
             let hidden = services.paths.hidden.beneath(tree.path());
-            let stop = Deadline::new(self.until, &|| false);
             let (start, named) = (Path::new(""), &[]);
-            let walk = Walk { tree, start, ignored: false, named, own: &hidden, stop: &stop };
+            let walk = Walk { tree, start, ignored: false, named, own: &hidden, stop };
             self.listings.push((tree.path().to_owned(), services.listings.list(&walk)));
             self.listings.len() - 1
         });
@@ -267,8 +262,9 @@ impl Projects {
         if let Some(known) = self.examined.get(&key) {
             return known.clone();
         }
-        let stop = Deadline::new(self.until, &|| false);
-        let listing = self.listing(services, tree);
+        let until = *self.until.get_or_insert_with(|| Instant::now() + MAX_LISTING_TIME);
+        let stop = Deadline::new(until, &|| false);
+        let listing = self.listing(services, tree, &stop);
         let files = ProjectFiles::examine(tree, listing, server, &stop).map(Arc::new);
         self.examined.insert(key, files.clone());
         files

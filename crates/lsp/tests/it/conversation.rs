@@ -175,6 +175,24 @@ fn published_errors_need_the_current_version() {
 }
 
 #[test]
+fn an_equal_text_is_opened_again_for_a_server_that_publishes() {
+    let mut client = started(ClientSettings::new("/w"), &pushing());
+    let first = set(&mut client, "x");
+    let params = json!({"uri": "file:///w/a.py", "version": first, "diagnostics": []});
+    let published = json!({"method": "textDocument/publishDiagnostics", "params": params});
+    receive(&mut client, &published);
+    assert_eq!(set(&mut client, "x"), first);
+    assert_eq!(methods(&mut client), ["textDocument/didOpen"]);
+    let path = "/w/b.py".into();
+    client.files_changed(&[FileChange { path, kind: FileChangeKind::Changed }]);
+    let second = set(&mut client, "x");
+    assert_ne!(first, second);
+    let expected =
+        ["workspace/didChangeWatchedFiles", "textDocument/didClose", "textDocument/didOpen"];
+    assert_eq!(methods(&mut client), expected);
+}
+
+#[test]
 fn a_server_that_loads_the_project_is_not_believed() {
     let settings = ClientSettings { waits_for_quiescence: true, ..ClientSettings::new("/w") };
     let mut client = started(settings, &pulling());
