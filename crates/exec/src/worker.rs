@@ -3,6 +3,7 @@
 mod confine;
 mod conversation;
 mod error;
+mod idle_time;
 mod limits;
 mod pipes;
 mod serve;

@@ -1,8 +1,9 @@
 //! A worker that answers several questions.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::error::{self, WorkerError};
+use super::idle_time::IdleTime;
 use super::pipes::{AfterInput, Progress};
 use super::{POLL_INTERVAL, RunningWorker, Worker};
 
@@ -27,7 +28,7 @@ impl Worker {
 
 impl Conversation {
     /// Sends a question and passes each piece of the answer to `take`, until that returns true. Fails if the
-    /// worker neither reads nor writes for `idle_timeout`. After an error the worker has ended, and every
+    /// worker neither reads nor writes for `idle_timeout`, without the time in which it waits for a processor. After an error the worker has ended, and every
     /// further question fails.
     pub fn ask(
         &mut self,
@@ -51,7 +52,7 @@ impl Conversation {
         let Some(running) = &mut self.running else { return Err(WorkerError::Cancelled) };
         let mut parts = question.iter().copied();
         let mut unwritten: &[u8] = &[];
-        let mut last_progress = Instant::now();
+        let mut idle: Option<IdleTime> = None;
         loop {
             if unwritten.is_empty() {
                 unwritten = parts.next().unwrap_or_default();
@@ -59,15 +60,16 @@ impl Conversation {
             if cancelled() {
                 return Err(WorkerError::Cancelled);
             }
-            let left = idle_timeout.saturating_sub(last_progress.elapsed());
-            if left.is_zero() {
+            if idle.as_ref().is_some_and(|idle| idle.is_over(idle_timeout)) {
                 return Err(WorkerError::TimedOut);
             }
             let to_write = unwritten.len();
-            let progress = running.pump(&mut unwritten, max_output, left.min(POLL_INTERVAL))?;
+            let progress = running.pump(&mut unwritten, max_output, POLL_INTERVAL)?;
             let answer = running.take_output();
             if unwritten.len() < to_write || !answer.is_empty() {
-                last_progress = Instant::now();
+                idle = None;
+            } else if idle.is_none() {
+                idle = Some(IdleTime::begin(running.pid));
             }
             if !answer.is_empty() && take(&answer) {
                 return Ok(());
