@@ -110,8 +110,10 @@ impl toolcrib::Recorder for Recorded {
     fn record(&self, _: toolcrib::Record) {}
 }
 
-/// The rules of the tests: hosts of `ok.test`, and the address of the server on its two ports.
-fn rules(server: &Server) -> String {
+/// The rules of the tests: hosts of `ok.test`, and the address of the servers on these ports.
+fn rules(ports: &HashMap<u16, u16>) -> String {
+    let addresses: Vec<String> =
+        ports.values().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
     format!(
         r#"
         [[rule]]
@@ -124,7 +126,7 @@ fn rules(server: &Server) -> String {
         name = "server"
         decision = "allow"
         kind = "network"
-        hosts = ["127.0.0.1:{}", "127.0.0.1:{}"]
+        hosts = [{}]
 
         [[rule]]
         name = "never"
@@ -133,7 +135,7 @@ fn rules(server: &Server) -> String {
         hosts = ["no.ok.test"]
         why = "it is not for agents"
         "#,
-        server.http, server.https
+        addresses.join(", ")
     )
 }
 
@@ -144,17 +146,18 @@ impl Listed {
 
     /// With ports that are reachable from outside.
     fn exposing(expose: &[u16]) -> Listed {
-        Listed::with(expose, UpstreamProxies::default())
+        Listed::with(expose, UpstreamProxies::default(), &[])
     }
 
-    /// With proxies outside, which the environment names, too.
-    fn with(expose: &[u16], proxies: UpstreamProxies) -> Listed {
+    /// With proxies outside, which the environment names, too, and with other ports of `test` and their servers.
+    fn with(expose: &[u16], proxies: UpstreamProxies, other_ports: &[(u16, u16)]) -> Listed {
         let server = Server::start();
         let top = crate::command_directory();
         for directory in ["ws", "home"] {
             std::fs::create_dir_all(top.path().join(directory)).unwrap();
         }
-        let ports = HashMap::from([(80, server.http), (443, server.https)]);
+        let mut ports = HashMap::from([(80, server.http), (443, server.https)]);
+        ports.extend(other_ports.iter().copied());
         let settings = SandboxSettings {
             network: Network::List,
             expose: expose.to_vec(),
@@ -175,7 +178,7 @@ impl Listed {
             .journal(top.path().join("state"), Caps::default())
             .recorder(recorded.clone())
             .profile(Profile::Workspace)
-            .rules(Rules::parse(&rules(&server)).unwrap())
+            .rules(Rules::parse(&rules(&ports)).unwrap())
             .sandbox(settings)
             .resolver(TestResolver { ports })
             .upstream_proxies(proxies)

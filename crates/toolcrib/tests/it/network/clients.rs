@@ -1,5 +1,9 @@
 //! Real clients, without proxy variables.
 
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use super::*;
 
 /// Whether a program is installed.
@@ -65,7 +69,37 @@ const CLIENTS: &[(&str, &str, &str, &str)] = &[
         " 200",
         " 403",
     ),
+    (
+        "cargo",
+        "mkdir -p rust-HOST/src; cd rust-HOST; touch src/lib.rs\n\
+         printf '[workspace]\\n[package]\\nname = \"rust\"\\nversion = \"0.1.0\"\\n[dependencies]\\ntiny = { version = \"1\", registry = \"t\" }\\n' > Cargo.toml\n\
+         export RUSTC=$(dirname @CARGO@)/rustc CARGO_HOME=$PWD/home CARGO_HTTP_CAINFO=@CA@ CARGO_NET_RETRY=0\n\
+         CARGO_REGISTRIES_T_INDEX=sparse+https://HOST/index/ @CARGO@ fetch; ls home/registry/cache/*",
+        "tiny-1.0.0.crate",
+        "denied",
+    ),
+    (
+        "go",
+        "mkdir go-HOST; cd go-HOST; export GOPATH=$PWD GOCACHE=$PWD/cache GOFLAGS=-modcacherw GONOSUMDB=* GOTOOLCHAIN=local\n\
+         GOPROXY=http://HOST/go go mod download -x example.org/tiny@v1.0.0; cat pkg/mod/example.org/*/go.mod",
+        "module example.org/tiny",
+        "403 Forbidden",
+    ),
+    (
+        "apt-get",
+        "mkdir -p apt-HOST/lists/partial apt-HOST/cache/archives/partial; cd apt-HOST\n\
+         echo 'deb [trusted=yes allow-insecure=yes] http://HOST/debs ./' > sources\n\
+         apt-get -o Dir::Etc::sourcelist=$PWD/sources -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists=$PWD/lists \\\n\
+         -o Dir::Cache=$PWD/cache -o APT::Sandbox::User=root -o Acquire::Retries=0 update; ls lists",
+        "_debs_._Packages",
+        "403",
+    ),
 ];
+
+/// The path of cargo, which has rustc beside it. The proxies of rustup need the home directory.
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
 
 #[test]
 fn clients_reach_allowed_hosts_and_print_refusals() {
@@ -74,6 +108,8 @@ fn clients_reach_allowed_hosts_and_print_refusals() {
         if !is_installed(program) {
             continue;
         }
+        // Directories that it enters are not kept.
+        let script = format!("(\n{}\n)", script.replace("@CARGO@", &cargo()));
         let host = if *program == "npm" { "npm.ok.test" } else { "a.ok.test" };
         let reply = listed.bash(&script.replace("HOST", host));
         assert!(reply.contains(allowed), "{program}\n{reply}");
@@ -99,6 +135,80 @@ fn ssh_prints_the_reason_of_a_refusal() {
     let reply = listed
         .bash("h=$(echo other.test); ssh -o StrictHostKeyChecking=no -o BatchMode=yes me@$h true");
     assert!(reply.contains("Toolcrib refused the connection to other.test:22"), "{reply}");
+}
+
+#[test]
+fn git_fetches_over_ssh() {
+    let Some(sshd) = Sshd::start() else { return };
+    let ports = [(22, sshd.port)];
+    let listed = Listed::with(&[], UpstreamProxies::default(), &ports);
+    let key = listed.top.path().join("ws/key");
+    std::fs::copy(sshd.top.path().join("user_key"), &key).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let repository = sshd.top.path().join("repo.git");
+    let reply = listed.bash(&format!(
+        "export GIT_SSH_COMMAND='ssh -F none -i {} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null'\n\
+         git clone -q ssh://$(id -un)@git.ok.test{} clone && cat clone/file",
+        key.display(),
+        repository.display()
+    ));
+    assert!(reply.contains("content\n"), "{reply}");
+    assert!(reply.contains("[network: git.ok.test:22 allowed by rule:tests]"), "{reply}");
+}
+
+/// A real server of OpenSSH, which ends with the test, and a repository.
+struct Sshd {
+    top: tempfile::TempDir,
+    port: u16,
+    child: Child,
+}
+
+impl Sshd {
+    /// `None` without sshd, which `cargo xtask ci test` installs.
+    fn start() -> Option<Sshd> {
+        const PROGRAM: &str = "/usr/sbin/sshd";
+        if !Path::new(PROGRAM).exists() {
+            return None;
+        }
+        let top = crate::command_directory();
+        let at = |name: &str| top.path().join(name).display().to_string();
+        for key in ["host_key", "user_key"] {
+            run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]);
+        }
+        let work = at("work");
+        run("git", &["init", "-q", &work]);
+        std::fs::write(top.path().join("work/file"), "content\n").unwrap();
+        run("git", &["-C", &work, "add", "file"]);
+        let author = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        run("git", &[&author[..], &["-C", &work, "commit", "-q", "-m", "first"]].concat());
+        run("git", &["clone", "-q", "--bare", &work, &at("repo.git")]);
+        // The server needs it if it runs as root.
+        let _ = std::fs::create_dir("/run/sshd");
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let settings = format!(
+            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
+             StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\n",
+            at("host_key"),
+            at("user_key.pub")
+        );
+        std::fs::write(at("sshd_config"), settings).unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.args(["-D", "-e", "-f", &at("sshd_config")]).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        crate::eventually(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(Sshd { top, port, child })
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn run(program: &str, words: &[&str]) {
+    assert!(Command::new(program).args(words).status().unwrap().success(), "{program} {words:?}");
 }
 
 /// Large transfers in both directions, several at a time.

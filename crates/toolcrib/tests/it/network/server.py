@@ -50,6 +50,39 @@ def package():
     open("tiny", "w").write(json.dumps({"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}))
 
 
+def crate():
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for name, body in (("Cargo.toml", '[package]\nname = "tiny"\nversion = "1.0.0"\n'), ("src/lib.rs", "")):
+            entry = tarfile.TarInfo("tiny-1.0.0/" + name)
+            entry.size = len(body)
+            archive.addfile(entry, io.BytesIO(body.encode()))
+    content = content.getvalue()
+    os.makedirs("crates/tiny/1.0.0")
+    open("crates/tiny/1.0.0/download", "wb").write(content)
+    os.makedirs("index/ti/ny")
+    open("index/config.json", "w").write(json.dumps({"dl": "https://a.ok.test/crates"}))
+    version = {"name": "tiny", "vers": "1.0.0", "deps": [], "features": {}, "yanked": False,
+               "cksum": hashlib.sha256(content).hexdigest()}
+    open("index/ti/ny/tiny", "w").write(json.dumps(version) + "\n")
+
+
+def go_module():
+    os.makedirs("go/example.org/tiny/@v")
+    base, text = "go/example.org/tiny/@v/v1.0.0", "module example.org/tiny\n"
+    open(base + ".info", "w").write(json.dumps({"Version": "v1.0.0", "Time": "2026-01-01T00:00:00Z"}))
+    open(base + ".mod", "w").write(text)
+    with zipfile.ZipFile(base + ".zip", "w") as archive:
+        archive.writestr("example.org/tiny@v1.0.0/go.mod", text)
+
+
+def debian_packages():
+    os.makedirs("debs")
+    open("debs/Packages", "w").write(
+        "Package: tiny\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@t>\nFilename: ./tiny.deb\nSize: 1\n"
+        "MD5sum: 00000000000000000000000000000000\nDescription: tiny\n")
+
+
 class Handler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -74,7 +107,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
 
 
-certificate(); repository(); wheel(); package()
+certificate(); repository(); wheel(); package(); crate(); go_module(); debian_packages()
 open("hello", "w").write("hello\n")
 open("large", "wb").write(os.urandom(1 << 20) * 8)
 plain = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -60,7 +60,7 @@ fn hosts_are_reached_through_a_company_proxy() {
     let proxy = Proxy::start();
     let url = format!("http://127.0.0.1:{}", proxy.port);
     let proxies = UpstreamProxies::default().with_proxy(UpstreamProxy::parse(&url).unwrap());
-    let listed = Listed::with(&[], proxies);
+    let listed = Listed::with(&[], proxies, &[]);
     *proxy.target.lock() = listed.server.https;
     // The resolver of the test does not know this name.
     let reply = listed.bash("curl -sS -k https://missing.test/hello");

@@ -8,9 +8,11 @@ const http2 = require("http2"), fs = require("fs");
 const server = http2.createSecureServer({ key: fs.readFileSync("key.pem"), cert: fs.readFileSync("cert.pem"), allowHTTP1: false });
 server.on("stream", (stream, headers) => {
   fs.appendFileSync("requests.log", JSON.stringify([headers[":method"], headers[":path"], Object.entries(headers).map(([k, v]) => [k, String(v)])]) + "\n");
-  let size = 0;
+  let size = 0, sum = "none";
+  stream.on("trailers", (trailers) => { sum = trailers["x-sum"]; });
+  stream.on("wantTrailers", () => stream.sendTrailers({ "x-sum": sum }));
   stream.on("data", (part) => { size += part.length; });
-  stream.on("end", () => { stream.respond({ ":status": 200 }); stream.end(`h2 ${headers[":method"]} ${size}\n`); });
+  stream.on("end", () => { stream.respond({ ":status": 200 }, { waitForTrailers: true }); stream.end(`h2 ${headers[":method"]} ${size}\n`); });
 });
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 process.stdin.on("end", () => process.exit()).resume();
@@ -22,12 +24,14 @@ const http2 = require("http2");
 const session = http2.connect("https://h2.ok.test:8443");
 session.on("error", (e) => console.log("session", e.message));
 const send = (headers, body) => new Promise((done) => {
-  const stream = session.request(headers);
+  const stream = session.request(headers, { waitForTrailers: true });
   let text = "", status;
+  stream.on("wantTrailers", () => stream.sendTrailers({ "x-sum": "7" }));
+  stream.on("trailers", (trailers) => { text += ` trailer ${trailers["x-sum"]}`; });
   stream.on("response", (head) => { status = head[":status"]; });
   stream.on("data", (part) => { text += part; });
   stream.on("error", (e) => done(`error ${e.code}`));
-  stream.on("close", () => done(`${status} ${text.trim()}`));
+  stream.on("close", () => done(`${status} ${text.replace("\n", "")}`));
   stream.end(body);
 });
 (async () => {
@@ -77,7 +81,7 @@ fn requests_of_http2_are_decided_on_one_by_one() {
     let reply = inspected.bash("node client.js");
     for line in [
         "get 200 h2 GET 0",
-        "post 200 h2 POST 300000",
+        "post 200 h2 POST 300000 trailer 7",
         "delete 403 Toolcrib refused DELETE /v1/x",
         "private 403",
         "dots 403",
