@@ -1,7 +1,10 @@
 //! `bench net`: connections of commands to a listed host, compared with direct ones.
 //!
 //! The server is in this process. The host is an address of this machine that a rule names, so that no name needs to
-//! be resolved. A client in Python measures itself, outside and in a command.
+//! be resolved. A client in Python measures itself, outside and in a command. A relay that does nothing else shows what
+//! every relay costs.
+
+mod bare_relay;
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -45,45 +48,55 @@ pub(super) fn run(rounds: Rounds, report: &mut Report) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let bytes = if rounds.is_smoke { FEW_BYTES } else { BYTES };
     let connections = rounds.measured.min(300);
-    let words = format!("{} {} {connections} {bytes}", server.ip(), server.port());
-    let script = format!("/usr/bin/python3 - {words} <<'END'\n{CLIENT}\nEND\n");
+    let script = |server: SocketAddr| {
+        let words = format!("{} {} {connections} {bytes}", server.ip(), server.port());
+        format!("/usr/bin/python3 - {words} <<'END'\n{CLIENT}\nEND\n")
+    };
+    let relay = bare_relay::start(server)?;
     let mut session = session(&binary, directory.path(), server)?;
-    let (mut direct, mut through) = (Vec::new(), Vec::new());
+    let mut results = Results::default();
     for _ in 0..if rounds.is_smoke { 1 } else { REPETITIONS } {
-        let output = Command::new("bash").args(["-c", &script]).output()?;
-        direct.push(parse(&String::from_utf8_lossy(&output.stdout))?);
-        let reply = bash(&mut session, &script)?;
-        through.push(parse(reply["output"].as_str().unwrap_or_default())?);
+        results.direct.push(outside(&script(server))?);
+        results.relayed.push(outside(&script(relay))?);
+        let reply = bash(&mut session, &script(server))?;
+        results.listed.push(parse(reply["output"].as_str().unwrap_or_default())?);
     }
     session.end()?;
-    report.add(&table(&direct, &through));
-    let count = direct.len();
+    report.add(&results.table());
+    let count = results.direct.len();
     report.note(&format!("{connections} connections; medians of {count} measurements."));
     Ok(())
 }
 
-fn table(direct: &[Measured], through: &[Measured]) -> Table {
-    let both = |of: fn(&Measured) -> f64| (median(direct, of), median(through, of));
-    let columns = ["direct", "listed host", "difference", "ratio"];
-    let mut table = Table::new("connection", &columns);
-    let (without, with) = both(|measured| measured.connect_ms);
-    let cells = [
-        Cell::exact(without),
-        Cell::exact(with),
-        Cell::difference(with, without),
-        Cell::ratio(with, without),
-    ];
-    table.row("connect and one byte, ms", cells);
-    for (what, of) in [
-        ("1 stream, MB/s", (|measured| measured.one) as fn(&Measured) -> f64),
-        ("64 streams, MB/s", |measured| measured.many),
-    ] {
-        let (without, with) = both(of);
-        let cells =
-            [Cell::whole(without), Cell::whole(with), Cell::Text(""), Cell::ratio(with, without)];
-        table.row(what, cells);
+/// Measures a direct connection.
+fn outside(script: &str) -> Result<Measured> {
+    let output = Command::new("bash").args(["-c", script]).output()?;
+    parse(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The measurements of each kind of connection.
+#[derive(Default)]
+struct Results {
+    direct: Vec<Measured>,
+    relayed: Vec<Measured>,
+    listed: Vec<Measured>,
+}
+
+impl Results {
+    fn table(&self) -> Table {
+        let columns = ["direct", "bare relay", "listed host", "to direct", "to bare relay"];
+        let mut table = Table::new("connection", &columns);
+        let mut add = |what, of: fn(&Measured) -> f64, cell: fn(Option<f64>) -> Cell| {
+            let [direct, relayed, listed] =
+                [&self.direct, &self.relayed, &self.listed].map(|all| median(all, of));
+            let ratios = [Cell::ratio(listed, direct), Cell::ratio(listed, relayed)];
+            table.row(what, [direct, relayed, listed].map(cell).into_iter().chain(ratios));
+        };
+        add("connect and one byte, ms", |measured| measured.connect_ms, Cell::exact);
+        add("1 stream, MB/s", |measured| measured.one, Cell::whole);
+        add("64 streams, MB/s", |measured| measured.many, Cell::whole);
+        table
     }
-    table
 }
 
 /// The median of a number.
