@@ -114,41 +114,53 @@ fn examples() -> Result<()> {
     Ok(())
 }
 
-/// Runs these steps, or all. Stops at the first failure.
+/// Runs these steps, or all. Goes on after a failed step, so that one run shows all failures.
 pub(crate) fn run(steps: &[Step]) -> Result<()> {
     let steps = if steps.is_empty() { Step::value_variants() } else { steps };
-    let mut durations = Vec::new();
+    let mut ended = Vec::new();
     for step in steps {
         let name = step.name();
         println!("── {name}");
         let started = Instant::now();
-        let outcome = step.run();
-        durations.push(started.elapsed());
-        println!("   {}\n", seconds(started.elapsed()));
-        if let Err(error) = outcome {
-            print_summary(steps, &durations, false);
-            return Err(format!(
-                "{error}\nci stopped at step `{name}`; to run it alone: cargo xtask ci {name}"
-            )
-            .into());
+        let failure = step.run().err().map(|error| error.to_string());
+        let time = started.elapsed();
+        if let Some(failure) = &failure {
+            println!("error: {failure}");
+        }
+        println!("   {}\n", seconds(time));
+        ended.push(EndedStep { name, time, failure });
+    }
+    print_summary(&ended);
+    let failed: Vec<&EndedStep> = ended.iter().filter(|step| step.failure.is_some()).collect();
+    match failed.as_slice() {
+        [] => Ok(()),
+        [EndedStep { name, failure: Some(failure), .. }] => Err(format!(
+            "{failure}\nci failed at step `{name}`; to run it alone: cargo xtask ci {name}"
+        )
+        .into()),
+        failed => {
+            let names: Vec<&str> = failed.iter().map(|step| step.name.as_str()).collect();
+            let names = names.join(" ");
+            Err(format!("{} steps failed; to run them alone: cargo xtask ci {names}", failed.len())
+                .into())
         }
     }
-    print_summary(steps, &durations, true);
-    Ok(())
 }
 
-/// Prints one line per step. `durations` ends at the step that failed.
-fn print_summary(steps: &[Step], durations: &[Duration], succeeded: bool) {
-    for (at, step) in steps.iter().enumerate() {
-        let failed = !succeeded && at + 1 == durations.len();
-        let (outcome, time) = match durations.get(at) {
-            None => ("not run", String::new()),
-            Some(time) if failed => ("FAILED", seconds(*time)),
-            Some(time) => ("ok", seconds(*time)),
-        };
-        println!("  {:<14}{outcome:<9}{time:>9}", step.name());
+struct EndedStep {
+    name: String,
+    time: Duration,
+    failure: Option<String>,
+}
+
+/// Prints one line per step.
+fn print_summary(ended: &[EndedStep]) {
+    for EndedStep { name, time, failure } in ended {
+        let outcome = if failure.is_some() { "FAILED" } else { "ok" };
+        println!("  {name:<14}{outcome:<9}{:>9}", seconds(*time));
     }
-    println!("  {:<14}{:<9}{:>9}", "in all", "", seconds(durations.iter().sum()));
+    let time = ended.iter().map(|step| step.time).sum();
+    println!("  {:<14}{:<9}{:>9}", "in all", "", seconds(time));
 }
 
 fn seconds(duration: Duration) -> String {
@@ -176,7 +188,19 @@ fn test() -> Result<()> {
         // Many tests wait for processes and timers.
         let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.to_string();
-        let words = ["nextest", "run", "--workspace", "--locked", "--test-threads", &threads];
+        // One run shows all failures. A failed test is repeated once, and is reported as flaky if it then passes: a defect
+        // to fix, but other work on the machine does not fail the run.
+        let words = [
+            "nextest",
+            "run",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+            "--retries",
+            "1",
+            "--test-threads",
+            &threads,
+        ];
         process::run(process::cargo(&words).envs(needs))
     } else {
         let words = ["test", "--workspace", "--locked", "--all-targets"];
