@@ -113,6 +113,11 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "a front end: the page for people, which answers questions and undoes changes",
     },
     CrateRule {
+        name: "toolcrib-sandboxd",
+        may_use: &["toolcrib", "toolcrib-http", "toolcrib-monitor"],
+        reason: "a front end: the runtime interface of Kubernetes' agent-sandbox",
+    },
+    CrateRule {
         name: "toolcrib-cli",
         may_use: &[
             "toolcrib",
@@ -120,10 +125,11 @@ const CRATE_RULES: &[CrateRule] = &[
             "toolcrib-mcp",
             "toolcrib-monitor",
             "toolcrib-page",
+            "toolcrib-sandboxd",
             "toolcrib-store",
             "toolcrib-telemetry",
         ],
-        reason: "a front end: the command line, which also starts the MCP server and the page",
+        reason: "a front end: the command line, which also starts the servers and the page",
     },
     CrateRule {
         name: TESTKIT,
@@ -205,6 +211,7 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
             "toolcrib-identity",
             "toolcrib-mcp",
             "toolcrib-page",
+            "toolcrib-sandboxd",
             "toolcrib-cli",
             "toolcrib-net",
         ],

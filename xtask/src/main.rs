@@ -28,6 +28,7 @@ mod notebooks;
 mod packages;
 mod page;
 mod picture;
+mod sandboxd;
 mod slurm;
 mod task_programs;
 mod telemetry;
@@ -80,6 +81,8 @@ enum Task {
     Telemetry,
     /// Check identities over HTTP with an issuer of access tokens and the client of the protocol's SDK
     Identity,
+    /// Check `toolcrib sandboxd` with the client of Kubernetes' agent-sandbox
+    Sandboxd,
     /// Test the Python and npm packages
     Packages,
     /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
@@ -136,6 +139,7 @@ fn run(task: Task) -> Result<()> {
         Task::Definitions => definitions::run(),
         Task::Telemetry => telemetry::check(),
         Task::Identity => identity::check(),
+        Task::Sandboxd => sandboxd::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
         Task::Slurm => slurm::check(),

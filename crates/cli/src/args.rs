@@ -208,6 +208,10 @@ pub(crate) enum Command {
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
     Serve(ServeArgs),
+    /// Serve files over REST and processes over gRPC, as the runtime of a Kubernetes agent-sandbox
+    #[cfg(feature = "sandboxd")]
+    #[command(long_about = SANDBOXD)]
+    Sandboxd(SandboxdArgs),
     /// Register Toolcrib with an MCP client
     #[command(long_about = INSTALL)]
     Install(InstallArgs),
@@ -354,7 +358,17 @@ impl Command {
                 | Command::Serve(_)
                 | Command::Tools { .. }
                 | Command::Reference { .. }
-        )
+        ) || self.is_sandboxd()
+    }
+
+    #[cfg(feature = "sandboxd")]
+    fn is_sandboxd(&self) -> bool {
+        matches!(self, Command::Sandboxd(_))
+    }
+
+    #[cfg(not(feature = "sandboxd"))]
+    fn is_sandboxd(&self) -> bool {
+        false
     }
 
     /// Whether the command supports `--dry-run`: it changes nothing, or it can report the change without making it.
@@ -366,6 +380,7 @@ impl Command {
                 | Command::Index { command: IndexCommand::Build | IndexCommand::Drop }
                 | Command::Reference { man: Some(_), .. }
         ) && !self.makes_role()
+            && !self.is_sandboxd()
     }
 
     #[cfg(feature = "postgres")]
@@ -497,6 +512,36 @@ pub(crate) struct ServeArgs {
     #[cfg(feature = "postgres")]
     #[arg(long, requires = "store")]
     pub(crate) lease: bool,
+}
+
+/// Arguments of `sandboxd`.
+#[cfg(feature = "sandboxd")]
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SandboxdArgs {
+    /// Address for files: a port, or an address such as 0.0.0.0:8080 [default: $SANDBOXD_REST_ADDR, or localhost:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) rest: Option<ListenAt>,
+
+    /// Address for processes [default: $SANDBOXD_GRPC_ADDR, or localhost:9090]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) grpc: Option<ListenAt>,
+
+    /// File with the bearer token [default: http-token in the state directory]
+    #[arg(long, value_name = "FILE", conflicts_with = "trust_network")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Require no token: whoever can reach the addresses may run commands. Something else must decide who can, such as a
+    /// network policy
+    #[arg(long)]
+    pub(crate) trust_network: bool,
+
+    /// Beginning of the names of variables that /v1/metadata shows
+    #[arg(long, value_name = "TEXT", default_value = "SANDBOX_")]
+    pub(crate) metadata_prefix: String,
+
+    /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+    #[arg(long)]
+    pub(crate) no_monitor: bool,
 }
 
 /// Subcommands of `store`.
@@ -752,6 +797,18 @@ With --workspaces one process serves many workspaces. Each is isolated from the 
 see them, and its sessions, jobs, approvals and history are its own. A workspace is opened by its first request. Its \
 rules are those of the server and those in ID.toml in the directory of --workspace-rules. With --workspace-tokens each \
 workspace has its own token. Both must be outside the directory of the workspaces.";
+
+#[cfg(feature = "sandboxd")]
+const SANDBOXD: &str = "\
+Serve the runtime interface of Kubernetes' agent-sandbox (KEP-539.2), which is called sandboxd there, until SIGTERM.
+
+Files are at /v1/files/PATH over REST, and processes are those of process.v1.ProcessService over gRPC. Each request is an \
+operation of one session: policy, sandbox and journal are those of the tools. A path is relative to the first --root, and \
+paths outside the roots are refused.
+
+Each request, except /v1/health, needs `Authorization: Bearer TOKEN`, and only this machine can be served. The clients of \
+agent-sandbox send no token: for them, and for other machines, use --trust-network in a pod. docs/kubernetes.md describes \
+how to run it there.";
 
 const VERIFY: &str = "\
 Check the audit log of the workspace from its first record to its last, and name the first record that was edited, \

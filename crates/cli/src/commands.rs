@@ -16,6 +16,8 @@ mod program_there;
 mod push;
 mod reference;
 mod run;
+#[cfg(feature = "sandboxd")]
+mod sandboxd;
 mod serve;
 mod server_private_paths;
 #[cfg(feature = "postgres")]
@@ -68,6 +70,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
             run::run(common, runtime, *dialect, answer_within, &monitor)
         }
         Command::Serve(args) => serve::serve(common, args),
+        #[cfg(feature = "sandboxd")]
+        Command::Sandboxd(args) => sandboxd::sandboxd(common, args),
         Command::Install(args) => install::install(common, args),
         Command::Uninstall { client, host } => install::uninstall(common, *client, host.as_ref()),
         Command::Push(args) => push::push(common, args),

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::error::FsError;
 use crate::forbidden_files::ForbiddenFiles;
 use crate::open_beneath;
-use crate::resolved_path::ResolvedPath;
+use crate::resolved_path::{FileMetadata, ResolvedPath};
 use crate::root::{Root, join};
 
 /// An open directory.
@@ -118,6 +118,12 @@ impl Directory {
     pub fn size(&self, name: &OsStr) -> Option<u64> {
         let stat = open_beneath::stat(self.handle.as_fd(), name).ok()?;
         u64::try_from(stat.st_size).ok()
+    }
+
+    /// The size, mode and modification time of an entry in it. A symlink is not followed.
+    pub fn metadata(&self, name: &OsStr) -> Option<FileMetadata> {
+        let stat = open_beneath::stat(self.handle.as_fd(), name).ok()?;
+        Some(FileMetadata::of(&stat))
     }
 
     /// The target of a symlink in it.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Stat};
 
 use crate::error::FsError;
 use crate::file_kind::FileKind;
@@ -36,6 +36,19 @@ pub struct FileMetadata {
     pub modified_ns: i64,
 }
 
+impl FileMetadata {
+    pub(crate) fn of(stat: &Stat) -> FileMetadata {
+        let nanoseconds =
+            i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
+        FileMetadata {
+            kind: FileKind::of(stat),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: permissions(stat).as_raw_mode(),
+            modified_ns: i64::try_from(nanoseconds).unwrap_or(i64::MAX),
+        }
+    }
+}
+
 impl ResolvedPath {
     /// The absolute path, for people and for policies.
     pub fn path(&self) -> PathBuf {
@@ -57,14 +70,7 @@ impl ResolvedPath {
         };
         let stat =
             stat.map_err(|errno| FsError::from_errno(self.path(), "cannot be inspected", errno))?;
-        let nanoseconds =
-            i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
-        Ok(FileMetadata {
-            kind: FileKind::of(&stat),
-            size: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: permissions(&stat).as_raw_mode(),
-            modified_ns: i64::try_from(nanoseconds).unwrap_or(i64::MAX),
-        })
+        Ok(FileMetadata::of(&stat))
     }
 
     /// Whether it is outside the workspace and the session's own directories.

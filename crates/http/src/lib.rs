@@ -18,6 +18,8 @@ pub use connections::{Connection, Connections, Full, UnfinishedRequest};
 pub use headers::{FETCH_SITE, bearer, is_json, is_repeated};
 pub use refusal::Refusal;
 pub use serve_connection::serve_connection;
+#[cfg(feature = "http2")]
+pub use serve_connection::{Http2Limits, serve_http2_connection};
 #[cfg(feature = "tls")]
 pub use server_tls::ServerTls;
 pub use strict_heads::{NextHead, StrictHeads};

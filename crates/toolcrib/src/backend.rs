@@ -18,7 +18,7 @@ use std::sync::Arc;
 use self::change_files::{MakeDirectory, Move, Remove, Write};
 use self::exec::ExecOperation;
 use self::operation::perform;
-use self::read_files::{List, Read, RealPath, StatFile};
+use self::read_files::{List, Open, Read, RealPath, StatFile};
 use crate::error::Error;
 use crate::request::Options;
 use crate::runtime::Runtime;
@@ -28,7 +28,9 @@ pub use self::change_files::{Removed, Written};
 pub use self::exec::{Exec, ExecEvent, ExecSink, Executed, ProcessStdin, Program, TerminalSize};
 pub use self::info::SessionInfo;
 pub use self::process_control::{ProcessControl, ProcessSignal};
-pub use self::read_files::{FileStat, ListedEntry, Listing, MAX_READ_BYTES, PathKind, ReadBytes};
+pub use self::read_files::{
+    FileReader, FileStat, ListedEntry, Listing, MAX_READ_BYTES, PathKind, ReadBytes,
+};
 pub use self::snapshot::Restored;
 pub use toolcrib_exec::{OutputStream, has_reader};
 
@@ -56,6 +58,8 @@ pub struct Backend<'a> {
     runtime: &'a Runtime,
     session: &'a Session,
     options: Options<'a>,
+    /// Whether paths must be in a root.
+    roots_only: bool,
 }
 
 /// A path as it is: `~` is a name.
@@ -74,16 +78,24 @@ pub struct WriteOptions {
     pub append: bool,
     /// Makes the file executable, or not. `None` keeps the mode; a new file is not executable.
     pub executable: Option<bool>,
+    /// Gives the file these permission bits, whatever `executable` says.
+    pub mode: Option<u32>,
 }
 
 impl Runtime {
     /// Raw access to a session. `options` hold for each operation.
     pub fn backend<'a>(&'a self, session: &'a Session, options: Options<'a>) -> Backend<'a> {
-        Backend { runtime: self, session, options }
+        Backend { runtime: self, session, options, roots_only: false }
     }
 }
 
 impl Backend<'_> {
+    /// The same, with paths in the roots only: the policy may allow others, and the session has its own `/tmp`.
+    #[must_use]
+    pub fn roots_only(self) -> Self {
+        Backend { roots_only: true, ..self }
+    }
+
     /// Runs a command and passes its output to `sink`. Blocks until its shell has exited.
     ///
     /// # Errors
@@ -111,6 +123,15 @@ impl Backend<'_> {
     ) -> Result<ReadBytes, Error> {
         let limit = limit.unwrap_or(MAX_READ_BYTES).min(MAX_READ_BYTES);
         perform(self, Read { path: literal(path), offset, limit })
+    }
+
+    /// Opens a file, to read all of it in parts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such file, or if it may not be read.
+    pub fn open(&self, path: impl Into<PathBuf>) -> Result<FileReader, Error> {
+        perform(self, Open { path: literal(path) })
     }
 
     /// Replaces a file atomically, or creates it and its parent directories.

@@ -5,12 +5,12 @@ mod file_version;
 mod identity;
 mod renewed_files;
 mod tls;
-mod token;
+pub(super) mod token;
 mod workspace_tokens;
 mod workspaces;
 
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use toolcrib_mcp::{
@@ -35,7 +35,8 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
                 common.roots().into_iter().map(|root| root.directory).collect();
             let private_paths = exposure.private_paths(&roots)?;
             let needs_token = !exposure.has_identity();
-            let token_file = needs_token.then(|| token_file(common, args)).transpose()?;
+            let token_file =
+                needs_token.then(|| token_file(common, args.token_file.as_deref())).transpose()?;
             let store = ServedStore::start(common, args)?;
             let lease = ServedStore::hold(store.as_ref(), None)?;
             let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
@@ -114,12 +115,12 @@ impl Presented {
 }
 
 /// The path of the token file. The token is not an argument or a variable, because other users can see those.
-fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
+pub(super) fn token_file(common: &Common, named: Option<&Path>) -> Result<PathBuf, String> {
     let usual = || {
         let state = common.state.clone().or_else(user_machine::state_directory);
         state.map(|state| state.join("http-token"))
     };
-    let file = args.token_file.clone().or_else(usual);
+    let file = named.map(Path::to_owned).or_else(usual);
     let file = file.ok_or("the state directory is unknown; name a token file with --token-file")?;
     std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -56,7 +56,8 @@ impl Operation for Write {
             let message = format!("the content has more than {MAX_WRITE_BYTES} bytes");
             return Err(Error::new(ErrorKind::TooLarge, message).hint("Nothing was written."));
         }
-        let mode = self.options.executable.map(NewMode::Executable);
+        let exactly = self.options.mode.map(|mode| NewMode::Exactly(mode & 0o777));
+        let mode = exactly.or(self.options.executable.map(NewMode::Executable));
         let (edits, changed) = cx.edit_files(&[self.path.as_path()], |was| {
             let was = was.first().cloned().flatten();
             let now = match &was {

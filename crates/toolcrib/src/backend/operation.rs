@@ -39,7 +39,11 @@ pub(super) fn perform<O: Operation>(
     let output = Arc::new(Mutex::new(None));
     let call = Call::new(O::TOOL, operation.arguments());
     let decode = |_: &_| {
-        let tool = Captured { operation: operation.clone(), output: output.clone() };
+        let tool = Captured {
+            operation: operation.clone(),
+            output: output.clone(),
+            roots_only: backend.roots_only,
+        };
         Ok(Decoded { tool: Box::new(tool), notes: Vec::new() })
     };
     backend.runtime.call_decoded(
@@ -60,6 +64,7 @@ pub(super) fn perform<O: Operation>(
 struct Captured<O: Operation> {
     operation: O,
     output: Arc<Mutex<Option<O::Output>>>,
+    roots_only: bool,
 }
 
 impl<O: Operation> AnyTool for Captured<O> {
@@ -72,9 +77,13 @@ impl<O: Operation> AnyTool for Captured<O> {
     }
 
     fn run(self: Box<Self>, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let Captured { operation, output } = *self;
+        let Captured { operation, output, roots_only } = *self;
         for access in operation.access() {
-            access.path().map_or(Ok(()), |path| cx.require_literal(path))?;
+            let Some(path) = access.path() else { continue };
+            cx.require_literal(path)?;
+            if roots_only {
+                cx.require_in_root(path)?;
+            }
         }
         let (value, reply) = operation.run(cx)?;
         *output.lock() = Some(value);

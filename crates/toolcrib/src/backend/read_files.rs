@@ -8,7 +8,7 @@ use toolcrib_fs::{EntryKind, FileKind};
 use toolcrib_policy::Access;
 
 use super::operation::Operation;
-use crate::cx::Cx;
+use crate::cx::{Cx, OpenFile};
 use crate::error::Error;
 use crate::reply::Reply;
 
@@ -85,6 +85,52 @@ pub struct ListedEntry {
     pub kind: PathKind,
     /// Its size in bytes.
     pub size: u64,
+    /// Its permission bits, or those of a symlink itself.
+    pub mode: u32,
+    /// Its modification time, in nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
+/// A file open for reading. It stays the same file if another one replaces it.
+#[derive(Debug)]
+pub struct FileReader(OpenFile);
+
+impl FileReader {
+    /// Its size in bytes when it was opened.
+    pub fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    /// Reads at most [`MAX_READ_BYTES`]; fewer than `limit` only at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the operating system reports an error.
+    pub fn read(&self, offset: u64, limit: usize) -> Result<Vec<u8>, Error> {
+        self.0.part(offset, limit.min(MAX_READ_BYTES))
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) path: PathBuf,
+}
+
+impl Operation for Open {
+    const TOOL: &'static str = "Read";
+    type Output = FileReader;
+
+    fn arguments(&self) -> Value {
+        json!({"file_path": self.path.to_string_lossy(), "raw": "open"})
+    }
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Read(self.path.clone())]
+    }
+
+    fn run(self, cx: &Cx<'_>) -> Result<(FileReader, Reply), Error> {
+        Ok((FileReader(cx.open(&self.path)?), Reply::new("")))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -190,8 +236,10 @@ impl Operation for List {
                 EntryKind::Link => PathKind::Symlink,
                 EntryKind::Special => PathKind::Other,
             };
-            let size = directory.size(&name).unwrap_or(0);
-            ListedEntry { name, kind, size }
+            let found = directory.metadata(&name);
+            let (size, mode, modified_ns) =
+                found.map_or((0, 0, 0), |found| (found.size, found.mode, found.modified_ns));
+            ListedEntry { name, kind, size, mode, modified_ns }
         };
         let entries = entries.into_iter().map(entry).collect();
         Ok((Listing { entries, is_truncated }, Reply::new("")))

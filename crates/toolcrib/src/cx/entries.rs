@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Content, Directory, FileKind, FileMetadata, FsError, ResolvedPath, read_entry};
+use toolcrib_fs::{
+    Content, Directory, FileKind, FileMetadata, FsError, ResolvedPath, RootKind, read_entry,
+};
 use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{unified_diff, visible_name};
 
@@ -115,6 +117,15 @@ impl Cx<'_> {
             return Err(Error::new(ErrorKind::NotFound, message).hint(hint));
         }
         Ok(())
+    }
+
+    /// Fails if a path leads outside the roots, also to the session's `/tmp`.
+    pub(crate) fn require_in_root(&self, path: &Path) -> Result<(), Error> {
+        let place = self.granted_path(Effect::Read, path)?;
+        if place.root().kind() == RootKind::Workspace {
+            return Ok(());
+        }
+        Err(Error::outside(&visible_name(path.as_os_str().as_encoded_bytes())))
     }
 
     /// An entry beneath one that the call has declared. Symlinks are not followed.

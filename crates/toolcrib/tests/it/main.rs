@@ -7,6 +7,7 @@
     reason = "tests look at the disk from outside, start programs, and fail by panicking"
 )]
 
+mod backend;
 mod bounded;
 mod change_notices;
 mod command_changes;

@@ -131,7 +131,8 @@ impl Other {
                 return Ok((json!({"size": size, "eof": eof}), Some(bytes)));
             }
             Other::Write(WriteArgs { path, append, executable }, payload) => {
-                let written = backend.write(path, payload, WriteOptions { append, executable })?;
+                let options = WriteOptions { append, executable, mode: None };
+                let written = backend.write(path, payload, options)?;
                 json!({"created": written.is_new, "change": written.change})
             }
             Other::Stat(StatArgs { path, follow }) => stat_json(&backend.stat(path, follow)?),

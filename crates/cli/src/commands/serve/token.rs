@@ -9,7 +9,7 @@ use toolcrib_mcp::Token;
 const MAX_TOKEN_BYTES: u64 = 4_096;
 
 /// Reads the token. Creates a random one if the file does not exist.
-pub(super) fn read_or_make(file: &Path) -> Result<Token, String> {
+pub(in super::super) fn read_or_make(file: &Path) -> Result<Token, String> {
     let found = || {
         let private = PrivateFile::locate(file).map_err(words)?;
         let content = match private.read(MAX_TOKEN_BYTES).map_err(words)? {

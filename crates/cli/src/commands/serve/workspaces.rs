@@ -77,7 +77,7 @@ impl WorkspacesDirectory {
         let tokens_file = match (&args.workspace_tokens, &by_identity) {
             (_, Some(_)) => None,
             (Some(file), None) => Some(absolute(file)?),
-            (None, None) => Some(token_file(common, args)?),
+            (None, None) => Some(token_file(common, args.token_file.as_deref())?),
         };
         let hidden = tokens_file.as_ref().map(|file| match &args.workspace_tokens {
             Some(_) => workspace_tokens::directory(file).to_owned(),
