@@ -10,7 +10,7 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, definitions, deny, generated_docs, identity, language_servers, layering,
+    book, clients, definitions, deny, generated_docs, gvisor, identity, language_servers, layering,
     notebooks, packages, page, sandboxd, task_programs, telemetry, tidy, tool_formats,
 };
 
@@ -53,6 +53,8 @@ pub(crate) enum Step {
     Identity,
     /// The client of Kubernetes' agent-sandbox works with `toolcrib sandboxd`
     Sandboxd,
+    /// Commands run in gVisor if it is declared, and replies say so; skipped where gVisor cannot be started
+    Gvisor,
     /// Third-party MCP clients work with both protocol eras, also behind HAProxy, and the conformance suite passes
     Clients,
     /// The Python and npm packages work
@@ -96,6 +98,7 @@ impl Step {
             Step::Telemetry => telemetry::check(),
             Step::Identity => identity::check(),
             Step::Sandboxd => sandboxd::check(),
+            Step::Gvisor => gvisor::check(),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),
             Step::Page => page::check(),

@@ -21,6 +21,7 @@ mod demo;
 mod demo_project;
 mod deny;
 mod generated_docs;
+mod gvisor;
 mod identity;
 mod language_servers;
 mod layering;
@@ -83,6 +84,8 @@ enum Task {
     Identity,
     /// Check `toolcrib sandboxd` with the client of Kubernetes' agent-sandbox
     Sandboxd,
+    /// Check commands in gVisor, with `outer = "gvisor"`
+    Gvisor,
     /// Test the Python and npm packages
     Packages,
     /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
@@ -140,6 +143,7 @@ fn run(task: Task) -> Result<()> {
         Task::Telemetry => telemetry::check(),
         Task::Identity => identity::check(),
         Task::Sandboxd => sandboxd::check(),
+        Task::Gvisor => gvisor::check(),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
         Task::Slurm => slurm::check(),

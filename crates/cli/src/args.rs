@@ -13,7 +13,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolcrib::{Dialect, Outside, Profile};
+use toolcrib::{Dialect, OuterWall, Outside, Profile};
 
 pub(crate) use self::client::Client;
 pub(crate) use self::listen_address::ListenAt;
@@ -86,6 +86,21 @@ impl NetworkWord {
     }
 }
 
+/// A sandbox around this system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OuterWord {
+    Gvisor,
+}
+
+impl OuterWord {
+    pub(crate) fn wall(self) -> OuterWall {
+        match self {
+            OuterWord::Gvisor => OuterWall::Gvisor,
+        }
+    }
+}
+
 #[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Common {
@@ -106,6 +121,10 @@ pub(crate) struct Common {
     /// Network access of commands: none, list (hosts that rules allow) or all [default: none, or the configuration]
     #[arg(long, value_name = "WORD", global = true)]
     pub(crate) network_access: Option<NetworkWord>,
+
+    /// Sandbox around this system, in which commands run although this system does not support ours: gvisor
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) outer: Option<OuterWord>,
 
     /// Configuration file [default: $XDG_CONFIG_HOME/toolcrib/config.toml, if it exists]
     #[arg(long, value_name = "FILE", global = true)]

@@ -19,7 +19,7 @@ use toolcrib::{
     user_machine,
 };
 
-use crate::args::{Common, NetworkWord};
+use crate::args::{Common, NetworkWord, OuterWord};
 use crate::injected_credentials::InjectEntry;
 use crate::{build_caches, network_presets};
 
@@ -59,6 +59,9 @@ pub(crate) struct Config {
     /// Network access of commands: `none` (loopback within the session only), `list` ([listed hosts](network.md)) or `all`.
     #[serde(default)]
     network: NetworkWord,
+    /// A [sandbox around this system](sandbox.md#gvisor), in which commands run although this system does not support ours:
+    /// `gvisor`. `--outer` overrides it.
+    outer: Option<OuterWord>,
     /// Package managers whose hosts commands reach with `network = "list"`: `npm`, `pip`, `uv`, `cargo`, `go`, `maven`, `apt`;
     /// and `git-read` or `git-read:HOST` for [fetching without pushing](network.md#git).
     #[serde(default)]
@@ -162,7 +165,8 @@ impl Config {
     pub(crate) fn of(common: &Common) -> Result<Config, String> {
         let config = Config::read(common.config.as_deref())?;
         let network = common.network_access.unwrap_or(config.network);
-        Ok(Config { network, ..config })
+        let outer = common.outer.or(config.outer);
+        Ok(Config { network, outer, ..config })
     }
 
     /// Reads the given file, or the default one if it exists.
@@ -294,7 +298,8 @@ impl Config {
         let mut hidden = user_machine::secret_paths::hidden_paths(&self.allow_hidden)?;
         hidden.extend(self.inject.iter().filter_map(InjectEntry::file));
         let limits = self.command_limits()?;
-        Ok(SandboxSettings { network, expose: self.expose.clone(), caches, hidden, limits })
+        let (expose, outer) = (self.expose.clone(), self.outer.map(OuterWord::wall));
+        Ok(SandboxSettings { network, expose, caches, hidden, limits, outer })
     }
 
     /// The proxies through which commands reach hosts.

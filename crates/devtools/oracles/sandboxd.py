@@ -1,9 +1,9 @@
 """Checks `toolcrib sandboxd` with the client of Kubernetes' agent-sandbox and the stubs of its ProcessService.
 
-Usage: sandboxd.py PATH-OF-TOOLCRIB
+Usage: sandboxd.py PATH-OF-TOOLCRIB [--level N]
 
 The client connects to the address of a pod, which is that of this machine here. The checks named `spec_…` have the behaviour
-that the project's own tests of its daemon require. Stops at the first failure and exits with 1.
+that the project's own tests of its daemon require. N is the sandbox level that is expected. Stops at the first failure and exits with 1.
 """
 
 import datetime
@@ -31,6 +31,7 @@ from k8s_agent_sandbox.models import SandboxdInClusterConnectionConfig
 
 Code = grpc.StatusCode
 RPC_SECONDS = 120
+LEVEL: int | None = None
 
 
 class Server:
@@ -57,8 +58,11 @@ class Server:
             [program, "sandboxd", *self.words, *flags],
             env=self.environment, cwd=top, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
         )
-        self.said = self.process.stderr.readline()
-        assert self.process.poll() is None, self.said + self.process.stderr.read()
+        lines = []
+        while "serving files" not in (line := self.process.stderr.readline()):
+            assert line, "".join(lines)
+            lines.append(line)
+        self.said = line
         self.url = f"http://127.0.0.1:{self.rest_port}/v1"
         self.channel = grpc.insecure_channel(f"127.0.0.1:{self.grpc_port}")
         self.stub = process_pb2_grpc.ProcessServiceStub(self.channel)
@@ -495,7 +499,8 @@ def metadata_has_no_secrets(program: str) -> None:
     with Server(program, "--trust-network", **variables) as server:
         metadata = expect(server.request("GET", "/metadata"), 200).json()
         assert metadata["env"] == {"SANDBOX_ID": "sbx-1"}, metadata
-        assert metadata["toolcrib"]["sandbox"]["level"] >= 2, metadata
+        level = metadata["toolcrib"]["sandbox"]["level"]
+        assert level >= 2 if LEVEL is None else level == LEVEL, metadata
         health = expect(server.request("GET", "/health"), 200).json()
         assert health["status"] == "ok" and health["uptime_seconds"] >= 0
         expect(server.request("POST", "/health"), 405)
@@ -544,6 +549,9 @@ def the_end_is_told(program: str) -> None:
 
 def main() -> None:
     program = str(Path(sys.argv[1]).resolve())
+    if sys.argv[2:3] == ["--level"]:
+        global LEVEL
+        LEVEL = int(sys.argv[3])
     with_server = [
         client_reads_and_writes_files, client_runs_commands, spec_files, spec_listing, spec_existence_and_removal,
         spec_processes, spec_signals, spec_terminal, paths_do_not_escape, commands_are_confined,

@@ -46,6 +46,9 @@ pub const SLURM: Package = Package { name: "slurm-wlm", program: "/usr/sbin/slur
 /// MUNGE, with which the programs of Slurm authenticate each other.
 pub const MUNGE: Package = Package { name: "munge", program: "/usr/sbin/munged" };
 
+/// gVisor, a sandbox around a whole system.
+pub const RUNSC: Package = Package { name: "runsc", program: "runsc" };
+
 /// A package, and one of its programs. The program supports one of `VERSION_FLAGS`.
 pub struct Package {
     name: &'static str,

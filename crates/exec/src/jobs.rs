@@ -176,7 +176,7 @@ impl Jobs {
         options: StartOptions<'_>,
         divide: impl FnOnce(Streams) -> (Option<Streams>, Option<Streams>),
     ) -> Result<(Arc<Job>, Option<Streams>), JobError> {
-        let StartOptions { id, sandbox, level } = options;
+        let StartOptions { id, sandbox, level, limits_of } = options;
         let ReservedId { number, id } = id.unwrap_or_else(|| self.reserve_id());
         let within = match sandbox {
             None => None,
@@ -194,7 +194,9 @@ impl Jobs {
         let confined = within.as_ref().map(|(confinement, _)| {
             (confinement, namespaces.as_ref().map(|shared| &*shared.namespaces))
         });
-        let (launched, streams) = self.runner.shims.launch(command, confined).map_err(failed)?;
+        let limits = limits_of.map(|sandbox| sandbox.limits);
+        let launched = self.runner.shims.launch(command, confined, limits);
+        let (launched, streams) = launched.map_err(failed)?;
         let (kept, given) = divide(streams);
         let control = launched.control.try_clone().map_err(failed)?;
         let buffer = || OutputBuffer::new(self.runner.output_space.clone());
@@ -208,8 +210,9 @@ impl Jobs {
         if let Some(place) = place {
             place.give_to(&job);
         }
-        if let Some((confinement, _)) = &within {
-            self.watch_limits(&job, &confinement.sandbox);
+        let confined = within.as_ref().map(|(confinement, _)| &confinement.sandbox);
+        if let Some(sandbox) = confined.or(limits_of) {
+            self.watch_limits(&job, sandbox);
         }
         let supervision = within.map(|(confinement, guard)| {
             let proxy = self.proxy.lock().as_ref().map(|proxy| proxy.exit.clone());

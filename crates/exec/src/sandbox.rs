@@ -47,8 +47,8 @@ use self::namespaces::SessionNamespaces;
 pub use self::raw_syscalls::has_no_writer;
 pub(crate) use self::raw_syscalls::{
     Forked, Notification, add_descriptor, bind, connect, continue_syscall, enable_sync_wake_up,
-    fail_syscall, fork, fork_sibling, is_still_pending, receive_notification, return_value,
-    start_in_terminal_session,
+    fail_syscall, fork, fork_sibling, is_still_pending, read_kernel_log, receive_notification,
+    return_value, start_in_terminal_session, start_process_session,
 };
 pub(crate) use self::seccomp::FAST_OPEN;
 
@@ -177,6 +177,13 @@ impl Confinement {
     pub(crate) fn writable_paths(&self) -> impl Iterator<Item = &Path> {
         self.sandbox.writable.iter().map(|pinned| pinned.path.as_path())
     }
+}
+
+/// Limits this process and its children, which something else confines.
+pub(crate) fn limit_without_sandbox(limits: &Limits) -> Result<(), SetupError> {
+    privileges::raise_oom_score();
+    privileges::limit_memory_and_files(limits)?;
+    privileges::forbid_core_files_and_new_privileges()
 }
 
 /// A confinement that the next child enters.

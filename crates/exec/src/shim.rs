@@ -28,7 +28,9 @@ use rustix::process::{Pid, getpid};
 
 use self::shell::{Shell, ShellCommand};
 
+use crate::limits::Limits;
 use crate::process_tree::ProcessTree;
+use crate::sandbox;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
 use crate::setup_error::{SetupError, context};
@@ -59,14 +61,14 @@ pub fn run_shim() -> ExitCode {
         Request::Fork { .. } => no_socket,
         Request::MakeNamespaces { with_gateway } => make_namespaces(&control, with_gateway),
         Request::MakeSockets => make_more_sockets(&control, descriptors),
-        Request::Run(command, confinement) => {
+        Request::Run(command, confinement, limits) => {
             let mut descriptors = descriptors.into_iter();
             let command = match ShellCommand::receive(&command, script, &mut descriptors) {
                 Ok(command) => command,
                 Err(failure) => return report_failure(&control, failure),
             };
             match confinement {
-                None => run_unsandboxed(&control, command),
+                None => run_unsandboxed(&control, command, limits),
                 Some(confinement) => {
                     let namespaces = SessionNamespaces::from_descriptors(descriptors.collect());
                     let confinement = confinement.into_owned();
@@ -88,8 +90,13 @@ pub fn run_shim() -> ExitCode {
 }
 
 /// Runs a command without a sandbox: the shell is a child of this process.
-fn run_unsandboxed(control: &UnixStream, command: ShellCommand<'_>) -> ExitCode {
-    let shell = match Shell::start(command) {
+fn run_unsandboxed(
+    control: &UnixStream,
+    command: ShellCommand<'_>,
+    limits: Option<Limits>,
+) -> ExitCode {
+    let limited = limits.map_or(Ok(()), |limits| sandbox::limit_without_sandbox(&limits));
+    let shell = match limited.and_then(|()| Shell::start(command)) {
         Ok(shell) => shell,
         Err(failure) => return report_failure(control, failure),
     };

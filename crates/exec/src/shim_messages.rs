@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{Command, Exit};
 use crate::fd_passing;
+use crate::limits::Limits;
 use crate::sandbox::Confinement;
 use crate::sandbox::bubblewrap::BwrapChecks;
 use crate::setup_error::SetupError;
@@ -62,8 +63,8 @@ pub(crate) enum Request<'a> {
     /// Fork, and have the copy wait for its own request on the socket that comes with it. It gets an id of the same length.
     Fork { id: String },
     /// Run a command, with or without a sandbox. The descriptors of its streams and of the session's namespaces
-    /// come with it.
-    Run(Cow<'a, Command>, Option<Cow<'a, Confinement>>),
+    /// come with it. The limits are those of a command without a sandbox.
+    Run(Cow<'a, Command>, Option<Cow<'a, Confinement>>, Option<Limits>),
     /// Make the namespaces of a session, and reply with their descriptors, and with those of the sockets for a
     /// gateway if `with_gateway`.
     MakeNamespaces { with_gateway: bool },
@@ -153,7 +154,6 @@ mod tests {
 
     use super::*;
     use crate::command::Stdin;
-    use crate::limits::Limits;
     use crate::sandbox::level::Level;
     use crate::sandbox::{Network, PinnedPath, Sandbox};
 
@@ -190,8 +190,9 @@ mod tests {
         let (command, confinement) = (Cow::Borrowed(&command), Cow::Borrowed(&confinement));
         let checks = BwrapChecks::default();
         for request in [
-            Request::Run(command.clone(), None),
-            Request::Run(command.clone(), Some(confinement.clone())),
+            Request::Run(command.clone(), None, None),
+            Request::Run(command.clone(), None, Some(Limits::DEFAULT)),
+            Request::Run(command.clone(), Some(confinement.clone()), None),
             Request::RunInBubblewrap(command, confinement, checks),
             Request::MakeNamespaces { with_gateway: true },
             Request::MakeSockets,

@@ -17,6 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::command::Command;
 use crate::error::JobError;
 use crate::launch::{IdleShim, Launched, Launcher};
+use crate::limits::Limits;
 use crate::sandbox::Confinement;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::shim_messages::{self, Request};
@@ -58,14 +59,16 @@ impl Shims {
         Shims { shared: Arc::new(Shared { launcher, state, changed }), thread: Mutex::default() }
     }
 
-    /// Starts a command, with or without a sandbox. The namespaces are those of its session.
+    /// Starts a command, with or without a sandbox. The namespaces are those of its session. `limits` hold without a sandbox.
     pub(crate) fn launch(
         &self,
         command: &Command,
         within: Option<(&Confinement, Option<&SessionNamespaces>)>,
+        limits: Option<Limits>,
     ) -> io::Result<(Launched, Streams)> {
         let confinement = within.map(|(confinement, _)| Cow::Borrowed(confinement));
-        let request = shim_messages::encode(&Request::Run(Cow::Borrowed(command), confinement))?;
+        let request = Request::Run(Cow::Borrowed(command), confinement, limits);
+        let request = shim_messages::encode(&request)?;
         let (streams, inside) = Streams::make(command)?;
         let namespaces = within.and_then(|(_, namespaces)| namespaces);
         let mut descriptors = inside.descriptors();

@@ -12,12 +12,19 @@ pub struct StartOptions<'a> {
     pub(crate) id: Option<ReservedId>,
     pub(crate) sandbox: Option<(&'a Sandbox, Arc<dyn Guard>)>,
     pub(crate) level: Option<Level>,
+    /// Without a sandbox, the one whose limits still hold.
+    pub(crate) limits_of: Option<&'a Sandbox>,
 }
 
 impl<'a> StartOptions<'a> {
     /// No sandbox.
     pub fn unconfined() -> StartOptions<'a> {
         StartOptions::default()
+    }
+
+    /// No sandbox, because something around this system confines the command. The limits of this sandbox hold.
+    pub fn limited(sandbox: &'a Sandbox) -> StartOptions<'a> {
+        StartOptions { limits_of: Some(sandbox), ..StartOptions::default() }
     }
 
     /// A sandbox, at the level that the system supports. The guard decides about each file change.

@@ -181,11 +181,11 @@ impl Rest {
     }
 
     fn metadata(&self) -> RestResponse {
-        let sandbox = self.workspace.info().sandbox;
-        let sandbox = sandbox.map(|(level, name)| json!({"level": level, "name": name}));
+        let info = self.workspace.info();
+        let sandbox = info.sandbox.map(|(level, name)| json!({"level": level, "name": name}));
         response::json(&json!({
             "env": self.variables,
-            "toolcrib": {"version": self.version, "sandbox": sandbox},
+            "toolcrib": {"version": self.version, "sandbox": sandbox, "outer": info.outer},
         }))
     }
 }

@@ -41,7 +41,8 @@ impl CallPolicy {
         accesses: &[Access],
     ) -> Arc<Policy> {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
-        let is_confined = runs && self.commands.as_ref().is_some_and(|host| host.confines());
+        let confines = |host: &ShellHost| host.confines() || host.outer_wall().is_some();
+        let is_confined = runs && self.commands.as_deref().is_some_and(confines);
         session.policy(PolicyVariant { tool: tool.to_owned(), is_confined }, self.of_tool(tool))
     }
 

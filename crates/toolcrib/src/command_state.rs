@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OutputLimits, RunningLimit, Sandbox,
-    SandboxSupport, StartOptions, find_bash, is_secret,
+    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OuterWall, OutputLimits,
+    RunningLimit, Sandbox, SandboxSupport, StartOptions, find_bash, is_secret,
 };
 use toolcrib_net::Resolver;
 use toolcrib_text::Secrets;
@@ -153,6 +153,12 @@ impl ShellHost {
     /// Whether commands run in a sandbox of sufficient level.
     pub(crate) fn confines(&self) -> bool {
         self.sandbox.is_some() && is_sufficient(self.enforced())
+    }
+
+    /// The sandbox around this system, if commands run in it without one of ours.
+    pub(crate) fn outer_wall(&self) -> Option<OuterWall> {
+        let wall = self.sandbox.as_ref().and_then(|settings| settings.outer);
+        wall.filter(|_| !is_sufficient(self.enforced()))
     }
 
     /// Parent of the session directories.

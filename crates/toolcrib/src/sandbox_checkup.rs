@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolcrib_exec::{
-    Amount, Command, EscapeAttempt, Level, Limits as CommandLimits, Network, Stdin, free_bytes,
-    machine_memory, reports_denials, size_text, try_to_escape,
+    Amount, Command, EscapeAttempt, Level, Limits as CommandLimits, Network, OuterWall, Stdin,
+    free_bytes, machine_memory, reports_denials, size_text, try_to_escape,
 };
 
 use crate::command_sandbox::command_sandbox;
@@ -14,7 +14,7 @@ use crate::command_state::ShellHost;
 use crate::cx::job_error;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
-use crate::sandbox_settings::{is_sufficient, visible_tmp};
+use crate::sandbox_settings::{NOT_ENFORCED_OUTSIDE, confined_outside, is_sufficient, visible_tmp};
 
 /// State of the sandbox on this machine.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Checkup {
     pub enough: bool,
     /// Restrictions that are not enforced.
     pub missing: Vec<String>,
+    /// The sandbox around this system, if it alone confines commands.
+    pub outer: Option<&'static str>,
     /// Reason for each higher level that is not available.
     pub reasons: Vec<String>,
     /// The limits of each command: the name of the setting, and its value in this environment.
@@ -70,9 +72,13 @@ impl Runtime {
             .ok_or_else(|| unsupported("this host runs no commands"))?;
         let shell = host.bash().ok_or_else(|| unsupported("this system has no bash"))?;
         let enforced = host.enforced();
+        let outer = host.outer_wall();
         let (mut attempts, mut missing) = (Vec::new(), enforced.missing.clone());
+        if outer.is_some() {
+            missing = NOT_ENFORCED_OUTSIDE.iter().copied().map(str::to_owned).collect();
+        }
         let limits = host.sandbox().map(|settings| settings.limits);
-        if enforced.level.number() > 0 {
+        if enforced.level.number() > 0 && outer.is_none() {
             let session = host.session();
             let settings = host.sandbox().cloned().unwrap_or_default();
             let tmp = session.jobs().tmp(host.tmp()).map_err(|error| job_error(&error))?;
@@ -97,7 +103,11 @@ impl Runtime {
         Ok(Checkup {
             level: enforced.level.number(),
             means: enforced.level.to_string(),
-            enough: is_sufficient(enforced),
+            enough: match host.sandbox().filter(|_| outer.is_some()) {
+                Some(settings) => confined_outside(enforced, settings).is_ok(),
+                None => is_sufficient(enforced),
+            },
+            outer: outer.map(OuterWall::shown),
             missing,
             reasons: enforced.reasons.clone(),
             limits: limits.map(|limits| limit_values(&limits, host.tmp())).unwrap_or_default(),
@@ -138,6 +148,12 @@ fn summary(host: &ShellHost) -> String {
         return "no sandbox: the profile is open".to_owned();
     };
     let enforced = host.enforced();
+    if let Some(wall) = host.outer_wall() {
+        return match confined_outside(enforced, settings) {
+            Ok(confined) => confined.note().unwrap_or_default(),
+            Err(_) => format!("no command runs: {} needs network = \"all\"", wall.shown()),
+        };
+    }
     if !is_sufficient(enforced) {
         return "the sandbox is not available, so no command runs".to_owned();
     }

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_exec::{Level, Limits as CommandLimits, Network, SESSION_TMP, SandboxSupport};
+use toolcrib_exec::{
+    Level, Limits as CommandLimits, Network, OuterWall, SESSION_TMP, SandboxSupport,
+};
 
 use crate::error::{Error, ErrorKind};
 use crate::metadata_fields::MetadataField;
@@ -25,6 +27,9 @@ pub struct SandboxSettings {
     pub hidden: Vec<PathBuf>,
     /// Resource limits of each command.
     pub limits: CommandLimits,
+    /// A sandbox around this system. In it, commands run although this system does not support our sandbox. The runtime
+    /// is not built if it is not there.
+    pub outer: Option<OuterWall>,
 }
 
 impl Default for SandboxSettings {
@@ -35,6 +40,7 @@ impl Default for SandboxSettings {
             caches: Vec::new(),
             hidden: Vec::new(),
             limits: CommandLimits::DEFAULT,
+            outer: None,
         }
     }
 }
@@ -44,6 +50,12 @@ impl Default for SandboxSettings {
 pub(crate) enum Confined {
     /// No sandbox: the profile is `open`.
     Not,
+    /// No sandbox of ours, but one around this system.
+    Outside {
+        wall: OuterWall,
+        /// Whether the reply says what is not enforced.
+        explained: bool,
+    },
     Within {
         level: Level,
         network: Network,
@@ -65,8 +77,10 @@ impl Confined {
 
     /// For a session that has already been told what the level leaves open.
     pub(crate) fn without_explanation(mut self) -> Confined {
-        if let Confined::Within { missing, .. } = &mut self {
-            missing.clear();
+        match &mut self {
+            Confined::Not => {}
+            Confined::Outside { explained, .. } => *explained = false,
+            Confined::Within { missing, .. } => missing.clear(),
         }
         self
     }
@@ -75,6 +89,14 @@ impl Confined {
     pub(crate) fn note(&self) -> Option<String> {
         match self {
             Confined::Not => Some("no sandbox: the profile is open".to_owned()),
+            Confined::Outside { wall, explained: false } => {
+                Some(format!("confined by {} around this system only", wall.shown()))
+            }
+            Confined::Outside { wall, explained: true } => Some(format!(
+                "confined by {} around this system only; not enforced: {}",
+                wall.shown(),
+                NOT_ENFORCED_OUTSIDE.join(" ")
+            )),
             Confined::Within { level: Level::Namespaces, .. } => None,
             Confined::Within { level, missing, .. } if missing.is_empty() => {
                 Some(format!("sandbox level {} of 4, {level}", level.number()))
@@ -91,6 +113,9 @@ impl Confined {
     pub(crate) fn phrase(&self) -> String {
         match self {
             Confined::Not => "without a sandbox".to_owned(),
+            Confined::Outside { wall, .. } => {
+                format!("confined by {} around this system only", wall.shown())
+            }
             Confined::Within { level, network, .. } => format!(
                 "in the sandbox (level {} of 4, network {})",
                 level.number(),
@@ -103,6 +128,10 @@ impl Confined {
     pub(crate) fn facts(&self) -> Vec<(&'static str, serde_json::Value)> {
         match self {
             Confined::Not => vec![("sandbox", "none".into())],
+            Confined::Outside { wall, .. } => vec![
+                ("sandbox", format!("outer {}", wall.name()).into()),
+                ("network", network_name(Network::All).into()),
+            ],
             Confined::Within { level, network, .. } => vec![
                 ("sandbox", format!("level {}", level.number()).into()),
                 ("network", network_name(*network).into()),
@@ -113,13 +142,26 @@ impl Confined {
 
 /// Metadata of a reply about a command.
 pub(crate) const SANDBOX: &[MetadataField] = &[
-    MetadataField::new("sandbox", "string", "always", "`level 2` to `level 4`, or `none`."),
+    MetadataField::new(
+        "sandbox",
+        "string",
+        "always",
+        "`level 2` to `level 4`, `outer gvisor` or `none`.",
+    ),
     MetadataField::new(
         "network",
         "string",
         "the command was confined",
         "Network access of the command: `none`, `list` or `all`.",
     ),
+];
+
+/// What a sandbox around this system does not enforce.
+pub(crate) const NOT_ENFORCED_OUTSIDE: [&str; 4] = [
+    "Commands can read and write all files of this system, also hidden and protected ones and those of Toolcrib.",
+    "The network is that of this system.",
+    "Commands see each other's processes, and what they detach survives them.",
+    "Undo does not revert changes by commands.",
 ];
 
 /// The sentence about `network = "list"` without namespaces, where a command cannot be restricted to a proxy.
@@ -162,6 +204,22 @@ pub(crate) fn insufficient_level_error(enforced: &SandboxSupport) -> Error {
     ))
 }
 
+/// How commands are confined where our sandbox is not available. Fails if they may not run there.
+pub(crate) fn confined_outside(
+    enforced: &SandboxSupport,
+    settings: &SandboxSettings,
+) -> Result<Confined, Error> {
+    let Some(wall) = settings.outer else { return Err(insufficient_level_error(enforced)) };
+    if settings.network != Network::All {
+        let message = format!("the network cannot be switched off in {}", wall.shown());
+        return Err(Error::new(ErrorKind::Unsupported, message).hint(
+            "Nothing was run. Ask the operator to limit the network outside, such as by a network policy, and to set \
+             network = \"all\" to confirm it.",
+        ));
+    }
+    Ok(Confined::Outside { wall, explained: true })
+}
+
 fn network_name(network: Network) -> &'static str {
     match network {
         Network::None => "none",
@@ -190,6 +248,29 @@ mod tests {
         assert_eq!(within(Level::Landlock, true), by_proxy);
         let off = (Network::None, vec![LIST_NEEDS_LANDLOCK.to_owned()]);
         assert_eq!(within(Level::Landlock, false), off);
+    }
+
+    #[test]
+    fn an_outer_wall_is_named_and_needs_an_open_network() {
+        let (missing, reasons) = (Vec::new(), vec!["Level 2: no Landlock.".to_owned()]);
+        let enforced =
+            SandboxSupport { level: Level::Nothing, can_restrict_tcp: false, missing, reasons };
+        let outer = Some(OuterWall::Gvisor);
+        let confined = |network, outer| {
+            let settings = SandboxSettings { network, outer, ..SandboxSettings::default() };
+            confined_outside(&enforced, &settings)
+        };
+        let refusal = |network, outer| confined(network, outer).unwrap_err().text();
+        assert!(refusal(Network::All, None).contains("Level 2: no Landlock."));
+        for network in [Network::None, Network::List] {
+            assert!(refusal(network, outer).contains("network = \"all\""));
+        }
+        let confined = confined(Network::All, outer).unwrap();
+        let note = confined.note().unwrap();
+        assert!(note.contains("gVisor") && note.contains("Undo does not revert"), "{note}");
+        assert_eq!(confined.facts()[0], ("sandbox", "outer gvisor".into()));
+        let short = confined.without_explanation().note().unwrap();
+        assert!(note.starts_with(&format!("{short};")), "{short}");
     }
 
     #[test]

@@ -72,11 +72,16 @@ pub(super) fn raise_oom_score() {
 /// The maximum is 1000.
 const OOM_SCORE_ADJ: &str = "800";
 
-/// Drops all capabilities for good: no program regains any, whatever its owner.
-pub(super) fn drop_privileges() -> Result<(), SetupError> {
+/// Makes no program gain privileges by its owner or its capabilities.
+pub(super) fn forbid_core_files_and_new_privileges() -> Result<(), SetupError> {
     // A core file is a copy of a program's memory in the workspace.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     context("disable core files", setrlimit(Resource::Core, none))?;
+    context("set no_new_privs", set_no_new_privs(true))
+}
+
+/// Drops all capabilities for good: no program regains any, whatever its owner.
+pub(super) fn drop_privileges() -> Result<(), SetupError> {
     context("drop inherited capabilities", clear_ambient_capability_set())?;
     for capability in CapabilitySet::all().iter() {
         // Fails without the capability to do so, when there are none to drop, and for capabilities that this
@@ -86,5 +91,5 @@ pub(super) fn drop_privileges() -> Result<(), SetupError> {
     let none = CapabilitySet::empty();
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
     context("drop capabilities", set_capabilities(None, none))?;
-    context("set no_new_privs", set_no_new_privs(true))
+    forbid_core_files_and_new_privileges()
 }

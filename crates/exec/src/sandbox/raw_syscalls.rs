@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use rustix::process::{Pid, ioctl_tiocsctty, setsid};
+use rustix::process::{Pid, ioctl_tiocsctty};
 use seccompiler::sock_filter;
 
 /// The side of a fork on which a process is.
@@ -44,11 +44,35 @@ pub(crate) fn fork_sibling() -> io::Result<Forked> {
     }
 }
 
+/// Reads the end of the kernel log. Returns the number of bytes. Many systems allow it to root only.
+#[expect(unsafe_code, reason = "no dependency wraps it")]
+pub(crate) fn read_kernel_log(buffer: &mut [u8]) -> io::Result<usize> {
+    const READ_ALL: libc::c_int = 3;
+    let length = libc::c_int::try_from(buffer.len()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the kernel writes at most `length` bytes, which the buffer has.
+    let read = unsafe { libc::klogctl(READ_ALL, buffer.as_mut_ptr().cast(), length) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// Makes this process the leader of a new process session. rustix expects the id of the session, but old versions of gVisor
+/// return 0.
+#[expect(
+    unsafe_code,
+    reason = "the wrapper in our dependencies requires a process id as the result"
+)]
+pub(crate) fn start_process_session() -> io::Result<()> {
+    // SAFETY: it has no arguments, and changes nothing that Rust knows of.
+    match unsafe { libc::setsid() } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Makes a program start in a new session, with its stdin as the controlling terminal.
 #[expect(unsafe_code, reason = "std has no safe way to start a program in a new session")]
 pub(crate) fn start_in_terminal_session(program: &mut Command) {
     let begin_session = || {
-        setsid()?;
+        start_process_session()?;
         ioctl_tiocsctty(rustix::stdio::stdin())?;
         Ok(())
     };

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use rustix::process::{
-    Signal, chdir, getpid, set_child_subreaper, set_parent_process_death_signal, setsid,
+    Signal, chdir, getpid, set_child_subreaper, set_parent_process_death_signal,
 };
 
 pub(super) use self::bwrap::run_first_process as run_first_process_in_bubblewrap;
@@ -23,7 +23,7 @@ use super::shell::{self, Shell, ShellCommand};
 use crate::command::Command;
 use crate::sandbox::level::Level;
 use crate::sandbox::namespaces::SessionNamespaces;
-use crate::sandbox::{Confined, Confinement, Forked, Prepared, fork};
+use crate::sandbox::{Confined, Confinement, Forked, Prepared, fork, start_process_session};
 use crate::setup_error::{SetupError, context};
 use crate::shim_messages::{self, ShimMessage};
 
@@ -77,7 +77,7 @@ fn prepare(
 }
 
 fn become_subreaper() -> Result<(), SetupError> {
-    context("start a process session", setsid())?;
+    context("start a process session", start_process_session())?;
     context("become the reaper of orphaned processes", set_child_subreaper(Some(getpid())))
 }
 

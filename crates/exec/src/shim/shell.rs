@@ -9,14 +9,12 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, WaitOptions, WaitStatus, chdir, getpid, set_child_subreaper, setsid, wait,
-};
+use rustix::process::{Pid, WaitOptions, WaitStatus, chdir, getpid, set_child_subreaper, wait};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::bash_prologue;
 use crate::command::{Command, Exit, Stdin};
-use crate::sandbox::start_in_terminal_session;
+use crate::sandbox::{start_in_terminal_session, start_process_session};
 use crate::setup_error::{SetupError, context, path_context};
 use crate::shim_messages::ShimMessage;
 use crate::streams::ReceivedStreams;
@@ -68,8 +66,13 @@ impl Shell {
     /// Starts the shell.
     pub(super) fn start(command: ShellCommand<'_>) -> Result<Shell, SetupError> {
         let ShellCommand { command, script, stdin } = command;
-        context("start a process session", setsid())?;
-        context("become the reaper of orphaned processes", set_child_subreaper(Some(getpid())))?;
+        context("start a process session", start_process_session())?;
+        match set_child_subreaper(Some(getpid())) {
+            // Old versions of gVisor do not have it. Then processes that detach themselves survive their command, which
+            // replies say for commands that run there.
+            Err(Errno::INVAL) => {}
+            became => context("become the reaper of orphaned processes", became)?,
+        }
         path_context("enter the directory", &command.directory, chdir(&command.directory))?;
         let script = script.and_then(|script| write_memfd(script, &command.script));
         let script = context("store the script", script)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolcrib_exec::SESSION_TMP;
+use toolcrib_exec::{OuterWall, SESSION_TMP};
 
 use super::Backend;
 
@@ -16,6 +16,8 @@ pub struct SessionInfo {
     pub tmp: Option<PathBuf>,
     /// The number and the name of the sandbox level. `None` if commands are not confined, or cannot run.
     pub sandbox: Option<(u8, &'static str)>,
+    /// The name of the sandbox around this system, if it alone confines commands.
+    pub outer: Option<&'static str>,
 }
 
 impl Backend<'_> {
@@ -23,13 +25,15 @@ impl Backend<'_> {
     pub fn info(&self) -> SessionInfo {
         let services = self.runtime.services();
         let roots = services.paths.workspace.roots().map(|root| root.path().to_owned()).collect();
-        let host = services.commands.as_deref().filter(|host| host.confines());
+        let commands = services.commands.as_deref();
+        let host = commands.filter(|host| host.confines());
         let level = host.map(|host| host.enforced().level);
         let has_namespaces = level.is_some_and(toolcrib_exec::Level::has_namespaces);
         SessionInfo {
             roots,
             tmp: has_namespaces.then(|| SESSION_TMP[0].into()),
             sandbox: level.map(|level| (level.number(), level.name())),
+            outer: commands.and_then(|host| host.outer_wall()).map(OuterWall::name),
         }
     }
 }

@@ -23,8 +23,7 @@ use crate::host_asker::session_rules;
 use crate::message_names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
 use crate::phrases::one_line;
 use crate::sandbox_settings::{
-    Confined, SandboxSettings, effective_network, insufficient_level_error, is_sufficient,
-    visible_tmp,
+    Confined, SandboxSettings, confined_outside, effective_network, is_sufficient, visible_tmp,
 };
 
 /// Characters of a command in the history.
@@ -110,8 +109,8 @@ impl Cx<'_> {
         };
         let confined = match host.sandbox() {
             None => Confined::Not,
-            Some(_) if !is_sufficient(host.enforced()) => {
-                return Err(insufficient_level_error(host.enforced()));
+            Some(settings) if !is_sufficient(host.enforced()) => {
+                confined_outside(host.enforced(), settings)?
             }
             Some(settings) => Confined::within(host.enforced(), settings),
         };
@@ -203,6 +202,9 @@ impl PreparedCommand<'_> {
         self.shell.jobs().clean_up(MAX_AGE);
         let secrets = self.cx.secrets();
         let ((job, streams), guarded) = match self.host.sandbox() {
+            Some(settings) if matches!(self.confined, Confined::Outside { .. }) => {
+                (self.start_limited(settings, &command, start)?, None)
+            }
             Some(settings) => {
                 let (started, guarded) =
                     self.start_sandboxed(settings, &mut command, &secrets, start)?;
@@ -240,6 +242,19 @@ impl PreparedCommand<'_> {
             variables: self.request.variables,
         };
         Ok((running, streams))
+    }
+
+    /// Starts a command that something around this system confines.
+    fn start_limited<S>(
+        &self,
+        settings: &SandboxSettings,
+        command: &Command,
+        start: impl StartJob<S>,
+    ) -> Result<(Arc<Job>, S), Error> {
+        let jobs = self.shell.jobs();
+        let tmp = jobs.tmp(self.host.tmp()).map_err(|error| job_error(&error))?;
+        let sandbox = command_sandbox(self.cx.services, settings, &tmp);
+        start(jobs, command, StartOptions::limited(&sandbox)).map_err(|error| job_error(&error))
     }
 
     fn start_sandboxed<S>(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use toolcrib_exec::{Network, PinnedPath};
+use toolcrib_exec::{Network, OuterWall, PinnedPath};
 use toolcrib_fs::{Caps, HardLinks, Journal, ReservedPaths, Root, RootMode, Workspace, real_path};
 use toolcrib_net::{ProxiedResolver, Resolver, SystemResolver, UpstreamProxies};
 use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
@@ -17,7 +17,7 @@ use crate::call_policy::CallPolicy;
 use crate::call_recorder::Recorder;
 use crate::command_state::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::decision_log::DecisionLog;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::helper::is_helper_ready;
 use crate::hidden_paths::Hidden;
 use crate::history::History;
@@ -410,6 +410,7 @@ impl RuntimeBuilder {
         // Otherwise each command would start the whole program once more.
         let is_own = |program: &PathBuf| program == Path::new(OWN_PROGRAM);
         self.helper = self.helper.filter(|program| !is_own(program) || is_helper_ready());
+        check_outer_wall(self.sandbox.outer)?;
         let table = self.tools.table(self.profile)?;
         let rules = table.resolve_rules(self.rules)?;
         let workspace = open_roots(self.roots)?;
@@ -519,6 +520,20 @@ impl RuntimeBuilder {
 fn with_locations(policy: Policy, workspace: &Workspace, home: Option<PathBuf>) -> Policy {
     let roots = workspace.roots().map(|root| root.path().to_owned()).collect();
     policy.locations(roots, home).inside(workspace.roots().flat_map(Root::spellings))
+}
+
+/// Fails if the sandbox that should be around this system is not there: commands would run without any.
+fn check_outer_wall(declared: Option<OuterWall>) -> Result<(), Error> {
+    match declared.filter(|wall| !wall.is_here()) {
+        None => Ok(()),
+        Some(wall) => {
+            let (name, shown) = (wall.name(), wall.shown());
+            let message = format!("outer = \"{name}\", but this system is not in {shown}");
+            Err(Error::new(ErrorKind::Unsupported, message).hint(format!(
+                "Its kernel log does not begin with that of {shown}. Remove the setting."
+            )))
+        }
+    }
 }
 
 fn open_roots(roots: Vec<(PathBuf, RootMode)>) -> Result<Workspace, Error> {

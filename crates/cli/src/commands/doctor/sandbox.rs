@@ -17,8 +17,20 @@ pub(super) fn is_ok(checkup: &Checkup) -> bool {
 
 pub(super) fn print_table(checkup: &Checkup, verbose: bool) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "\nSandbox level {} of 4: {}.", checkup.level, checkup.means)?;
-    if !checkup.enough {
+    match checkup.outer {
+        None => writeln!(stdout, "\nSandbox level {} of 4: {}.", checkup.level, checkup.means)?,
+        Some(wall) => writeln!(
+            stdout,
+            "\nThis system is in {wall}, as declared. It alone confines commands: our sandbox has level {} of 4.",
+            checkup.level
+        )?,
+    }
+    if !checkup.enough && checkup.outer.is_some() {
+        writeln!(
+            stdout,
+            "Commands are refused: the network cannot be switched off; limit it outside, and set network = \"all\"."
+        )?;
+    } else if !checkup.enough {
         writeln!(stdout, "Commands are refused: level 2 is needed, or profile = \"open\".")?;
     }
     let escaped = checkup.attempts.iter().filter(|attempt| !attempt.blocked).count();
@@ -83,6 +95,7 @@ pub(super) fn object(checkup: &Checkup) -> Value {
     json!({
         "limits": limits.collect::<BTreeMap<_, _>>(),
         "level": checkup.level,
+        "outer": checkup.outer,
         "means": checkup.means,
         "enough": checkup.enough,
         "held": is_ok(checkup),
@@ -110,6 +123,7 @@ mod tests {
                 level,
                 means: String::new(),
                 enough: true,
+                outer: None,
                 missing: Vec::new(),
                 reasons: Vec::new(),
                 limits: Vec::new(),

@@ -206,6 +206,7 @@ fn info_json(backend: Backend<'_>) -> Value {
         "roots": roots,
         "tmp": info.tmp.as_ref().map(|tmp| tmp.to_string_lossy()),
         "sandbox": info.sandbox.map(|(level, name)| json!({"level": level, "name": name})),
+        "outer": info.outer,
     })
 }
 
