@@ -10,7 +10,7 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, definitions, deny, generated_docs, identity, language_servers, layering,
+    backup, book, clients, definitions, deny, generated_docs, identity, language_servers, layering,
     notebooks, packages, page, task_programs, telemetry, tidy, tool_formats,
 };
 
@@ -51,6 +51,8 @@ pub(crate) enum Step {
     Telemetry,
     /// A client gets tokens from an issuer, and the server accepts them
     Identity,
+    /// A workspace is restored from a server with the interface of S3, after kills and failures of the network
+    Backup,
     /// Third-party MCP clients work with both protocol eras, also behind HAProxy, and the conformance suite passes
     Clients,
     /// The Python and npm packages work
@@ -93,6 +95,7 @@ impl Step {
             Step::Servers => language_servers::check().and_then(|()| definitions::smoke()),
             Step::Telemetry => telemetry::check(),
             Step::Identity => identity::check(),
+            Step::Backup => backup::check(backup::SMOKE_ROUNDS, 1),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),
             Step::Page => page::check(),
