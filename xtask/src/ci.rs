@@ -10,8 +10,8 @@ use toolcrib_devtools::error::Result;
 use toolcrib_devtools::{process, product, system_packages};
 
 use crate::{
-    book, clients, definitions, deny, generated_docs, gvisor, identity, language_servers, layering,
-    notebooks, packages, page, sandboxd, task_programs, telemetry, tidy, tool_formats,
+    backup, book, clients, definitions, deny, generated_docs, gvisor, identity, language_servers,
+    layering, notebooks, packages, page, sandboxd, task_programs, telemetry, tidy, tool_formats,
 };
 
 /// A step, in the order of a whole run.
@@ -55,6 +55,8 @@ pub(crate) enum Step {
     Sandboxd,
     /// Commands run in gVisor if it is declared, and replies say so; skipped where gVisor cannot be started
     Gvisor,
+    /// A workspace is restored from a server with the interface of S3, after kills and failures of the network
+    Backup,
     /// Third-party MCP clients work with both protocol eras, also behind HAProxy, and the conformance suite passes
     Clients,
     /// The Python and npm packages work
@@ -99,6 +101,7 @@ impl Step {
             Step::Identity => identity::check(),
             Step::Sandboxd => sandboxd::check(),
             Step::Gvisor => gvisor::check(),
+            Step::Backup => backup::check(backup::SMOKE_ROUNDS, 1),
             Step::Clients => clients::check(),
             Step::Packages => packages::check(),
             Step::Page => page::check(),

@@ -98,6 +98,11 @@ const CRATE_RULES: &[CrateRule] = &[
         reason: "what a front end sends to the user's collector, through the crate that connects to hosts",
     },
     CrateRule {
+        name: "toolcrib-backup",
+        may_use: &["toolcrib", "toolcrib-fs", "toolcrib-net", "toolcrib-search"],
+        reason: "what a front end copies to the operator's object store, through the crate that connects to hosts; it reads and makes files through fs",
+    },
+    CrateRule {
         name: "toolcrib-store",
         may_use: &["toolcrib", "toolcrib-fs", "toolcrib-net"],
         reason: "what a front end keeps in the operator's database, through the crate that connects to hosts; its tests write logs with fs",
@@ -121,6 +126,7 @@ const CRATE_RULES: &[CrateRule] = &[
         name: "toolcrib-cli",
         may_use: &[
             "toolcrib",
+            "toolcrib-backup",
             "toolcrib-identity",
             "toolcrib-mcp",
             "toolcrib-monitor",
@@ -228,9 +234,14 @@ const RESTRICTED_CRATES: &[RestrictedCrates] = &[
         reason: "only inspected connections make certificates",
     },
     RestrictedCrates {
-        crates: &["jsonwebtoken", "ring"],
+        crates: &["jsonwebtoken"],
         only_in: &["toolcrib-identity", TESTKIT],
         reason: "only one crate checks tokens",
+    },
+    RestrictedCrates {
+        crates: &["ring"],
+        only_in: &["toolcrib-backup", "toolcrib-identity", TESTKIT],
+        reason: "only one crate checks tokens, and one signs requests",
     },
     RestrictedCrates {
         crates: &["rustix", "libc"],

@@ -13,6 +13,7 @@
               are for the library"
 )]
 
+mod backup;
 mod book;
 mod ci;
 mod clients;
@@ -86,6 +87,15 @@ enum Task {
     Sandboxd,
     /// Check commands in gVisor, with `outer = "gvisor"`
     Gvisor,
+    /// Check backups with a server that has the interface of S3: kills, failures of the network, damaged objects
+    Backup {
+        /// Rounds of random changes and kills
+        #[arg(long, default_value_t = 50)]
+        rounds: u32,
+        /// Seed of the random changes
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Test the Python and npm packages
     Packages,
     /// Test the adapters of the packages with the agent frameworks, or only with these: NAME (Python), npm:NAME
@@ -144,6 +154,7 @@ fn run(task: Task) -> Result<()> {
         Task::Identity => identity::check(),
         Task::Sandboxd => sandboxd::check(),
         Task::Gvisor => gvisor::check(),
+        Task::Backup { rounds, seed } => backup::check(rounds, seed),
         Task::Packages => packages::check(),
         Task::Frameworks { names } => packages::frameworks(&names),
         Task::Slurm => slurm::check(),

@@ -213,17 +213,7 @@ pub(crate) enum Command {
     },
     /// Serve calls as JSON lines on stdin and stdout
     #[command(long_about = RUN)]
-    Run {
-        /// Write approval questions as lines, and read the answers as lines
-        #[arg(long)]
-        approvals: bool,
-        /// Preset of tool and field names in the replies: toolcrib, codex or camel
-        #[arg(long, value_name = "NAME", default_value_t)]
-        dialect: Dialect,
-        /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
-        #[arg(long)]
-        no_monitor: bool,
-    },
+    Run(RunArgs),
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
     Serve(ServeArgs),
@@ -351,6 +341,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: StoreCommand,
     },
+    /// Copy a workspace to an object store, and check and restore such backups
+    #[cfg(feature = "backup")]
+    #[command(long_about = BACKUP)]
+    Backup {
+        #[command(subcommand)]
+        command: BackupCommand,
+    },
     /// Print a shell completion script
     Completions {
         /// The shell
@@ -373,7 +370,7 @@ impl Command {
         matches!(
             self,
             Command::Call { .. }
-                | Command::Run { .. }
+                | Command::Run(_)
                 | Command::Serve(_)
                 | Command::Tools { .. }
                 | Command::Reference { .. }
@@ -400,6 +397,20 @@ impl Command {
                 | Command::Reference { man: Some(_), .. }
         ) && !self.makes_role()
             && !self.is_sandboxd()
+            && !self.writes_backup()
+    }
+
+    #[cfg(feature = "backup")]
+    fn writes_backup(&self) -> bool {
+        matches!(
+            self,
+            Command::Backup { command: BackupCommand::Now { .. } | BackupCommand::Restore { .. } }
+        )
+    }
+
+    #[cfg(not(feature = "backup"))]
+    fn writes_backup(&self) -> bool {
+        false
     }
 
     #[cfg(feature = "postgres")]
@@ -456,6 +467,37 @@ pub(crate) struct InstallArgs {
     /// More flags for `toolcrib serve`, after `--`
     #[arg(last = true, value_name = "FLAG")]
     pub(crate) flags: Vec<String>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    /// Write approval questions as lines, and read the answers as lines
+    #[arg(long)]
+    pub(crate) approvals: bool,
+
+    /// Preset of tool and field names in the replies: toolcrib, codex or camel
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub(crate) dialect: Dialect,
+
+    /// Open no monitor socket for `toolcrib page` and `toolcrib watch`
+    #[arg(long)]
+    pub(crate) no_monitor: bool,
+
+    /// Copy the workspace and its history to an object store in the background: s3://BUCKET/PREFIX
+    #[cfg(feature = "backup")]
+    #[arg(long, value_name = "ADDRESS")]
+    backup: Option<String>,
+}
+
+impl RunArgs {
+    /// The address of the backup.
+    pub(crate) fn backup(&self) -> Option<&String> {
+        #[cfg(feature = "backup")]
+        return self.backup.as_ref();
+        #[cfg(not(feature = "backup"))]
+        None
+    }
 }
 
 /// Arguments of `serve`.
@@ -531,6 +573,52 @@ pub(crate) struct ServeArgs {
     #[cfg(feature = "postgres")]
     #[arg(long, requires = "store")]
     pub(crate) lease: bool,
+
+    /// Copy the workspace and its history to an object store in the background: s3://BUCKET/PREFIX. With --workspaces each at PREFIX/ID
+    #[cfg(feature = "backup")]
+    #[arg(long, value_name = "ADDRESS")]
+    backup: Option<String>,
+}
+
+impl ServeArgs {
+    /// The address of the backup.
+    pub(crate) fn backup(&self) -> Option<&String> {
+        #[cfg(feature = "backup")]
+        return self.backup.as_ref();
+        #[cfg(not(feature = "backup"))]
+        None
+    }
+}
+
+/// Subcommands of `backup`.
+#[cfg(feature = "backup")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupCommand {
+    /// Copy the workspace once, and wait for it
+    Now {
+        /// The backup: s3://BUCKET/PREFIX
+        address: String,
+    },
+    /// Show what a backup has; without an address, how the backups of this workspace are going
+    Status {
+        /// The backup: s3://BUCKET/PREFIX
+        address: Option<String>,
+    },
+    /// Read everything in a backup that a restore needs, and check it
+    Verify {
+        /// The backup: s3://BUCKET/PREFIX
+        address: String,
+    },
+    /// Make the files and the history of a backup again, in a new or empty directory
+    Restore {
+        /// The backup: s3://BUCKET/PREFIX
+        address: String,
+        /// The directory, which must be missing or empty
+        directory: PathBuf,
+        /// Continue the backup from here: the machine that has written it cannot any more
+        #[arg(long)]
+        take_over: bool,
+    },
 }
 
 /// Arguments of `sandboxd`.
@@ -845,6 +933,17 @@ address has ?sslmode=disable or names a unix socket (?host=/run/postgresql). ssl
 
 A password is never an argument: keep the whole address in a file that only you can read and give the path of the file, or use \
 PGPASSFILE, ~/.pgpass or PGPASSWORD.";
+
+#[cfg(feature = "backup")]
+const BACKUP: &str = "\
+Copy a workspace to an object store with the interface of S3, and check and restore such backups. \
+`toolcrib serve --backup ADDRESS` copies continuously, without delaying any call.
+
+An address is s3://BUCKET/PREFIX, with a prefix of its own for each workspace. The keys, the region and another server than Amazon's come from \
+the usual variables and files: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL, AWS_CA_BUNDLE, \
+AWS_PROFILE, ~/.aws/credentials and ~/.aws/config.
+
+Nothing in a backup is ever replaced or removed.";
 
 const PAGE: &str = "\
 Serve a page on 127.0.0.1 that shows all running servers of this user and the journal, until it is ended.

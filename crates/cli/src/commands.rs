@@ -1,5 +1,10 @@
 //! One module per command.
 
+#[cfg(feature = "backup")]
+mod backup;
+#[cfg(not(feature = "backup"))]
+#[path = "commands/no_backup.rs"]
+mod backup;
 mod both_recorders;
 mod call;
 mod completions;
@@ -39,6 +44,7 @@ use toolcrib::{
     Decision, Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling,
 };
 
+use self::backup::ServedBackup;
 use self::monitor_socket::MonitorSocket;
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
@@ -62,12 +68,15 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Call { tool, args, dialect } => {
             call::call(common, &runtime(common)?, tool, args, *dialect)
         }
-        Command::Run { approvals, dialect, no_monitor } => {
-            let answer_within = approvals.then(|| answer_deadline(common)).transpose()?;
-            let monitor = MonitorSocket::new(common, "run", *no_monitor)?;
-            let runtime = runtime_for_program(common, &[], &monitor)?;
+        Command::Run(args) => {
+            let answer_within = args.approvals.then(|| answer_deadline(common)).transpose()?;
+            let backup = ServedBackup::start(args.backup())?;
+            let monitor = MonitorSocket::new(common, "run", args.no_monitor)?;
+            let own = ServedBackup::own(backup.as_ref());
+            let runtime = runtime_for_program(common, &own, &monitor)?;
+            let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, None)?;
             monitor.open(&runtime);
-            run::run(common, runtime, *dialect, answer_within, &monitor)
+            run::run(common, runtime, args.dialect, answer_within, &monitor)
         }
         Command::Serve(args) => serve::serve(common, args),
         #[cfg(feature = "sandboxd")]
@@ -133,6 +142,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Kill { id, yes } => jobs::kill(common, id, *yes),
         #[cfg(feature = "postgres")]
         Command::Store { command } => store::run(common, command),
+        #[cfg(feature = "backup")]
+        Command::Backup { command } => backup::run(common, command),
         Command::Completions { shell } => completions::completions(*shell),
         Command::Reference { page, man } => reference::reference(common, *page, man.as_deref()),
     }

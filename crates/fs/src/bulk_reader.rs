@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::{FsError, FsErrorKind};
 use crate::file::is_virtual;
 use crate::file_kind::FileKind;
-use crate::listing::Directory;
+use crate::listing::{Directory, EntryKind};
 use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, RootKind};
@@ -41,6 +41,17 @@ pub struct Stamp {
     pub changed: (i64, i64),
     /// Whether it has more than one hard link.
     pub is_shared: bool,
+}
+
+/// The status of a directory entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryStatus {
+    /// Its kind.
+    pub kind: EntryKind,
+    /// Its stat fingerprint.
+    pub stamp: Stamp,
+    /// Its permission bits.
+    pub mode: u32,
 }
 
 /// The result of reading a whole file.
@@ -102,6 +113,14 @@ impl Directory {
     /// The stat fingerprint of an entry. A symlink is not followed.
     pub fn stamp_of(&self, name: &OsStr) -> Option<Stamp> {
         Some(Stamp::of(&open_beneath::stat(self.handle().as_fd(), name).ok()?))
+    }
+
+    /// The status of an entry. A symlink is not followed.
+    pub fn status_of(&self, name: &OsStr) -> Option<EntryStatus> {
+        let stat = open_beneath::stat(self.handle().as_fd(), name).ok()?;
+        let kind = EntryKind::of(FileType::from_raw_mode(stat.st_mode));
+        let mode = open_beneath::permissions(&stat).as_raw_mode();
+        Some(EntryStatus { kind, stamp: Stamp::of(&stat), mode })
     }
 
     /// Reads a whole file into the buffer, replacing its content, if it has at most `max_bytes`. Never

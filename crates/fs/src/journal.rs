@@ -5,7 +5,7 @@
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
 //! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
-//! the decisions about calls; `calls`, the calls that have ended; `command-ends`, the ends of commands that went on after their calls; `audit/`, the calls of each workspace in a chain of hashes;
+//! the decisions about calls; `backups/`, how far copies elsewhere have come; `calls`, the calls that have ended; `command-ends`, the ends of commands that went on after their calls; `audit/`, the calls of each workspace in a chain of hashes;
 //! `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
 //! change; `version`, the format of all of it (`state_version.rs`); and two lock files. No other user can
 //! access it (`private_directory.rs`).
@@ -28,11 +28,13 @@
 mod audit;
 mod bounded_log;
 mod calls;
+mod change_outbox;
 mod collect;
 mod command_ends;
 mod connections;
 mod decisions;
 mod entry;
+mod import;
 mod log;
 mod open_captures;
 mod pending;
@@ -50,12 +52,14 @@ pub use self::audit::{
     PrincipalRecord, SharedHolder, escaped_json,
 };
 pub use self::calls::{CallPage, CallRecord, RefusalRecord};
+pub use self::change_outbox::{ChangeOutbox, OutboxChanges};
 pub use self::collect::Caps;
 pub use self::command_ends::CommandEndRecord;
 pub use self::connections::ConnectionRecord;
 pub use self::decisions::DecisionRecord;
 pub(crate) use self::entry::Effects;
 pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
+pub use self::import::JournalImport;
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;
 
@@ -191,8 +195,9 @@ impl Journal {
         let _lock =
             self.lock_file("lock", FlockOperation::NonBlockingLockExclusive, LOCK_TIMEOUT)?;
         entry.id = self.log.last_id()?.saturating_add(1);
-        self.log.append(&entry)?;
-        Ok(entry.id)
+        let id = entry.id;
+        self.log.append(&[entry])?;
+        Ok(id)
     }
 
     pub(crate) fn lock_file(

@@ -36,6 +36,7 @@ mod journal;
 mod listing;
 mod local_file_system;
 mod lock;
+mod new_tree;
 mod open_beneath;
 mod parallel_io;
 mod private_directory;
@@ -54,7 +55,7 @@ mod trusted_file;
 mod watch;
 mod workspace;
 
-pub use bulk_reader::{BulkReader, FileParts, Stamp, WholeRead};
+pub use bulk_reader::{BulkReader, EntryStatus, FileParts, Stamp, WholeRead};
 pub use change::{Change, ChangeRecorder, Committed, CommittedFile, HardLinks, NewMode, Step};
 pub use change_capture::{
     Action, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Classify,
@@ -71,12 +72,14 @@ pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
     About, AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord,
-    Caps, Changes, CommandEndRecord, ConnectionRecord, Damage, DamagedChanges, DecisionRecord,
-    Entry, FileChange, Journal, KeptDirectory, KeptPath, OutboxPosition, OutboxRecord,
-    PrincipalRecord, RefusalRecord, SharedHolder, Version, escaped_json,
+    Caps, ChangeOutbox, Changes, CommandEndRecord, ConnectionRecord, Damage, DamagedChanges,
+    DecisionRecord, Entry, FileChange, Journal, JournalImport, KeptDirectory, KeptPath,
+    OutboxChanges, OutboxPosition, OutboxRecord, PrincipalRecord, RefusalRecord, SharedHolder,
+    Version, escaped_json,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
+pub use new_tree::{NewFile, NewTree};
 pub use private_directory::make_private_directory;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;

@@ -139,7 +139,7 @@ impl Directory {
 }
 
 impl EntryKind {
-    fn of(file_type: FileType) -> EntryKind {
+    pub(crate) fn of(file_type: FileType) -> EntryKind {
         match file_type {
             FileType::Directory => EntryKind::Directory,
             FileType::RegularFile => EntryKind::File,

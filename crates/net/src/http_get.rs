@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::own_connection::{self, HttpTarget};
 
 /// The maximum size of the head of a response.
-const MAX_HEAD_BYTES: usize = 64 << 10;
+pub(crate) const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// A request for a document.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub fn get(target: &HttpTarget, get: &HttpGet<'_>) -> Result<Vec<u8>, String> {
 }
 
 /// How the end of a body is found.
-enum Length {
+pub(crate) enum Length {
     Bytes(usize),
     Chunks,
     UntilClosed,
@@ -80,18 +80,32 @@ fn body_of(response: &[u8], is_end: bool, max: usize) -> Result<Option<Vec<u8>>,
     }
 }
 
-/// Checks the head of a response.
+/// The beginning of a response.
+pub(crate) struct ResponseHead {
+    pub(crate) status: u16,
+    pub(crate) length: Length,
+    /// Whether the server says nothing against another request on the connection.
+    pub(crate) keeps_open: bool,
+}
+
 fn length_of(head: &[u8]) -> Result<Length, String> {
+    let head = response_head(head)?;
+    match head.status {
+        200 => Ok(head.length),
+        status => Err(format!("HTTP status {status}")),
+    }
+}
+
+/// Reads the head of a response, without its empty line.
+pub(crate) fn response_head(head: &[u8]) -> Result<ResponseHead, String> {
     let malformed = || "the server did not answer with HTTP".to_owned();
     let head = std::str::from_utf8(head).map_err(|_| malformed())?;
     let mut lines = head.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
-    words.next().filter(|version| version.starts_with("HTTP/1.")).ok_or_else(malformed)?;
+    let version = words.next().filter(|version| version.starts_with("HTTP/1."));
+    let mut keeps_open = version.ok_or_else(malformed)? == "HTTP/1.1";
     let status =
         words.next().and_then(|status| status.parse::<u16>().ok()).ok_or_else(malformed)?;
-    if status != 200 {
-        return Err(format!("HTTP status {status}"));
-    }
     let mut length = Length::UntilClosed;
     for line in lines {
         let (name, value) = line.split_once(':').ok_or_else(malformed)?;
@@ -106,15 +120,19 @@ fn length_of(head: &[u8]) -> Result<Length, String> {
                 length = Length::Bytes(value.parse().map_err(|_| malformed())?);
             }
             "content-length" if matches!(length, Length::Bytes(_)) => return Err(malformed()),
+            "connection" => keeps_open &= !value.eq_ignore_ascii_case("close"),
             _ => {}
         }
     }
-    Ok(length)
+    Ok(ResponseHead { status, length, keeps_open })
 }
 
 /// Joins chunks. `None` if the last one is missing. The error is `None` if there are more than `max` bytes, and
 /// otherwise what is wrong with the chunks.
-fn unchunk(mut rest: &[u8], max: usize) -> Result<Option<Vec<u8>>, Option<&'static str>> {
+pub(crate) fn unchunk(
+    mut rest: &[u8],
+    max: usize,
+) -> Result<Option<Vec<u8>>, Option<&'static str>> {
     const MALFORMED: Option<&str> = Some("a chunk of the response is malformed");
     /// The size in hexadecimal, and extensions that nobody uses.
     const MAX_SIZE_LINE: usize = 1_024;

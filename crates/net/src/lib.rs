@@ -16,8 +16,8 @@
 //! name of a TLS handshake, and [`http_request`] the host of an HTTP request. [`AddressClass`] tells public
 //! addresses from others. [`RequestPath`] has the one spelling of a request's path.
 //!
-//! [`post`] and [`get`] make requests of this program itself to servers that the user configured; `server_stream.rs` connects to
-//! one.
+//! [`post`] and [`get`] make requests of this program itself to servers that the user configured, `http_connection.rs` many on one
+//! connection; `server_stream.rs` connects to one.
 //!
 //! With the feature `inspect`, the gateway reads the requests of some connections (`inspect.rs`).
 
@@ -36,6 +36,8 @@ pub mod dns;
 mod dns_server;
 mod gateway;
 mod host;
+#[cfg(feature = "inspect")]
+mod http_connection;
 mod http_get;
 mod http_post;
 pub mod http_request;
@@ -65,6 +67,8 @@ pub use connection_policy::{
 };
 pub use gateway::{ConnectError, NamespaceGateway, NamespaceSockets, ProxyGateway};
 pub use host::Host;
+#[cfg(feature = "inspect")]
+pub use http_connection::{HttpAnswer, HttpConnection, HttpRequest};
 pub use http_get::{HttpGet, get};
 pub use http_post::{HttpPost, HttpResponse, post};
 #[cfg(feature = "inspect")]

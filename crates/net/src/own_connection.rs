@@ -74,19 +74,37 @@ impl HttpTarget {
         self.is_tls || is_own(&self.host)
     }
 
+    /// The value of the header `Host`.
+    pub fn host_header(&self) -> String {
+        let is_ipv6 = self.host.contains(':');
+        let host = if is_ipv6 { format!("[{}]", self.host) } else { self.host.clone() };
+        let usual = if self.is_tls { 443 } else { 80 };
+        if self.port == usual { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// The path, with its query.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    #[cfg(feature = "inspect")]
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        (&self.host, self.port)
+    }
+
+    #[cfg(feature = "inspect")]
+    pub(crate) fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
     /// The head of a request on a connection of its own. Fails if a header has a control character.
     pub(crate) fn head<'a>(
         &self,
         method: &str,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<String, String> {
-        let is_ipv6 = self.host.contains(':');
-        let host = if is_ipv6 { format!("[{}]", self.host) } else { self.host.clone() };
-        let usual = if self.is_tls { 443 } else { 80 };
-        let port = if self.port == usual { String::new() } else { format!(":{}", self.port) };
-        let path = &self.path;
-        let mut head =
-            format!("{method} {path} HTTP/1.1\r\nHost: {host}{port}\r\nConnection: close\r\n");
+        let (path, host) = (&self.path, self.host_header());
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
         for (name, value) in headers {
             if name.chars().chain(value.chars()).any(char::is_control) {
                 return Err("a header has a control character".to_owned());

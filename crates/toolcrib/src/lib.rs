@@ -62,6 +62,7 @@ mod all_running_commands;
 mod approve;
 mod authorize;
 pub mod backend;
+mod backup_source;
 mod call;
 mod call_command;
 mod call_log;
@@ -143,6 +144,7 @@ pub use approve::{
     Answer, AnswerRecord, Approver, NoApprover, PendingQuestion, Question, QuestionTurn,
     split_question,
 };
+pub use backup_source::BackupSource;
 pub use call_command::{CallCommand, CommandEnd, CommandOutput, WeakCallCommand};
 pub use call_log::logged_access;
 pub use call_recorder::{BegunCall, Outcome, Record, Recorder};

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 use toolcrib::{Checkup, Network, Runtime, login_files};
 
-use super::{index, install, program_there};
+use super::{backup, index, install, program_there};
 use crate::args::{Common, HostArgs};
 use crate::config::Config;
 use crate::{network_presets, output, rules, wide_roots};
@@ -32,7 +32,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         return program_there::run(host, &line);
     }
     let runtime = super::runtime(common);
-    let mut findings: [Finding; 11] = [
+    let mut findings: Vec<Finding> = vec![
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
@@ -48,6 +48,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         ("check", runtime.as_ref().map(language_servers).map_err(String::clone)),
         ("login shell", Ok(login_shell())),
     ];
+    findings.extend(backup::finding(common).map(|found| ("backup", found)));
     let repeated = leave_out_repeated(&mut findings);
     let clients = clients();
     let mut checkup = runtime

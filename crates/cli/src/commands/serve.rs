@@ -20,6 +20,7 @@ use toolcrib_mcp::{
 
 use self::exposure::Exposure;
 use self::workspaces::WorkspacesDirectory;
+use super::backup::ServedBackup;
 use super::monitor_socket::MonitorSocket;
 use super::store::ServedStore;
 use crate::args::{Common, ListenAt, ServeArgs};
@@ -39,13 +40,17 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
                 needs_token.then(|| token_file(common, args.token_file.as_deref())).transpose()?;
             let store = ServedStore::start(common, args)?;
             let lease = ServedStore::hold(store.as_ref(), None)?;
+            let backup = ServedBackup::start(args.backup())?;
             let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
             let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
             // Tools never access the token file, wherever it is.
             let own = private_paths.into_iter().chain(token_file.clone());
-            let own: Vec<PathBuf> = own.chain(ServedStore::own(store.as_ref())).collect();
+            let own = own.chain(ServedStore::own(store.as_ref()));
+            let own: Vec<PathBuf> = own.chain(ServedBackup::own(backup.as_ref())).collect();
             let runtime = super::runtime_for_program(common, &own, &monitor)?;
             let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
+            let gate = ServedStore::gate(lease.as_ref());
+            let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, gate)?;
             monitor.open(&runtime);
             let http = http_options(at, exposure, token_file, args)?;
             let options = Presented::of(args).options(common, &monitor);
@@ -75,10 +80,14 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
 fn serve_client(common: &Common, args: &ServeArgs) -> Result<Result<(), ServeError>, String> {
     let store = ServedStore::start(common, args)?;
     let lease = ServedStore::hold(store.as_ref(), None)?;
+    let backup = ServedBackup::start(args.backup())?;
     let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
     let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
-    let runtime = super::runtime_for_program(common, &ServedStore::own(store.as_ref()), &monitor)?;
+    let own = [ServedStore::own(store.as_ref()), ServedBackup::own(backup.as_ref())].concat();
+    let runtime = super::runtime_for_program(common, &own, &monitor)?;
     let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
+    let gate = ServedStore::gate(lease.as_ref());
+    let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, gate)?;
     monitor.open(&runtime);
     if io::stdin().is_terminal() {
         output::note(

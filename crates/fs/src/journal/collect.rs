@@ -66,7 +66,8 @@ impl Journal {
             let new = entry.contents().filter(|hash| counted.insert(*hash));
             let sizes = new.map(|hash| self.store.size(&hash));
             bytes += sizes.sum::<u64>() + log::line(entry).len() as u64;
-            let over = bytes > self.caps.bytes || u128::from(entry.time_ms) < oldest;
+            let over = bytes > self.caps.bytes
+                || u128::from(entry.imported_ms.unwrap_or(entry.time_ms)) < oldest;
             if over && at + 1 < entries.len() {
                 return &entries[at + 1..];
             }

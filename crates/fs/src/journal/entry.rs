@@ -82,6 +82,9 @@ pub struct Entry {
     /// A command made it, and ignore files exclude all changed files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_ignored: bool,
+    /// When it was added to this journal, if another one recorded it. Its age counts from then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_ms: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -189,6 +192,7 @@ impl Entry {
             not_kept,
             ignored_not_kept,
             only_ignored,
+            imported_ms: None,
         }
     }
 
@@ -225,10 +229,14 @@ impl Entry {
         self.files.iter().map(FileChange::path).chain(made).chain(removed)
     }
 
+    /// The versions before and after it, of all its files.
+    pub fn versions(&self) -> impl Iterator<Item = Version> {
+        self.files.iter().flat_map(|file| [file.before, file.after]).flatten()
+    }
+
     /// The hashes of all its contents.
     pub(super) fn contents(&self) -> impl Iterator<Item = ContentHash> {
-        let versions = self.files.iter().flat_map(|file| [file.before, file.after]);
-        versions.flatten().map(|version| version.hash)
+        self.versions().map(|version| version.hash)
     }
 }
 

@@ -26,7 +26,7 @@ const FIRST_TAIL_BYTES: u64 = 8 << 10;
 /// More than any valid line has. A longer one is damaged.
 const MAX_LINE_BYTES: u64 = 1 << 28;
 
-const LOG: &str = "log";
+pub(super) const LOG: &str = "log";
 const NEW: &str = "log.new";
 const LAST: &str = "last";
 
@@ -124,19 +124,22 @@ impl Log {
         Ok(found.max(self.stored_last_id().unwrap_or(0)))
     }
 
-    /// Appends a line and syncs it. The caller holds the lock. First removes a line that a crash cut off.
-    pub(super) fn append(&self, entry: &Entry) -> Result<(), FsError> {
+    /// Appends lines and syncs them. The caller holds the lock. First removes a line that a crash cut off.
+    pub(super) fn append(&self, entries: &[Entry]) -> Result<(), FsError> {
         let cannot = |error| self.error("cannot be written", &error);
         let file = self.directory.open_file(LOG, OFlags::RDWR | OFlags::CREATE).map_err(cannot)?;
         let end = complete_length(&file).map_err(cannot)?;
         file.set_len(end).map_err(cannot)?;
-        let written = file.write_all_at(line(entry).as_bytes(), end);
+        let lines: String = entries.iter().map(line).collect();
+        let written = file.write_all_at(lines.as_bytes(), end);
         written.and_then(|()| file.sync_data()).map_err(|error| {
-            // After a failure, the line must not be found.
+            // After a failure, no line must be found.
             let _ = file.set_len(end);
             cannot(error)
         })?;
-        self.store_last_id(entry.id);
+        if let Some(last) = entries.last() {
+            self.store_last_id(last.id);
+        }
         Ok(())
     }
 
@@ -254,7 +257,7 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Entry> {
 
 /// Reads a line with its newline. Returns whether there was one. The rest of a line that is too long becomes
 /// the next.
-fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+pub(super) fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     from.take(MAX_LINE_BYTES).read_until(b'\n', line)?;
     Ok(line.ends_with(b"\n") || line.len() as u64 == MAX_LINE_BYTES)
@@ -279,7 +282,7 @@ fn complete_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
-fn parse(line: &[u8]) -> Option<Entry> {
+pub(super) fn parse(line: &[u8]) -> Option<Entry> {
     serde_json::from_str(checked(line)?).ok()
 }
 
@@ -325,7 +328,7 @@ mod tests {
     fn log(directory: &tempfile::TempDir, ids: RangeInclusive<u64>) -> Log {
         let log = Log::new(PrivateDirectory::new(&directory.path().join("state")));
         log.directory.make(&[]).unwrap();
-        ids.for_each(|id| log.append(&entry(id)).unwrap());
+        ids.for_each(|id| log.append(&[entry(id)]).unwrap());
         log
     }
 
@@ -349,7 +352,7 @@ mod tests {
             let before = ends.iter().filter(|&&end| end <= cut).count();
             let changes = log.read().unwrap();
             assert_eq!((changes.entries.len(), changes.damaged.len()), (before, 0), "cut at {cut}");
-            log.append(&entry(9)).unwrap();
+            log.append(&[entry(9)]).unwrap();
             assert_eq!(log.read().unwrap().entries.len(), before + 1, "cut at {cut}");
             assert_eq!(log.last_id().unwrap(), 9);
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use toolcrib_fs::{AuditOutbox, AuditReport};
 
 use super::Runtime;
+use crate::backup_source::BackupSource;
 use crate::decision_log::DecisionEntry;
 use crate::error::Error;
 use crate::history::{ChangeLog, FileDiff, HistoryEntry};
@@ -94,6 +95,15 @@ impl Runtime {
     /// does not record calls in the log.
     pub fn audit_outbox(&self) -> Option<AuditOutbox> {
         self.services.calls.audit_outbox()
+    }
+
+    /// Returns the files and the history of this workspace, to copy them elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime has no journal, or not exactly one root that tools may change.
+    pub fn backup_source(&self) -> Result<BackupSource, Error> {
+        BackupSource::new(&self.services.paths, &self.services.history)
     }
 
     /// Passes the lines of the audit log of this workspace to `visit`, oldest first, without newlines. Each is a JSON

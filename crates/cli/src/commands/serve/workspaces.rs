@@ -11,6 +11,7 @@ use super::exposure::Exposure;
 use super::workspace_tokens::{self, WorkspaceTokens};
 use super::{Presented, token, token_file};
 use crate::args::{AmongWorkspaces, Common, ServeArgs};
+use crate::commands::backup::ServedBackup;
 use crate::commands::monitor_socket::MonitorSocket;
 use crate::commands::store::ServedStore;
 use crate::commands::{OWN_EXECUTABLE, own_paths, runtime_with, with_tools};
@@ -38,6 +39,7 @@ pub(super) struct WorkspacesDirectory {
     /// Each open workspace with a monitor socket has a clone of it.
     monitored: Arc<()>,
     store: Option<ServedStore>,
+    backup: Option<ServedBackup>,
 }
 
 /// Who may use the workspaces.
@@ -94,7 +96,9 @@ impl WorkspacesDirectory {
         let private_paths = exposure.private_paths(std::slice::from_ref(&directory))?;
         let store = ServedStore::start(common, args)?;
         let own = rules.iter().cloned().chain(hidden).chain(private_paths);
-        let own: Vec<PathBuf> = own.chain(ServedStore::own(store.as_ref())).collect();
+        let backup = ServedBackup::start(args.backup())?;
+        let own = own.chain(ServedStore::own(store.as_ref()));
+        let own: Vec<PathBuf> = own.chain(ServedBackup::own(backup.as_ref())).collect();
         check_isolation(common, &directory, &own)?;
         check_sandbox(common, &directory)?;
         let tokens = match (tokens_file, by_identity) {
@@ -114,6 +118,7 @@ impl WorkspacesDirectory {
             no_monitor: args.no_monitor,
             monitored: Arc::default(),
             store,
+            backup,
         })
     }
 
@@ -147,9 +152,15 @@ impl WorkspacesDirectory {
         let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
         let runtime = runtime_with(&common, &self.own, None, Some(&monitor))?;
         let sent = ServedStore::follow(self.store.as_ref(), &runtime, Some(name));
+        let gate = ServedStore::gate(lease.as_ref());
+        let copied = ServedBackup::follow(self.backup.as_ref(), &runtime, Some(name), gate)?;
         monitor.open(&runtime);
         let options = self.presented.options(&common, &monitor);
-        Ok(OpenedWorkspace { runtime, options, held: Box::new((monitor, monitored, sent, lease)) })
+        Ok(OpenedWorkspace {
+            runtime,
+            options,
+            held: Box::new((monitor, monitored, sent, copied, lease)),
+        })
     }
 }
 

@@ -1,0 +1,45 @@
+//! The time before the next attempt: longer after each failure, and not the same on all machines.
+
+use std::time::Duration;
+
+use toolcrib::random_bytes;
+
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Counts failures.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    /// The time to wait after one more failure.
+    pub(crate) fn next(&mut self) -> Duration {
+        let most = LONGEST.min(FIRST.saturating_mul(1 << self.failures.min(10)));
+        self.failures = self.failures.saturating_add(1);
+        let [random] = random_bytes().unwrap_or([128]);
+        // From a half to all of it.
+        most / 2 + most.mul_f64(f64::from(random) / 512.0)
+    }
+
+    /// It works again.
+    pub(crate) fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_a_minute() {
+        let mut backoff = Backoff::default();
+        let waits: Vec<Duration> = (0..40).map(|_| backoff.next()).collect();
+        assert!(waits[0] <= FIRST && waits.iter().all(|wait| *wait <= LONGEST), "{waits:?}");
+        assert!(waits[39] >= LONGEST / 2);
+        backoff.reset();
+        assert!(backoff.next() <= FIRST);
+    }
+}
