@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib::{Profile, Runtime};
-use toolcrib_mcp::{OpenedWorkspace, Token, WorkspaceId, WorkspaceSource};
+use toolcrib_mcp::{OpenedWorkspace, ServeOptions, Token, WorkspaceId, WorkspaceSource};
 
 use super::exposure::Exposure;
 use super::workspace_tokens::{self, WorkspaceTokens};
@@ -148,7 +148,9 @@ impl WorkspacesDirectory {
         let runtime = runtime_with(&common, &self.own, None, Some(&monitor))?;
         let sent = ServedStore::follow(self.store.as_ref(), &runtime, Some(name));
         monitor.open(&runtime);
+        let shared_questions = ServedStore::questions(self.store.as_ref(), &runtime, Some(name));
         let options = self.presented.options(&common, &monitor);
+        let options = ServeOptions { shared_questions, ..options };
         Ok(OpenedWorkspace { runtime, options, held: Box::new((monitor, monitored, sent, lease)) })
     }
 }
