@@ -395,7 +395,7 @@ impl Command {
                 | Command::Page(_)
                 | Command::Index { command: IndexCommand::Build | IndexCommand::Drop }
                 | Command::Reference { man: Some(_), .. }
-        ) && !self.makes_role()
+        ) && !self.changes_store()
             && !self.is_sandboxd()
             && !self.writes_backup()
     }
@@ -414,12 +414,18 @@ impl Command {
     }
 
     #[cfg(feature = "postgres")]
-    fn makes_role(&self) -> bool {
-        matches!(self, Command::Store { command: StoreCommand::AddTenant { .. } })
+    fn changes_store(&self) -> bool {
+        let Command::Store { command } = self else { return false };
+        matches!(
+            command,
+            StoreCommand::AddTenant { .. }
+                | StoreCommand::Approve { .. }
+                | StoreCommand::Deny { .. }
+        )
     }
 
     #[cfg(not(feature = "postgres"))]
-    fn makes_role(&self) -> bool {
+    fn changes_store(&self) -> bool {
         false
     }
 }
@@ -674,6 +680,31 @@ pub(crate) enum StoreCommand {
     Verify {
         /// The store: postgres://ROLE@HOST/DATABASE, or the path of a file with the address
         store: String,
+    },
+    /// List the approval questions that wait for an answer
+    Approvals {
+        /// The store: postgres://ROLE@HOST/DATABASE, or the path of a file with the address
+        store: String,
+    },
+    /// Allow the call of an approval question, once
+    Approve {
+        /// The store: postgres://TENANT@HOST/DATABASE, or the path of a file with the address
+        store: String,
+        /// Id of the question, from `toolcrib store approvals`
+        id: String,
+        /// A message to the agent
+        #[arg(long, value_name = "TEXT")]
+        message: Option<String>,
+    },
+    /// Deny the call of an approval question
+    Deny {
+        /// The store: postgres://TENANT@HOST/DATABASE, or the path of a file with the address
+        store: String,
+        /// Id of the question, from `toolcrib store approvals`
+        id: String,
+        /// A message to the agent
+        #[arg(long, value_name = "TEXT")]
+        message: Option<String>,
     },
 }
 

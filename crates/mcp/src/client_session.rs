@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use hyper::header::HeaderName;
 use hyper::http::request::Parts;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
@@ -11,6 +12,9 @@ use tokio::runtime::Handle;
 use toolcrib::{Runtime, Session};
 
 use crate::running_calls::RunningCalls;
+
+/// The header with which clients share a session.
+pub(crate) const SHARED_SESSION: HeaderName = HeaderName::from_static("toolcrib-session");
 
 /// One client. Its session starts with the first call, and ends when the last reference is dropped.
 #[derive(Debug, Default)]
@@ -25,6 +29,11 @@ impl Client {
     /// The client of a request, as found by the HTTP transport. `None` on other transports.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<Arc<Client>> {
         context.extensions.get::<Parts>()?.extensions.get::<Arc<Client>>().cloned()
+    }
+
+    /// The name that a client gives its session, with which it has the same session again.
+    pub(crate) fn session_name(context: &RequestContext<RoleServer>) -> Option<&str> {
+        context.extensions.get::<Parts>()?.headers.get(SHARED_SESSION)?.to_str().ok()
     }
 
     pub(crate) fn session(&self, runtime: &Runtime) -> &Session {

@@ -14,7 +14,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib::{
@@ -22,7 +22,7 @@ use toolcrib::{
     similar_names, visible_name,
 };
 use toolcrib_monitor::protocol::Server;
-use toolcrib_monitor::{FirstAnswer, Monitor};
+use toolcrib_monitor::{FirstAnswer, Monitor, SharedCall, SharedQuestions};
 
 use crate::approve::{
     ApprovalChannel, InputRequiredApproval, Page, QuestionPart, UNSEEN_DECLINE, input_answer,
@@ -56,6 +56,8 @@ pub struct ServeOptions {
     pub structured: bool,
     /// Shows its calls and questions to the user's other programs.
     pub monitor: Option<Arc<Monitor>>,
+    /// Where other machines can answer its questions.
+    pub shared_questions: Option<Arc<dyn SharedQuestions>>,
 }
 
 impl ServeOptions {
@@ -213,6 +215,8 @@ impl Handler {
                 let asked = match state.map(|state| self.sealer.open(state, &call)) {
                     None | Some(OpenedState::Stale) => None,
                     Some(OpenedState::Question(asked, age)) => Some((asked, age)),
+                    // Another machine may have issued it, and has ended. The question is asked again.
+                    Some(OpenedState::Forged) if self.options.shared_questions.is_some() => None,
                     Some(OpenedState::Forged) => {
                         let message = "requestState was not issued by this server for this call";
                         return Err(ErrorData::invalid_params(message, None));
@@ -258,7 +262,10 @@ impl Handler {
             permit = self.running.clone().acquire_owned() => permit,
             () = context.ct.cancelled() => return Ok(cancelled().into()),
         };
+        let origin = call_origin::of(&context);
+        let shared = self.options.shared_questions.clone();
         let work = Work {
+            shared: shared.map(|shared| SharedIdentity::new(shared, &tool, &arguments, &context)),
             runtime: self.runtime.clone(),
             client,
             monitor: self.monitor.clone(),
@@ -268,7 +275,7 @@ impl Handler {
             channel: channel.clone(),
             reporter: reporter.clone(),
             cancel: Arc::default(),
-            origin: call_origin::of(&context),
+            origin,
         };
         let cancel = work.cancel.clone();
         let (report, mut running) = oneshot::channel();
@@ -424,8 +431,39 @@ impl ServerHandler for Handler {
     }
 }
 
+/// What an answer on another machine is bound to, besides the question.
+struct SharedIdentity {
+    questions: Arc<dyn SharedQuestions>,
+    /// The tool, the arguments and who makes the call.
+    identity: Vec<u8>,
+    caller: Option<String>,
+}
+
+impl SharedIdentity {
+    fn new(
+        questions: Arc<dyn SharedQuestions>,
+        tool: &str,
+        arguments: &Value,
+        context: &RequestContext<RoleServer>,
+    ) -> SharedIdentity {
+        let principal = Caller::of(context).map(|caller| caller.principal.clone());
+        let of_principal = principal.as_ref().map(|one| (&one.issuer, &one.subject));
+        // A client that names its session has the same one on another machine.
+        let session = Client::session_name(context);
+        let identity = json!([tool, arguments, of_principal, session]).to_string().into_bytes();
+        let caller = principal.map(|one| format!("{} ({})", one.subject, one.issuer));
+        SharedIdentity { questions, identity, caller }
+    }
+
+    fn call(&self) -> SharedCall<'_> {
+        let SharedIdentity { questions, identity, caller } = self;
+        SharedCall { questions: &**questions, identity, caller: caller.as_deref() }
+    }
+}
+
 /// One call, to be run on a thread.
 struct Work {
+    shared: Option<SharedIdentity>,
     runtime: Arc<Runtime>,
     client: Arc<Client>,
     monitor: Arc<Monitor>,
@@ -443,6 +481,7 @@ impl Work {
         let _listed = self.client.calls().add(self.cancel.clone());
         let reporter = &self.reporter;
         let approver = FirstAnswer::new(&self.monitor, &*self.channel, &self.cancel);
+        let approver = approver.sharing(self.shared.as_ref().map(SharedIdentity::call));
         let options = Options {
             dry_run: self.dry_run,
             cancel: &self.cancel,

@@ -71,6 +71,7 @@ impl Monitor {
         question: &Arc<OpenQuestion>,
         denied_after: Option<Duration>,
     ) {
+        question.leave_shared();
         let expires = Some(now_ms().saturating_add(as_ms(KEPT_FOR)));
         let denied_after = denied_after.map(as_ms);
         let time_left =
@@ -92,15 +93,28 @@ impl Monitor {
         settled: Settled,
         store: impl FnOnce() -> Result<(), E>,
     ) -> Result<Settled, SettleError<E>> {
-        question.settle(settled.clone(), store)?;
-        let event =
-            Event::QuestionSettled { id: question.question().id.clone(), settled: settled.clone() };
-        self.update(|_| ((), Some(event)));
-        Ok(settled)
+        let given = settled.clone();
+        let settled = question.settle(settled, store)?;
+        self.tell_settled(question, &settled);
+        // Another machine was first.
+        if settled == given { Ok(settled) } else { Err(SettleError::Before(settled)) }
+    }
+
+    /// Settles a question by its answer on another machine, if there is one.
+    pub(crate) fn settle_by_shared(&self, question: &Arc<OpenQuestion>) {
+        if let Some(settled) = question.settle_by_shared() {
+            self.tell_settled(question, &settled);
+        }
+    }
+
+    fn tell_settled(&self, question: &OpenQuestion, settled: &Settled) {
+        let (id, settled) = (question.question().id.clone(), settled.clone());
+        self.update(|_| ((), Some(Event::QuestionSettled { id, settled })));
     }
 
     /// The call has its answer and does not need the question any more.
     pub(crate) fn close_question(&self, question: &Arc<OpenQuestion>) {
+        question.end_sharing();
         self.update(|log| (log.questions.close(question), None));
     }
 
@@ -234,6 +248,7 @@ pub fn described(settled: &Settled) -> String {
         Answerer::Program => "by the program",
         Answerer::Page => "on the page",
         Answerer::Watch => "in toolcrib watch",
+        Answerer::Store => "in the store",
         Answerer::Timeout => return "it has expired".to_owned(),
         Answerer::Cancelled => return "its call was cancelled".to_owned(),
         Answerer::Withdrawn => return "it needs no answer any more".to_owned(),

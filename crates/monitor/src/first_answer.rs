@@ -13,6 +13,8 @@ use crate::asking::{Asked, Channel};
 use crate::monitor::Monitor;
 use crate::open_question::SettleError;
 use crate::protocol::{Answerer, Settled};
+use crate::question_list::KEPT_FOR;
+use crate::shared_questions::{SharedCall, SharedState};
 
 /// How long a call waits for the answer of a viewer.
 #[derive(Debug, Clone, Copy)]
@@ -36,12 +38,20 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The sentence of a denial whose question can still be answered.
 const STILL_OPEN: &str = "The question is still open on the page; after the user has answered it there, repeat the call.";
 
-/// Asks through a channel and at the monitor's socket at once.
+/// How long asking waits for the place where other machines answer: the same call may have an answer there.
+const SHARED_WAIT: Duration = Duration::from_secs(1);
+
+/// The same if nobody else can be asked: the first connection may take some time.
+const SHARED_WAIT_ALONE: Duration = Duration::from_secs(5);
+
+/// Asks through a channel, at the monitor's socket and on other machines at once.
 pub struct FirstAnswer<'a> {
     monitor: &'a Arc<Monitor>,
     channel: &'a dyn Channel,
     cancel: &'a Cancel,
     timeouts: ViewerTimeouts,
+    /// Where other machines can answer.
+    shared: Option<SharedCall<'a>>,
     /// Who gave the last answer.
     answerer: Mutex<&'static str>,
 }
@@ -55,7 +65,7 @@ impl<'a> FirstAnswer<'a> {
     ) -> FirstAnswer<'a> {
         let answerer = Mutex::new(channel.answerer().name());
         let timeouts = ViewerTimeouts::default();
-        FirstAnswer { monitor, channel, cancel, timeouts, answerer }
+        FirstAnswer { monitor, channel, cancel, timeouts, shared: None, answerer }
     }
 
     /// Sets how long it waits for a viewer.
@@ -64,12 +74,27 @@ impl<'a> FirstAnswer<'a> {
         FirstAnswer { timeouts, ..self }
     }
 
+    /// Also lets other machines answer.
+    #[must_use]
+    pub fn sharing(self, shared: Option<SharedCall<'a>>) -> FirstAnswer<'a> {
+        FirstAnswer { shared, ..self }
+    }
+
     /// Opens the question, and withdraws it once it is not needed.
     fn put(&self, pending: &PendingQuestion<'_>) -> Option<Answer> {
-        let asked = Asked::open(self.monitor, pending.question());
+        let mut asked = Asked::open(self.monitor, pending.question());
         // An earlier call has left it, and it was answered since.
         if let Some(settled) = asked.settled() {
-            return self.use_answer(&asked, &settled);
+            if asked.open.take_left_answer() {
+                return self.use_answer(&asked, &settled);
+            }
+            self.monitor.close_question(&asked.open);
+            asked = Asked::open(self.monitor, pending.question());
+        }
+        if let Some(shared) = &self.shared {
+            let expires_in = pending.limit().map_or(KEPT_FOR, |limit| limit.min(KEPT_FOR));
+            let roots = self.monitor.roots();
+            asked.open.share(shared.put(pending.question(), &roots, expires_in));
         }
         if let Some(limit) = pending.limit() {
             self.monitor.set_call_wait(&asked.open, limit, false);
@@ -96,6 +121,7 @@ impl<'a> FirstAnswer<'a> {
     ) {
         let goes_on = || !is_over.load(Ordering::Acquire);
         while pending.is_needed() {
+            self.monitor.settle_by_shared(&asked.open);
             let until = Instant::now() + CHECK_INTERVAL;
             if asked.open.wait(until, CHECK_INTERVAL, goes_on).is_some() || !goes_on() {
                 return;
@@ -110,6 +136,13 @@ impl<'a> FirstAnswer<'a> {
         let (question, limit) = (pending.question(), pending.limit());
         // A question while a command runs cannot end the call.
         let by_result = self.channel.asks_by_result() && limit.is_none();
+        // The same call on another machine may have left an answer: then nobody is asked.
+        if asked.open.known_shared_state(SHARED_WAIT) == Some(SharedState::Answered) {
+            self.monitor.settle_by_shared(&asked.open);
+        }
+        if let Some(settled) = asked.settled() {
+            return self.use_answer(asked, &settled);
+        }
         if by_result
             && !self.channel.has_answer(question)
             && let Some(settled) = self.wait_for_viewer(asked, self.timeouts.before_result)
@@ -129,8 +162,16 @@ impl<'a> FirstAnswer<'a> {
                 self.monitor.leave_question(&asked.open, None);
                 Some(answer)
             }
-            Answer::NoApprover if self.monitor.has_active_viewer() => self.ask_viewer(asked, limit),
-            Answer::NoApprover | Answer::LeftOpen(_) | Answer::Unanswered(_) => {
+            Answer::NoApprover if self.can_be_answered(asked) => self.ask_viewer(asked, limit),
+            Answer::NoApprover => {
+                let answer = match asked.open.shared_state() {
+                    Some(SharedState::Unavailable(why)) => Answer::LeftOpen(unshared(&why)),
+                    Some(SharedState::Unknown) => Answer::LeftOpen(unshared("it does not answer")),
+                    _ => answer,
+                };
+                self.give_up(asked, Answerer::Timeout, answer)
+            }
+            Answer::LeftOpen(_) | Answer::Unanswered(_) => {
                 self.give_up(asked, Answerer::Timeout, answer)
             }
             answer => match settled_by(&answer, self.channel.answerer()) {
@@ -153,25 +194,45 @@ impl<'a> FirstAnswer<'a> {
         self.channel.ask(pending.question(), asked, limit)
     }
 
-    /// Nobody but a viewer can be asked.
+    /// Whether a viewer or another machine can answer it.
+    fn can_be_answered(&self, asked: &Asked) -> bool {
+        let is_shared = || {
+            let state = asked.open.known_shared_state(SHARED_WAIT_ALONE);
+            matches!(state, Some(SharedState::Open(_) | SharedState::Answered))
+        };
+        self.monitor.has_active_viewer() || is_shared()
+    }
+
+    /// Nobody but a viewer and other machines can be asked.
     fn ask_viewer(&self, asked: &Asked, limit: Option<Duration>) -> Option<Answer> {
         let most = limit.map_or(self.timeouts.alone, |limit| limit.min(self.timeouts.alone));
         if limit.is_none() {
             self.monitor.set_call_wait(&asked.open, most, true);
         }
-        if let Some(settled) = self.wait_for_viewer(asked, most) {
+        let has_viewer = self.monitor.has_active_viewer();
+        // Taken before the wait, which holds the lock of the question while it checks whether to go on.
+        let shared = asked.open.shared();
+        let has_expired =
+            || shared.as_ref().is_some_and(|shared| shared.state() == SharedState::Expired);
+        let goes_on = || !self.cancel.is_cancelled() && (has_viewer || !has_expired());
+        if let Some(settled) = asked.open.wait(Instant::now() + most, CHECK_INTERVAL, goes_on) {
             return self.use_answer(asked, &settled);
         }
         if self.cancel.is_cancelled() {
             return self.give_up(asked, Answerer::Cancelled, Answer::NoApprover);
         }
-        if limit.is_some() {
+        if limit.is_some() || (has_expired() && !has_viewer) {
             // The command that asks does not wait longer.
             let timeout = Answer::Unanswered("timeout".to_owned());
             return self.give_up(asked, Answerer::Timeout, timeout);
         }
+        let sentence = match asked.open.shared_state() {
+            Some(SharedState::Open(id)) => still_open_as(&id),
+            Some(SharedState::Unavailable(why)) if !has_viewer => unshared(&why),
+            _ => STILL_OPEN.to_owned(),
+        };
         self.monitor.leave_question(&asked.open, Some(most));
-        Some(Answer::LeftOpen(STILL_OPEN.to_owned()))
+        Some(Answer::LeftOpen(sentence))
     }
 
     /// Waits for an answer at the socket, if a viewer is connected.
@@ -203,6 +264,9 @@ impl<'a> FirstAnswer<'a> {
     /// The answer that settled the question. `None` if it was withdrawn.
     fn use_answer(&self, asked: &Asked, settled: &Settled) -> Option<Answer> {
         *self.answerer.lock() = settled.by.name();
+        if settled.by == Answerer::Store && self.cancel.is_cancelled() {
+            asked.open.give_back_answer();
+        }
         self.monitor.close_question(&asked.open);
         (settled.by != Answerer::Withdrawn).then(|| answer_of(settled))
     }
@@ -230,4 +294,16 @@ impl Approver for FirstAnswer<'_> {
     fn name(&self) -> &'static str {
         *self.answerer.lock()
     }
+}
+
+/// The sentence of a denial whose question can still be answered in the store.
+fn still_open_as(id: &str) -> String {
+    format!(
+        "The question is still open as {id} in the store; after the operator has answered it with `toolcrib store approve`, repeat the call."
+    )
+}
+
+/// The sentence of a denial whose question is not in the store.
+fn unshared(why: &str) -> String {
+    format!("The question is not in the store, where others could answer it: {why}.")
 }

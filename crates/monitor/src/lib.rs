@@ -28,6 +28,7 @@ mod peer;
 pub mod protocol;
 mod question_list;
 mod servers;
+mod shared_questions;
 mod shorten;
 mod socket_directory;
 mod socket_server;
@@ -45,5 +46,8 @@ pub use messages::{
 pub use monitor::{Monitor, RuleStore};
 pub use open_question::SettleError;
 pub use servers::{ServerNotice, Servers};
+pub use shared_questions::{
+    SharedCall, SharedEntry, SharedOutcome, SharedQuestion, SharedQuestions, SharedState,
+};
 pub use socket_directory::{SocketPath, sockets};
 pub use socket_server::ListeningSocket;

@@ -100,6 +100,11 @@ impl Monitor {
         self.server.lock().client.clone()
     }
 
+    /// The directories that the server serves.
+    pub(crate) fn roots(&self) -> Vec<String> {
+        self.server.lock().roots.clone()
+    }
+
     /// An event in the form of the protocol.
     pub(crate) fn show(&self, event: &ObservedEvent) -> Event {
         event.shown(self.names(), || self.server())

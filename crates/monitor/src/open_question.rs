@@ -1,11 +1,14 @@
 //! A question that exactly one answer settles.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::protocol::{Question, Settled, TimeLeft};
+use crate::clock::now_ms;
+use crate::protocol::{AnswerWord, Answerer, Question, Settled, TimeLeft};
+use crate::shared_questions::{SharedEntry, SharedOutcome, SharedState};
 use crate::shorten::json_bytes;
 
 /// A question, open or settled.
@@ -28,7 +31,14 @@ struct State {
     time_left: TimeLeft,
     /// Called when the question is settled.
     listeners: Vec<Box<dyn FnOnce() + Send>>,
+    /// The same question where other machines can answer it.
+    shared: Option<Arc<dyn SharedEntry>>,
+    /// Whether a call waits for the answer.
+    has_call: bool,
 }
+
+/// The message of a question whose answer another machine has used.
+const USED_ELSEWHERE: &str = "It was answered for the same call on another machine, which has used the answer. Repeat the call to ask again.";
 
 /// Why an answer did not settle a question.
 #[derive(Debug)]
@@ -101,25 +111,129 @@ impl OpenQuestion {
         self.state.lock().settled.clone()
     }
 
-    /// Settles it, unless it is settled. `store` stores the rule of the answer, and only of the answer that wins.
+    /// Settles it, unless it is settled. `store` stores the rule of the answer, and only of the answer that wins. Returns the
+    /// answer that has settled it, which may be one that was given on another machine.
     pub(crate) fn settle<E>(
         &self,
         settled: Settled,
         store: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(), SettleError<E>> {
+    ) -> Result<Settled, SettleError<E>> {
         let settling = self.settling.lock();
         if let Some(before) = self.settled() {
             return Err(SettleError::Before(before));
         }
-        store().map_err(SettleError::Rule)?;
+        let settled = match self.settle_elsewhere(&settled) {
+            Some(other) => other,
+            None => {
+                store().map_err(SettleError::Rule)?;
+                settled
+            }
+        };
+        self.set_settled(&settled);
+        drop(settling);
+        Ok(settled)
+    }
+
+    /// Settles it by its answer on another machine, if there is one for its call.
+    pub(crate) fn settle_by_shared(&self) -> Option<Settled> {
+        let shared = self.shared()?;
+        if !matches!(shared.state(), SharedState::Answered | SharedState::UsedElsewhere) {
+            return None;
+        }
+        let settling = self.settling.lock();
+        if self.settled().is_some() {
+            return None;
+        }
+        let settled = match shared.take() {
+            SharedOutcome::Other(settled) => settled,
+            SharedOutcome::UsedElsewhere => used_elsewhere(),
+            SharedOutcome::Own | SharedOutcome::Expired | SharedOutcome::Unreachable => {
+                return None;
+            }
+        };
+        self.set_settled(&settled);
+        drop(settling);
+        Some(settled)
+    }
+
+    /// Tells the other machines an answer. Returns the one that was first, if it is another.
+    fn settle_elsewhere(&self, settled: &Settled) -> Option<Settled> {
+        let (shared, has_call) = {
+            let state = self.state.lock();
+            (state.shared.clone()?, state.has_call)
+        };
+        match settled.by {
+            Answerer::Withdrawn => {
+                shared.withdraw();
+                None
+            }
+            // The same call may be made again, on another machine: the question stays there.
+            Answerer::Timeout | Answerer::Cancelled | Answerer::Store => None,
+            _ => match shared.settle(settled, has_call) {
+                SharedOutcome::Other(other) => Some(other),
+                SharedOutcome::UsedElsewhere => Some(used_elsewhere()),
+                SharedOutcome::Own | SharedOutcome::Expired | SharedOutcome::Unreachable => None,
+            },
+        }
+    }
+
+    /// Other machines can answer it, too, from now on. A call waits for the answer.
+    pub(crate) fn share(&self, shared: Arc<dyn SharedEntry>) {
         let mut state = self.state.lock();
-        state.settled = Some(settled);
+        (state.shared, state.has_call) = (Some(shared), true);
+    }
+
+    /// The same question on other machines. `None` if it is only here.
+    pub(crate) fn shared(&self) -> Option<Arc<dyn SharedEntry>> {
+        self.state.lock().shared.clone()
+    }
+
+    /// How it is on other machines. `None` if it is only here.
+    pub(crate) fn shared_state(&self) -> Option<SharedState> {
+        self.shared().map(|shared| shared.state())
+    }
+
+    /// The same, once it is known. Waits at most for a time.
+    pub(crate) fn known_shared_state(&self, most: Duration) -> Option<SharedState> {
+        self.shared().map(|shared| shared.wait_until_known(most))
+    }
+
+    /// Whether a new call may use the answer that was given after an earlier one had ended: not if another machine has used it.
+    pub(crate) fn take_left_answer(&self) -> bool {
+        self.shared().is_none_or(|shared| {
+            !matches!(shared.take(), SharedOutcome::UsedElsewhere | SharedOutcome::Expired)
+        })
+    }
+
+    /// The call has not used the answer, since it was cancelled.
+    pub(crate) fn give_back_answer(&self) {
+        self.shared().inspect(|shared| shared.give_back());
+    }
+
+    /// Its call has ended, and the question stays.
+    pub(crate) fn leave_shared(&self) {
+        let shared = {
+            let mut state = self.state.lock();
+            state.has_call = false;
+            state.shared.clone()
+        };
+        shared.inspect(|shared| shared.leave());
+    }
+
+    /// Its call has the answer.
+    pub(crate) fn end_sharing(&self) {
+        let shared = self.state.lock().shared.take();
+        drop(shared);
+    }
+
+    /// Keeps the answer, and tells those who wait.
+    fn set_settled(&self, settled: &Settled) {
+        let mut state = self.state.lock();
+        state.settled = Some(settled.clone());
         let listeners = std::mem::take(&mut state.listeners);
         drop(state);
-        drop(settling);
         self.changed.notify_all();
         listeners.into_iter().for_each(|listener| listener());
-        Ok(())
     }
 
     /// Calls a function when the question is settled, or at once if it is.
@@ -149,4 +263,10 @@ impl OpenQuestion {
             self.changed.wait_for(&mut state, left.min(interval));
         }
     }
+}
+
+/// The answer to a call whose question was answered for the same call on another machine.
+fn used_elsewhere() -> Settled {
+    let message = Some(USED_ELSEWHERE.to_owned());
+    Settled { answer: AnswerWord::No, minutes: None, by: Answerer::Store, at: now_ms(), message }
 }

@@ -76,9 +76,20 @@ impl Connection {
         statement: &str,
         parameters: &[&str],
     ) -> Result<Vec<Row>, StoreError> {
+        let parameters: Vec<Option<&str>> = parameters.iter().map(|value| Some(*value)).collect();
+        self.query_with(statement, &parameters)
+    }
+
+    /// Runs a statement with parameters of which some have no value.
+    pub(crate) fn query_with(
+        &mut self,
+        statement: &str,
+        parameters: &[Option<&str>],
+    ) -> Result<Vec<Row>, StoreError> {
         self.until = Instant::now() + self.patience;
         let mut output = BytesMut::new();
-        let value = |value: &&str, buffer: &mut BytesMut| {
+        let value = |value: &Option<&str>, buffer: &mut BytesMut| {
+            let Some(value) = value else { return Ok(IsNull::Yes) };
             buffer.extend_from_slice(value.as_bytes());
             Ok(IsNull::No)
         };
@@ -127,8 +138,26 @@ impl Connection {
         self.stream.write_all(bytes).and_then(|()| self.stream.flush()).map_err(lost)
     }
 
+    /// Waits for a notification of a channel that the connection listens to. Returns whether there was one in time.
+    pub(crate) fn wait_for_notification(&mut self, most: Duration) -> Result<bool, StoreError> {
+        self.until = Instant::now() + most;
+        loop {
+            match self.message_in_time()? {
+                None => return Ok(false),
+                Some(Message::NotificationResponse(_)) => return Ok(true),
+                Some(Message::ErrorResponse(body)) => return Err(refused(&body)),
+                Some(_) => {}
+            }
+        }
+    }
+
     /// The next message.
     fn message(&mut self) -> Result<Message, StoreError> {
+        self.message_in_time()?.ok_or_else(late)
+    }
+
+    /// The next message. `None` if none came in time; what has come of it is kept.
+    fn message_in_time(&mut self) -> Result<Option<Message>, StoreError> {
         loop {
             let announced = self.input.get(1..5).and_then(|length| length.try_into().ok());
             let announced = announced.map_or(0, u32::from_be_bytes) as usize;
@@ -139,8 +168,8 @@ impl Connection {
             let parsed = parsed.map_err(|_| {
                 StoreError::connection("the server sent a message that is not of PostgreSQL")
             })?;
-            if let Some(message) = parsed {
-                return Ok(message);
+            if parsed.is_some() {
+                return Ok(parsed);
             }
             let mut bytes = [0; READ_BYTES];
             let read = self.stream.set_deadline(self.until);
@@ -150,6 +179,7 @@ impl Connection {
                 }
                 Ok(length) => self.input.extend_from_slice(&bytes[..length]),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if is_late(&error) => return Ok(None),
                 Err(error) => return Err(lost(error)),
             }
         }
@@ -172,9 +202,13 @@ fn is_late(error: &std::io::Error) -> bool {
 
 fn lost(error: std::io::Error) -> StoreError {
     if is_late(&error) {
-        return StoreError::connection("the server did not answer in time");
+        return late();
     }
     StoreError::connection(format!("the connection was lost: {error}"))
+}
+
+fn late() -> StoreError {
+    StoreError::connection("the server did not answer in time")
 }
 
 fn cannot_send(why: impl std::fmt::Display) -> StoreError {

@@ -1,4 +1,5 @@
-//! Keeps what several machines share in PostgreSQL: the audit logs of workspaces, and which machine may write a workspace.
+//! Keeps what several machines share in PostgreSQL: the audit logs of workspaces, approval questions, and which machine may write
+//! a workspace.
 //!
 //! # How it works
 //!
@@ -6,6 +7,9 @@
 //! records from a thread of its own, in batches. The store itself knows how far it has come: after every lost connection the
 //! sender asks for the last record and goes on after it, so that none is lost and none is there twice, whichever side was
 //! killed. The database checks the hash of each record, and refuses another record in the place of one that it has.
+//!
+//! [`SharedApprovals`] puts approval questions into the store, where any machine of the tenant can answer them. The first answer
+//! is settled by one statement, and used by one call.
 //!
 //! A [`Lease`] makes one machine the writer of a workspace. [`LeaseKeeper`] renews it in time, or writing ends before the lease does.
 //!
@@ -15,6 +19,9 @@
 //! The connection is a small client for the protocol of PostgreSQL, on the parser of its Rust client: blocking, with a time limit for
 //! every wait and a bound for everything that the server sends.
 
+mod approval_rows;
+mod approvals;
+mod asked_approval;
 mod audit_rows;
 mod backoff;
 mod clock;
@@ -28,6 +35,11 @@ mod sender;
 mod url;
 mod verify;
 
+pub use approval_rows::{ApprovalAnswer, NewApproval, OpenApproval};
+pub use approvals::{
+    AskedApproval, GivenApproval, SharedApprovals, answer_approval, open_approvals,
+};
+pub use asked_approval::{ApprovalOutcome, ApprovalState};
 pub use error::{StoreError, StoreErrorKind};
 pub use lease::Lease;
 pub use lease_keeper::{HeldLease, LeaseKeeper};

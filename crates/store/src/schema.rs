@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::url::StoreUrl;
 
 /// The changes that make the tables, oldest first. The first makes version 1.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The oldest server that has what the tables need.
 const LEAST_SERVER: u32 = 130_000;
@@ -65,10 +65,8 @@ pub fn initialize(url: &StoreUrl) -> Result<Initialized, StoreError> {
     for migration in MIGRATIONS.iter().skip(before) {
         connection.batch(migration)?;
     }
-    if before > 0 {
-        let version = MIGRATIONS.len().to_string();
-        connection.query("UPDATE toolcrib.store SET version = $1::integer", &[&version])?;
-    }
+    let version = MIGRATIONS.len().to_string();
+    connection.query("UPDATE toolcrib.store SET version = $1::integer", &[&version])?;
     connection.batch("COMMIT")?;
     Ok(Initialized { before, now: MIGRATIONS.len() })
 }

@@ -107,7 +107,11 @@ impl Runtime {
         if let Some(recorder) = &self.services().recorder {
             recorder.begun(record.begun(row.entry.name, secrets));
         }
-        let preview = || self.preview(row, decode, session, &grant, options);
+        let preview = || {
+            // Nobody is asked about a call that could not run now, and no answer is used up by it.
+            self.services().check_write_gate(&grant.accesses())?;
+            self.preview(row, decode, session, &grant, options)
+        };
         let requested = grant.requested();
         let touched = (record.accesses.as_slice(), requested.as_slice());
         let asked = CallDescription {

@@ -2,7 +2,7 @@
 
 export type Decision = "allow" | "ask" | "deny";
 export type AnswerWord = "once" | "session" | "minutes" | "always" | "always_directory" | "no" | "never";
-export type Answerer = "terminal" | "client" | "program" | "page" | "watch" | "timeout" | "cancelled" | "withdrawn";
+export type Answerer = "terminal" | "client" | "program" | "page" | "watch" | "store" | "timeout" | "cancelled" | "withdrawn";
 export type Outcome = "done" | "failed" | "denied" | "running";
 
 export interface Server {

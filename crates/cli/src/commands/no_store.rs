@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolcrib::{Runtime, WriteGate};
+use toolcrib_monitor::SharedQuestions;
 
 use crate::args::{Common, ServeArgs};
 
@@ -28,6 +29,14 @@ impl ServedStore {
     }
 
     pub(crate) fn gate(_: Option<&ServedStore>) -> Option<Arc<dyn WriteGate>> {
+        None
+    }
+
+    pub(crate) fn questions(
+        _: Option<&ServedStore>,
+        _: &Runtime,
+        _: Option<&str>,
+    ) -> Option<Arc<dyn SharedQuestions>> {
         None
     }
 

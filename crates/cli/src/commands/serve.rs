@@ -53,7 +53,9 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, gate)?;
             monitor.open(&runtime);
             let http = http_options(at, exposure, token_file, args)?;
+            let shared_questions = ServedStore::questions(store.as_ref(), &runtime, None);
             let options = Presented::of(args).options(common, &monitor);
+            let options = ServeOptions { shared_questions, ..options };
             serve_http(runtime, options, http).map(|never| match never {})
         }
         (Some(at), Some(directory)) => {
@@ -114,6 +116,7 @@ impl Presented {
     fn options(self, common: &Common, monitor: &MonitorSocket) -> ServeOptions {
         ServeOptions {
             monitor: Some(monitor.monitor().clone()),
+            shared_questions: None,
             dry_run: common.dry_run,
             program: (env!("CARGO_BIN_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             dialect: self.dialect,

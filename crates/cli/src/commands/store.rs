@@ -1,7 +1,9 @@
-//! `toolcrib store`: sets up and checks the store in PostgreSQL; and the store of a server.
+//! `toolcrib store`: sets up and checks the store in PostgreSQL, and answers approval questions in it; and the store of a server.
 
 mod address;
+mod approvals;
 mod served;
+mod shared_questions;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,13 @@ pub(crate) fn run(common: &Common, command: &StoreCommand) -> Result<ExitCode, S
             add(&url(store)?.url, name, address_file)
         }
         StoreCommand::Verify { store } => verify(common, &url(store)?.url),
+        StoreCommand::Approvals { store } => approvals::list(common, &url(store)?.url),
+        StoreCommand::Approve { store, id, message } => {
+            approvals::answer(common, &url(store)?.url, id, (true, message.as_deref()))
+        }
+        StoreCommand::Deny { store, id, message } => {
+            approvals::answer(common, &url(store)?.url, id, (false, message.as_deref()))
+        }
     }
 }
 

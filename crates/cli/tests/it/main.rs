@@ -37,6 +37,8 @@ mod session_tmp;
 mod state;
 #[cfg(feature = "postgres")]
 mod store;
+#[cfg(feature = "postgres")]
+mod store_approvals;
 mod tool_selection;
 mod undo;
 mod upgrade;

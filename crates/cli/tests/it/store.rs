@@ -12,14 +12,14 @@ use toolcrib_testkit::PostgresServer;
 use crate::{PROGRAM, command_directory, isolated_home, text, toolcrib};
 
 /// A database server, and a machine with a workspace.
-struct Machine {
-    server: PostgresServer,
+pub(crate) struct Machine {
+    pub(crate) server: PostgresServer,
     top: tempfile::TempDir,
 }
 
 impl Machine {
     /// `None` if PostgreSQL is not installed.
-    fn new() -> Option<Machine> {
+    pub(crate) fn new() -> Option<Machine> {
         let server = PostgresServer::start()?;
         server.psql("postgres", "CREATE DATABASE tools");
         let top = command_directory();
@@ -28,7 +28,7 @@ impl Machine {
         let machine = Machine { server, top };
         machine.write_private("owner.store", &machine.server.admin_url("tools"));
         let (is_made, said) = machine.run(&["store", "init", &machine.at("owner.store")]);
-        assert!(is_made && said.contains("version 1"), "{said}");
+        assert!(is_made && said.contains("version 2"), "{said}");
         machine.add_tenant("acme");
         Some(machine)
     }
@@ -50,15 +50,15 @@ impl Machine {
         std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.top.path().join(name)
     }
 
-    fn at(&self, name: &str) -> String {
+    pub(crate) fn at(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
-    fn run(&self, words: &[&str]) -> (bool, String) {
+    pub(crate) fn run(&self, words: &[&str]) -> (bool, String) {
         let state = self.at("state");
         let words = [words, &["--state", &state]].concat();
         let done = toolcrib(&self.path("ws"), &words, b"");

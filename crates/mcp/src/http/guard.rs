@@ -6,8 +6,8 @@ use hyper::{Method, Request, StatusCode, Uri};
 use toolcrib_http::{FETCH_SITE, Refusal, Token, bearer, is_json, is_repeated};
 
 use super::server_names::Names;
-use super::sessions::SHARED_SESSION;
 use super::workspace_id::WORKSPACE_PARAMETER;
+use crate::client_session::SHARED_SESSION;
 
 /// The only path of a server with one workspace.
 pub(super) const PATH: &str = "/mcp";

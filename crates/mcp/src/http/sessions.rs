@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
-use hyper::header::{HeaderMap, HeaderName};
+use hyper::header::HeaderMap;
 use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionId;
@@ -21,10 +21,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 
 use super::connection_sessions::ConnectionSessions;
 use super::session_count::{CountedSession, Owner, SessionCount};
-use crate::client_session::Client;
-
-/// The header for sharing a session: clients that send the same name share one.
-pub(super) const SHARED_SESSION: HeaderName = HeaderName::from_static("toolcrib-session");
+use crate::client_session::{Client, SHARED_SESSION};
 
 /// The header of the protocol's own sessions.
 const PROTOCOL_SESSION: &str = "mcp-session-id";
@@ -374,6 +371,7 @@ impl SessionManager for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderName;
     use toolcrib::Principal;
 
     use super::*;

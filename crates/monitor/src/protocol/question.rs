@@ -214,6 +214,8 @@ pub enum Answerer {
     Page,
     /// The user of `toolcrib watch`.
     Watch,
+    /// The operator, in the store that machines share.
+    Store,
     /// Nobody: it expired.
     Timeout,
     /// Nobody: its call was cancelled.
@@ -231,6 +233,7 @@ impl Answerer {
             Answerer::Program => "program",
             Answerer::Page => "page",
             Answerer::Watch => "watch",
+            Answerer::Store => "store",
             Answerer::Timeout => "timeout",
             Answerer::Cancelled => "cancelled",
             Answerer::Withdrawn => "withdrawn",

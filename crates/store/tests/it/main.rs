@@ -8,6 +8,7 @@
     reason = "tests look at the disk and the server from outside, and fail by panicking"
 )]
 
+mod approvals;
 mod audit;
 mod isolation;
 mod leases;

@@ -78,7 +78,7 @@ const ANSWERS: Record<AnswerWord, string> = {
 
 const ANSWERERS: Record<Answerer, string> = {
   terminal: "at the terminal", client: "in the client", program: "by the program", page: "on the page",
-  watch: "in toolcrib watch", timeout: "nobody answered in time", cancelled: "the request was withdrawn",
+  watch: "in toolcrib watch", store: "in the store", timeout: "nobody answered in time", cancelled: "the request was withdrawn",
   withdrawn: "it needs no answer any more",
 };
 

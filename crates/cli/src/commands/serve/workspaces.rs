@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib::{Profile, Runtime};
-use toolcrib_mcp::{OpenedWorkspace, Token, WorkspaceId, WorkspaceSource};
+use toolcrib_mcp::{OpenedWorkspace, ServeOptions, Token, WorkspaceId, WorkspaceSource};
 
 use super::exposure::Exposure;
 use super::workspace_tokens::{self, WorkspaceTokens};
@@ -155,7 +155,9 @@ impl WorkspacesDirectory {
         let gate = ServedStore::gate(lease.as_ref());
         let copied = ServedBackup::follow(self.backup.as_ref(), &runtime, Some(name), gate)?;
         monitor.open(&runtime);
+        let shared_questions = ServedStore::questions(self.store.as_ref(), &runtime, Some(name));
         let options = self.presented.options(&common, &monitor);
+        let options = ServeOptions { shared_questions, ..options };
         Ok(OpenedWorkspace {
             runtime,
             options,

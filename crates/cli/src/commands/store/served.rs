@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolcrib::{Runtime, WriteGate};
-use toolcrib_store::{AuditSender, FollowedLog, HeldLease, LeaseKeeper};
+use toolcrib_monitor::SharedQuestions;
+use toolcrib_store::{AuditSender, FollowedLog, HeldLease, LeaseKeeper, SharedApprovals};
 
 use super::address::{StoreAddress, url};
+use super::shared_questions::QuestionsInStore;
 use crate::args::{Common, ServeArgs};
 use crate::commands::state;
 use crate::config::Config;
@@ -21,6 +23,8 @@ pub(crate) struct ServedStore {
     sender: Arc<AuditSender>,
     /// With `--lease`.
     leases: Option<Arc<LeaseKeeper>>,
+    /// With `--http`: the client on stdio is on this machine, and ends with its server.
+    approvals: Option<Arc<SharedApprovals>>,
     /// The name of the workspace, if the user gave one.
     name: Option<String>,
     /// Paths that no tool may access.
@@ -52,8 +56,31 @@ impl ServedStore {
             LeaseKeeper::start(url.clone(), directory.clone(), &host_name(), output::note)
         });
         let leases = leases.transpose().map_err(failed)?.map(Arc::new);
+        let approvals = args
+            .http
+            .is_some()
+            .then(|| SharedApprovals::start(url.clone(), &host_name(), output::warning));
+        let approvals = approvals.transpose().map_err(failed)?.map(Arc::new);
         let sender = AuditSender::start(url, directory, output::warning).map_err(failed)?;
-        Ok(Some(ServedStore { sender: Arc::new(sender), leases, name, own: files }))
+        Ok(Some(ServedStore { sender: Arc::new(sender), leases, approvals, name, own: files }))
+    }
+
+    /// Where the questions about a workspace can be answered from other machines.
+    pub(crate) fn questions(
+        store: Option<&ServedStore>,
+        runtime: &Runtime,
+        id: Option<&str>,
+    ) -> Option<Arc<dyn SharedQuestions>> {
+        let store = store?;
+        let workspace = store.name_of(runtime, id)?;
+        let (approvals, node) = (store.approvals.clone()?, host_name());
+        Some(Arc::new(QuestionsInStore { approvals, workspace, node }))
+    }
+
+    /// The name of a workspace in the store.
+    fn name_of(&self, runtime: &Runtime, id: Option<&str>) -> Option<String> {
+        let given = id.or(self.name.as_deref()).map(str::to_owned);
+        given.or_else(|| Some(workspace_name(runtime.audit_outbox()?.workspace())))
     }
 
     /// Takes the lease of a workspace, with `--lease`. It is kept as long as the result exists.
@@ -86,8 +113,7 @@ impl ServedStore {
         id: Option<&str>,
     ) -> Option<FollowedLog> {
         let (store, outbox) = (store?, runtime.audit_outbox()?);
-        let given = id.or(store.name.as_deref()).map(str::to_owned);
-        let name = given.unwrap_or_else(|| workspace_name(outbox.workspace()));
+        let name = store.name_of(runtime, id)?;
         Some(store.sender.follow(outbox, &name))
     }
 }
@@ -106,7 +132,8 @@ pub(crate) fn workspace_name(path: &str) -> String {
     name[..end].to_owned()
 }
 
-fn host_name() -> String {
+/// The name of this machine.
+pub(super) fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
 }
