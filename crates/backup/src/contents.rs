@@ -51,60 +51,62 @@ impl Summary {
     }
 }
 
-/// Reads what a backup has, without the contents. `None` if there is no backup.
+/// Reads what a backup has after a segment, or after the last, without the contents. `None` if there is no backup.
 ///
 /// # Errors
 ///
 /// Fails if it cannot be read, or is damaged.
-pub fn summarize(objects: &Objects) -> Result<Option<Summary>, BackupError> {
-    let Some(last) = segment::last(objects)? else { return Ok(None) };
+pub fn summarize(objects: &Objects, at: Option<u64>) -> Result<Option<Summary>, BackupError> {
+    let last = at.map_or_else(|| segment::last(objects), |at| Ok(Some(at)))?;
+    let Some(last) = last else { return Ok(None) };
     let (segment, _) = required(objects, last)?;
     Ok(Some(Summary::of(&segment.header)))
 }
 
-/// Reads a backup from its last checkpoint on, and checks that nothing is missing.
-pub(crate) fn read(objects: &Objects) -> Result<Contents, BackupError> {
+/// Reads a backup up to a segment, or to the last, from the checkpoint before it on, and checks that nothing is missing.
+pub(crate) fn read(objects: &Objects, at: Option<u64>) -> Result<Contents, BackupError> {
     let missing = || BackupError::damaged(format!("there is no backup at {}", objects.address()));
-    let last = segment::last(objects)?.ok_or_else(missing)?;
+    let last = at.map_or_else(|| segment::last(objects), |at| Ok(Some(at)))?.ok_or_else(missing)?;
     let (newest, hash) = required(objects, last)?;
-    let first = newest.header.checkpoint;
     let (mut tree, mut changes) = (Tree::new(), Vec::new());
     let mut before: Option<String> = None;
-    let mut newest = Some(newest);
-    for number in first..=last {
-        let (segment, own_hash) = match newest.take_if(|_| number == last) {
-            Some(newest) => (newest, hash.clone()),
-            None => required(objects, number)?,
-        };
-        if before.is_some_and(|before| before != segment.header.previous) {
-            let name = segment::name(number);
-            return Err(BackupError::damaged(format!(
-                "{name} does not follow the segment before it"
-            )));
-        }
-        if segment.header.is_checkpoint() {
-            (tree, changes) = (Tree::new(), Vec::new());
-        } else if number == first {
-            return Err(BackupError::damaged(format!(
-                "{} is no checkpoint",
-                segment::name(number)
-            )));
-        }
-        tree::apply(&mut tree, segment.put, &segment.gone);
-        changes.extend(segment.changes);
-        if tree::hash(&tree)?.to_string() != segment.header.tree {
-            let name = segment::name(number);
-            return Err(BackupError::damaged(format!(
-                "the files of {name} are not those that it says"
-            )));
-        }
-        before = Some(own_hash.clone());
-        if number == last {
-            tree::check_paths(&tree)?;
-            return Ok(Contents { header: segment.header, hash: own_hash, tree, changes });
-        }
+    for number in newest.header.checkpoint..last {
+        let (segment, hash) = required(objects, number)?;
+        add(&mut tree, &mut changes, before.as_deref(), segment)?;
+        before = Some(hash);
     }
-    Err(missing())
+    let header = newest.header.clone();
+    add(&mut tree, &mut changes, before.as_deref(), newest)?;
+    if tree::hash(&tree)?.to_string() != header.tree {
+        let name = segment::name(last);
+        return Err(BackupError::damaged(format!(
+            "the files of {name} are not those that it says"
+        )));
+    }
+    tree::check_paths(&tree)?;
+    Ok(Contents { header, hash, tree, changes })
+}
+
+/// Adds what a segment says, which must follow the one with the hash `before`, or be a checkpoint.
+fn add(
+    tree: &mut Tree,
+    changes: &mut Vec<Entry>,
+    before: Option<&str>,
+    segment: Segment,
+) -> Result<(), BackupError> {
+    let header = &segment.header;
+    let follows = before.map_or(header.is_checkpoint(), |before| before == header.previous);
+    if !follows {
+        let name = segment::name(header.number);
+        return Err(BackupError::damaged(format!("{name} does not follow the segment before it")));
+    }
+    if header.is_checkpoint() {
+        tree.clear();
+        changes.clear();
+    }
+    tree::apply(tree, segment.put, &segment.gone);
+    changes.extend(segment.changes);
+    Ok(())
 }
 
 /// A segment and its hash.

@@ -10,7 +10,8 @@ use parking_lot::{Condvar, Mutex};
 use toolcrib::{BackupSource, WriteGate};
 
 use crate::backoff::Backoff;
-use crate::copy::{Copy, Round, now_ms};
+use crate::clock::now_ms;
+use crate::copy::{Copy, Round};
 use crate::error::{BackupError, BackupErrorKind};
 use crate::objects::Objects;
 use crate::segment::LeftOut;

@@ -4,24 +4,18 @@
 //! segment is stored after all contents that it names.
 
 use std::collections::HashSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolcrib::BackupSource;
 use toolcrib_fs::{ChangeOutbox, ContentHash, Entry, KeptPath};
 
 use crate::blobs::{self, Known};
+use crate::clock::now_ms;
 use crate::error::{BackupError, BackupErrorKind};
 use crate::objects::{Objects, Put};
 use crate::position::{self, LocalStatus, Position};
 use crate::scan::{self, FoundTree};
 use crate::segment::{self, Header, LeftOut, Segment};
 use crate::tree::{self, Node, Tree};
-
-/// After so many segments the next is a checkpoint.
-const CHECKPOINT_SEGMENTS: u64 = 200;
-
-/// Segments may have this many bytes more than the checkpoint before the next checkpoint.
-const CHECKPOINT_EXTRA_BYTES: u64 = 1 << 20;
 
 /// The list of files is kept after so many segments.
 const KEPT_SEGMENTS: u64 = 16;
@@ -104,62 +98,83 @@ impl Copy {
         if !self.outbox.try_lock().map_err(BackupError::local)? {
             return Ok(Round::ByAnother);
         }
-        let mut position = match self.position.take() {
+        let position = match self.position.take() {
             Some(position) => position,
             None => self.begin(takes_over)?,
         };
         let time_ms = now_ms();
-        let is_checkpoint = self.tree.is_none()
-            || position.number - position.checkpoint >= CHECKPOINT_SEGMENTS
-            || position.bytes_since > position.checkpoint_bytes + CHECKPOINT_EXTRA_BYTES;
+        let is_checkpoint = self.tree.is_none() || position.needs_checkpoint();
         let news = self.outbox.after(position.journal).map_err(BackupError::local)?;
         let has_news = !news.changes.is_empty();
-        let changes = if is_checkpoint {
-            let mut all = self.source.outbox(&self.objects.address().to_string());
-            let mut all = all.after(0).map_err(BackupError::local)?.changes;
-            // What was recorded since belongs to the next segment.
-            all.retain(|change| change.id <= news.last);
-            all
-        } else {
-            news.changes
-        };
+        let changes = if is_checkpoint { self.all_changes(news.last)? } else { news.changes };
         self.copy_contents(&changes)?;
         let scan = scan::scan(&self.source, &self.found, &self.objects, &self.known)?;
-        self.left_out = scan.left_out;
-        let soon = scan.is_unsettled;
-        let tree: Tree =
-            scan.tree.iter().map(|(path, found)| (path.clone(), found.node.clone())).collect();
-        let before = self.tree.as_ref().filter(|_| !is_checkpoint);
-        let (put, gone) = tree::difference(before.unwrap_or(&Tree::new()), &tree);
-        self.found = scan.tree;
-        let is_same = self.tree.as_ref() == Some(&tree);
-        if is_same && !has_news {
+        (self.left_out, self.found) = (scan.left_out, scan.tree);
+        let (tree, soon) = (tree_of(&self.found), scan.is_unsettled);
+        if self.tree.as_ref() == Some(&tree) && !has_news {
             // A checkpoint that nothing needs can wait.
-            position.journal = news.last;
-            self.position = Some(position);
+            self.position = Some(Position { journal: news.last, ..position });
             self.report(time_ms, None, false);
             return Ok(Round::UpToDate { soon });
         }
+        let before = self.tree.take().filter(|_| !is_checkpoint).unwrap_or_default();
+        let (put, gone) = tree::difference(&before, &tree);
+        let header = self.header(&position, is_checkpoint, time_ms, &tree)?;
+        let segment = Segment { header, put, gone, changes };
+        let position = self.add(segment, position, news.last)?;
+        let is_kept = !is_checkpoint && position.number < self.kept + KEPT_SEGMENTS;
+        (self.position, self.tree) = (Some(position), Some(tree));
+        if !is_kept {
+            self.keep_files()?;
+        }
+        self.report(time_ms, None, true);
+        Ok(Round::Added { soon })
+    }
+
+    /// All changes in the history up to a number. What was recorded since belongs to the next segment.
+    fn all_changes(&self, last: u64) -> Result<Vec<Entry>, BackupError> {
+        let mut outbox = self.source.outbox(&self.objects.address().to_string());
+        let mut all = outbox.after(0).map_err(BackupError::local)?.changes;
+        all.retain(|change| change.id <= last);
+        Ok(all)
+    }
+
+    fn header(
+        &self,
+        position: &Position,
+        is_checkpoint: bool,
+        time_ms: u64,
+        tree: &Tree,
+    ) -> Result<Header, BackupError> {
         let number = position.number + 1;
-        let checkpoint = if is_checkpoint { number } else { position.checkpoint };
         let sizes = tree.values().filter_map(|node| match node {
             Node::File { size, .. } => Some(*size),
             Node::Directory { .. } | Node::Link { .. } => None,
         });
-        let header = Header {
+        Ok(Header {
             format: Header::FORMAT,
             number,
             previous: position.hash.clone(),
-            checkpoint,
+            checkpoint: if is_checkpoint { number } else { position.checkpoint },
             time_ms,
             machine: self.machine.clone(),
             root: KeptPath::new(self.outbox.root()),
-            tree: tree::hash(&tree)?.to_string(),
+            tree: tree::hash(tree)?.to_string(),
             files: tree.len() as u64,
             bytes: sizes.sum(),
             left_out: self.left_out,
-        };
-        let encoded = Segment { header, put, gone, changes }.encode()?;
+        })
+    }
+
+    /// Adds a segment. Returns the position after it.
+    fn add(
+        &self,
+        segment: Segment,
+        position: Position,
+        journal: u64,
+    ) -> Result<Position, BackupError> {
+        let (number, checkpoint) = (segment.header.number, segment.header.checkpoint);
+        let encoded = segment.encode()?;
         // Whoever finds the segment later knows that it is ours.
         Position { pending: Some(encoded.hash.clone()), ..position.clone() }.keep(&self.outbox)?;
         if segment::put(&self.objects, number, &encoded)? == Put::Exists {
@@ -169,7 +184,7 @@ impl Copy {
                 return Err(self.foreign(number));
             }
         }
-        let size = encoded.bytes.len() as u64;
+        let (size, is_checkpoint) = (encoded.bytes.len() as u64, checkpoint == number);
         let position = Position {
             number,
             hash: encoded.hash,
@@ -177,16 +192,10 @@ impl Copy {
             checkpoint,
             checkpoint_bytes: if is_checkpoint { size } else { position.checkpoint_bytes },
             bytes_since: if is_checkpoint { 0 } else { position.bytes_since + size },
-            journal: news.last,
+            journal,
         };
         position.keep(&self.outbox)?;
-        self.position = Some(position);
-        self.tree = Some(tree);
-        if is_checkpoint || number >= self.kept + KEPT_SEGMENTS {
-            self.keep_files()?;
-        }
-        self.report(time_ms, None, true);
-        Ok(Round::Added { soon })
+        Ok(position)
     }
 
     /// Keeps what the next start needs to go on without reading all files.
@@ -240,9 +249,7 @@ impl Copy {
         let (number, found) = position::read_files(&self.outbox);
         self.kept = number;
         let is_current = number == position.number && number > 0;
-        self.tree = is_current.then(|| {
-            found.iter().map(|(path, found)| (path.clone(), found.node.clone())).collect()
-        });
+        self.tree = is_current.then(|| tree_of(&found));
         let nodes = found.values().map(|found| found.node.blobs());
         let blobs: Result<Vec<Vec<ContentHash>>, BackupError> = nodes.collect();
         self.known.add(blobs?.into_iter().flatten());
@@ -331,7 +338,6 @@ impl Copy {
     }
 }
 
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+fn tree_of(found: &FoundTree) -> Tree {
+    found.iter().map(|(path, found)| (path.clone(), found.node.clone())).collect()
 }

@@ -17,6 +17,7 @@
 mod address;
 mod backoff;
 mod blobs;
+mod clock;
 mod contents;
 mod copier;
 mod copy;

@@ -20,6 +20,12 @@ const MAX_POSITION_BYTES: u64 = 64 << 10;
 const MAX_FILES_BYTES: u64 = 256 << 20;
 const MAX_LIST_BYTES: usize = 1 << 30;
 
+/// After so many segments the next is a checkpoint.
+const CHECKPOINT_SEGMENTS: u64 = 200;
+
+/// Segments may have this many bytes more than the checkpoint before the next checkpoint.
+const CHECKPOINT_EXTRA_BYTES: u64 = 1 << 20;
+
 /// How far the backup is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Position {
@@ -38,6 +44,12 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    /// Whether the next segment is a checkpoint, so that a restore does not read too many.
+    pub(crate) fn needs_checkpoint(&self) -> bool {
+        self.number - self.checkpoint >= CHECKPOINT_SEGMENTS
+            || self.bytes_since > self.checkpoint_bytes + CHECKPOINT_EXTRA_BYTES
+    }
+
     pub(crate) fn read(outbox: &ChangeOutbox) -> Result<Option<Position>, BackupError> {
         let content = outbox.state(POSITION, MAX_POSITION_BYTES).map_err(BackupError::local)?;
         let Some(content) = content else { return Ok(None) };

@@ -9,8 +9,8 @@ use toolcrib_fs::{
 };
 
 use crate::blobs;
+use crate::clock::now_ms;
 use crate::contents::{self, Contents, Summary};
-use crate::copy::now_ms;
 use crate::error::{BackupError, BackupErrorKind};
 use crate::objects::{Objects, Put};
 use crate::position::Position;
@@ -34,7 +34,9 @@ pub struct Restore<'a> {
     pub caps: Caps,
     /// The name of this machine in the backup.
     pub machine: &'a str,
-    /// Continue the backup here. The machine that has written it cannot any more.
+    /// The segment whose files are restored, instead of the last.
+    pub segment: Option<u64>,
+    /// Continue the backup here, from its last segment. The machine that has written it cannot any more.
     pub takes_over: bool,
 }
 
@@ -63,7 +65,7 @@ pub fn restore(objects: &Objects, restore: &Restore<'_>) -> Result<Restored, Bac
     let contents = if restore.takes_over {
         take_over(objects, restore.machine)?
     } else {
-        contents::read(objects)?
+        contents::read(objects, restore.segment)?
     };
     make_files(objects, &contents, &tree)?;
     let summary = Summary::of(&contents.header);
@@ -81,7 +83,7 @@ pub fn restore(objects: &Objects, restore: &Restore<'_>) -> Result<Restored, Bac
 /// Adds a segment without changes. From then on, no other machine can add one.
 fn take_over(objects: &Objects, machine: &str) -> Result<Contents, BackupError> {
     for _ in 0..MAX_ATTEMPTS {
-        let contents = contents::read(objects)?;
+        let contents = contents::read(objects, None)?;
         let number = contents.header.number + 1;
         let header = Header {
             number,
@@ -157,8 +159,10 @@ fn make_file(
     let local = |error: FsError| BackupError::local(error);
     let mut file = tree.file(path).map_err(local)?;
     let (mut hasher, mut written) = (ContentHasher::default(), 0);
+    // A content cannot be larger than its file.
+    let max = usize::try_from(*size).unwrap_or(usize::MAX).min(blobs::MAX_BYTES);
     for blob in node.blobs()? {
-        let content = blobs::get(objects, &blob, blobs::MAX_BYTES)?;
+        let content = blobs::get(objects, &blob, max)?;
         hasher.feed(&content);
         written += content.len() as u64;
         file.write(&content).map_err(local)?;
@@ -204,7 +208,8 @@ fn add_history(
         if !seen.insert(version.hash) {
             continue;
         }
-        match blobs::get(objects, &version.hash, blobs::MAX_BYTES) {
+        let max = usize::try_from(version.size).unwrap_or(usize::MAX).min(blobs::MAX_BYTES);
+        match blobs::get(objects, &version.hash, max) {
             Ok(bytes) => import.content(&Content::from(bytes)).map_err(local)?,
             Err(error) if error.kind() == BackupErrorKind::Damaged => missing += 1,
             Err(error) => return Err(error),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use toolcrib::BackupSource;
 use toolcrib_fs::{
-    BulkReader, ContentHash, ContentHasher, EntryKind, FsErrorKind, Stamp, WholeRead,
+    BulkReader, ContentHash, ContentHasher, Directory, EntryKind, FsErrorKind, Stamp, WholeRead,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 
@@ -59,6 +59,10 @@ pub(crate) fn scan(
     known: &Known,
 ) -> Result<Scan, BackupError> {
     let tree = source.tree();
+    if !tree.is_in_place() {
+        // Its files are gone, and the backup must not forget them.
+        return Err(BackupError::local("the workspace was removed or replaced"));
+    }
     let mut walk = Walk {
         hidden: source.hidden(),
         ignored: IgnoreLookup::new(tree.clone()),
@@ -135,47 +139,51 @@ impl Walk<'_> {
                 self.scan.left_out.unreadable += 1;
             }
             names.sort();
-            let in_repository = is_in_repository(&directory);
-            let mut directories = Vec::new();
-            for name in names {
-                let path = directory.join(&name);
-                let Some(status) = opened.status_of(&name) else { continue };
-                if self.is_hidden(&path) {
-                    self.scan.left_out.hidden += 1;
-                    continue;
-                }
-                match status.kind {
-                    EntryKind::Special => self.scan.left_out.special += 1,
-                    EntryKind::Link => {
-                        if let Some(target) = opened.link_target(&name) {
-                            self.scan
-                                .tree
-                                .insert(path, Found { node: Node::link(&target), stamp: None });
-                        }
-                    }
-                    EntryKind::File => self.file(path, status.stamp, status.mode),
-                    EntryKind::Directory => {
-                        let is_ignored = !in_repository
-                            && !is_version_control(&name)
-                            && self.ignored.has_directory(&path);
-                        if is_ignored {
-                            self.scan.left_out.ignored_directories += 1;
-                            continue;
-                        }
-                        let node = Node::Directory { mode: status.mode & 0o777 };
-                        self.scan.tree.insert(path.clone(), Found { node, stamp: None });
-                        if is_first && is_git_objects(&path) {
-                            self.later.push(path);
-                        } else {
-                            directories.push(path);
-                        }
-                    }
-                }
-            }
+            let paths = names.iter().map(|name| (name, directory.join(name)));
+            let entered =
+                paths.filter_map(|(name, path)| self.entry(&opened, name, path, is_first));
+            let directories: Vec<PathBuf> = entered.collect();
             // The first one is listed next. Loose git objects have names before those of packs.
             pending.extend(directories.into_iter().rev());
         }
         Ok(())
+    }
+
+    /// Adds what is at a path. Returns a directory that is to be listed now.
+    fn entry(
+        &mut self,
+        directory: &Directory,
+        name: &OsStr,
+        path: PathBuf,
+        is_first: bool,
+    ) -> Option<PathBuf> {
+        let status = directory.status_of(name)?;
+        if self.is_hidden(&path) {
+            self.scan.left_out.hidden += 1;
+            return None;
+        }
+        match status.kind {
+            EntryKind::Special => self.scan.left_out.special += 1,
+            EntryKind::File => self.file(path, status.stamp, status.mode),
+            EntryKind::Link => {
+                let node = Node::link(&directory.link_target(name)?);
+                self.scan.tree.insert(path, Found { node, stamp: None });
+            }
+            EntryKind::Directory
+                if !is_in_repository(&path) && self.ignored.has_directory(&path) =>
+            {
+                self.scan.left_out.ignored_directories += 1;
+            }
+            EntryKind::Directory => {
+                let node = Node::Directory { mode: status.mode & 0o777 };
+                self.scan.tree.insert(path.clone(), Found { node, stamp: None });
+                if !(is_first && is_git_objects(&path)) {
+                    return Some(path);
+                }
+                self.later.push(path);
+            }
+        }
+        None
     }
 
     fn file(&mut self, path: PathBuf, stamp: Stamp, mode: u32) {
@@ -284,7 +292,7 @@ fn read_file(
 
 /// Stores the parts of a large file. Returns its size, its hash and those of the parts. `None` if it was removed.
 fn read_parts(
-    directory: &toolcrib_fs::Directory,
+    directory: &Directory,
     name: &OsStr,
     buffer: &mut Vec<u8>,
     objects: &Objects,

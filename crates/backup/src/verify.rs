@@ -37,7 +37,7 @@ pub struct Verified {
 ///
 /// Fails if the backup cannot be read, or if its list of files is damaged. Damaged contents are in the result.
 pub fn verify(objects: &Objects) -> Result<Verified, BackupError> {
-    let contents = contents::read(objects)?;
+    let contents = contents::read(objects, None)?;
     // Each content, and whether a file needs it.
     let mut wanted: BTreeMap<ContentHash, bool> = BTreeMap::new();
     let versions = contents.changes.iter().flat_map(Entry::versions);

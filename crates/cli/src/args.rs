@@ -216,7 +216,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Serve files over REST and processes over gRPC, as the runtime of a Kubernetes agent-sandbox
     #[cfg(feature = "sandboxd")]
     #[command(long_about = SANDBOXD)]
@@ -609,6 +609,9 @@ pub(crate) enum BackupCommand {
     Status {
         /// The backup: s3://BUCKET/PREFIX
         address: Option<String>,
+        /// What it had after this segment [default: the last]
+        #[arg(long, value_name = "NUMBER", requires = "address", value_parser = number::<u64>)]
+        segment: Option<u64>,
     },
     /// Read everything in a backup that a restore needs, and check it
     Verify {
@@ -621,6 +624,9 @@ pub(crate) enum BackupCommand {
         address: String,
         /// The directory, which must be missing or empty
         directory: PathBuf,
+        /// Restore what it had after this segment [default: the last]
+        #[arg(long, value_name = "NUMBER", conflicts_with = "take_over", value_parser = number::<u64>)]
+        segment: Option<u64>,
         /// Continue the backup from here: the machine that has written it cannot any more
         #[arg(long)]
         take_over: bool,

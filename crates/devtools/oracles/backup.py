@@ -8,6 +8,7 @@ the backup names, or later. After each round the restored files must equal the w
 """
 
 import hashlib
+import http.client
 import json
 import os
 import random
@@ -429,6 +430,74 @@ class Scenarios:
         same(snapshot(machine.workspace), snapshot(restored), "after a failure of the network")
 
 
+    def earlier_states(self):
+        """Any earlier segment can be restored, and a removed workspace does not empty its backup."""
+        machine, address = self.machine(), f"s3://{BUCKET}/earlier"
+        states = []
+        for number in range(3):
+            write(f"{machine.workspace}/f{number}", b"x%d" % number)
+            machine.ok("backup", "now", address)
+            states.append(snapshot(machine.workspace))
+        session = Session(machine, address)
+        session.call("Bash", command="rm f0")
+        wait_until(lambda: json.loads(machine.ok("backup", "status", address, "--json"))["segment"] == 4, "no segment 4")
+        shutil.move(machine.workspace, f"{machine.top}/moved")
+        session.end()
+        states.append(snapshot(f"{machine.top}/moved"))
+        for number, expected in enumerate(states, 1):
+            place = f"{machine.top}/at-{number}"
+            machine.ok("backup", "restore", address, place, "--segment", str(number), workspace=machine.home)
+            same(expected, snapshot(place), f"segment {number}")
+        machine.refused("backup", "restore", address, f"{machine.top}/x", "--segment", "5", workspace=machine.home)
+
+    def many_workspaces(self):
+        """With `serve --workspaces`, each workspace has its own backup."""
+        machine, address = self.machine(), f"s3://{BUCKET}/many"
+        top = os.path.join(machine.top, "workspaces")
+        for name in ("alice", "bob"):
+            write(f"{top}/{name}/{name}.txt", name.encode())
+        port = socket.create_server(("127.0.0.1", 0))
+        number = port.getsockname()[1]
+        port.close()
+        arguments = ["serve", "--http", str(number), "--workspaces", top, "--backup", address, "--no-tools", "Bash"]
+        command = [machine.program, "--state", machine.state, *arguments]
+        server = subprocess.Popen(command, env=machine.environment, cwd=machine.top, stderr=subprocess.PIPE, text=True)
+        said = server.stderr.readline()
+        assert "serving MCP" in said, said
+        with open(os.path.join(machine.state, "http-token")) as file:
+            token = file.read().strip()
+        version = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+        for name in ("alice", "bob"):
+            arguments = {"file_path": "new.txt", "content": f"new of {name}"}
+            params = {"name": "Write", "arguments": arguments, "_meta": version}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+            headers = {
+                "Authorization": f"Bearer {token}",
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": "Write",
+            }
+            connection = http.client.HTTPConnection("127.0.0.1", number)
+            connection.request("POST", f"/w/{name}/mcp", body, headers)
+            answer = connection.getresponse()
+            assert answer.status == 200, (answer.status, answer.read())
+            answer.read()
+        for name in ("alice", "bob"):
+            there = f"{address}/{name}"
+            wait_until(lambda: machine.run("backup", "status", there)[0] == 0, f"no backup of {name}")
+            done = lambda: json.loads(machine.ok("backup", "status", there, "--json"))["entries"] == 2
+            wait_until(done, f"the new file of {name} is not in the backup")
+            place = f"{machine.top}/restored-{name}"
+            machine.ok("backup", "restore", there, place)
+            same(snapshot(f"{top}/{name}"), snapshot(place), name)
+            changes = json.loads(machine.ok("log", "--json", workspace=place))["changes"]
+            assert len(changes) == 1, changes
+        server.kill()
+        server.wait()
+
+
 class Rounds:
     """Random changes, kills and failures."""
 
@@ -535,7 +604,7 @@ def main():
     try:
         store = Store()
         scenarios = Scenarios(top, store, program)
-        for scenario in ("all_kinds_of_files", "history", "one_writer", "damage", "secrets", "network_failure"):
+        for scenario in ("all_kinds_of_files", "history", "one_writer", "damage", "secrets", "network_failure", "earlier_states", "many_workspaces"):
             began = time.monotonic()
             getattr(scenarios, scenario)()
             print(f"ok: {scenario.replace('_', ' ')} ({time.monotonic() - began:.1f} s)", flush=True)

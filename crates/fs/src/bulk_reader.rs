@@ -85,6 +85,11 @@ impl BulkReader {
         self.root.kind()
     }
 
+    /// Whether the path of the root still leads to it.
+    pub fn is_in_place(&self) -> bool {
+        self.root.is_in_place()
+    }
+
     /// Opens a directory by its real path from the root.
     pub fn directory(&self, relative: &Path) -> Result<Directory, FsError> {
         Directory::beneath(&self.root, relative)

@@ -11,6 +11,9 @@ use crate::http_get::{Length, MAX_HEAD_BYTES, response_head, unchunk};
 use crate::own_connection::HttpTarget;
 use crate::server_stream::{ServerAddress, ServerStream};
 
+/// The longest time without a byte in either direction.
+const MAX_SILENCE: Duration = Duration::from_secs(60);
+
 /// One request.
 #[derive(Debug)]
 pub struct HttpRequest<'a> {
@@ -90,11 +93,11 @@ impl HttpConnection {
         request: &HttpRequest<'_>,
         until: Instant,
     ) -> Result<HttpAnswer, Failure> {
-        stream.set_deadline(until).map_err(Failure::of)?;
+        stream.set_deadline(next(until)).map_err(Failure::of)?;
         let mut sent = stream.write_all(head.as_bytes());
         // In parts, so that the time limit applies to all of them together.
         for part in request.body.chunks(256 << 10) {
-            sent = sent.and_then(|()| stream.set_deadline(until));
+            sent = sent.and_then(|()| stream.set_deadline(next(until)));
             sent = sent.and_then(|()| stream.write_all(part));
         }
         // A server may refuse a request before it has read all of it.
@@ -154,6 +157,11 @@ fn head(target: &HttpTarget, request: &HttpRequest<'_>) -> Result<String, String
     Ok(head + "\r\n")
 }
 
+/// Until when the next byte must come.
+fn next(until: Instant) -> Instant {
+    until.min(Instant::now() + MAX_SILENCE)
+}
+
 /// Reads a response. Also returns whether the connection can be used again.
 fn receive(
     stream: &mut ServerStream,
@@ -162,7 +170,7 @@ fn receive(
 ) -> Result<(HttpAnswer, bool), Failure> {
     let (mut bytes, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
     let mut more = |bytes: &mut Vec<u8>| -> Result<bool, Failure> {
-        let read = stream.set_deadline(until).and_then(|()| stream.read(&mut chunk));
+        let read = stream.set_deadline(next(until)).and_then(|()| stream.read(&mut chunk));
         let read = match read {
             Ok(read) => read,
             Err(error)

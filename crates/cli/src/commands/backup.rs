@@ -22,11 +22,13 @@ use crate::output;
 pub(crate) fn run(common: &Common, command: &BackupCommand) -> Result<ExitCode, String> {
     match command {
         BackupCommand::Now { address } => now(common, address),
-        BackupCommand::Status { address: Some(address) } => status_there(common, address),
-        BackupCommand::Status { address: None } => status_here(common),
+        BackupCommand::Status { address: Some(address), segment } => {
+            status_there(common, address, *segment)
+        }
+        BackupCommand::Status { address: None, .. } => status_here(common),
         BackupCommand::Verify { address } => verified(common, address),
-        BackupCommand::Restore { address, directory, take_over } => {
-            restored(common, address, directory, *take_over)
+        BackupCommand::Restore { address, directory, segment, take_over } => {
+            restored(common, address, directory, *segment, *take_over)
         }
     }
 }
@@ -58,9 +60,10 @@ fn copied_text(copied: &Copied, address: &str) -> String {
     format!("{what}. {address} has segment {} as its last.{left_out}", copied.segment)
 }
 
-fn status_there(common: &Common, address: &str) -> Result<ExitCode, String> {
+fn status_there(common: &Common, address: &str, segment: Option<u64>) -> Result<ExitCode, String> {
     let server = BackupServer::find(address)?;
-    let Some(found) = summarize(&server.objects()).map_err(|error| error.to_string())? else {
+    let Some(found) = summarize(&server.objects(), segment).map_err(|error| error.to_string())?
+    else {
         output::answer(&format!("There is no backup at {address}."));
         return Ok(ExitCode::FAILURE);
     };
@@ -164,6 +167,7 @@ fn restored(
     common: &Common,
     address: &str,
     directory: &Path,
+    segment: Option<u64>,
     takes_over: bool,
 ) -> Result<ExitCode, String> {
     let server = BackupServer::find(address)?;
@@ -174,6 +178,7 @@ fn restored(
         state: &state,
         caps: Config::of(common)?.journal_caps(),
         machine: &machine,
+        segment,
         takes_over,
     };
     let restored = restore(&server.objects(), &options).map_err(|error| error.to_string())?;
