@@ -149,9 +149,10 @@ fn without_roots(text: String, roots: &[String]) -> String {
         let mut marked = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             // The beginning of a longer name is another path.
-            match part.starts_with(is_name) {
-                true => marked += root,
-                false => marked += &format!("\0{number}"),
+            if part.starts_with(is_name) {
+                marked += root;
+            } else {
+                marked += &format!("\0{number}");
             }
             marked += part;
         }

@@ -59,6 +59,13 @@ impl<'m> Node<'m> {
         Node { calls: Calls { machine, name }, child }
     }
 
+    /// Ends it as a service manager does.
+    fn terminate(&mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -303,4 +310,29 @@ fn a_machine_without_the_lease_does_not_use_up_an_answer() {
     };
     assert!(!is_error(&result) && b.has("asked-1"), "{result}");
     assert!(waiting(&machine).is_empty());
+}
+
+/// Also while a call waits for its answer, which does not keep the server.
+#[test]
+fn a_terminated_server_gives_its_lease_back_and_sends_its_records() {
+    let Some(machine) = Machine::new() else { return };
+    let mut a = Node::start_with(&machine, "a", &["--lease"]);
+    let mut calls = 1;
+    while is_error(&a.write("plain", "x\n", &nobody()).unwrap()) {
+        calls += 1;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    std::thread::scope(|scope| {
+        let waits = a.calls;
+        let call = scope.spawn(move || waits.write("asked-1", "x\n", &nobody()));
+        wait_for_question(&machine);
+        a.terminate();
+        drop(call.join().unwrap());
+    });
+    let is_free = "SELECT held_until <= now() FROM toolcrib.leases";
+    assert_eq!(machine.server.psql("tools", is_free), "t");
+    let records = machine.server.psql("tools", "SELECT count(*) FROM toolcrib.records");
+    assert!(records.parse::<usize>().unwrap() >= calls, "{records} of {calls}");
+    // The question stays for the same call on another machine.
+    assert_eq!(waiting(&machine).len(), 1);
 }
