@@ -30,6 +30,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use toolcrib::Runtime;
 use toolcrib_http::{
@@ -67,6 +68,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// The URL by which clients reach the server, if it is not the address of the listener.
     pub public_url: Option<PublicUrl>,
+    /// Serving ends when the process gets SIGTERM or SIGINT. Otherwise these signals end the process.
+    pub ends_on_signals: bool,
 }
 
 /// Who is served.
@@ -126,21 +129,21 @@ const NO_SUCH_SESSION: Refusal =
 /// The pause after a failed accept, which is usually caused by too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Serves MCP over HTTP until the process is ended.
+/// How long calls have to end after their sessions have ended.
+const LAST_CALLS: Duration = Duration::from_secs(2);
+
+/// Serves MCP over HTTP until the process is ended, or gets a signal.
 pub fn serve_http(
     runtime: Runtime,
     options: ServeOptions,
     http: HttpOptions,
-) -> Result<Infallible, ServeError> {
+) -> Result<(), ServeError> {
     serve_sole(Handler::new(runtime, options)?, Handler::scope_of, http)
 }
 
 /// Serves MCP over HTTP with another handler, such as one that wraps [`Handler`]. For callers with access tokens, each of
 /// its tools counts as one that runs commands.
-pub fn serve_handler<H: ServerHandler>(
-    handler: H,
-    http: HttpOptions,
-) -> Result<Infallible, ServeError> {
+pub fn serve_handler<H: ServerHandler>(handler: H, http: HttpOptions) -> Result<(), ServeError> {
     serve_sole(handler, |_, _| Scope::Exec, http)
 }
 
@@ -148,7 +151,7 @@ fn serve_sole<H: ServerHandler>(
     handler: H,
     scope_of: ScopeOf<H>,
     http: HttpOptions,
-) -> Result<Infallible, ServeError> {
+) -> Result<(), ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
     let identifies = matches!(http.access, Access::Identity(_));
     let reached = Reached::new(&http.listener, http.public_url, identifies)
@@ -164,7 +167,8 @@ fn serve_sole<H: ServerHandler>(
     let sessions = if identifies { Sessions::among(Arc::default()) } else { Sessions::new() };
     let endpoint = Arc::new(Endpoint::new(handler, scope_of, sessions));
     let capacity = if identifies { MANY_CALLERS } else { ONE_WORKSPACE };
-    serve_endpoints(SoleEndpoint { admission, endpoint }, http.listener, capacity)
+    let endpoints = SoleEndpoint { admission, endpoint };
+    serve_endpoints(endpoints, http.listener, capacity, http.ends_on_signals)
 }
 
 /// Options of a server with many workspaces.
@@ -179,13 +183,15 @@ pub struct WorkspacesOptions {
     pub identity: Option<Box<dyn Identify>>,
     /// The URL by which clients reach the server, as in [`HttpOptions`].
     pub public_url: Option<PublicUrl>,
+    /// Serving ends when the process gets SIGTERM or SIGINT, as in [`HttpOptions`].
+    pub ends_on_signals: bool,
 }
 
-/// Serves many workspaces over HTTP until the process is ended, each at its own path `/w/ID/mcp`.
+/// Serves many workspaces over HTTP until the process is ended, or gets a signal, each at its own path `/w/ID/mcp`.
 pub fn serve_workspaces(
     source: impl WorkspaceSource,
     http: WorkspacesOptions,
-) -> Result<Infallible, ServeError> {
+) -> Result<(), ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
     let reached = Reached::new(&http.listener, http.public_url, http.identity.is_some())
         .map_err(|error| failed(&error))?;
@@ -197,7 +203,7 @@ pub fn serve_workspaces(
         None => None,
     };
     let workspaces = Workspaces::new(source, heads, authorization, http.max_workspaces);
-    serve_endpoints(workspaces, http.listener, MANY_WORKSPACES)
+    serve_endpoints(workspaces, http.listener, MANY_WORKSPACES, http.ends_on_signals)
 }
 
 /// How much a server does at the same time.
@@ -217,13 +223,35 @@ fn serve_endpoints(
     endpoints: impl Endpoints,
     listener: Listener,
     capacity: Capacity,
-) -> Result<Infallible, ServeError> {
+    ends_on_signals: bool,
+) -> Result<(), ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
     let threads = Handler::threads(capacity.calls + PARSERS).map_err(|error| failed(&error))?;
     let bodies = BodyBudget::new(MAX_BODIES, MAX_BODIES_OF_OWNER);
     let server = Arc::new(HttpServer { endpoints, bodies, parsers: Semaphore::new(PARSERS) });
-    let accepted = accept(listener, server, capacity.connections);
-    threads.block_on(accepted).map_err(|error| failed(&error))
+    let served = threads.block_on(async {
+        let accepted = accept(listener, server.clone(), capacity.connections);
+        tokio::select! {
+            accepted = accepted => accepted.map(|never| match never {}),
+            ended = signalled(), if ends_on_signals => ended,
+        }?;
+        server.endpoints.end_all();
+        io::Result::Ok(())
+    });
+    drop(server);
+    // A call that does not end in time is left to the end of the process.
+    threads.shutdown_timeout(LAST_CALLS);
+    served.map_err(|error| failed(&error))
+}
+
+/// Waits for a signal to end.
+async fn signalled() -> io::Result<()> {
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+    Ok(())
 }
 
 async fn accept<E: Endpoints>(

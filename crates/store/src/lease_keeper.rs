@@ -72,6 +72,8 @@ impl Drop for HeldLease {
         let mut state = self.shared.state.lock();
         state.leases.retain(|one| !Arc::ptr_eq(one, &self.lease));
         let fence = self.lease.give_back();
+        // Before another machine can have the lease.
+        self.lease.stop_commands_if_ended();
         state.released.extend(fence.map(|fence| (self.lease.clone(), fence)));
         self.shared.changed.notify_all();
     }

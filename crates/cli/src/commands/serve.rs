@@ -53,10 +53,11 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, gate)?;
             monitor.open(&runtime);
             let http = http_options(at, exposure, token_file, args)?;
+            let http = HttpOptions { ends_on_signals: store.is_some(), ..http };
             let shared_questions = ServedStore::questions(store.as_ref(), &runtime, None);
             let options = Presented::of(args).options(common, &monitor);
             let options = ServeOptions { shared_questions, ..options };
-            serve_http(runtime, options, http).map(|never| match never {})
+            serve_http(runtime, options, http)
         }
         (Some(at), Some(directory)) => {
             let exposure = Exposure::new(args, at)?;
@@ -65,8 +66,17 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             output::note(&format!("serving MCP at {address}; {}", source.describe()));
             let (hosts, max_workspaces) = (args.allow_hosts.clone(), args.max_workspaces);
             let (identity, public_url) = exposure.into_parts();
-            let http = WorkspacesOptions { listener, hosts, max_workspaces, identity, public_url };
-            serve_workspaces(source, http).map(|never| match never {})
+            // What the store must know is told at the end.
+            let ends_on_signals = args.store.is_some();
+            let http = WorkspacesOptions {
+                listener,
+                hosts,
+                max_workspaces,
+                identity,
+                public_url,
+                ends_on_signals,
+            };
+            serve_workspaces(source, http)
         }
     };
     match served {
@@ -157,5 +167,6 @@ fn http_options(
         (None, Some((token, _))) => Access::Token(token),
         (None, None) => return Err("there is neither a token nor an identity".to_owned()),
     };
-    Ok(HttpOptions { listener, access, hosts: args.allow_hosts.clone(), public_url })
+    let (hosts, ends_on_signals) = (args.allow_hosts.clone(), false);
+    Ok(HttpOptions { listener, access, hosts, public_url, ends_on_signals })
 }

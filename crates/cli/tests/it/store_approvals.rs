@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -57,6 +57,13 @@ impl<'m> Node<'m> {
         // What it says later is not read, and must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         Node { calls: Calls { machine, name }, child }
+    }
+
+    /// Ends it as a service manager does.
+    fn terminate(&mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
     }
 
     fn kill(&mut self) {
@@ -257,10 +264,8 @@ fn without_the_store_a_call_says_that_it_could_not_ask_there() {
     let Some(mut machine) = Machine::new() else { return };
     machine.server.kill();
     let a = Node::start(&machine, "a");
-    let began = Instant::now();
     let result = a.write("asked-1", "x\n", &nobody()).unwrap().to_string();
     assert!(result.contains("The question is not in the store"), "{result}");
-    eprintln!("denied after {:?}", began.elapsed());
     // The client is asked as without a store.
     let asks = json!({"elicitation": {"form": {}}});
     let asked = a.write("asked-1", "x\n", &asks).unwrap();
@@ -303,4 +308,29 @@ fn a_machine_without_the_lease_does_not_use_up_an_answer() {
     };
     assert!(!is_error(&result) && b.has("asked-1"), "{result}");
     assert!(waiting(&machine).is_empty());
+}
+
+/// Also while a call waits for its answer, which does not keep the server.
+#[test]
+fn a_terminated_server_gives_its_lease_back_and_sends_its_records() {
+    let Some(machine) = Machine::new() else { return };
+    let mut a = Node::start_with(&machine, "a", &["--lease"]);
+    let mut calls = 1;
+    while is_error(&a.write("plain", "x\n", &nobody()).unwrap()) {
+        calls += 1;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    std::thread::scope(|scope| {
+        let waits = a.calls;
+        let call = scope.spawn(move || waits.write("asked-1", "x\n", &nobody()));
+        wait_for_question(&machine);
+        a.terminate();
+        drop(call.join().unwrap());
+    });
+    let is_free = "SELECT held_until <= now() FROM toolcrib.leases";
+    assert_eq!(machine.server.psql("tools", is_free), "t");
+    let records = machine.server.psql("tools", "SELECT count(*) FROM toolcrib.records");
+    assert!(records.parse::<usize>().unwrap() >= calls, "{records} of {calls}");
+    // The question stays for the same call on another machine.
+    assert_eq!(waiting(&machine).len(), 1);
 }

@@ -48,11 +48,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         access: Access::Token(token),
         hosts: Vec::new(),
         public_url: None,
+        ends_on_signals: false,
     };
     let options = ServeOptions {
         monitor: None,
         program: ("conformance".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ..ServeOptions::default()
     };
-    match serve_handler(Fixtures::around(Handler::new(runtime, options)?)?, http)? {}
+    Ok(serve_handler(Fixtures::around(Handler::new(runtime, options)?)?, http)?)
 }

@@ -125,6 +125,9 @@ pub(super) trait Endpoints: Sized + Send + Sync + 'static {
 
     /// Ends idle sessions and workspaces.
     fn end_idle(&self, now: Instant);
+
+    /// Ends all sessions and their calls.
+    fn end_all(&self);
 }
 
 /// The answer to a request for metadata.
@@ -190,6 +193,10 @@ impl<H: ServerHandler> Endpoints for SoleEndpoint<H> {
 
     fn end_idle(&self, now: Instant) {
         self.endpoint.sessions.end_idle(now);
+    }
+
+    fn end_all(&self) {
+        self.endpoint.sessions.end_all();
     }
 }
 

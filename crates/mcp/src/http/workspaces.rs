@@ -347,6 +347,11 @@ impl<S: WorkspaceSource> Endpoints for Workspaces<S> {
             workspace.close();
         }
     }
+
+    fn end_all(&self) {
+        let open = std::mem::take(&mut *self.open.lock());
+        open.into_values().for_each(Workspace::close);
+    }
 }
 
 #[cfg(test)]
