@@ -68,10 +68,17 @@ fn new_errors(plan: &Plan) -> NewSyntaxErrors {
 fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
     let distinct: HashSet<usize> = plan.parts.iter().map(|part| part.file).collect();
     let files = counted(distinct.len() as u64, "file");
+    let applied = plan.parts.iter().filter(|part| !part.already).map(|part| part.file);
+    let applied = applied.collect::<HashSet<usize>>().len();
+    let is_whole = applied == distinct.len();
     let did = match (modified, cx.dry_run()) {
         (0, _) => "The patch is already applied; nothing was written".to_owned(),
-        (_, false) => format!("Applied the patch to {files}"),
-        (_, true) => format!("Dry run, nothing written. Would apply the patch to {files}"),
+        (_, false) if is_whole => format!("Applied the patch to {files}"),
+        (_, true) if is_whole => {
+            format!("Dry run, nothing written. Would apply the patch to {files}")
+        }
+        (_, false) => format!("Changed {applied} of {files}"),
+        (_, true) => format!("Dry run, nothing written. Would change {applied} of {files}"),
     };
     let mut named = HashSet::new();
     let lines: String = match modified {

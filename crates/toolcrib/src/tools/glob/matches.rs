@@ -52,6 +52,8 @@ pub(super) enum IgnoredMatches {
     Nothing,
     /// Number of matches, and the first of them.
     Some(usize, String),
+    /// The same, if all matches are also hidden.
+    SomeHidden(usize, String),
 }
 
 /// Time limit of the search in ignored files.
@@ -232,15 +234,25 @@ impl Search<'_> {
         let usual = self.cx.list_tree(&self.walk(&matches.scope, false, &stop));
         let listing = walk_ignored(&self.walk(&matches.scope, true, &stop), &usual);
         let may_have = |names: &[u8]| glob.may_fit_among(names);
-        let is_shown = |file: &Candidate<'_>| !file.is_hidden() || self.query.hidden;
-        let files = listing.choose(may_have, |file| is_shown(file) && fits(&glob, file));
-        match files.first() {
-            Some(first) => {
-                let shown = self.cx.show_in(&matches.scope.tree, &listing.path(*first));
-                IgnoredMatches::Some(files.len(), shown)
+        let lists_hidden = self.query.split.names_hidden() || self.query.hidden;
+        let (mut hidden, mut first_hidden) = (0, None);
+        let files = listing.choose(may_have, |file| {
+            if !fits(&glob, file) {
+                return false;
             }
-            None if listing.complete => IgnoredMatches::Nothing,
-            None => IgnoredMatches::Unknown,
+            if file.is_hidden() && !lists_hidden {
+                hidden += 1;
+                first_hidden.get_or_insert_with(|| file.path().to_owned());
+                return false;
+            }
+            true
+        });
+        let show = |path: &Path| self.cx.show_in(&matches.scope.tree, path);
+        match (files.first(), first_hidden) {
+            (Some(first), _) => IgnoredMatches::Some(files.len(), show(&listing.path(*first))),
+            (None, Some(first)) => IgnoredMatches::SomeHidden(hidden, show(&first)),
+            (None, None) if listing.complete => IgnoredMatches::Nothing,
+            (None, None) => IgnoredMatches::Unknown,
         }
     }
 }

@@ -121,12 +121,13 @@ fn no_match_notes(
             IgnoredMatches::Nothing => {
                 format!("{ignored} skipped; nothing in {} matches either", skipped_files.pronoun())
             }
-            IgnoredMatches::Some(1, first) => {
-                format!("{ignored} skipped; ignored: true finds {first}")
-            }
             IgnoredMatches::Some(all, first) => {
-                format!("{ignored} skipped; ignored: true finds {first} and {} more", all - 1)
+                format!("{ignored} skipped; ignored: true finds {}", and_more(first, *all))
             }
+            IgnoredMatches::SomeHidden(all, first) => format!(
+                "{ignored} skipped; hidden: true, ignored: true finds {}",
+                and_more(first, *all)
+            ),
         });
     }
     if let Some(directory) = matches.directories.first() {
@@ -140,6 +141,14 @@ fn no_match_notes(
     notes.extend(unfinished(matches));
     notes.extend(skipped_files.unsearched_notes());
     notes
+}
+
+/// The first of some files, and the number of the others.
+fn and_more(first: &str, all: usize) -> String {
+    match all {
+        1 => first.to_owned(),
+        _ => format!("{first} and {} more", all - 1),
+    }
 }
 
 fn hidden_note(matches: &Matches) -> Option<String> {

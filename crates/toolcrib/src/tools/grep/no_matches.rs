@@ -118,7 +118,7 @@ fn suggestions(search: &Search<'_>) -> Vec<String> {
     let again = |text: &str, literal: bool, ignore_case: bool, multiline: bool| {
         let wanted = PatternOptions { pattern: text, literal, ignore_case, multiline };
         let pattern = Pattern::new(wanted, &query.processes, &stop);
-        first_match(search, &pattern.ok()?, None, &stop).0
+        first_match(search, &pattern.ok()?, None, &stop).file
     };
     let multiline = query.pattern.multiline();
     let is_text =
@@ -132,15 +132,25 @@ fn suggestions(search: &Search<'_>) -> Vec<String> {
     if let Some(ignored) = search.skipped_files().ignored() {
         let walk = query.walk(true, &[], &stop);
         let listing = walk_ignored(&walk, &search.listing);
-        let (first, searched) = first_match(search, &query.pattern, Some(&listing), &stop);
-        notes.push(match first {
-            Some(first) => format!("{ignored} skipped; ignored: true finds it in {first}"),
-            None if listing.complete && !stop.is_over() && searched.complete => {
-                format!("{ignored} skipped; {}", ignored_without_match(search, &searched))
+        let among = |hidden| first_match(search, &query.pattern, Some((&listing, hidden)), &stop);
+        let mut flags = "ignored: true";
+        let mut found = among(query.hidden);
+        if found.file.is_none() && found.unsearched.hidden > 0 {
+            flags = "hidden: true, ignored: true";
+            found = among(true);
+        }
+        let is_complete = listing.complete
+            && !stop.is_over()
+            && found.searched.complete
+            && found.unsearched.denied == 0;
+        notes.push(match found.file {
+            Some(first) => format!("{ignored} skipped; {flags} finds it in {first}"),
+            None if is_complete => {
+                format!("{ignored} skipped; {}", ignored_without_match(search, &found.searched))
             }
             None => {
                 let them = search.skipped_files().pronoun();
-                format!("{ignored} skipped; ignored: true searches {them}")
+                format!("{ignored} skipped; {flags} searches {them}")
             }
         });
     }
@@ -194,26 +204,37 @@ fn ignored_without_match(search: &Search<'_>, searched: &Searched) -> String {
     }
 }
 
-/// The first matching file among the searched files or those of another listing, and the statistics of the search.
+/// The result of a second search.
+struct SecondSearch {
+    /// The first matching file.
+    file: Option<String>,
+    searched: Searched,
+    /// Files that were not chosen.
+    unsearched: Unsearched,
+}
+
+/// Searches again: the same files, or those of another listing, with hidden ones if the flag is set.
 fn first_match(
     search: &Search<'_>,
     pattern: &Pattern,
-    listing: Option<&Listing>,
+    among: Option<(&Listing, bool)>,
     stop: &toolcrib_search::Deadline<'_>,
-) -> (Option<String>, Searched) {
+) -> SecondSearch {
     let mut unsearched = Unsearched::default();
-    let others = listing.map(|listing| choose(search.cx, search.query, listing, &mut unsearched));
-    let listing = listing.unwrap_or(&search.listing);
+    let others = among.map(|(listing, hidden)| {
+        choose(search.cx, search.query, listing, hidden, &mut unsearched)
+    });
+    let listing = among.map_or(&search.listing, |(listing, _)| listing);
     let files = others.as_ref().unwrap_or(&search.files);
     let mut first = None;
     let mut query = search.grep(pattern, MatchOptions::count(1), stop);
     query.listing = listing;
-    let mut searched = grep(&query, files, |file, _, _| {
+    let searched = grep(&query, files, |file, _, _| {
         first = Some(listing.path(file));
         false
     });
-    searched.complete &= unsearched.hidden + unsearched.denied == 0;
-    (first.map(|first| search.cx.show_in(&search.query.scope.tree, &first)), searched)
+    let file = first.map(|first| search.cx.show_in(&search.query.scope.tree, &first));
+    SecondSearch { file, searched, unsearched }
 }
 
 fn regex_syntax_in(pattern: &str) -> bool {

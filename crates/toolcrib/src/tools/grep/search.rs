@@ -60,7 +60,7 @@ impl<'a> Search<'a> {
         let stop = Deadline::new(cx.search_deadline(), cancelled);
         let listing = list(cx, query, &stop);
         let mut unsearched = Unsearched::default();
-        let files = choose(cx, query, &listing, &mut unsearched);
+        let files = choose(cx, query, &listing, query.hidden, &mut unsearched);
         let pruned = listing.pruned();
         let mut search = Search { cx, query, began, stop, listing, files, pruned, unsearched };
         if query.sort == Sort::Modified {
@@ -289,16 +289,17 @@ impl GrepQuery {
     }
 }
 
-/// The files to search. Symlinks are excluded: their targets have their own entries.
+/// The files to search, with hidden ones if `hidden`. Symlinks are excluded: their targets have their own entries.
 pub(super) fn choose(
     cx: &Cx<'_>,
     query: &GrepQuery,
     listing: &Listing,
+    hidden: bool,
     unsearched: &mut Unsearched,
 ) -> Arc<[FileId]> {
     let named = query.scope.is_file();
     let filter = &query.filter;
-    if !named && query.hidden && filter.wants_all() && !cx.keeps_any_back() {
+    if !named && hidden && filter.wants_all() && !cx.keeps_any_back() {
         return listing.files();
     }
     let may_have = |names: &[u8]| named || filter.may_want_among(names);
@@ -312,7 +313,7 @@ pub(super) fn choose(
         if !is_wanted {
             return false;
         }
-        if file.is_hidden() && !query.hidden {
+        if file.is_hidden() && !hidden {
             unsearched.hidden += 1;
             return false;
         }
