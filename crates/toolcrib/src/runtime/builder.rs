@@ -530,7 +530,7 @@ fn check_outer_wall(declared: Option<OuterWall>) -> Result<(), Error> {
             let (name, shown) = (wall.name(), wall.shown());
             let message = format!("outer = \"{name}\", but this system is not in {shown}");
             Err(Error::new(ErrorKind::Unsupported, message).hint(format!(
-                "Its kernel log does not begin with that of {shown}. Remove the setting."
+                "Its kernel does not name itself as that of {shown}. Remove the setting."
             )))
         }
     }
