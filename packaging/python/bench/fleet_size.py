@@ -15,11 +15,12 @@ from dataclasses import dataclass, fields
 class Figures:
     """What the computation uses."""
 
-    # Measured: bench/load.py, `cargo xtask bench workspaces`, pgbench on PostgreSQL 15.
+    # Measured: bench/load.py, `cargo xtask bench workspaces`, pgbench on PostgreSQL 15,
+    # the example rows_per_second of crates/store.
     cpu_ms_per_call: float = 13.0
     mb_per_workspace: float = 2.9
     commits_per_second: float = 800.0
-    rows_per_second: float = 19_000.0
+    rows_per_second: float = 3_200.0
 
     # The work: an agent that waits for its model most of the time.
     calls_per_second: float = 0.1
