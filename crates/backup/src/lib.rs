@@ -12,7 +12,7 @@
 //! A segment is stored only if there is none with its number. So of two machines that continue the same backup, one fails, and
 //! stops. [`restore()`] can take a backup over: it adds a segment, and the machine that wrote it before cannot any more.
 //!
-//! The client for the object store is our own: four kinds of requests, signed, with a bound for everything that the server sends.
+//! The client for the object store is our own: three kinds of requests, signed, with a bound for everything that the server sends.
 
 mod address;
 mod backoff;
