@@ -33,6 +33,8 @@ mod people;
 mod policy;
 mod raw_operations;
 mod remote;
+#[cfg(feature = "sandboxd")]
+mod sandboxd;
 mod session_tmp;
 mod state;
 #[cfg(feature = "postgres")]
