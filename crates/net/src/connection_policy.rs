@@ -130,6 +130,11 @@ pub trait ConnectionPolicy: Send + Sync + fmt::Debug {
     /// A connection was refused or failed after it had been allowed. Called before the program learns of it.
     fn refused(&self, attempt: &Attempt, reason: &str);
 
+    /// The same, for a host with this address, which is not public and which no rule names.
+    fn address_refused(&self, attempt: &Attempt, reason: &str, _address: SocketAddr) {
+        self.refused(attempt, reason);
+    }
+
     /// A connection has ended.
     fn ended(&self, record: &ConnectionRecord);
 }

@@ -20,11 +20,16 @@ const PROXY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of addresses that are tried.
 const MAX_ADDRESSES: usize = 4;
 
+/// Why an address that is not public is refused.
+const NO_RULE: &str = "no rule allows";
+
 /// Why a host was not connected to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DialError {
     /// All its addresses are refused, for this reason.
     Refused(String),
+    /// The same. A rule for this address would allow it.
+    NeedsRule(String, SocketAddr),
     /// It has no address, or none answers.
     Failed(String),
 }
@@ -114,16 +119,23 @@ fn permitted(
                 refused = Some((address, class, "rules allow only some requests to"));
             }
             (Some(AddressRuling::Allow), _) | (_, AddressClass::Public) => permitted.push(address),
-            (_, class) => refused = Some((address, class, "no rule allows")),
+            (_, class) => refused = Some((address, class, NO_RULE)),
         }
     }
     match (permitted.is_empty(), refused) {
         (false, _) => Ok(permitted),
         (true, None) => Err(DialError::Failed(format!("{target} has no address"))),
-        (true, Some((address, class, why))) => Err(DialError::Refused(format!(
-            "{target} has the {class} address {}, and {why} that address",
-            address.ip()
-        ))),
+        (true, Some((address, class, why))) => {
+            let ip = address.ip();
+            let reason = format!("{target} has the {class} address {ip}, and {why} that address");
+            // A rule that asks would win over one that allows.
+            let needs_rule = why == NO_RULE && policy.address_ruling(address).is_none();
+            Err(if needs_rule {
+                DialError::NeedsRule(reason, address)
+            } else {
+                DialError::Refused(reason)
+            })
+        }
     }
 }
 
@@ -203,7 +215,7 @@ mod tests {
                 Host::Name(_) => permitted(host, vec![resolved], &Rules).map(drop),
             };
             match outcome {
-                Err(DialError::Refused(why)) => Some(why),
+                Err(DialError::Refused(why) | DialError::NeedsRule(why, _)) => Some(why),
                 _ => None,
             }
         };
@@ -211,6 +223,9 @@ mod tests {
         assert!(refusal("10.9.9.9", 22, "10.9.9.9").unwrap().contains("no rule names"));
         assert!(refusal("a.example", 443, "93.184.216.34").unwrap().contains("a rule denies"));
         assert!(refusal("a.example", 22, "10.9.9.9").unwrap().contains("no rule allows"));
+        let private = SocketAddr::from(([10, 9, 9, 9], 22));
+        let refused = permitted("a.example:22", vec![private], &Rules).unwrap_err();
+        assert!(matches!(refused, DialError::NeedsRule(_, address) if address == private));
         assert_eq!(refusal("a.example", 5432, "10.9.9.9"), None);
         assert_eq!(refusal("a.example", 443, "93.184.216.35"), None);
     }

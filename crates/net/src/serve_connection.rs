@@ -89,13 +89,22 @@ impl Served {
             Ok(dialed) => dialed,
             Err(error) => {
                 let (cause, reason) = match &error {
-                    DialError::Refused(reason) => (Cause::Denied, reason.clone()),
+                    DialError::Refused(reason) | DialError::NeedsRule(reason, _) => {
+                        (Cause::Denied, reason.clone())
+                    }
                     DialError::Failed(reason) => (Cause::Unreachable, reason.clone()),
                 };
-                policy.refused(attempt, &reason);
+                match &error {
+                    DialError::NeedsRule(_, address) => {
+                        policy.address_refused(attempt, &reason, *address);
+                    }
+                    _ => policy.refused(attempt, &reason),
+                }
                 refuse(client, first_bytes, attempt.port, cause, &reason);
                 return Err(match error {
-                    DialError::Refused(reason) => Outcome::Refused(reason),
+                    DialError::Refused(reason) | DialError::NeedsRule(reason, _) => {
+                        Outcome::Refused(reason)
+                    }
                     DialError::Failed(reason) => Outcome::Failed(reason),
                 });
             }

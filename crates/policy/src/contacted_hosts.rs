@@ -1,5 +1,7 @@
 //! Hosts that are named in the words of a command.
 
+use std::net::IpAddr;
+
 use crate::command::{Command, Word};
 
 /// A host in the words of a command.
@@ -17,6 +19,20 @@ impl NamedHost {
     }
 }
 
+/// Whether a name or an address always means loopback. A command with a network namespace of its own leaves it by none
+/// of them.
+pub fn is_loopback(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let address = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+    match address.unwrap_or(&host).parse::<IpAddr>() {
+        Ok(address) => {
+            let address = address.to_canonical();
+            address.is_loopback() || address.is_unspecified()
+        }
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
 /// `host:port`, or the host alone.
 pub(crate) fn target(host: &str, port: Option<u16>) -> String {
     match port {
@@ -31,6 +47,9 @@ const CLIENTS: [&str; 17] = [
     "aria2c", "curl", "git", "http", "https", "lynx", "npm", "npx", "pip", "pip3", "rsync", "scp",
     "sftp", "ssh", "w3m", "wget", "yarn",
 ];
+
+/// Those that connect to no host but the ones in their arguments.
+const ONLY_NAMED_HOSTS: [&str; 7] = ["aria2c", "curl", "http", "https", "lynx", "w3m", "wget"];
 
 /// Subcommands of git that connect.
 const GIT_SUBCOMMANDS: [&str; 6] = ["clone", "fetch", "ls-remote", "pull", "push", "submodule"];
@@ -59,6 +78,17 @@ pub(crate) fn contacted_hosts(command: &Command) -> Vec<NamedHost> {
     hosts
 }
 
+/// Whether a command connects only to loopback, as far as its words tell.
+pub fn contacts_only_loopback(command: &Command) -> bool {
+    let program = command.words.first().map(Word::shown).unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or(program);
+    // Hosts that are known only when the command runs count, too.
+    let named = hosts_in(command.words.iter().map(Word::shown));
+    ONLY_NAMED_HOSTS.contains(&program)
+        && !named.is_empty()
+        && named.iter().all(|host| is_loopback(&host.name))
+}
+
 /// The hosts of the URLs in some words.
 pub(crate) fn hosts_in<'a>(words: impl Iterator<Item = &'a str>) -> Vec<NamedHost> {
     words.flat_map(str::split_whitespace).filter_map(url_host).collect()
@@ -68,13 +98,13 @@ fn url_host(word: &str) -> Option<NamedHost> {
     let (scheme, rest) = word.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let authority = authority.rsplit('@').next()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port.parse().ok()),
-        _ => (authority, None),
-    };
+    let end = if authority.starts_with('[') { authority.find(']')? + 1 } else { 0 };
+    let end = authority[end..].find(':').map_or(authority.len(), |colon| end + colon);
+    let (host, port) = (&authority[..end], authority[end..].trim_start_matches(':'));
     let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next()?;
     let name = host.trim_end_matches('.').to_ascii_lowercase();
-    let port = port.or_else(|| default_port(scheme));
+    // A port that is not a number, such as `$PORT`, is known only when the command runs.
+    let port = if port.is_empty() { default_port(scheme) } else { port.parse().ok() };
     (!name.is_empty()).then_some(NamedHost { name, port })
 }
 
@@ -110,6 +140,54 @@ mod tests {
         let found = hosts_in(words.into_iter());
         let shown: Vec<String> = found.iter().map(NamedHost::shown).collect();
         assert_eq!(shown, ["example.com:80", "a.b:22", "c.d:443", "e"]);
+    }
+
+    #[test]
+    fn a_port_that_is_not_a_number_is_not_known() {
+        for (word, expected) in [
+            ("http://a.example:${PORT}/x", Some(("a.example", None))),
+            ("https://a.example:${PORT:-8080}/x", Some(("a.example", None))),
+            ("https://a.example:$((1", Some(("a.example", None))),
+            ("https://a.example:99999/", Some(("a.example", None))),
+            ("https://a.example:/", Some(("a.example", Some(443)))),
+            ("http://[::1]:$PORT/", Some(("[::1]", None))),
+            ("http://[::1]/", Some(("[::1]", Some(80)))),
+            ("http://[::1", None),
+        ] {
+            let found = hosts_in([word].into_iter());
+            let found = found.first().map(|host| (host.name.as_str(), host.port));
+            assert_eq!(found, expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn loopback_has_several_names() {
+        for host in [
+            "localhost",
+            "LocalHost.",
+            "a.localhost",
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+            "[::1]",
+            "0.0.0.0",
+            "[::]",
+            "::ffff:127.0.0.1",
+        ] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "",
+            "localhost.example",
+            "mylocalhost",
+            "127.0.0.1.example",
+            "128.0.0.1",
+            "10.0.0.1",
+            "[::2]",
+            "::ffff:10.0.0.1",
+        ] {
+            assert!(!is_loopback(host), "{host}");
+        }
     }
 
     #[test]

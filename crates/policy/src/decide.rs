@@ -68,6 +68,8 @@ pub struct Policy {
     outside: Option<Outside>,
     /// Whether commands connect only to hosts that rules allow.
     network_by_name: bool,
+    /// Whether the loopback of commands is not that of this machine.
+    has_own_loopback: bool,
     /// The directories that are not outside. If empty, no path is outside.
     inside: Vec<PathBuf>,
 }
@@ -154,6 +156,13 @@ impl Policy {
     #[must_use]
     pub fn network_by_name(self, by_name: bool) -> Self {
         Policy { network_by_name: by_name, ..self }
+    }
+
+    /// Sets whether commands have a network namespace of their own. Then a command that names loopback reaches only
+    /// servers of commands, which needs no rule.
+    #[must_use]
+    pub fn own_loopback(self, own: bool) -> Self {
+        Policy { has_own_loopback: own, ..self }
     }
 
     /// The decision on connecting to an address, if a rule names it as an address. Patterns of names, such as `*`,
@@ -354,13 +363,19 @@ impl Policy {
         let why = format!("no rule allows {target}");
         let remedy = match decision {
             Decision::Allow => String::new(),
-            _ => {
-                let rule = NewRule::new(Decision::Allow, "network", target.clone());
-                let rule = NewRule { file: self.rules_file.clone(), ..rule };
-                format!("run `{}`", rule.command())
-            }
+            _ => self.allow_remedy(target),
         };
         Part::new(decision, "network:list", &why, &remedy).with_scope(scope)
+    }
+
+    /// How an operator can allow an address that a host has, as an imperative.
+    pub fn address_remedy(&self, address: IpAddr, port: u16) -> String {
+        self.allow_remedy(target(&address.to_string(), Some(port)))
+    }
+
+    fn allow_remedy(&self, target: String) -> String {
+        let rule = NewRule::new(Decision::Allow, "network", target);
+        format!("run `{}`", NewRule { file: self.rules_file.clone(), ..rule }.command())
     }
 
     /// Whether a path is inside the workspace or another allowed directory.

@@ -31,6 +31,7 @@ pub use command::{
     UnparsedKind, Word, analyze_command,
 };
 pub use command_steps::{CommandStep, StepPart, command_steps};
+pub use contacted_hosts::{contacts_only_loopback, is_loopback};
 pub use decide::{DANGER, PartDecision, Policy, RequestVerdict, Verdict};
 pub use decision::Decision;
 pub use name_pattern::name_matches;

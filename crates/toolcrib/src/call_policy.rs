@@ -43,7 +43,14 @@ impl CallPolicy {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
         let confines = |host: &ShellHost| host.confines() || host.outer_wall().is_some();
         let is_confined = runs && self.commands.as_deref().is_some_and(confines);
-        session.policy(PolicyVariant { tool: tool.to_owned(), is_confined }, self.of_tool(tool))
+        let has_own_loopback = runs && self.has_own_loopback();
+        let variant = PolicyVariant { tool: tool.to_owned(), is_confined, has_own_loopback };
+        session.policy(variant, self.of_tool(tool))
+    }
+
+    /// Whether the loopback of commands is not that of this machine.
+    pub(crate) fn has_own_loopback(&self) -> bool {
+        self.commands.as_deref().is_some_and(ShellHost::has_own_loopback)
     }
 
     /// What runs commands, to check the syntax of one.

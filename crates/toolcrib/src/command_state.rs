@@ -155,6 +155,12 @@ impl ShellHost {
         self.sandbox.is_some() && is_sufficient(self.enforced())
     }
 
+    /// Whether commands have a network namespace of their own.
+    pub(crate) fn has_own_loopback(&self) -> bool {
+        let is_private = self.sandbox.as_ref().is_some_and(|one| one.network.is_private());
+        is_private && self.confines() && self.enforced().level.has_namespaces()
+    }
+
     /// The sandbox around this system, if commands run in it without one of ours.
     pub(crate) fn outer_wall(&self) -> Option<OuterWall> {
         let wall = self.sandbox.as_ref().and_then(|settings| settings.outer);

@@ -2,8 +2,8 @@
 
 use toolcrib_net::RequestPath;
 use toolcrib_policy::{
-    Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, RequestSubject,
-    RequestVerdict, SessionApprovals, Verdict,
+    Access, Command, CommandAnalysis, Decision, PartDecision, RedirectedFile, RequestSubject,
+    RequestVerdict, SessionApprovals, Verdict, contacts_only_loopback, is_loopback,
 };
 
 use crate::authorize::command_directory;
@@ -15,6 +15,12 @@ use crate::path_access::Grant;
 use crate::request::Call;
 use crate::runtime::Runtime;
 use crate::session::Session;
+
+/// The rule of a host that no rule names.
+const UNLISTED: &str = "network:list";
+
+/// The rule of the loopback of commands.
+const LOOPBACK: &str = "network:loopback";
 
 /// Decision that a call would get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +64,16 @@ impl Runtime {
         self.explain_accesses(session, SHELL_TOOL, accesses, Vec::new())
     }
 
+    /// Whether a host is the loopback of commands, and not that of this machine.
+    pub fn is_own_loopback(&self, host: &str) -> bool {
+        is_loopback(host) && self.services().policy.has_own_loopback()
+    }
+
+    /// Whether a command connects only to its own loopback, as far as its words tell.
+    pub fn contacts_only_own_loopback(&self, command: &Command) -> bool {
+        contacts_only_loopback(command) && self.services().policy.has_own_loopback()
+    }
+
     /// Decides on a connection of a command to a host, without making it.
     pub fn explain_host(&self, session: &Session, host: &str, port: u16) -> Explanation {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
@@ -65,6 +81,12 @@ impl Runtime {
         let policy = self.services().policy.for_call(session, SHELL_TOOL, &accesses);
         let mut explanation = self.explain_accesses(session, SHELL_TOOL, accesses, Vec::new());
         explanation.bases.extend(policy.request_decisions(&host, port));
+        if explanation.rule == UNLISTED && self.is_own_loopback(&host) {
+            let (decision, rule) = (Decision::Allow, LOOPBACK.to_owned());
+            let why = "commands have their own loopback: it leads to servers of commands, and to none of this machine";
+            let (why, remedy) = (why.to_owned(), String::new());
+            return Explanation { decision, rule, why, remedy, ..explanation };
+        }
         explanation
     }
 

@@ -105,6 +105,8 @@ pub(crate) struct PolicyVariant {
     pub(crate) tool: String,
     /// Whether its command runs in a sandbox.
     pub(crate) is_confined: bool,
+    /// Whether that sandbox has a loopback of its own.
+    pub(crate) has_own_loopback: bool,
 }
 
 /// The rules for one kind of call.
@@ -302,6 +304,7 @@ impl Session {
         }
         let own = own.iter().flat_map(|root| root.spellings());
         let policy = Policy::clone(&base).confined(variant.is_confined).inside(own);
+        let policy = policy.own_loopback(variant.has_own_loopback);
         let policy = Arc::new(agreed.iter().fold(policy, Policy::with_proposal));
         known.insert(variant, SessionPolicy { base, made_with, policy: policy.clone() });
         policy

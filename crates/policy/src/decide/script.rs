@@ -9,7 +9,7 @@ use crate::command::{
     Assignment, Command, PIPE_PREFIX, RedirectedFile, Role, ShellContext, Unparsed, UnparsedKind,
     Word, analyze_command, normalize_lexically,
 };
-use crate::contacted_hosts::{NamedHost, contacted_hosts, hosts_in};
+use crate::contacted_hosts::{NamedHost, contacted_hosts, hosts_in, is_loopback};
 use crate::new_rule::shell_word;
 use crate::profile::Profile;
 use crate::read_only_commands::{
@@ -161,7 +161,9 @@ impl Script<'_> {
         if self.policy.network_by_name {
             let is_unlisted = |host: &NamedHost| {
                 let rules = &self.policy.rules;
-                host.port.is_some() && rules.for_connection(&host.name, host.port).is_none()
+                let is_own = self.policy.has_own_loopback && is_loopback(&host.name);
+                let is_open = host.port.is_some() && !is_own;
+                is_open && rules.for_connection(&host.name, host.port).is_none()
             };
             let unlisted = contacted_hosts(command).into_iter().filter(is_unlisted);
             parts.extend(unlisted.map(|host| self.policy.host_part(&host.name, host.port)));

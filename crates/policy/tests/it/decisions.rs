@@ -424,6 +424,45 @@ fn hosts_are_decided_on_by_name_and_port() {
     assert_eq!(any.decide_address("169.254.169.254".parse().unwrap(), 80), None);
 }
 
+/// A loopback that is not shared with this machine needs no rule. Rules about it decide as before.
+#[test]
+fn own_loopback_is_not_asked_about() {
+    use Decision::{Allow, Ask, Deny};
+    let rules = r#"
+        [[rule]]
+        decision = "deny"
+        kind = "network"
+        hosts = ["127.0.0.1:22"]
+
+        [[rule]]
+        decision = "allow"
+        kind = "network"
+        hosts = ["127.0.0.1:5432"]
+    "#;
+    let shared = policy(Profile::Workspace, rules).network_by_name(true).confined(true);
+    let own = shared.clone().own_loopback(true);
+    for (script, in_own, in_shared) in [
+        ("curl -s http://127.0.0.1:5005/", Allow, Ask),
+        ("curl http://localhost:5005", Allow, Ask),
+        ("curl http://[::1]:5005", Allow, Ask),
+        ("curl http://0.0.0.0:5005", Allow, Ask),
+        ("wget http://app.localhost:8000", Allow, Ask),
+        ("npx wait-on http://localhost:3000", Allow, Ask),
+        ("curl --unix-socket /tmp/s http://localhost/x", Allow, Ask),
+        ("curl http://127.0.0.1:5432", Allow, Allow),
+        ("curl http://127.0.0.1:22", Deny, Deny),
+        ("curl http://localhost:1 http://other.test", Ask, Ask),
+        ("curl http://localhost.test/", Ask, Ask),
+    ] {
+        let access = [Access::Command(script.to_owned())];
+        let decide = |policy: &Policy| policy.decide(&access, &SessionApprovals::new()).decision;
+        assert_eq!((decide(&own), decide(&shared)), (in_own, in_shared), "{script}");
+    }
+    // A connection that reaches the gateway has left the namespace.
+    let connect = [Access::Connect("127.0.0.1".to_owned(), 5005)];
+    assert_eq!(own.decide(&connect, &SessionApprovals::new()).decision, Ask);
+}
+
 /// Hosts in the words of a client are decided on before the command starts; other programs only mention them.
 #[test]
 fn hosts_in_the_words_of_clients_are_asked_about_before() {
@@ -452,6 +491,11 @@ fn hosts_in_the_words_of_clients_are_asked_about_before() {
         let access = [Access::Command(script.to_owned())];
         let verdict = listed.decide(&access, &SessionApprovals::new());
         assert_eq!(verdict.decision, expected, "{script} {verdict:?}");
+    }
+    for script in ["curl https://other.test:${PORT}/x", "curl \"http://localhost:$PORT/x\""] {
+        let access = [Access::Command(script.to_owned())];
+        let verdict = listed.decide(&access, &SessionApprovals::new());
+        assert_eq!(verdict.decision, Allow, "decided on when it connects: {script} {verdict:?}");
     }
     let off = policy(Profile::Workspace, rules).confined(true);
     let access = [Access::Command("curl https://other.test/x".to_owned())];

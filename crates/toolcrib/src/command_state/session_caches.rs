@@ -24,6 +24,8 @@ enum When {
     Always,
     /// The tool writes its cache only when it downloads. Without a network, it reads the usual one.
     WithNetwork,
+    /// The same, for commands that name this tool. Another tool complains about the variable.
+    WithNetworkIfNamed(&'static str),
 }
 
 const fn cache(
@@ -35,7 +37,12 @@ const fn cache(
     SessionCache { variable, directory, usual, when }
 }
 
-const CACHES: [SessionCache; 8] = [
+/// The store of pnpm, in its home directory.
+const PNPM_STORE: &str = ".local/share/pnpm/store";
+
+/// pnpm before version 11 reads the variables of npm, and npm warns of those that it does not know. Scripts that run
+/// pnpm without naming it have its home directory, in which it has its store if the project can have links to it.
+const CACHES: [SessionCache; 10] = [
     cache("GOCACHE", "go-build", ".cache/go-build", When::Always),
     cache("GOMODCACHE", "go-mod", "go/pkg/mod", When::WithNetwork),
     cache("PIP_CACHE_DIR", "pip", ".cache/pip", When::WithNetwork),
@@ -43,13 +50,16 @@ const CACHES: [SessionCache; 8] = [
     cache("YARN_CACHE_FOLDER", "yarn", ".cache/yarn", When::WithNetwork),
     cache("YARN_GLOBAL_FOLDER", "yarn-global", ".yarn/berry", When::WithNetwork),
     cache("npm_config_cache", "npm", ".npm", When::WithNetwork),
-    cache("npm_config_store_dir", "pnpm", ".local/share/pnpm/store", When::WithNetwork),
+    cache("PNPM_HOME", "pnpm", PNPM_STORE, When::WithNetwork),
+    cache("pnpm_config_store_dir", "pnpm/store", PNPM_STORE, When::WithNetwork),
+    cache("npm_config_store_dir", "pnpm/store", PNPM_STORE, When::WithNetworkIfNamed("pnpm")),
 ];
 
 /// Adds the variables to an environment, except for caches that commands may write. `tmp` is the temporary directory as
-/// the command sees it.
+/// the command sees it. `environment` may have variables that an earlier command got.
 pub(crate) fn add_session_caches(
     environment: &mut Variables,
+    script: &[u8],
     tmp: &Path,
     has_network: bool,
     may_write: impl Fn(&Path) -> bool,
@@ -57,10 +67,17 @@ pub(crate) fn add_session_caches(
     let home = environment.iter().find(|(name, _)| name == "HOME");
     let Some(home) = home.map(|(_, home)| PathBuf::from(home)) else { return };
     for SessionCache { variable, directory, usual, when } in &CACHES {
+        let path = tmp.join("cache").join(directory);
+        let is_needed = match when {
+            When::Always => true,
+            When::WithNetwork => has_network,
+            When::WithNetworkIfNamed(tool) => {
+                environment.retain(|(name, value)| name != variable || *value != path);
+                has_network && script.windows(tool.len()).any(|part| part == tool.as_bytes())
+            }
+        };
         let is_set = environment.iter().any(|(name, _)| name.eq_ignore_ascii_case(variable));
-        let is_needed = has_network || *when == When::Always;
         if is_needed && !is_set && !may_write(&home.join(usual)) {
-            let path = tmp.join("cache").join(directory);
             environment.push(((*variable).into(), path.into()));
         }
     }
@@ -74,7 +91,8 @@ mod tests {
         let mut environment: Variables =
             given.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let may_write = |path: &Path| path.starts_with(writable);
-        add_session_caches(&mut environment, Path::new("/tmp"), has_network, may_write);
+        let script = b"pnpm install";
+        add_session_caches(&mut environment, script, Path::new("/tmp"), has_network, may_write);
         let added = environment.iter().skip(given.len());
         added.map(|(name, _)| name.to_string_lossy().into_owned()).collect()
     }
@@ -90,5 +108,20 @@ mod tests {
         let added = names(true, &set, "/none");
         assert_eq!(added.len(), CACHES.len() - 2, "{added:?}");
         assert!(names(true, &[], "/none").is_empty());
+    }
+
+    #[test]
+    fn only_commands_that_name_pnpm_have_its_variable_of_npm() {
+        let mut environment: Variables = vec![("HOME".into(), "/home/me".into())];
+        let mut is_set_for = |script: &[u8]| {
+            add_session_caches(&mut environment, script, Path::new("/tmp"), true, |_| false);
+            environment.iter().any(|(name, _)| name == "npm_config_store_dir")
+        };
+        assert!(!is_set_for(b"npm ci"));
+        assert!(is_set_for(b"cd app && pnpm install"));
+        assert!(!is_set_for(b"npm ci"), "the variable of an earlier command is kept");
+        environment.push(("npm_config_store_dir".into(), "/mine".into()));
+        add_session_caches(&mut environment, b"npm ci", Path::new("/tmp"), true, |_| false);
+        assert!(environment.iter().any(|(_, value)| value == "/mine"), "{environment:?}");
     }
 }

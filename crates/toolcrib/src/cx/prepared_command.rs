@@ -269,7 +269,8 @@ impl PreparedCommand<'_> {
         let seen = visible_tmp(host.enforced().level, &tmp);
         command.environment.push(("TMPDIR".into(), seen.into()));
         let network = effective_network(settings, host.enforced());
-        add_session_caches(&mut command.environment, seen, network != Network::None, |path| {
+        let Command { environment, script, .. } = &mut *command;
+        add_session_caches(environment, script, seen, network != Network::None, |path| {
             may_write(services, path)
         });
         match network {

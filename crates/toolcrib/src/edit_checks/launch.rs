@@ -86,7 +86,7 @@ pub(super) fn launch(
     // gopls ends if it cannot write its cache.
     environment.retain(|(name, _)| name != "XDG_CACHE_HOME");
     environment.push(("XDG_CACHE_HOME".into(), seen.join("cache").into()));
-    add_session_caches(&mut environment, seen, false, |_| false);
+    add_session_caches(&mut environment, b"", seen, false, |_| false);
     add_offline_variables(&mut environment);
     let command = Command {
         script: script(&program, &server.arguments),

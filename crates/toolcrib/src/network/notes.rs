@@ -33,6 +33,7 @@ pub(super) enum HostOutcome {
     /// Allowed by name, and refused or failed later.
     Failed {
         why: String,
+        remedy: String,
     },
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn facts(notes: &[HostNote]) -> Option<Value> {
             HostOutcome::Refused { rule, why, .. } => {
                 json!({"host": host, "decision": "refused", "rule": rule, "why": why})
             }
-            HostOutcome::Failed { why } => {
+            HostOutcome::Failed { why, .. } => {
                 json!({"host": host, "decision": "failed", "why": visible_name(why.as_bytes())})
             }
         };
@@ -113,9 +114,14 @@ fn line(note: &HostNote) -> String {
             format!("network: {target} refused: {why} ({rule})")
         }
         HostOutcome::Refused { rule, why, remedy } => {
-            format!("network: {target} refused: {why} ({rule}); to allow it, {remedy}")
+            format!("network: {target} refused: {why} ({rule}); ask the operator to {remedy}")
         }
-        HostOutcome::Failed { why } => format!("network: {}", visible_name(why.as_bytes())),
+        HostOutcome::Failed { why, remedy } if remedy.is_empty() => {
+            format!("network: {}", visible_name(why.as_bytes()))
+        }
+        HostOutcome::Failed { why, remedy } => {
+            format!("network: {}; ask the operator to {remedy}", visible_name(why.as_bytes()))
+        }
     }
 }
 
@@ -135,7 +141,14 @@ mod tests {
             why: "no rule allows b:443".to_owned(),
             remedy: "add it".to_owned(),
         };
-        let failed = HostOutcome::Failed { why: "c:80 cannot be resolved".to_owned() };
+        let failed = HostOutcome::Failed {
+            why: "c:80 cannot be resolved".to_owned(),
+            remedy: String::new(),
+        };
+        let private = HostOutcome::Failed {
+            why: "d:80 has the private address 10.0.0.1".to_owned(),
+            remedy: "run `x`".to_owned(),
+        };
         let request = HostNote {
             request: Some("POST /x".to_owned()),
             ..note(
@@ -154,13 +167,15 @@ mod tests {
             note("b:443", refused),
             note("c:80", allowed.clone()),
             note("c:80", failed),
+            note("d:80", private),
         ];
         assert_eq!(
             lines(&notes),
             [
                 "network: POST /x on a:443 refused: it writes (rule:read)",
-                "network: b:443 refused: no rule allows b:443 (network:list); to allow it, add it",
+                "network: b:443 refused: no rule allows b:443 (network:list); ask the operator to add it",
                 "network: c:80 cannot be resolved",
+                "network: d:80 has the private address 10.0.0.1; ask the operator to run `x`",
                 "network: a:443 allowed by rule:registries",
             ]
         );

@@ -371,7 +371,17 @@ impl ConnectionPolicy for SessionConnections {
     }
 
     fn refused(&self, attempt: &Attempt, reason: &str) {
-        self.note(attempt, None, HostOutcome::Failed { why: reason.to_owned() });
+        let (why, remedy) = (reason.to_owned(), String::new());
+        self.note(attempt, None, HostOutcome::Failed { why, remedy });
+    }
+
+    fn address_refused(&self, attempt: &Attempt, reason: &str, address: SocketAddr) {
+        let (ip, port) = (address.ip().to_canonical(), address.port());
+        let state = self.state.lock();
+        let remedy = state.rules.as_ref().map(|rules| rules.policy.address_remedy(ip, port));
+        drop(state);
+        let (why, remedy) = (reason.to_owned(), remedy.unwrap_or_default());
+        self.note(attempt, None, HostOutcome::Failed { why, remedy });
     }
 
     fn ended(&self, record: &ConnectionRecord) {

@@ -236,7 +236,7 @@ fn a_reply_has_one_line_per_host_and_the_log_every_connection() {
         1,
         "{reply}"
     );
-    let refused = "[network: no.ok.test:80 refused: it is not for agents (rule:never); to allow it, change rule:never, which `toolcrib policy list` shows]";
+    let refused = "[network: no.ok.test:80 refused: it is not for agents (rule:never); ask the operator to change rule:never, which `toolcrib policy list` shows]";
     assert!(reply.contains(refused), "{reply}");
     assert!(
         reply.contains("[network: missing.test:80 cannot be resolved: no such host]"),
@@ -278,8 +278,10 @@ fn metadata_names_hosts_and_decisions() {
 fn a_refusal_says_what_would_allow_it() {
     let listed = Listed::new();
     let reply = listed.bash("h=$(echo other.test); curl -s https://$h/");
-    let line = "[network: other.test:443 refused: no rule allows other.test:443 (network:list); to allow it, run `toolcrib policy allow network other.test:443`]";
+    let line = "[network: other.test:443 refused: no rule allows other.test:443 (network:list); ask the operator to run `toolcrib policy allow network other.test:443`]";
     assert!(reply.contains(line), "{reply}");
+    let reply = listed.bash("curl -sS --max-time 20 \"https://other.test:${PORT:-444}/\"");
+    assert!(reply.contains("policy allow network other.test:444`]"), "{reply}");
     let reply = listed.bash("curl -sS https://other.test/");
     assert!(reply.contains("was not allowed: no rule allows other.test:443"), "{reply}");
     assert!(reply.contains("run `toolcrib policy allow network other.test:443`"), "{reply}");
@@ -306,6 +308,34 @@ fn sessions_do_not_share_their_hosts() {
     let error = listed.runtime.call(&other, call, Options::default()).unwrap_err();
     assert!(error.text().to_string().contains("Network is unreachable"), "{error}");
     assert!(listed.top.path().join("ws").is_dir());
+}
+
+/// A command that names loopback starts without a question. It reaches servers of the session, and none of this machine.
+#[test]
+fn own_loopback_needs_no_rule() {
+    let listed = Listed::new();
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().port();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let script =
+        format!("mkdir -p site; echo served > site/x; exec {PYTHON} -m http.server -d site {free}");
+    let call = json!({"command": script, "run_in_background": true});
+    let started = listed.call("Bash", call, &toolcrib::NoApprover).unwrap();
+    let id = started.metadata()["bash_id"].clone();
+    let call = json!({"bash_id": id, "wait_for": "port", "filter": free.to_string()});
+    listed.call("BashOutput", call, &toolcrib::NoApprover).unwrap();
+    let reply = listed.bash(&format!(
+        "curl -s http://127.0.0.1:{free}/x http://localhost:{free}/x http://0.0.0.0:{free}/x"
+    ));
+    assert_eq!(reply.matches("served").count(), 3, "{reply}");
+    let reply =
+        listed.bash(&format!("PORT=$(echo {free}); curl -s \"http://localhost:${{PORT}}/x\""));
+    assert!(reply.contains("served"), "{reply}");
+    let reply = listed
+        .bash(&format!("curl -sS http://127.0.0.1:{taken}/ || curl -sS http://localhost:{taken}/"));
+    assert!(reply.contains("localhost is that of this session's commands"), "{reply}");
+    other.set_nonblocking(true).unwrap();
+    assert!(other.accept().is_err(), "the server of this machine has a connection");
 }
 
 /// A server of a command is reachable from outside on the ports that the operator opens, and on no others.

@@ -26,7 +26,8 @@ fn names_of_private_addresses_are_refused() {
 fn a_redirect_to_a_private_host_is_refused() {
     let listed = Listed::new();
     let reply = listed.bash("curl -sL http://a.ok.test/redirect");
-    assert!(reply.contains("private.test:80 has the private address 10.0.0.1"), "{reply}");
+    let line = "[network: private.test:80 has the private address 10.0.0.1, and no rule allows that address; ask the operator to run `toolcrib policy allow network 10.0.0.1:80`]";
+    assert!(reply.contains(line), "{reply}");
 }
 
 #[test]

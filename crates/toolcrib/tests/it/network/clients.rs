@@ -126,6 +126,23 @@ fn clients_reach_allowed_hosts_and_print_refusals() {
     }
 }
 
+/// npm warns of variables that begin with `npm_config_` and that it does not know. Older versions of pnpm need one.
+#[test]
+fn npm_does_not_warn_of_the_store_of_pnpm() {
+    let listed = Listed::new();
+    listed.bash("export HOME=/home/me");
+    let variables = "echo \"[$npm_config_store_dir] [$pnpm_config_store_dir] [$PNPM_HOME]\"";
+    let reply = listed.bash(&format!("{variables} # for pnpm"));
+    let expected = "[/tmp/cache/pnpm/store] [/tmp/cache/pnpm/store] [/tmp/cache/pnpm]\n";
+    assert!(reply.contains(expected), "{reply}");
+    let reply = listed.bash("echo \"[$npm_config_store_dir] [$PNPM_HOME]\"");
+    assert!(reply.contains("[] [/tmp/cache/pnpm]\n"), "{reply}");
+    if is_installed("npm") {
+        let reply = listed.bash("npm ls");
+        assert!(reply.contains("(empty)") && !reply.contains("Unknown env config"), "{reply}");
+    }
+}
+
 #[test]
 fn ssh_prints_the_reason_of_a_refusal() {
     if !is_installed("ssh") {

@@ -197,9 +197,9 @@ fn each_request_is_decided_on() {
     assert!(reply.contains(refused), "{reply}");
     assert!(reply.contains("Toolcrib refused POST /v1/size on api.ok.test:80"), "{reply}");
     assert!(reply.contains("[network: api.ok.test:443 allowed by rule:read]"), "{reply}");
-    let note = "[network: GET /v1/private on api.ok.test:443 refused: it is private (rule:private); to allow it, change rule:private, which `toolcrib policy list` shows]";
+    let note = "[network: GET /v1/private on api.ok.test:443 refused: it is private (rule:private); ask the operator to change rule:private, which `toolcrib policy list` shows]";
     assert!(reply.contains(note), "{reply}");
-    assert!(reply.contains("to allow it, run `toolcrib policy allow network --method DELETE --path /v1/items api.ok.test:443`"), "{reply}");
+    assert!(reply.contains("ask the operator to run `toolcrib policy allow network --method DELETE --path /v1/items api.ok.test:443`"), "{reply}");
     assert_eq!(
         inspected.arrived_lines(),
         ["GET /v1/items?token=abc", "POST /v1/size", "GET /v1/plain"]
