@@ -53,8 +53,12 @@ impl Default for CaptureLimits {
 pub enum NotKept {
     /// The file has this many bytes, more than the limit per file.
     TooLarge(u64),
+    /// The same, with the limit for ignored files.
+    IgnoredTooLarge(u64),
     /// The limits of the command are reached.
     TooMuch,
+    /// The limits of the command for ignored files are reached.
+    IgnoredTooMuch,
     /// It is neither a file nor a symlink.
     NoFile,
     /// It cannot be read.
@@ -71,7 +75,13 @@ impl fmt::Display for NotKept {
             NotKept::TooLarge(bytes) => {
                 write!(f, "{bytes} bytes, over the limit for one file")
             }
+            NotKept::IgnoredTooLarge(bytes) => {
+                write!(f, "{bytes} bytes, over the limit for one ignored or generated file")
+            }
             NotKept::TooMuch => f.write_str("over the limit for one command"),
+            NotKept::IgnoredTooMuch => {
+                f.write_str("over the limit for ignored or generated files of one command")
+            }
             NotKept::NoFile => f.write_str("neither a file nor a symlink"),
             NotKept::Unreadable(errno) => write!(f, "cannot be read ({errno})"),
             NotKept::NoJournal => f.write_str("there is no journal"),
@@ -97,17 +107,21 @@ impl Usage {
         target: &WritablePath,
         class: CaptureClass,
     ) -> Result<(Content, u32), NotKept> {
-        let (class_limits, (files, bytes)) = match class {
-            CaptureClass::Tracked => (limits.tracked, &mut self.tracked),
-            CaptureClass::Ignored | CaptureClass::Excluded => (limits.ignored, &mut self.ignored),
+        let (class_limits, (files, bytes), too_much) = match class {
+            CaptureClass::Tracked => (limits.tracked, &mut self.tracked, NotKept::TooMuch),
+            CaptureClass::Ignored | CaptureClass::Excluded => {
+                (limits.ignored, &mut self.ignored, NotKept::IgnoredTooMuch)
+            }
         };
+        let is_tracked = class == CaptureClass::Tracked;
         let room = class_limits.bytes.saturating_sub(*bytes);
         if *files >= class_limits.files {
-            return Err(NotKept::TooMuch);
+            return Err(too_much);
         }
         let read =
             target.read(class_limits.file_bytes.min(room)).map_err(|not_kept| match not_kept {
-                NotKept::TooLarge(size) if size <= class_limits.file_bytes => NotKept::TooMuch,
+                NotKept::TooLarge(size) if size <= class_limits.file_bytes => too_much,
+                NotKept::TooLarge(size) if !is_tracked => NotKept::IgnoredTooLarge(size),
                 not_kept => not_kept,
             })?;
         *files += 1;

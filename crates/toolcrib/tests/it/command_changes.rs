@@ -318,7 +318,7 @@ fn files_too_large_to_capture_are_named() {
     let expected =
         "[created b.txt; deleted a.txt, large.bin; deleted 1 ignored or generated file; Undo";
     assert!(reply.output().contains(expected), "{}", reply.output());
-    let lost = "[not kept, so Undo cannot restore them: large.bin (68157440 bytes, over the limit for one file), large.log (";
+    let lost = "[not kept, so Undo cannot restore them: large.bin (68157440 bytes, over the limit for one file), large.log (5242880 bytes, over the limit for one ignored or generated file)";
     assert!(reply.output().contains(lost), "{}", reply.output());
     assert_eq!(reply.metadata()["files_changed"]["not_kept"], 2);
     fixture.call("Undo", json!({})).unwrap();
