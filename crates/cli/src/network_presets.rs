@@ -45,7 +45,7 @@ impl PresetHosts {
     /// Why it has no hosts, and what to do.
     pub(crate) fn missing(&self) -> &'static str {
         if self.requests.is_empty() {
-            "no hosts: no registry is configured for it; allow its hosts: toolcrib policy allow network HOST:443"
+            "no hosts: no registry is configured for it; run the tool once: the reply names each host that it refused, and `toolcrib policy allow network HOST:443` allows one"
         } else {
             "no hosts: git is configured with none; name one, as in git-read:HOST"
         }

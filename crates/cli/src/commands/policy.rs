@@ -64,7 +64,7 @@ pub(crate) fn explain(
         parsed.and_then(|args| runtime.explain(&runtime.session(), Call::new(tool, args)));
     match explained {
         Ok(explanation) => {
-            let offline = is_offline(common, &explanation)?;
+            let offline = is_offline(common, runtime, &explanation)?;
             show_with(common, &explanation, offline)
         }
         Err(error) => {
@@ -82,7 +82,7 @@ pub(crate) fn explain(
 /// `policy test COMMAND`
 pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<ExitCode, String> {
     let explanation = runtime.explain_command(&runtime.session(), command);
-    let offline = is_offline(common, &explanation)?;
+    let offline = is_offline(common, runtime, &explanation)?;
     show_with(common, &explanation, offline)
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn explain_text(
 ) -> Result<String, String> {
     let explained = runtime.explain(&runtime.session(), Call::new(tool, args));
     let explanation = explained.map_err(|error| error.text())?;
-    let offline = is_offline(common, &explanation)?;
+    let offline = is_offline(common, runtime, &explanation)?;
     Ok(plain_text(&explanation, offline))
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn test_text(
     command: &str,
 ) -> Result<String, String> {
     let explanation = runtime.explain_command(&runtime.session(), command);
-    let offline = is_offline(common, &explanation)?;
+    let offline = is_offline(common, runtime, &explanation)?;
     Ok(plain_text(&explanation, offline))
 }
 
@@ -129,12 +129,21 @@ fn plain_text(explanation: &Explanation, offline: bool) -> String {
 }
 
 /// Whether an allowed command would reach no host that it may need.
-fn is_offline(common: &Common, explanation: &Explanation) -> Result<bool, String> {
+fn is_offline(
+    common: &Common,
+    runtime: &Runtime,
+    explanation: &Explanation,
+) -> Result<bool, String> {
     let config = Config::of(common)?;
+    let commands = explanation.commands.iter().flat_map(|seen| &seen.commands);
+    let local = commands.filter(|command| runtime.contacts_only_own_loopback(command));
+    let local: Vec<String> = local.map(|command| command.shown().join(" ")).collect();
+    let is_local =
+        |basis: &PartDecision| basis.rule.starts_with(HARMLESS) || local.contains(&basis.subject);
     Ok(explanation.decision == Decision::Allow
         && config.profile(common)? != Profile::Open
         && config.sandbox()?.network == Network::None
-        && !explanation.bases.iter().all(|basis| basis.rule.starts_with(HARMLESS)))
+        && !explanation.bases.iter().all(is_local))
 }
 
 fn host_explanation(
@@ -147,17 +156,21 @@ fn host_explanation(
         Some((method, url)) => Some((method, url.trim())),
         None => target.contains("://").then_some(("GET", target)),
     };
-    let explanation = match request {
+    let (host, explanation) = match request {
         Some((method, url)) => {
             let (host, port, path) = url_parts(url)
                 .ok_or_else(|| format!("{url} is not a URL such as https://example.com/x"))?;
-            runtime.explain_request(&session, (host, port), method, path)
+            (host, runtime.explain_request(&session, (host, port), method, path))
         }
         None => {
             let (host, port) = host_and_port(target)?;
-            runtime.explain_host(&session, host, port)
+            (host, runtime.explain_host(&session, host, port))
         }
     };
+    // It needs no network.
+    if runtime.is_own_loopback(host) {
+        return Ok(explanation);
+    }
     let config = Config::of(common)?;
     let (profile, network) = (config.profile(common)?, config.sandbox()?.network);
     Ok(with_network_setting(explanation, profile, network))

@@ -124,34 +124,47 @@ fn npm(machine: &MachineConfig) -> Vec<String> {
     let mut urls: Vec<String> =
         variables.iter().filter_map(|name| machine.variable_unless(&SET_BY_NPM, name)).collect();
     urls.extend(values(&texts, |key| key == "registry" || key.ends_with(":registry")));
+    // The files of packages may be on another host of the registry, which has a token of its own.
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let keys = lines.filter_map(|line| Some(line.split_once('=')?.0.trim()));
+    let places = keys.filter_map(|key| key.strip_prefix("//"));
+    // The key is `//HOST/PATH/:SETTING`.
+    let places = places.filter_map(|place| Some(place.split_once('/')?.0));
+    urls.extend(places.map(|host| format!("https://{host}")));
     urls
 }
 
 fn pip(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".config/pip/pip.conf", ".pip/pip.conf"], &["etc/pip.conf"]);
     // pipenv reads variables from `.env` in the workspace.
-    let variables = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"];
-    let mut urls: Vec<String> =
-        variables.iter().filter_map(|name| machine.variable_unless(&SET_BY_PIPENV, name)).collect();
+    let variable = |name: &&str| machine.variable_unless(&SET_BY_PIPENV, name);
+    let variables = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"];
+    let mut urls: Vec<String> = variables.iter().filter_map(variable).collect();
     // More URLs may follow on lines of their own.
     let lines = texts.iter().flat_map(|text| text.lines());
     let continued = lines.filter(|line| line.starts_with(char::is_whitespace));
     urls.extend(continued.map(str::to_owned));
     let keys = ["index-url", "extra-index-url", "find-links"];
     urls.extend(values(&texts, |key| keys.contains(&key)));
+    // Hosts without a scheme, from which pip also downloads files.
+    let mut trusted = values(&texts, |key| key == "trusted-host");
+    trusted.extend(variable(&"PIP_TRUSTED_HOST"));
+    urls.extend(words(trusted).iter().map(|host| format!("https://{host}")));
     words(urls)
 }
 
 fn uv(machine: &MachineConfig) -> Vec<String> {
     let texts = machine.files(&[".config/uv/uv.toml"], &["etc/uv/uv.toml"]);
-    let variables = ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"];
+    let variables =
+        ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"];
     // An index may be `NAME=URL`.
     let mut urls: Vec<String> = variables
         .iter()
         .filter_map(|name| machine.variable(name))
         .map(|index| index.replace('=', " "))
         .collect();
-    urls.extend(values(&texts, |key| matches!(key, "index-url" | "url" | "extra-index-url")));
+    let keys = ["index-url", "url", "extra-index-url", "find-links"];
+    urls.extend(values(&texts, |key| keys.contains(&key)));
     words(urls)
 }
 
@@ -251,6 +264,30 @@ mod tests {
                 vec![("etc/pip.conf", "[global]\nindex-url = https://u:p@m.example/simple\n")],
                 vec![("PIP_EXTRA_INDEX_URL", "https://x.example https://y.example:8443")],
                 vec!["m.example:443", "x.example:443", "y.example:8443"],
+            ),
+            // Hosts of files, which are not those of the index.
+            (
+                "pip",
+                vec![(
+                    "etc/pip.conf",
+                    "[global]\nindex-url = https://m.example/simple\ntrusted-host = files.example more.example:8443\n",
+                )],
+                vec![("PIP_FIND_LINKS", "https://links.example/x /local")],
+                vec![
+                    "files.example:443",
+                    "links.example:443",
+                    "m.example:443",
+                    "more.example:8443",
+                ],
+            ),
+            (
+                "npm",
+                vec![(
+                    "home/.npmrc",
+                    "registry=https://m.example/\n//files.example/npm/:_authToken=x\n// a comment\n",
+                )],
+                vec![],
+                vec!["files.example:443", "m.example:443"],
             ),
             (
                 "uv",
