@@ -221,9 +221,8 @@ fn first_match(
     stop: &toolcrib_search::Deadline<'_>,
 ) -> SecondSearch {
     let mut unsearched = Unsearched::default();
-    let others = among.map(|(listing, hidden)| {
-        choose(search.cx, search.query, listing, hidden, &mut unsearched)
-    });
+    let others = among
+        .map(|(listing, hidden)| choose(search.cx, search.query, listing, hidden, &mut unsearched));
     let listing = among.map_or(&search.listing, |(listing, _)| listing);
     let files = others.as_ref().unwrap_or(&search.files);
     let mut first = None;
