@@ -24,6 +24,7 @@ use toolcrib_text::visible_name;
 
 pub(crate) use self::repository_state::RepositoryNotes;
 use self::repository_state::RepositoryStates;
+use crate::phrases::counted;
 
 /// Number of hard-linked files that are named.
 const MAX_SHARED: usize = 3;
@@ -213,7 +214,9 @@ impl NewChanges {
             )
         }));
         if let Some(more) = settled.modes.len().checked_sub(MAX_SHARED).filter(|more| *more > 0) {
-            self.warnings.push(format!("the modes of {more} more directories were changed"));
+            let more = counted(more as u64, "more directory");
+            self.warnings
+                .push(format!("the modes of {more} were changed; an undo does not restore them"));
         }
         if settled.shared.len() > MAX_SHARED {
             let more = settled.shared.len() - MAX_SHARED;

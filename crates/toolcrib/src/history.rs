@@ -19,6 +19,7 @@ use self::ignored_files::IgnoredFiles;
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::error::{Error, ErrorKind};
+use crate::ignored_directories::IgnoredDirectories;
 use crate::journal_errors::{journal_error, require_journal};
 use crate::limits::Limits;
 use crate::message_names::Name;
@@ -28,6 +29,9 @@ use crate::session::Session;
 
 /// The lines of a change are counted up to this many bytes: `toolcrib log` counts those of every change it shows.
 pub(crate) const MAX_COUNTED_BYTES: u64 = 2 << 20;
+
+/// Files of a change that a line of the history names.
+const NAMED_FILES: usize = 3;
 
 /// Characters of a command in a line of the history.
 const COMMAND_CHARS: usize = 80;
@@ -62,7 +66,7 @@ pub struct HistoryEntry {
     pub undone_in_part: bool,
     /// Whether it is an undo. A redo, which reverts an undo, is not.
     pub is_undo: bool,
-    /// Changed files and symlinks.
+    /// Changed files and symlinks. If there are many, those in ignored directories come last.
     pub files: Vec<HistoryFile>,
     /// Created or removed directories that contain no changed file.
     pub directories: Vec<HistoryDirectory>,
@@ -70,6 +74,8 @@ pub struct HistoryEntry {
     pub not_kept: Vec<String>,
     /// Whether it also changed paths outside the roots, which are left out here.
     pub is_partial: bool,
+    /// How many of the files, the last ones, are in ignored directories. 0 if all files fit in a line.
+    pub(crate) ignored_files: usize,
     pub(crate) entry: Entry,
     /// The undone parts.
     pub(crate) undone_parts: UndoneParts,
@@ -84,9 +90,17 @@ pub struct ChangeLog {
     pub damaged: Vec<DamagedChanges>,
     /// The oldest change that the journal still has, of any workspace.
     pub(crate) oldest: Option<u64>,
+    /// Changes of other workspaces, each with the directory of its first file.
+    pub(crate) elsewhere: BTreeMap<u64, PathBuf>,
 }
 
 impl ChangeLog {
+    /// The directory in which a change of another workspace changed a file. It is for the user of all workspaces, not
+    /// for an agent in one of them.
+    pub fn directory_elsewhere(&self, id: u64) -> Option<&Path> {
+        self.elsewhere.get(&id).map(PathBuf::as_path)
+    }
+
     /// Returns the change with this id.
     ///
     /// # Errors
@@ -178,6 +192,7 @@ impl History {
         let oldest = firsts.chain(damaged.first().map(|damaged| *damaged.ids.start())).min();
         let (mut seen, mut partial) = (HashSet::<u64>::new(), HashSet::<u64>::new());
         let mut entries = entries;
+        let mut elsewhere = BTreeMap::new();
         for entry in &mut entries {
             if entry.paths().next().is_none() || made_outside(entry.id) {
                 seen.insert(entry.id);
@@ -188,6 +203,8 @@ impl History {
                 if entry.retain_paths(|path| seen_path(path).is_some()) {
                     partial.insert(entry.id);
                 }
+            } else if let Some(path) = entry.paths().next() {
+                elsewhere.insert(entry.id, path.parent().unwrap_or(&path).to_owned());
             }
         }
         let entries = entries.into_iter().map(|entry| with_paths(entry, &seen_path));
@@ -197,6 +214,7 @@ impl History {
         let mut undos = HashMap::<u64, Vec<u64>>::new();
         let mut here = HashSet::<u64>::new();
         let mut history = Vec::new();
+        let mut ignored = IgnoredDirectories::new(&self.paths.workspace);
         for entry in entries {
             let undoes = &entry.about.undoes;
             let hunk_of = entry.about.hunk_of;
@@ -215,13 +233,13 @@ impl History {
             if is_here {
                 here.insert(entry.id);
                 let undone_parts = undone.remove(&entry.id).unwrap_or_default();
-                let mut entry = self.history_entry(undone_parts, is_undo, entry);
+                let mut entry = self.history_entry(undone_parts, is_undo, entry, &mut ignored);
                 entry.is_partial = partial.contains(&entry.id);
                 entry.redoes = redoes;
                 history.push(entry);
             }
         }
-        Ok(ChangeLog { changes: history, damaged, oldest })
+        Ok(ChangeLog { changes: history, damaged, oldest, elsewhere })
     }
 
     /// The diff of a change. Files in ignored directories are counted.
@@ -267,7 +285,10 @@ impl History {
         let mut diffs = String::new();
         let mut ignored = IgnoredFiles::new(&self.paths.workspace);
         for (path, file) in first {
-            if ignored.count(&path) {
+            if ignored.contains(&path) {
+                if !self.is_as_before(&path, file.before) {
+                    ignored.count(&path);
+                }
                 continue;
             }
             let shown = self.paths.show(&top, &path);
@@ -292,6 +313,19 @@ impl History {
                 &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars, None).text;
         }
         Ok(diffs + &ignored.line(|path| self.paths.show(&top, path)))
+    }
+
+    /// Whether a file has the content of this version, or does not exist if there is none.
+    fn is_as_before(&self, path: &Path, before: Option<Version>) -> bool {
+        let place = self.paths.workspace.entry(path);
+        let now = place.map_or(Ok(None), |place| read_entry(&place, self.limits.edit_bytes));
+        match (before, now) {
+            (None, Ok(None)) => true,
+            (Some(before), Ok(Some(now))) => {
+                before.link == now.is_link() && before.hash == now.hash()
+            }
+            _ => false,
+        }
     }
 
     /// Diff of one file. The content of a symlink is its target.
@@ -325,10 +359,16 @@ impl History {
         undone_parts: UndoneParts,
         is_undo: bool,
         entry: Entry,
+        ignored: &mut IgnoredDirectories<'_>,
     ) -> HistoryEntry {
         let top = self.paths.workspace.top();
         let short = |version: &Option<Version>| version.map(|version| version.hash.short());
-        let files = entry.files.iter().map(|file| HistoryFile {
+        // A short line names all files of a small change, and none of one that affects only ignored files.
+        let is_split = entry.files.len() > NAMED_FILES && !entry.only_ignored;
+        let (ignored, others): (Vec<&FileChange>, Vec<&FileChange>) = (entry.files.iter())
+            .partition(|file| is_split && ignored.containing(&file.path()).is_some());
+        let ignored_files = ignored.len();
+        let files = others.into_iter().chain(ignored).map(|file| HistoryFile {
             path: self.paths.show(&top, &file.path()),
             action: match (&file.before, &file.after) {
                 (None, _) => "created",
@@ -375,6 +415,7 @@ impl History {
                 .map(|kept| self.paths.show(&top, &kept.path()))
                 .collect(),
             is_partial: false,
+            ignored_files,
             entry,
             undone_parts,
         }
@@ -413,7 +454,6 @@ impl HistoryEntry {
 
     /// One line: the origin of the change, and the changed files.
     pub fn summary(&self) -> String {
-        const NAMED: usize = 3;
         let maker = self.maker();
         if self.only_ignored {
             let total = self.files.len() as u64 + self.entry.ignored_not_kept;
@@ -425,7 +465,8 @@ impl HistoryEntry {
                 _ => format!("{maker}: {files} and {directories}"),
             };
         }
-        let files = self.files.iter().map(|file| match file.action {
+        let others = self.files.len().saturating_sub(self.ignored_files);
+        let files = self.files.iter().take(others).map(|file| match file.action {
             "changed" => file.path.clone(),
             action => format!("{} ({action})", file.path),
         });
@@ -433,14 +474,18 @@ impl HistoryEntry {
             self.directories.iter().map(|one| format!("{} (directory {})", one.path, one.action));
         let not_kept = self.not_kept.iter().map(|path| format!("{path} (not kept)"));
         let all: Vec<String> = files.chain(directories).chain(not_kept).collect();
-        if all.is_empty() {
-            return format!("{maker}: no file changed");
+        let mut named: Vec<String> = all.iter().take(NAMED_FILES).cloned().collect();
+        let more = all.len().saturating_sub(NAMED_FILES);
+        named.extend((more > 0).then(|| format!("and {more} more")));
+        named.extend(match (self.ignored_files, all.is_empty()) {
+            (0, _) => None,
+            (ignored, true) => Some(counted(ignored as u64, "ignored or generated file")),
+            (ignored, false) => Some(format!("and {ignored} ignored or generated")),
+        });
+        match named.as_slice() {
+            [] => format!("{maker}: no file changed"),
+            named => format!("{maker}: {}", named.join(", ")),
         }
-        let named = match all.len().saturating_sub(NAMED) {
-            0 => all.join(", "),
-            more => format!("{}, and {more} more", all[..NAMED].join(", ")),
-        };
-        format!("{maker}: {named}")
     }
 
     /// Origin of the change: the tool, with its command or with the changes that it reverts.

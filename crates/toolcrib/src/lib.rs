@@ -180,7 +180,7 @@ pub use strict_json::parse_json;
 pub use suggest::similar_names;
 pub use tool::{Category, Hints, Tool};
 pub use tool_formats::{Format, ToolInfo};
-pub use tool_selection::check_tools_of_rules;
+pub use tool_selection::{check_tool_names, check_tools_of_rules};
 pub use toolcrib_exec::OuterWall;
 pub use toolcrib_exec::{
     Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,

@@ -100,6 +100,17 @@ pub fn check_tools_of_rules(rules: Rules) -> Result<(), Error> {
     Table::new(TOOLS).resolve_rules(rules).map(drop)
 }
 
+/// Whether every tool that a setting names is a built-in one.
+///
+/// # Errors
+///
+/// Fails with kind [`ErrorKind::Invalid`] and the nearest name if one is not.
+pub fn check_tool_names(setting: &str, names: &[String]) -> Result<(), Error> {
+    let table = Table::new(TOOLS);
+    let check = |name: &String| known_tool(&table, name).map(drop);
+    names.iter().try_for_each(check).map_err(|error| error_in(setting, &error))
+}
+
 impl Table {
     /// Rules with the names of the tools as the table has them.
     pub(crate) fn resolve_rules(&self, rules: Rules) -> Result<Rules, Error> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toml_edit::{Array, DocumentMut, Item};
-use toolcrib::similar_names;
+use toolcrib::{check_tool_names, similar_names};
 
 use crate::args::{Common, ConfigCommand};
 use crate::config::{self, Config, KeyType};
@@ -126,6 +126,15 @@ fn change(
         Ok(_) => Config::check_new(&new),
         Err(_) => Config::parse(&path, &new),
     };
+    let checked = checked.and_then(|config| {
+        let names = match key {
+            "tools" => config.tools.as_deref().unwrap_or_default(),
+            "no_tools" => &config.no_tools,
+            _ => &[],
+        };
+        check_tool_names(key, names).map_err(|error| error.to_string())?;
+        Ok(config)
+    });
     let config = checked.map_err(|problem| format!("{problem}\nNothing was changed."))?;
     if changed && !common.dry_run && !rules::replace_if_unchanged(&path, &text, &new)? {
         return Err(at(&"another program changed the file; try again"));
@@ -273,8 +282,9 @@ fn value(key: &str, key_type: KeyType, text: &str) -> Result<toml_edit::Value, S
         KeyType::Boolean => {
             text.parse::<bool>().map(Into::into).map_err(|_| wrong("true or false"))
         }
-        KeyType::Integer | KeyType::Integers => {
-            text.parse::<i64>().map(Into::into).map_err(|_| wrong("a number"))
+        KeyType::Integer => text.parse::<i64>().map(Into::into).map_err(|_| wrong("a number")),
+        KeyType::Integers => {
+            text.parse::<i64>().map(Into::into).map_err(|_| wrong("a list of numbers"))
         }
         KeyType::String | KeyType::Strings | KeyType::Tables => Ok(text.into()),
     }

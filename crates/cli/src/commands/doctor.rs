@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use toolcrib::{Checkup, Network, Runtime, login_files};
+use toolcrib::{Checkup, Network, Runtime, check_tool_names, login_files};
 
 use super::{backup, index, install, program_there};
 use crate::args::{Common, HostArgs};
@@ -39,6 +39,10 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         ("outside", outside(common)),
         ("rules", rules(common)),
         ("network", network(common)),
+    ];
+    // Most users select no tools, so there is a row only for a problem.
+    findings.extend(tools(common).err().map(|problem| ("tools", Err(problem))));
+    findings.extend([
         (
             "journal",
             runtime.as_ref().map_err(String::clone).and_then(|runtime| journal(common, runtime)),
@@ -47,7 +51,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
         ("check", runtime.as_ref().map(language_servers).map_err(String::clone)),
         ("login shell", Ok(login_shell())),
-    ];
+    ]);
     findings.extend(backup::finding(common).map(|found| ("backup", found)));
     let repeated = leave_out_repeated(&mut findings);
     let clients = clients();
@@ -167,6 +171,17 @@ fn profile(common: &Common) -> Result<String, String> {
 fn outside(common: &Common) -> Result<String, String> {
     let config = Config::of(common)?;
     Ok(config.outside(common, config.profile(common)?)?.to_string())
+}
+
+/// Fails as a server does if a list of tools names an unknown one. An invalid configuration has its own row.
+fn tools(common: &Common) -> Result<(), String> {
+    let Ok(config) = Config::of(common) else { return Ok(()) };
+    let only = common.tools.as_ref().or(config.tools.as_ref());
+    let excluded = config.no_tools.iter().chain(common.no_tools.iter().flatten());
+    let excluded: Vec<String> = excluded.cloned().collect();
+    only.map_or(Ok(()), |only| check_tool_names("tools", only))
+        .and_then(|()| check_tool_names("no_tools", &excluded))
+        .map_err(|error| error.to_string())
 }
 
 /// The path and size of the journal. A problem if decisions cannot be logged there.

@@ -71,7 +71,10 @@ pub(super) fn sentence(root: &RootIndex) -> String {
         notes += "; the index of a newer version is not used and not changed";
     }
     if !root.is_wanted {
-        notes += "; too few files for an index (index_files)";
+        notes += match status.files {
+            0 => "; searches use no index for so few files (index_files)",
+            _ => "; searches do not use it for so few files (index_files)",
+        };
     }
     let s = if *files == 1 { "" } else { "s" };
     format!("{path}: {files} file{s}, {known}{notes}")

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use toolcrib::{RunningCommand, end_command, running_commands, visible_name};
 
+use super::log::fail;
 use crate::approve::confirm;
 use crate::args::Common;
 use crate::output;
@@ -39,10 +40,11 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
     }
     let ended = match end_command(id) {
         Ok(ended) => ended,
-        Err(error) => {
+        Err(error) if output::for_people(common) => {
             output::usage_error(&error.text());
             return Ok(ExitCode::FAILURE);
         }
+        Err(error) => return fail(common, error),
     };
     let printed = if output::for_people(common) {
         let processes = if ended == 1 { "process" } else { "processes" };

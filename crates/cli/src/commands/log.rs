@@ -10,7 +10,9 @@ use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolcrib::{ChangeLog, DamagedChanges, Error, ErrorKind, HistoryEntry, Runtime, to_json};
+use toolcrib::{
+    ChangeLog, DamagedChanges, Error, ErrorKind, HistoryEntry, Runtime, to_json, visible_name,
+};
 
 use crate::args::Common;
 use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
@@ -108,8 +110,13 @@ pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, St
 }
 
 fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {
-    runtime.change_log()?.find(id).cloned().map_err(|error| match error.kind() {
-        ErrorKind::NotFound if error.hint_text().is_empty() => error.hint(
+    let log = runtime.change_log()?;
+    log.find(id).cloned().map_err(|error| match (error.kind(), log.directory_elsewhere(id)) {
+        (ErrorKind::NotFound, Some(directory)) => {
+            let directory = visible_name(directory.as_os_str().as_encoded_bytes());
+            error.hint(format!("It is a change in another directory: add `--root {directory}`."))
+        }
+        (ErrorKind::NotFound, None) if error.hint_text().is_empty() => error.hint(
             "`toolcrib log` lists the changes. Only a session itself lists its changes in /tmp.",
         ),
         _ => error,

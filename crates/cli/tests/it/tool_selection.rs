@@ -98,3 +98,27 @@ fn a_server_lists_and_mentions_only_selected_tools() {
         assert!(!top.path().join("made").exists());
     }
 }
+
+#[test]
+fn a_setting_with_an_unknown_tool_is_refused_and_doctor_has_its_own_row() {
+    let top = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let words = [words, &["--config", "config.toml", "--state", "state"]].concat();
+        toolcrib(top.path(), &words, b"")
+    };
+    for (key, name, nearest) in [("tools", "Raed", "Read"), ("no_tools", "Bsh", "Bash")] {
+        let refused = run(&["config", "set", key, name]);
+        let said = text(&refused.stderr);
+        assert!(!refused.status.success() && said.contains("Nothing was changed."), "{said}");
+        let expected = format!("{key}: no tool `{name}`\nDid you mean {nearest}?");
+        assert!(said.contains(&expected), "{said}");
+    }
+    assert!(!top.path().join("config.toml").exists());
+    assert!(run(&["config", "set", "no_tools", "Bash"]).status.success());
+    std::fs::write(top.path().join("config.toml"), "tools = [\"Raed\"]\n").unwrap();
+    let output = run(&["doctor", "--text"]);
+    let said = text(&output.stdout);
+    let row = |name: &str| said.lines().find(|line| line.contains(name)).unwrap_or_default();
+    assert!(row("tools").contains("no tool `Raed`"), "{said}");
+    assert!(row("journal").contains("see tools"), "{said}");
+}

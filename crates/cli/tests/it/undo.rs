@@ -312,3 +312,23 @@ fn an_undo_that_cannot_go_on_names_the_next_id() {
     assert!(run(&["undo", "1", "-y"]).status.success());
     assert!(!workspace.join("b.txt").exists());
 }
+
+#[test]
+fn a_change_in_another_directory_is_named_with_its_root() {
+    let top = tempfile::tempdir().unwrap();
+    let (one, other) = (top.path().join("one"), top.path().join("other"));
+    for directory in [&one, &other] {
+        std::fs::create_dir(directory).unwrap();
+    }
+    let state = top.path().join("state");
+    let state = state.to_str().unwrap();
+    let args = r#"{"file_path": "a.txt", "content": "x"}"#;
+    let written = toolcrib(&other, &["call", "Write", "-", "--state", state], args.as_bytes());
+    assert!(written.status.success(), "{written:?}");
+    let shown = toolcrib(&one, &["show", "1", "--text", "--state", state], b"");
+    let expected = format!("add `--root {}`", other.canonicalize().unwrap().display());
+    assert!(text(&shown.stderr).contains(&expected), "{shown:?}");
+    let root = other.to_str().unwrap();
+    let shown = toolcrib(&one, &["show", "1", "--text", "--state", state, "--root", root], b"");
+    assert!(shown.status.success(), "{shown:?}");
+}

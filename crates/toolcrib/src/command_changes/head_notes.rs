@@ -45,6 +45,22 @@ impl Branches<'_> {
         let common = directory::common(self.tree, self.directory);
         refs::reference(self.tree, &common, format!("refs/heads/{branch}").as_bytes())
     }
+
+    /// The branch, if the head moved only because commits were added to it: then the command says what it did. Only the
+    /// reflog tells this from an amended commit, a reset or a merge.
+    fn committed_to<'b>(&self, before: &'b HeadState, after: &HeadState) -> Option<&'b str> {
+        let branch = before.head.branch.as_deref()?;
+        let is_same = after.head.branch.as_deref() == Some(branch)
+            && before.operation.is_none()
+            && after.operation.is_none();
+        let was = before.head.commit.filter(|_| is_same)?;
+        let log = refs::reflog_of(self.tree, self.directory, b"HEAD");
+        let at = log.iter().rposition(|entry| entry.commit == was)?;
+        let added = log.get(at + 1..)?;
+        let is_commits = added.iter().all(|entry| entry.message().starts_with(b"commit: "));
+        (is_commits && added.last().map(|entry| entry.commit) == after.head.commit)
+            .then_some(branch)
+    }
 }
 
 /// The note about a head that a command moved. `None` if it did not.
@@ -57,6 +73,12 @@ pub(super) fn moved_head_note(
     let is_known = |head: &Head| head.branch.is_some() || head.commit.is_some();
     if was == is || !is_known(was) || !is_known(is) {
         return None;
+    }
+    if let Some(branch) = branches.committed_to(before, after)
+        && let (Some(was), Some(is)) = (was.commit, is.commit)
+    {
+        let branch = visible_name(branch.as_bytes());
+        return Some(format!("HEAD moved from {} to {} ({branch})", was.short(), is.short()));
     }
     let way_back = way_back(before, after, branches);
     let way_back = way_back.map_or(String::new(), |way_back| format!(": {way_back}"));
@@ -116,7 +138,7 @@ fn command_to(to: &Head, from: &Head, branches: &Branches<'_>) -> Option<String>
     }
     // Git does not overwrite files that differ from the index, as they do after an undo.
     let checkout =
-        |words: String| Some(format!("`git checkout {words}` does (only before an undo)"));
+        |words: String| Some(format!("`git checkout {words}` does, unless an undo came first"));
     match (&to.branch, to.commit) {
         (Some(branch), Some(commit)) if from.branch.as_ref() == Some(branch) => {
             Some(format!("`git reset {}` does", commit.short()))

@@ -22,6 +22,11 @@ impl<'a> IgnoredFiles<'a> {
         IgnoredFiles { directories: IgnoredDirectories::new(workspace), files: BTreeMap::new() }
     }
 
+    /// Whether a file is in an ignored directory.
+    pub(super) fn contains(&mut self, path: &Path) -> bool {
+        self.directories.containing(path).is_some()
+    }
+
     /// Counts a file if it is in an ignored directory. Returns whether it is.
     pub(super) fn count(&mut self, path: &Path) -> bool {
         let Some(directory) = self.directories.containing(path) else { return false };

@@ -31,7 +31,7 @@ fn git_commands(text: &str) -> Vec<String> {
 type Row = (&'static str, &'static str, &'static str);
 
 const ROWS: &[Row] = &[
-    ("", "git checkout -q one", "`git checkout two` does (only before an undo)]"),
+    ("", "git checkout -q one", "`git checkout two` does, unless an undo came first]"),
     (
         "",
         "git checkout -q one && git merge two",
@@ -79,6 +79,12 @@ const ROWS: &[Row] = &[
     ("", "git checkout -q --orphan fresh", "(two) to fresh (no commits)"),
     ("", "git commit -q --allow-empty -m x; git checkout -q one", "`git checkout -B two "),
     ("", "git commit -q --amend -m x", "`git reset "),
+    ("", "git reset -q --hard HEAD~1", "`git reset "),
+    (
+        "",
+        "git commit -q --allow-empty -m x; git commit -q --allow-empty --amend -m y",
+        "`git reset ",
+    ),
     ("", "git checkout -q one; git branch -q -D two", "`git checkout -B two "),
     ("", "git checkout -q -B one two", "branch one was moved"),
     (

@@ -234,20 +234,24 @@ fn moved_head_is_reported() {
     let text = commands.output("git checkout -q first");
     assert!(text.contains("reverts the files, not the git state]"), "{text}");
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
-    assert!(text.contains("`git checkout main` does (only before an undo)]"), "{text}");
+    assert!(text.contains("`git checkout main` does, unless an undo came first]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
     assert!(text.contains("(detached) to") && text.contains("(main); an undo"), "{text}");
+    // An ordinary commit is what the command says.
     let text = commands.output("echo x >> a.txt && git commit -qam x");
-    assert!(text.contains("`git reset "), "{text}");
+    assert!(text.contains("reverts the files, not the git state]"), "{text}");
+    assert!(text.contains("[HEAD moved from ") && text.contains(" (main)]"), "{text}");
+    assert!(!text.contains("`git reset "), "{text}");
     let text = commands.output("echo x >> a.txt; git stash -q; git stash pop -q");
     assert!(text.contains("reverts this]") && !text.contains("HEAD moved"), "{text}");
     // Also without changed files.
     let text = commands.output("git commit -qam y");
-    assert!(text.contains("HEAD moved") && text.contains("`git reset "), "{text}");
+    assert!(text.contains("HEAD moved") && text.contains(" (main)]"), "{text}");
     // The command of a note works in the directory of the next command.
     commands.output("git worktree add -q -b other ../wt first");
-    let text =
-        commands.output("cd ../wt && echo x > x && git add x && git commit -qm x; cd ../repo");
+    let text = commands.output(
+        "cd ../wt && echo x > x && git add x && git commit -qm x && git commit -q --amend -m y; cd ../repo",
+    );
     assert!(text.contains("(other); an undo"), "{text}");
     let back = command_in(&text, "git -C ");
     let text =

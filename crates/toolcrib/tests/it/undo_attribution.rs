@@ -207,3 +207,19 @@ fn a_plain_undo_that_conflicts_names_the_change_before() {
     fixture.call("Undo", json!({"id": 1})).unwrap();
     assert_eq!(fixture.text("a.txt"), "before\n");
 }
+
+#[test]
+fn files_that_are_not_generated_come_first_and_a_diff_has_only_net_changes() {
+    let fixture = Fixture::new();
+    fixture.bash(
+        "mkdir -p node_modules/x && for n in 1 2 3 4 5; do echo $n > node_modules/x/$n.js; done; echo z > z.txt",
+    );
+    let history = fixture.runtime.history().unwrap();
+    let summary = history[0].summary();
+    assert!(summary.ends_with(": z.txt (created), and 5 ignored or generated"), "{summary}");
+    assert_eq!(history[0].files[0].path, "z.txt");
+    let diff = fixture.runtime.diff_since(None).unwrap();
+    assert!(diff.ends_with("[ignored or generated: 5 files in node_modules]\n"), "{diff}");
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fixture.runtime.diff_since(None).unwrap(), "");
+}

@@ -7,7 +7,7 @@ pub(super) fn page(command: &mut Command) -> String {
     let mut page = super::generated("Command line");
     page += "\nExit codes: 0 on success, 1 if the call failed (the reply says why), 2 if the command line was invalid.\n";
     page += "\n`toolcrib call` prints text on a terminal and a JSON object otherwise. Every other command prints text, \
-             or JSON with `--json`.\n";
+             or JSON with `--json`; `tools`, `diff`, `install` and `uninstall` print text only.\n";
     page += "\n## Global options\n";
     page += &table(command.get_arguments().filter(|argument| argument.is_global_set()));
     for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
