@@ -84,9 +84,10 @@ impl TerminalApprover {
         let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
         let d = directory.map_or("", |_| "always in this [d]irectory, ");
         let scope = question.session_scope();
-        let y = match question.opens_path() {
-            true => "[y]es and open the path outside for this session",
-            false => "[y]es",
+        let y = if question.opens_path() {
+            "[y]es and open the path outside for this session"
+        } else {
+            "[y]es"
         };
         loop {
             let m = if parts.is_over() { "" } else { "[m]ore, " };

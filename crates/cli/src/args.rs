@@ -217,7 +217,7 @@ pub(crate) enum Command {
     /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
     Serve(Box<ServeArgs>),
-    /// Serve files over REST and processes over gRPC, as the runtime of a Kubernetes agent-sandbox
+    /// Serve the runtime interface of Kubernetes' agent-sandbox
     #[cfg(feature = "sandboxd")]
     #[command(long_about = SANDBOXD)]
     Sandboxd(SandboxdArgs),

@@ -161,7 +161,7 @@ pub(crate) const NOT_ENFORCED_OUTSIDE: [&str; 4] = [
     "Commands can read and write all files of this system, also hidden and protected ones and those of Toolcrib.",
     "The network is that of this system.",
     "Commands see each other's processes, and what they detach survives them.",
-    "Undo does not revert changes by commands.",
+    "Changes by commands cannot be undone.",
 ];
 
 /// The sentence about `network = "list"` without namespaces, where a command cannot be restricted to a proxy.
@@ -267,7 +267,7 @@ mod tests {
         }
         let confined = confined(Network::All, outer).unwrap();
         let note = confined.note().unwrap();
-        assert!(note.contains("gVisor") && note.contains("Undo does not revert"), "{note}");
+        assert!(note.contains("gVisor") && note.contains("cannot be undone"), "{note}");
         assert_eq!(confined.facts()[0], ("sandbox", "outer gvisor".into()));
         let short = confined.without_explanation().note().unwrap();
         assert!(note.starts_with(&format!("{short};")), "{short}");

@@ -48,9 +48,9 @@ fn every_command_with_a_missing_root_names_no_tool() {
             "show" => vec!["7"],
             "undo" | "redo" => vec!["-y"],
             "policy" => vec!["test", "ls"],
-            "index" => vec!["status"],
+            "index" | "backup" => vec!["status"],
             "kill" => vec!["job_none"],
-            "run" | "serve" | "tools" | "log" | "diff" => vec![],
+            "run" | "serve" | "sandboxd" | "tools" | "log" | "diff" => vec![],
             // They have other errors, or none.
             "install" | "uninstall" | "push" | "doctor" | "config" | "page" | "watch" | "jobs"
             | "store" | "completions" | "help" => {

@@ -523,7 +523,7 @@ fn a_workspace_in_use_makes_no_room_for_another() {
     assert!(read_when_there_is_room(&server, "/w/b/mcp").contains("canary of b"));
     assert!(read_when_there_is_room(&server, "/w/a/mcp").contains("changed"));
     // The journal is still there.
-    let undone = Client::modern_at(&server, "/w/a/mcp").call("Undo", json!({}));
+    let undone = Client::modern_at(&server, "/w/a/mcp").call("Undo", json!({"id": 1}));
     assert!(undone.contains("a.txt"), "{undone}");
     assert_eq!(fs::read_to_string(at(&server, "all/a/a.txt")).unwrap(), "canary of a\n");
 }

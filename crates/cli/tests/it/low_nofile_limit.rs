@@ -55,7 +55,7 @@ fn a_change_of_many_files_needs_few_descriptors() {
     assert_eq!(patched[0]["success"], true, "{patched:?}");
     assert_eq!(patched[0]["metadata"]["files_modified"], files);
     assert!(all_say("new\n"));
-    let undone = calls(workspace.path(), &state, handles, &[("Undo", json!({}))]);
+    let undone = calls(workspace.path(), &state, handles, &[("Undo", json!({"id": 1}))]);
     assert_eq!(undone[0]["success"], true, "{undone:?}");
     assert!(all_say("old\n"));
 }

@@ -79,16 +79,20 @@ mod tests {
 
     #[test]
     fn time_without_a_processor_does_not_count() {
-        let pid = rustix::process::getpid();
-        let began = |age| Instant::now().checked_sub(age).unwrap();
-        let used = Usage::of(pid).map(|usage| usage.processor_time);
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let used = Some(Duration::ZERO);
         let limit = Duration::from_secs(1000);
-        // This thread runs, and the process has not used the limit.
-        let idle = IdleTime { pid, began: began(2 * limit), used };
-        assert!(!idle.is_over(limit));
-        assert!(!IdleTime { began: began(limit / 2), ..idle }.is_over(limit));
-        let idle = IdleTime { pid, began: began(MAX_FACTOR * limit), used };
-        assert!(idle.is_over(limit));
+        let idle = |age| IdleTime { pid, began: Instant::now().checked_sub(age).unwrap(), used };
+        // Once it has started, it waits only for a processor.
+        while idle(2 * limit).is_over(limit) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!idle(limit / 2).is_over(limit));
+        assert!(idle(MAX_FACTOR * limit).is_over(limit));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

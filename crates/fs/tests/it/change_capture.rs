@@ -80,9 +80,9 @@ fn each_capture_class_has_its_limits() {
     let expected = [
         ("1", None),
         ("2", None),
-        ("3", Some(NotKept::TooMuch)),
-        ("4", Some(NotKept::TooMuch)),
-        ("large", Some(NotKept::TooLarge(11))),
+        ("3", Some(NotKept::IgnoredTooMuch)),
+        ("4", Some(NotKept::IgnoredTooMuch)),
+        ("large", Some(NotKept::IgnoredTooLarge(11))),
     ];
     let expected: Vec<_> = expected
         .iter()

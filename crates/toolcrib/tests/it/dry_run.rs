@@ -76,7 +76,7 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("BashOutput", json!({"bash_id": "sh_1"})),
         ("KillShell", json!({"shell_id": "sh_1"})),
         ("ListShells", json!({})),
-        ("Undo", json!({})),
+        ("Undo", json!({"id": 1})),
         ("History", json!({})),
     ]
 }

@@ -95,7 +95,7 @@ const ROWS: &[Row] = &[
     ("", "git branch -m one renamed", "`git branch -m renamed one` renames it back]"),
     (
         "",
-        "git branch -m renamed; git commit -q --allow-empty -m x",
+        "git branch -m renamed; git commit -q --amend --allow-empty -m x",
         "`git branch -m two` renames it back]",
     ),
     ("", "git branch -M one", "branch two was renamed to one, which was at "),
