@@ -2,9 +2,10 @@
 //! `cargo run --release -p toolcrib-store --example rows_per_second [RECORDS]`
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program for developers, which prints what it measures"
+    reason = "a program for developers, which has an argument and prints what it measures"
 )]
 
 use std::error::Error;
