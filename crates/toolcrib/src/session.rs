@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use toolcrib_exec::Ending;
@@ -79,6 +79,7 @@ pub struct Session {
     notice: Option<NoticeSink>,
     /// Checks of edited files, if language servers make them.
     checks: Option<SessionChecks>,
+    began: SystemTime,
     one_call: bool,
 }
 
@@ -157,6 +158,7 @@ impl Session {
             changed_outside: Mutex::default(),
             notice,
             checks,
+            began: SystemTime::now(),
             one_call: false,
         }
     }
@@ -165,6 +167,12 @@ impl Session {
     pub fn for_one_call(mut self) -> Session {
         self.one_call = true;
         self
+    }
+
+    /// When the session began, in milliseconds since 1970, as the journal counts.
+    pub(crate) fn began_ms(&self) -> u64 {
+        let since = self.began.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn is_for_one_call(&self) -> bool {

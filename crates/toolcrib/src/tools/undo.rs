@@ -20,8 +20,8 @@ use crate::undo::{
     ChangesBy, Plan, Selection, UndoPart, UndoRequest, UndoSelection, older_change_hint, real_paths,
 };
 
-/// Reverts this session's file changes by tools and commands, newest first, keeping later edits. Git state, and changes
-/// of commands in /tmp, stay. Changes of other sessions, or only to ignored files, need `id`.
+/// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
+/// written. Git state, and changes of commands in /tmp, stay. Changes only to ignored files need `id`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {

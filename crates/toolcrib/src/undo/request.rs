@@ -43,32 +43,42 @@ pub enum UndoPart {
 pub(crate) enum ChangesBy {
     /// Those of all sessions.
     All,
-    /// The session's own, by id.
-    Session(HashSet<u64>),
+    /// The session's own. Other sessions made these since it began.
+    Session { own: HashSet<u64>, others: Vec<u64> },
 }
 
 impl ChangesBy {
-    /// A session reverts its own changes: those of others may be of an agent that still works. At the command line every
-    /// call has its own session, so there it is the last change of any.
+    /// A session that works beside others reverts its own changes. One that works alone also reverts changes from
+    /// before it began: the same agent may have made them. At the command line every call has its own session.
     pub(crate) fn of(session: &Session, log: &ChangeLog) -> ChangesBy {
-        if session.is_for_one_call() {
+        let is_own = |change: &&HistoryEntry| is_by_session(session, &change.entry);
+        let is_recent = |change: &&HistoryEntry| change.entry.time_ms > session.began_ms();
+        let ids = |changes: &mut dyn Iterator<Item = &HistoryEntry>| -> Vec<u64> {
+            changes
+                .filter(|change| !change.undone && change.undoes.is_empty())
+                .map(|change| change.id)
+                .collect()
+        };
+        let others =
+            ids(&mut log.changes.iter().filter(is_recent).filter(|change| !is_own(change)));
+        if others.is_empty() || session.is_for_one_call() {
             return ChangesBy::All;
         }
-        let own = log.changes.iter().filter(|change| is_by_session(session, &change.entry));
-        ChangesBy::Session(own.map(|change| change.id).collect())
+        let own = ids(&mut log.changes.iter().filter(is_own)).into_iter().collect();
+        ChangesBy::Session { own, others }
     }
 
     pub(super) fn includes(&self, change: &HistoryEntry) -> bool {
         match self {
             ChangesBy::All => true,
-            ChangesBy::Session(own) => own.contains(&change.id),
+            ChangesBy::Session { own, .. } => own.contains(&change.id),
         }
     }
 }
 
 #[derive(Debug)]
 pub(crate) enum UndoRequest {
-    /// The last changes.
+    /// The last changes. Only those of the session, if other sessions have changed files since it began.
     Steps { steps: usize, by: ChangesBy },
     /// The last `steps` changes of a path, which may mean any of `paths`.
     StepsAt { steps: usize, paths: Vec<PathBuf>, shown: String },

@@ -7,7 +7,7 @@ use super::request::{ChangesBy, UndoRequest};
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry, undone_parts};
 use crate::message_names::{HISTORY, UNDO};
-use crate::phrases::{counted, first_of};
+use crate::phrases::first_of;
 
 /// Changes of ignored files that are named.
 const MAX_NAMED_CHANGES: usize = 10;
@@ -85,45 +85,31 @@ fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Erro
     if chosen.len() == steps {
         return Ok(Selection { skipped_ignored: ignored, ..Selection::whole(chosen) });
     }
-    let of_others = last_of_others(log, by);
-    let message = match (chosen.len(), ignored.as_slice(), of_others) {
-        (0, [], None) => "there is nothing to undo".to_owned(),
-        (0, [], Some(_)) => "this session has made no change that can be undone".to_owned(),
-        (0, _, _) => "only changes of ignored files can be undone".to_owned(),
-        (known, _, Some(_)) => {
-            format!("this session has made only {} to undo", counted(known as u64, "change"))
-        }
-        (1, ..) => "there is only 1 change to undo".to_owned(),
-        (known, ..) => format!("there are only {known} changes to undo"),
-    };
-    let mut hint = "Nothing was done.".to_owned();
-    if !ignored.is_empty() {
-        hint += &format!(
-            " A plain {UNDO} skips changes that touched only ignored files. {UNDO} with id reverts one of them: {}.",
-            first_of(&ignored, MAX_NAMED_CHANGES, u64::to_string)
-        );
+    if let ChangesBy::Session { others, .. } = by {
+        let message = match chosen.len() {
+            0 => "this session has made no change that can be undone".to_owned(),
+            known => format!("this session has made only {known} changes that can be undone"),
+        };
+        let others: Vec<u64> = others.iter().rev().copied().collect();
+        return Err(not_found(message).hint(format!(
+            "Nothing was done. Other sessions have changed files since this one began: {UNDO} with id reverts one of {}.",
+            first_of(&others, MAX_NAMED_CHANGES, u64::to_string)
+        )));
     }
-    if let Some(other) = of_others {
-        hint += &format!(
-            " The last change of another session is {} ({}) {}: {UNDO} with id {} reverts it.",
-            other.id,
-            other.age(),
-            other.summary(),
-            other.id
-        );
-    } else if ignored.is_empty() {
-        hint += &format!(" {HISTORY} lists the changes.");
-    }
-    let error = not_found(message).hint(hint);
-    Err(if ignored.is_empty() { error } else { error.with("ignored", ignored) })
-}
-
-/// The last change of a session whose changes a plain undo does not revert.
-fn last_of_others<'a>(log: &'a ChangeLog, by: &ChangesBy) -> Option<&'a HistoryEntry> {
-    let is_of_other = |change: &&HistoryEntry| {
-        !by.includes(change) && !change.only_ignored && !change.has_nothing_to_undo()
+    let error = match (chosen.len(), ignored.as_slice()) {
+        (0, []) => not_found("there is nothing to undo"),
+        (0, _) => not_found("only changes of ignored files can be undone"),
+        (known, _) => not_found(format!("there are only {known} changes to undo")),
     };
-    effective_changes(log).find(is_of_other)
+    Err(match ignored.as_slice() {
+        [] => error.hint(format!("Nothing was done. {HISTORY} lists the changes.")),
+        ids => error
+            .hint(format!(
+                "Nothing was done. A plain {UNDO} skips changes that touched only ignored files. {UNDO} with id reverts one of them: {}.",
+                first_of(ids, MAX_NAMED_CHANGES, u64::to_string)
+            ))
+            .with("ignored", ids),
+    })
 }
 
 fn last_at(
