@@ -14,7 +14,7 @@ const USUAL_REGION: &str = "us-east-1";
 
 const MAX_PREFIX_BYTES: usize = 512;
 
-/// What the environment and the files of the user say about the server.
+/// Settings of the server from the user's environment and files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerSettings {
     /// The URL of the server. Without one it is that of Amazon.

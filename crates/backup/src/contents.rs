@@ -1,4 +1,4 @@
-//! Reads a backup: its last segments, and what they amount to.
+//! Reads a backup: its last segments, and the files and changes that they describe.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct Contents {
     pub(crate) changes: Vec<Entry>,
 }
 
-/// What a backup has.
+/// Describes a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The number of the last segment.
@@ -33,7 +33,7 @@ pub struct Summary {
     pub entries: u64,
     /// Their size in bytes.
     pub bytes: u64,
-    /// What was not copied.
+    /// The files left out.
     pub left_out: LeftOut,
 }
 
@@ -51,7 +51,7 @@ impl Summary {
     }
 }
 
-/// Reads what a backup has after a segment, or after the last, without the contents. `None` if there is no backup.
+/// Reads the state of a backup after a segment, or after the last, without the contents. `None` if there is no backup.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub(crate) fn read(objects: &Objects, at: Option<u64>) -> Result<Contents, Backu
     Ok(Contents { header, hash, tree, changes })
 }
 
-/// Adds what a segment says, which must follow the one with the hash `before`, or be a checkpoint.
+/// Applies a segment, which must follow the one with the hash `before`, or be a checkpoint.
 fn add(
     tree: &mut Tree,
     changes: &mut Vec<Entry>,

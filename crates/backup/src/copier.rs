@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use toolcrib::{BackupSource, WriteGate};
+use toolcrib::{BackupSource, WriteGate, now_ms};
+use toolcrib_net::Backoff;
 
-use crate::backoff::Backoff;
-use crate::clock::now_ms;
 use crate::copy::{Copy, Round};
 use crate::error::{BackupError, BackupErrorKind};
 use crate::objects::Objects;
@@ -31,7 +30,7 @@ const REST: u32 = 4;
 /// The time that the end of the program waits for the last changes.
 const LAST_ROUND: Duration = Duration::from_secs(5);
 
-/// Copies workspaces. Dropping it copies what is left, within a few seconds.
+/// Copies workspaces. Dropping it copies the remaining changes, within a few seconds.
 pub struct Copier {
     shared: Arc<Shared>,
 }
@@ -225,7 +224,7 @@ pub struct Copied {
     pub segment: u64,
     /// Whether it is new.
     pub is_new: bool,
-    /// What was not copied.
+    /// The files left out.
     pub left_out: LeftOut,
 }
 

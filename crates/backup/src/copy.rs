@@ -5,11 +5,10 @@
 
 use std::collections::HashSet;
 
-use toolcrib::BackupSource;
+use toolcrib::{BackupSource, now_ms};
 use toolcrib_fs::{ChangeOutbox, ContentHash, Entry, KeptPath};
 
 use crate::blobs::{self, Known};
-use crate::clock::now_ms;
 use crate::error::{BackupError, BackupErrorKind};
 use crate::objects::{Objects, Put};
 use crate::position::{self, LocalStatus, Position};
@@ -40,7 +39,7 @@ pub(crate) struct Copy {
     problem: Option<String>,
 }
 
-/// What a round has done.
+/// The result of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
     /// Another process of this machine copies the workspace.
@@ -85,7 +84,7 @@ impl Copy {
         self.position.as_ref().map_or(0, |position| position.number)
     }
 
-    /// After an error, what the backup has is not known.
+    /// After an error, the state of the backup is unknown.
     pub(crate) fn forget(&mut self) {
         self.position = None;
         self.tree = None;
@@ -93,7 +92,7 @@ impl Copy {
         self.objects.forget_keys();
     }
 
-    /// Copies what is new. With `takes_over`, a backup that another machine has continued is continued here.
+    /// Copies new contents and changes. With `takes_over`, a backup that another machine has continued is continued here.
     pub(crate) fn round(&mut self, takes_over: bool) -> Result<Round, BackupError> {
         if !self.outbox.try_lock().map_err(BackupError::local)? {
             return Ok(Round::ByAnother);
@@ -131,7 +130,7 @@ impl Copy {
         Ok(Round::Added { soon })
     }
 
-    /// All changes in the history up to a number. What was recorded since belongs to the next segment.
+    /// All changes in the history up to a number. Later changes belong to the next segment.
     fn all_changes(&self, last: u64) -> Result<Vec<Entry>, BackupError> {
         let mut outbox = self.source.outbox(&self.objects.address().to_string());
         let mut all = outbox.after(0).map_err(BackupError::local)?.changes;
@@ -198,7 +197,7 @@ impl Copy {
         Ok(position)
     }
 
-    /// Keeps what the next start needs to go on without reading all files.
+    /// Keeps the state by which the next start continues without reading all files.
     pub(crate) fn keep_files(&mut self) -> Result<(), BackupError> {
         let Some(position) = &self.position else { return Ok(()) };
         // Only together with the tree of the last segment.
@@ -266,7 +265,7 @@ impl Copy {
         match (segment::get(&self.objects, next)?, &kept.pending) {
             (None, _) => Ok(Position { pending: None, ..kept }),
             (Some(there), Some(pending)) if ContentHash::of(&there).to_string() == *pending => {
-                // The program ended before it could note that the segment had arrived. What the segment has is in no list here.
+                // The program ended before it could note that the segment had arrived. The contents of the segment are in no list here.
                 let hash = pending.clone();
                 Ok(Position { number: next, hash, pending: None, ..kept })
             }

@@ -3,10 +3,10 @@
 //! # How it works
 //!
 //! Nothing that a tool does waits for the network. A [`Copier`] has a thread that looks at the journal and at the files of each
-//! workspace, and copies what is new. A backup consists of objects that are written once and never replaced or removed:
+//! workspace, and copies new contents. A backup consists of objects that are written once and never replaced or removed:
 //!
 //! - `blobs/HASH`: the content of a file, or a part of a large one, by its hash;
-//! - `segments/NUMBER`: what has changed since the segment before, in the files and in the history. Some are checkpoints, which
+//! - `segments/NUMBER`: the changes since the previous segment, of the files and in the history. Some are checkpoints, which
 //!   have all of it.
 //!
 //! A segment is stored only if there is none with its number. So of two machines that continue the same backup, one fails, and
@@ -15,9 +15,7 @@
 //! The client for the object store is our own: three kinds of requests, signed, with a bound for everything that the server sends.
 
 mod address;
-mod backoff;
 mod blobs;
-mod clock;
 mod contents;
 mod copier;
 mod copy;

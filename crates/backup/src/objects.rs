@@ -12,6 +12,9 @@ use crate::error::{BackupError, BackupErrorKind};
 use crate::signature::{self, Unsigned};
 use crate::xml_text;
 
+/// Requests that run at the same time.
+pub(crate) const THREADS: usize = 6;
+
 /// The time for a request without its body.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -36,7 +39,7 @@ pub struct Objects {
     idle: Mutex<Vec<HttpConnection>>,
 }
 
-/// What came of putting an object.
+/// The result of putting an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Put {
     Stored,

@@ -3,22 +3,18 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use parking_lot::Mutex;
 use toolcrib_fs::{
     Caps, ChangeOutbox, Content, ContentHash, ContentHasher, Entry, FsError, Journal, NewTree,
+    in_parallel, now_ms,
 };
 
 use crate::blobs;
-use crate::clock::now_ms;
 use crate::contents::{self, Contents, Summary};
 use crate::error::{BackupError, BackupErrorKind};
-use crate::objects::{Objects, Put};
+use crate::objects::{Objects, Put, THREADS};
 use crate::position::Position;
 use crate::segment::{self, Header, Segment};
 use crate::tree::Node;
-
-/// Files that are read at the same time.
-const THREADS: usize = 6;
 
 /// How often a segment of the machine that still writes may come first.
 const MAX_ATTEMPTS: usize = 20;
@@ -40,10 +36,10 @@ pub struct Restore<'a> {
     pub takes_over: bool,
 }
 
-/// What was restored.
+/// A restored workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What the backup has.
+    /// The backup.
     pub summary: Summary,
     /// The directory, without symlinks.
     pub directory: PathBuf,
@@ -109,7 +105,7 @@ fn take_over(objects: &Objects, machine: &str) -> Result<Contents, BackupError> 
 
 fn make_files(objects: &Objects, contents: &Contents, tree: &NewTree) -> Result<(), BackupError> {
     let local = |error: FsError| BackupError::local(error);
-    // Parents come before what is in them.
+    // Directories come before their entries.
     let mut files = Vec::new();
     for (path, node) in &contents.tree {
         match node {
@@ -121,25 +117,7 @@ fn make_files(objects: &Objects, contents: &Contents, tree: &NewTree) -> Result<
             Node::File { .. } => files.push((path, node)),
         }
     }
-    let waiting = Mutex::new(files.into_iter());
-    let failed: Mutex<Option<BackupError>> = Mutex::new(None);
-    let work = || {
-        while failed.lock().is_none() {
-            let Some((path, node)) = waiting.lock().next() else { return };
-            if let Err(error) = make_file(objects, tree, path, node) {
-                *failed.lock() = Some(error);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..THREADS {
-            scope.spawn(work);
-        }
-        work();
-    });
-    if let Some(error) = failed.into_inner() {
-        return Err(error);
-    }
+    in_parallel(THREADS, &files, |(path, node)| make_file(objects, tree, path, node))?;
     // The innermost first: a directory may not let its owner in.
     for (path, node) in contents.tree.iter().rev() {
         if let Node::Directory { mode } = node {

@@ -11,12 +11,13 @@ use parking_lot::Mutex;
 use toolcrib::BackupSource;
 use toolcrib_fs::{
     BulkReader, ContentHash, ContentHasher, Directory, EntryKind, FsErrorKind, Stamp, WholeRead,
+    in_parallel,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 
 use crate::blobs::{self, Known};
 use crate::error::BackupError;
-use crate::objects::Objects;
+use crate::objects::{Objects, THREADS};
 use crate::segment::LeftOut;
 use crate::tree::{MAX_ENTRIES, Node};
 
@@ -26,13 +27,10 @@ const PART_BYTES: usize = 16 << 20;
 /// Larger files are left out.
 const MAX_FILE_BYTES: u64 = 4 << 30;
 
-/// Files that are read and sent at the same time.
-const THREADS: usize = 6;
-
 /// How often the objects of a repository are listed again, if some are removed meanwhile because they were packed.
 const MAX_PASSES: usize = 4;
 
-/// What is at a path, and the stat fingerprint of a file, by which a change is noticed.
+/// An entry of the workspace, and the stat fingerprint of a file, which tells whether it was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) node: Node,
@@ -97,7 +95,7 @@ struct Walk<'a> {
     later: Vec<PathBuf>,
 }
 
-/// What came of reading a file.
+/// The result of reading a file.
 enum Reading {
     Read(Found),
     /// It was removed.
@@ -149,7 +147,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Adds what is at a path. Returns a directory that is to be listed now.
+    /// Adds an entry. Returns a directory that is to be listed now.
     fn entry(
         &mut self,
         directory: &Directory,
@@ -201,7 +199,7 @@ impl Walk<'_> {
         self.hidden.iter().any(|hidden| absolute.starts_with(hidden))
     }
 
-    /// Removes what an earlier pass has found below directories.
+    /// Removes the entries that an earlier pass found below directories.
     fn forget_below(&mut self, directories: &[PathBuf]) {
         for directory in directories {
             let below = |path: &PathBuf| path.starts_with(directory) && path != directory;
@@ -212,28 +210,12 @@ impl Walk<'_> {
     /// Reads the changed files and stores their contents. Returns how many were removed in the meantime.
     fn read(&mut self, objects: &Objects, known: &Known) -> Result<usize, BackupError> {
         let changed = std::mem::take(&mut self.changed);
-        let count = THREADS.min(changed.len());
-        let (waiting, done) = (Mutex::new(changed.into_iter()), Mutex::new(Vec::new()));
-        let failed: Mutex<Option<BackupError>> = Mutex::new(None);
-        let work = || {
-            let mut buffer = Vec::new();
-            while failed.lock().is_none() {
-                let Some((path, mode)) = waiting.lock().next() else { return };
-                match read_file(self.tree, &path, mode, &mut buffer, objects, known) {
-                    Ok(reading) => done.lock().push((path, reading)),
-                    Err(error) => *failed.lock() = Some(error),
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..count {
-                scope.spawn(work);
-            }
-            work();
-        });
-        if let Some(error) = failed.into_inner() {
-            return Err(error);
-        }
+        let done = Mutex::new(Vec::new());
+        in_parallel(THREADS, &changed, |(path, mode)| {
+            let reading = read_file(self.tree, path, *mode, objects, known)?;
+            done.lock().push((path.clone(), reading));
+            Ok::<(), BackupError>(())
+        })?;
         let mut gone = 0;
         for (path, reading) in done.into_inner() {
             match reading {
@@ -256,7 +238,6 @@ fn read_file(
     tree: &BulkReader,
     path: &Path,
     mode: u32,
-    buffer: &mut Vec<u8>,
     objects: &Objects,
     known: &Known,
 ) -> Result<Reading, BackupError> {
@@ -264,16 +245,17 @@ fn read_file(
         return Ok(Reading::Gone);
     };
     let Ok(directory) = tree.directory(parent) else { return Ok(Reading::Gone) };
-    let (stamp, size, hash, parts) = match directory.take(name, PART_BYTES as u64, buffer) {
+    let mut buffer = Vec::new();
+    let (stamp, size, hash, parts) = match directory.take(name, PART_BYTES as u64, &mut buffer) {
         Ok(WholeRead::Whole(stamp)) => {
-            let hash = blobs::put(objects, known, buffer)?;
+            let hash = blobs::put(objects, known, &buffer)?;
             (stamp, buffer.len() as u64, hash, Vec::new())
         }
         Ok(WholeRead::TooLarge(stamp)) if stamp.size > MAX_FILE_BYTES => {
             return Ok(Reading::TooLarge);
         }
         Ok(WholeRead::TooLarge(stamp)) => {
-            match read_parts(&directory, name, buffer, objects, known)? {
+            match read_parts(&directory, name, &mut buffer, objects, known)? {
                 Some((size, hash, parts)) => (stamp, size, hash, parts),
                 None => return Ok(Reading::Gone),
             }

@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 1 << 30;
 
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// What was not copied.
+/// Numbers of the files left out of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Paths that are hidden from tools.

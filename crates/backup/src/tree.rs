@@ -1,4 +1,4 @@
-//! The files of a workspace as data: what is at each path, and the difference between two states.
+//! The files of a workspace as data: the entry at each path, and the difference between two states.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use crate::error::BackupError;
 /// More entries are not copied.
 pub(crate) const MAX_ENTRIES: usize = 500_000;
 
-/// What is at a path.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Node {
@@ -58,7 +58,7 @@ impl Node {
 /// The files of a workspace, by their paths from its root.
 pub(crate) type Tree = BTreeMap<PathBuf, Node>;
 
-/// A path with what is there.
+/// A path with its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TreeEntry {
     pub(crate) at: KeptPath,

@@ -1,17 +1,15 @@
 //! Reads everything that a restore would read, and checks it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use toolcrib_fs::{ContentHash, Entry};
+use toolcrib_fs::{ContentHash, Entry, in_parallel};
 
 use crate::blobs;
 use crate::contents::{self, Summary};
 use crate::error::{BackupError, BackupErrorKind};
-use crate::objects::Objects;
-
-/// Contents that are read at the same time.
-const THREADS: usize = 6;
+use crate::objects::{Objects, THREADS};
 
 /// Problems that are named.
 const MAX_NAMED: usize = 20;
@@ -19,7 +17,7 @@ const MAX_NAMED: usize = 20;
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// What the backup has.
+    /// The backup.
     pub summary: Summary,
     /// The number of checked contents.
     pub contents: u64,
@@ -45,32 +43,19 @@ pub fn verify(objects: &Objects) -> Result<Verified, BackupError> {
     for node in contents.tree.values() {
         wanted.extend(node.blobs()?.into_iter().map(|hash| (hash, true)));
     }
-    let count = wanted.len() as u64;
-    let (waiting, problems) = (Mutex::new(wanted.into_iter()), Mutex::new(Vec::new()));
-    let undo = Mutex::new(0_u64);
-    let failed: Mutex<Option<BackupError>> = Mutex::new(None);
-    let work = || {
-        while failed.lock().is_none() {
-            let Some((hash, is_file)) = waiting.lock().next() else { return };
-            match blobs::get(objects, &hash, blobs::MAX_BYTES) {
-                Ok(_) => {}
-                Err(error) if error.kind() != BackupErrorKind::Damaged => {
-                    *failed.lock() = Some(error);
-                }
-                Err(error) if is_file => problems.lock().push(error.to_string()),
-                Err(_) => *undo.lock() += 1,
+    let wanted: Vec<(ContentHash, bool)> = wanted.into_iter().collect();
+    let (problems, missing_for_undo) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+    in_parallel(THREADS, &wanted, |(hash, is_file)| {
+        match blobs::get(objects, hash, blobs::MAX_BYTES) {
+            Ok(_) => {}
+            Err(error) if error.kind() != BackupErrorKind::Damaged => return Err(error),
+            Err(error) if *is_file => problems.lock().push(error.to_string()),
+            Err(_) => {
+                missing_for_undo.fetch_add(1, Ordering::Relaxed);
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..THREADS {
-            scope.spawn(work);
-        }
-        work();
-    });
-    if let Some(error) = failed.into_inner() {
-        return Err(error);
-    }
+        Ok(())
+    })?;
     let mut problems = problems.into_inner();
     problems.sort();
     let more = problems.len().saturating_sub(MAX_NAMED);
@@ -80,9 +65,9 @@ pub fn verify(objects: &Objects) -> Result<Verified, BackupError> {
     }
     Ok(Verified {
         summary: Summary::of(&contents.header),
-        contents: count,
+        contents: wanted.len() as u64,
         changes: contents.changes.len() as u64,
         problems,
-        missing_for_undo: undo.into_inner(),
+        missing_for_undo: missing_for_undo.into_inner(),
     })
 }

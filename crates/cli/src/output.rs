@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
 use toolcrib::{
     Error, Recovered, RecoveryOutcome, Reply, visible_content, visible_lines, visible_name,
 };
@@ -82,6 +83,18 @@ pub(crate) fn usage_error(message: &str) {
 /// Prints the result of a command to stdout.
 pub(crate) fn answer(message: &str) {
     let _ = anstream::stdout().write_all(format!("{}\n", plain(message)).as_bytes());
+}
+
+/// Prints a text for each item to stdout, or one that says that there is none.
+pub(crate) fn lines<T>(items: &[T], text: impl Fn(&T) -> String, none: &str) {
+    let texts: Vec<String> = items.iter().map(text).collect();
+    answer(&if texts.is_empty() { none.to_owned() } else { texts.join("\n") });
+}
+
+/// Prints an object with one array to stdout.
+pub(crate) fn json_list<T>(name: &str, items: &[T], json: impl Fn(&T) -> Value) {
+    let items: Vec<Value> = items.iter().map(json).collect();
+    answer(&json!({ name: items }).to_string());
 }
 
 /// Prints a note to stderr.

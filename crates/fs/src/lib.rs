@@ -52,6 +52,7 @@ mod resolved_path;
 mod root;
 mod state_version;
 mod trusted_file;
+mod unix_time;
 mod watch;
 mod workspace;
 
@@ -80,6 +81,7 @@ pub use journal::{
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
 pub use new_tree::{NewFile, NewTree};
+pub use parallel_io::in_parallel;
 pub use private_directory::make_private_directory;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
@@ -90,5 +92,6 @@ pub use resolved_path::{FileMetadata, ResolvedPath};
 pub use root::{Root, RootKind, RootMode};
 pub use state_version::check_state_version;
 pub use trusted_file::check_trusted_file;
+pub use unix_time::{now_ms, unix_ms};
 pub use watch::{IsDirectory, Unwatched, Watch, WatchEvent, Watcher};
 pub use workspace::Workspace;

@@ -8,8 +8,7 @@ use parking_lot::Mutex;
 use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolcrib::random_bytes;
-use toolcrib_monitor::now_ms;
+use toolcrib::{now_ms, random_bytes};
 
 use crate::approve::QuestionPart;
 

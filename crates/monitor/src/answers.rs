@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib::Answer;
+use toolcrib::{Answer, now_ms};
 
-use crate::clock::now_ms;
 use crate::describe_question::describe_question;
 use crate::messages::{GivenAnswer, RequestError, RequestErrorKind};
 use crate::monitor::Monitor;

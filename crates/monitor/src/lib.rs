@@ -14,7 +14,6 @@ mod answers;
 mod asking;
 mod bounded_text;
 mod client;
-mod clock;
 mod describe_question;
 mod event_ring;
 mod first_answer;
@@ -36,7 +35,6 @@ mod socket_server;
 pub use answers::described;
 pub use asking::{Asked, Channel, NoChannel, SettledSignal};
 pub use client::{Client, Notice};
-pub use clock::now_ms;
 pub use describe_question::question_digest;
 pub use first_answer::{FirstAnswer, ViewerTimeouts};
 pub use messages::{

@@ -8,11 +8,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib::{
     Access as RuntimeAccess, BegunCall, CommandEnd, ConnectionEntry, DeniedAccess, ErrorKind,
-    Outcome as Ended, Record, call_title,
+    Outcome as Ended, Record, call_title, unix_ms,
 };
 
 use crate::bounded_text::Cut;
-use crate::clock::to_ms;
 use crate::protocol::{
     Access, Answered, Call, EndedCommand, Event, Outcome, Refusal, RunningCall, Server,
 };
@@ -134,7 +133,7 @@ impl ObservedCall {
             tool: (*tool).to_owned(),
             title: call_title(tool, accesses, &Value::Null, Path::new(&names.workspace)),
             description: description.clone(),
-            started: to_ms(*started),
+            started: unix_ms(*started),
             accesses: shown_accesses(accesses, &mut cut),
             job: self.job.get().cloned(),
             in_background: false,
@@ -174,7 +173,7 @@ impl EndedCall {
             _ if self.is_running => (Outcome::Running, None),
             _ => (Outcome::Done, None),
         };
-        let ended = to_ms(record.started + record.duration);
+        let ended = unix_ms(record.started + record.duration);
         let call = RunningCall {
             id: names.call_id(record.call),
             session: record.session.to_string(),
@@ -186,7 +185,7 @@ impl EndedCall {
                 Path::new(&names.workspace),
             ),
             description: record.description.clone(),
-            started: to_ms(record.started),
+            started: unix_ms(record.started),
             accesses: shown_accesses(&record.accesses, &mut cut),
             job: self.job.clone(),
             in_background: self.is_running,
@@ -216,7 +215,7 @@ impl EndedCall {
 
 /// The end of a command in the form of the protocol. `refused` are its refused connections.
 pub(crate) fn ended_command(end: &CommandEnd, refused: Vec<Refusal>) -> EndedCommand {
-    let at = to_ms(end.time);
+    let at = unix_ms(end.time);
     EndedCommand {
         status: end.status.to_owned(),
         exit_code: end.exit_code,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use toolcrib::now_ms;
 
-use crate::clock::now_ms;
 use crate::protocol::{AnswerWord, Answerer, Question, Settled, TimeLeft};
 use crate::shared_questions::{SharedEntry, SharedOutcome, SharedState};
 use crate::shorten::json_bytes;

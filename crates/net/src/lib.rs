@@ -27,6 +27,7 @@
 )]
 
 mod address_class;
+mod backoff;
 mod check_first_bytes;
 pub mod client_hello;
 mod connection_policy;
@@ -61,6 +62,7 @@ mod synthetic_addresses;
 mod upstream_proxy;
 
 pub use address_class::AddressClass;
+pub use backoff::Backoff;
 pub use connection_policy::{
     AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, RequestLine,
     RequestRefusal, RequestRuling, Ruling,

@@ -1,11 +1,11 @@
 //! What runs and waits now, in all servers, and the events of the last minutes.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use toolcrib::now_ms;
 
 /// Limits of the stored events: their number, and the bytes of their data.
 const MAX_EVENTS: usize = 4_096;
@@ -59,8 +59,7 @@ pub(crate) enum Following {
 impl Live {
     pub(crate) fn new() -> Live {
         // Ids of an earlier process are older than all ids of this one.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let first = u64::try_from(since.as_millis()).unwrap_or(0).saturating_mul(1_000);
+        let first = now_ms().saturating_mul(1_000);
         let state = State {
             servers: BTreeMap::new(),
             asked: VecDeque::new(),

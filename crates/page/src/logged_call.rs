@@ -1,8 +1,6 @@
 //! Logged calls as the policy sees them, to decide on them again.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use toolcrib::{Access, CallRecord, DecisionRecord, OperatorLogs, logged_access};
+use toolcrib::{Access, CallRecord, DecisionRecord, OperatorLogs, logged_access, now_ms};
 
 use crate::api_error::ApiError;
 
@@ -36,9 +34,7 @@ pub(crate) struct LoggedCall {
 impl PreviewedCalls {
     /// The time of the oldest call, in milliseconds since 1970.
     pub(crate) fn since(&self) -> u64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let since = now.saturating_sub(Duration::from_secs(self.days * 24 * 60 * 60));
-        u64::try_from(since.as_millis()).unwrap_or(0)
+        now_ms().saturating_sub(self.days.saturating_mul(24 * 60 * 60 * 1_000))
     }
 
     /// The calls, newest first. Before the log of calls, the log of decisions has them, less exactly.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use toolcrib::random_bytes;
+use toolcrib_net::Backoff;
 
 use crate::approval_rows::{self, ApprovalAnswer, NewApproval, OpenApproval, parse_id};
 use crate::asked_approval::{ApprovalOutcome, ApprovalState, AskedEntry, OutcomeSlot};
-use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::error::StoreError;
 use crate::schema::identify;
@@ -204,7 +204,7 @@ impl AskedApproval {
 
     fn request(&self, wanted: Wanted) -> Arc<OutcomeSlot> {
         let slot = Arc::new(OutcomeSlot::default());
-        // What the store does not have cannot be settled there.
+        // A question that the store does not have cannot be settled there.
         if self.entry.id().is_none() {
             slot.fill(ApprovalOutcome::Unreachable);
             return slot;
@@ -264,7 +264,7 @@ impl Shared {
                     self.notified();
                     std::thread::sleep(LEAST_BETWEEN);
                 }
-                // The other thread says what is wrong.
+                // The other thread reports the problem.
                 Err(_) => {
                     self.changed.wait_for(&mut self.state.lock(), backoff.next());
                 }
@@ -376,7 +376,7 @@ impl<'s> Asking<'s> {
         }
     }
 
-    /// The store cannot be asked. What it must know is told later.
+    /// The store cannot be asked. Answers for it are sent later.
     fn fail(&mut self, asked: &[Arc<AskedEntry>], requests: VecDeque<Request>) {
         let why = self.problem.clone().unwrap_or_default();
         for entry in asked {
@@ -489,7 +489,7 @@ fn tell(connection: &mut Connection, request: &Request) -> Result<ApprovalOutcom
     }
 }
 
-/// What an answer of this process has come to.
+/// The result of an answer of this process.
 fn settled(
     answered: Option<approval_rows::Answered>,
     given: &ApprovalAnswer,

@@ -23,7 +23,7 @@ pub enum ApprovalState {
     Unavailable(String),
 }
 
-/// What the store says to an answer.
+/// The store's result for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
     /// This answer settled the question; or the store does not have the question any more.

@@ -156,7 +156,7 @@ impl Connection {
         self.message_in_time()?.ok_or_else(late)
     }
 
-    /// The next message. `None` if none came in time; what has come of it is kept.
+    /// The next message. `None` if none came in time; a part of it that has come is kept.
     fn message_in_time(&mut self) -> Result<Option<Message>, StoreError> {
         loop {
             let announced = self.input.get(1..5).and_then(|length| length.try_into().ok());

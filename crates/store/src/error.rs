@@ -19,7 +19,7 @@ pub struct StoreError {
 pub enum StoreErrorKind {
     /// The settings are wrong: nothing was sent.
     Settings,
-    /// There is no connection, or it was lost. What was sent may have arrived.
+    /// There is no connection, or it was lost. Sent statements may have arrived.
     Connection,
     /// The server refused a statement, with this code. The statement did nothing.
     Refused(String),

@@ -50,7 +50,7 @@ enum Held {
     Until(Duration, u64),
 }
 
-/// What the store has said about a lease.
+/// The answer of the store about a lease.
 pub(crate) enum Granted {
     Yes {
         fence: u64,
@@ -120,7 +120,7 @@ impl Lease {
         notice
     }
 
-    /// The store could not be asked. What was granted still holds until its end.
+    /// The store could not be asked. A granted lease still holds until its end.
     pub(crate) fn failed(&self, why: &str, next: Duration) {
         let mut state = self.state.lock();
         state.due = since_boot() + next;

@@ -23,7 +23,6 @@ mod approval_rows;
 mod approvals;
 mod asked_approval;
 mod audit_rows;
-mod backoff;
 mod clock;
 mod connection;
 mod error;

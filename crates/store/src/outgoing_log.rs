@@ -25,7 +25,7 @@ struct Sent {
     seq: u64,
 }
 
-/// What a step has done.
+/// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Another process sends this log.
@@ -51,7 +51,7 @@ impl OutgoingLog {
         self.sent.is_none() || self.outbox.may_have_more()
     }
 
-    /// After the connection was lost, what the store has is not known.
+    /// After the connection was lost, the last record in the store is unknown.
     pub(crate) fn forget_position(&mut self) {
         self.sent = None;
     }
@@ -103,7 +103,7 @@ impl OutgoingLog {
         self.outbox.keep_position(&position).map_err(StoreError::local)
     }
 
-    /// Finds out what the store has.
+    /// Asks for the last record in the store.
     fn begin(
         &mut self,
         connection: &mut Connection,
@@ -134,7 +134,7 @@ impl OutgoingLog {
         let sent = if goes_on {
             Sent { name, seq }
         } else {
-            // The local log was cut or rewritten. The store keeps what it has.
+            // The local log was cut or rewritten. The store keeps its records.
             notice(&format!(
                 "the audit log of {} is not the one whose records the store has, up to record {seq}; it is sent as another log",
                 self.path()

@@ -10,7 +10,7 @@ use crate::url::StoreUrl;
 /// The changes that make the tables, oldest first. The first makes version 1.
 const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
-/// The oldest server that has what the tables need.
+/// The oldest server that supports the tables.
 const LEAST_SERVER: u32 = 130_000;
 
 /// The most connections of a tenant.
@@ -41,7 +41,7 @@ pub fn statements() -> String {
 ///
 /// # Errors
 ///
-/// Fails if the server is too old, does not allow it, or has tables of a newer program. It then has what it had before.
+/// Fails if the server is too old, does not allow it, or has tables of a newer program. The tables are unchanged then.
 pub fn initialize(url: &StoreUrl) -> Result<Initialized, StoreError> {
     let mut connection = Connection::open(url)?;
     let settings =

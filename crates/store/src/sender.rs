@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 use parking_lot::{Condvar, Mutex};
 use toolcrib::AuditOutbox;
+use toolcrib_net::Backoff;
 
 use crate::audit_rows::OTHER_RECORD;
-use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::error::StoreError;
 use crate::outgoing_log::{OutgoingLog, Step};
@@ -28,7 +28,7 @@ const LAST_SEND: Duration = Duration::from_secs(3);
 /// A connection without use is closed after this time, so that idle servers hold none.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Sends audit logs to the store. Dropping it sends what is left, within a few seconds.
+/// Sends audit logs to the store. Dropping it sends the remaining records, within a few seconds.
 pub struct AuditSender {
     shared: Arc<Shared>,
 }
@@ -169,7 +169,7 @@ impl<'s> Sending<'s> {
         state.is_ending
     }
 
-    /// Sends what is there.
+    /// Sends the waiting records.
     fn round(&mut self, is_ending: bool) {
         let now = Instant::now();
         let is_done =
@@ -247,7 +247,7 @@ impl<'s> Sending<'s> {
                         break;
                     }
                     Err(error) if error.ends_connection() => return Err(error),
-                    // Once more, after asking what the store has.
+                    // Once more, after asking which records the store has.
                     Err(error) if error.has_code(OTHER_RECORD) && one.not_before.is_none() => {
                         one.log.forget_position();
                         one.not_before = Some(now);

@@ -23,7 +23,7 @@ const MAX_PASSWORDS_BYTES: u64 = 1 << 20;
 
 const PORT: u16 = 5432;
 
-/// The address of a store, with what is needed to sign in.
+/// The address of a store, with the credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
     pub(crate) user: String,

@@ -29,7 +29,7 @@ pub struct StoredLog {
 }
 
 impl StoredLog {
-    /// What is wrong, in words.
+    /// The problem, in words.
     pub fn problem(&self) -> Option<String> {
         if let Some(broken) = &self.chain.broken {
             return Some(format!("in the store, {broken}"));

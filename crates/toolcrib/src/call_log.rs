@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use toolcrib_fs::{
     AuditEvent, AuditOutbox, AuditReport, CallRecord, CommandEndRecord, FsError, Journal,
-    PrincipalRecord, RefusalRecord, Workspace, random_bytes,
+    PrincipalRecord, RefusalRecord, Workspace, random_bytes, unix_ms,
 };
 use toolcrib_policy::{Access, Effect, Profile};
 
@@ -107,7 +107,7 @@ impl CallLog {
     /// Logs how the command of a call ended, after the call.
     pub(crate) fn record_command_end(&self, call: u64, end: &CommandEnd) {
         let Some(journal) = &self.journal else { return };
-        let time_ms = ms(end.time.duration_since(UNIX_EPOCH).unwrap_or_default());
+        let time_ms = unix_ms(end.time);
         let end = CommandEndRecord {
             call: format!("{}-{call}", self.server),
             time_ms,
@@ -168,13 +168,12 @@ impl CallLog {
             _ if is_running => ("running", None),
             _ => ("done", None),
         };
-        let since = record.started.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let ended = ms(since + record.duration);
+        let ended = unix_ms(record.started + record.duration);
         let denied = command.map(CallCommand::denied_accesses).unwrap_or_default();
         let accesses = record.accesses.iter().take(MAX_ACCESSES);
         CallRecord {
             id: format!("{}-{}", self.server, record.call),
-            time_ms: ms(since),
+            time_ms: unix_ms(record.started),
             session: record.session,
             workspace: self.workspace.clone(),
             profile: Some(self.profile.name().to_owned()),

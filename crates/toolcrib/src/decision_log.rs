@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
-use toolcrib_fs::{DecisionRecord, Journal, Workspace};
+use toolcrib_fs::{DecisionRecord, Journal, Workspace, unix_ms};
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line, visible_name};
 
@@ -121,9 +120,8 @@ impl DecisionLog {
             0 => {}
             more => what.push(format!("and {more} more")),
         }
-        let since = record.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         let decided = DecisionRecord {
-            time_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            time_ms: unix_ms(record.started),
             process: 0,
             session: session.id(),
             workspace: self.workspace.clone(),

@@ -168,6 +168,7 @@ pub use message_names::Spelling;
 pub use metadata_fields::{COMMON as COMMON_METADATA, MetadataField};
 pub use network::ConnectionEntry;
 pub use operator_logs::OperatorLogs;
+pub use phrases::age;
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
 pub use request::{Call, CallOrigin, Options, Principal};
@@ -183,14 +184,14 @@ pub use tool_formats::{Format, ToolInfo};
 pub use tool_selection::{check_tool_names, check_tools_of_rules};
 pub use toolcrib_exec::OuterWall;
 pub use toolcrib_exec::{
-    Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit,
+    Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit, size_text,
 };
 pub use toolcrib_fs::{
     AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord, Caps,
     CommandEndRecord, ConnectionRecord, Content, DamagedChanges, DecisionRecord, HardLinks,
     OutboxPosition, OutboxRecord, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome,
     RefusalRecord, ReservedPaths, SharedHolder, check_state_version, check_trusted_file,
-    escaped_json, make_private_directory, random_bytes, symlinks_on_the_way,
+    escaped_json, make_private_directory, now_ms, random_bytes, symlinks_on_the_way, unix_ms,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

@@ -1,7 +1,9 @@
 //! Phrases that several replies share.
 
 use std::fmt::Display;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+
+use toolcrib_fs::now_ms;
 
 /// `1 line`, `2 lines`, `1 match`, `2 processes`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
@@ -78,10 +80,9 @@ pub(crate) fn one_line(script: &str, chars: usize) -> String {
     format!("{cut}{more}")
 }
 
-/// Age of a time, in words.
-pub(crate) fn age(time_ms: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let seconds = (now.saturating_sub(u128::from(time_ms)) / 1000) as u64;
+/// The age of a time, in words: `5 min ago`.
+pub fn age(time_ms: u64) -> String {
+    let seconds = now_ms().saturating_sub(time_ms) / 1_000;
     match seconds {
         0..5 => "just now".to_owned(),
         5..60 => format!("{seconds} s ago"),

@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
 use toolcrib_exec::Ending;
-use toolcrib_fs::{ContentHash, ResolvedPath, Root, Stamp};
+use toolcrib_fs::{ContentHash, ResolvedPath, Root, Stamp, unix_ms};
 use toolcrib_policy::{Policy, Proposal, SessionApprovals};
 use toolcrib_text::Encoding;
 
@@ -171,8 +171,7 @@ impl Session {
 
     /// When the session began, in milliseconds since 1970, as the journal counts.
     pub(crate) fn began_ms(&self) -> u64 {
-        let since = self.began.duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        unix_ms(self.began)
     }
 
     pub(crate) fn is_for_one_call(&self) -> bool {

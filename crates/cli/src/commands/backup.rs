@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
+use toolcrib::{age, size_text};
 use toolcrib_backup::{
     Copied, LeftOut, LocalStatus, Restore, Restored, Summary, Verified, copy_now, restore,
     summarize, verify,
@@ -17,6 +18,7 @@ use self::server::BackupServer;
 use crate::args::{BackupCommand, Common};
 use crate::commands::{runtime_with, state};
 use crate::config::Config;
+use crate::host_name::host_name;
 use crate::output;
 
 pub(crate) fn run(common: &Common, command: &BackupCommand) -> Result<ExitCode, String> {
@@ -37,7 +39,7 @@ fn now(common: &Common, address: &str) -> Result<ExitCode, String> {
     let server = BackupServer::find(address)?;
     let runtime = runtime_with(common, &server.files, None, None)?;
     let source = runtime.backup_source().map_err(|error| error.text().to_string())?;
-    let copied = copy_now(source, server.objects(), &server::machine());
+    let copied = copy_now(source, server.objects(), &host_name());
     let Some(copied) = copied.map_err(|error| error.to_string())? else {
         output::answer("A server on this machine copies the workspace to this backup already.");
         return Ok(ExitCode::SUCCESS);
@@ -78,21 +80,19 @@ fn status_there(common: &Common, address: &str, segment: Option<u64>) -> Result<
 /// The backups of this workspace that servers of this machine make, as the state directory says.
 fn status_here(common: &Common) -> Result<ExitCode, String> {
     let backups = of_workspace(common)?;
+    let as_json = |one: &LocalStatus| {
+        json!({
+            "address": one.address,
+            "segment": one.segment,
+            "copied_ms": one.copied_ms,
+            "problem": one.problem,
+        })
+    };
     if output::for_people(common) {
-        let lines: Vec<String> = backups.iter().map(local_text).collect();
-        let none = "No server of this machine has copied this workspace to a backup.".to_owned();
-        output::answer(&if lines.is_empty() { none } else { lines.join("\n") });
+        let none = "No server of this machine has copied this workspace to a backup.";
+        output::lines(&backups, local_text, none);
     } else {
-        let one = |one: &LocalStatus| {
-            json!({
-                "address": one.address,
-                "segment": one.segment,
-                "copied_ms": one.copied_ms,
-                "problem": one.problem,
-            })
-        };
-        let backups: Vec<_> = backups.iter().map(one).collect();
-        output::answer(&json!({ "backups": backups }).to_string());
+        output::json_list("backups", &backups, as_json);
     }
     let is_well = backups.iter().all(|one| one.problem.is_none());
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -124,7 +124,7 @@ pub(super) fn finding(common: &Common) -> Option<Result<String, String>> {
 fn local_text(one: &LocalStatus) -> String {
     let copied = match one.copied_ms {
         0 => "nothing was copied yet".to_owned(),
-        copied => format!("has all changes until {} ago", ago(copied)),
+        copied => format!("has all changes until {}", age(copied)),
     };
     match &one.problem {
         None => format!("{}: {copied}", one.address),
@@ -172,7 +172,7 @@ fn restored(
 ) -> Result<ExitCode, String> {
     let server = BackupServer::find(address)?;
     let state = state(common)?.ok_or("the state directory is unknown: name one with --state")?;
-    let machine = server::machine();
+    let machine = host_name();
     let options = Restore {
         directory,
         state: &state,
@@ -201,10 +201,10 @@ fn restored_text(restored: &Restored, address: &str, takes_over: bool) -> String
         String::new()
     };
     format!(
-        "{} has the files of {} as of {} ago, and {} changes in its history.{next}{}{}",
+        "{} has the files of {} as of {}, and {} changes in its history.{next}{}{}",
         restored.directory.display(),
         output::plain(&restored.summary.root.display().to_string()),
-        ago(restored.summary.time_ms),
+        age(restored.summary.time_ms),
         restored.changes,
         left_out_text(&restored.summary.left_out),
         missing_text(restored.missing_for_undo),
@@ -220,12 +220,12 @@ fn missing_text(missing: u64) -> String {
 
 fn summary_text(found: &Summary, address: &str) -> String {
     format!(
-        "{address} has {} files and directories with {} bytes of {} on {}, as of {} ago (segment {}).{}",
+        "{address} has {} files and directories of {} on {}, {}, as of {} (segment {}).{}",
         found.entries,
-        found.bytes,
         output::plain(&found.root.display().to_string()),
         output::plain(&found.machine),
-        ago(found.time_ms),
+        size_text(found.bytes),
+        age(found.time_ms),
         found.segment,
         left_out_text(&found.left_out),
     )
@@ -264,15 +264,4 @@ fn left_out_text(left_out: &LeftOut) -> String {
     let words = all.iter().filter(|(count, _)| *count > 0);
     let words: Vec<String> = words.map(|(count, what)| format!("{count} {what}")).collect();
     if words.is_empty() { String::new() } else { format!(" Not copied: {}.", words.join(", ")) }
-}
-
-/// The time since a moment, in words.
-fn ago(time_ms: u64) -> String {
-    let seconds = toolcrib_monitor::now_ms().saturating_sub(time_ms) / 1_000;
-    match seconds {
-        0..120 => format!("{seconds} seconds"),
-        120..7_200 => format!("{} minutes", seconds / 60),
-        7_200..172_800 => format!("{} hours", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
-    }
 }

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use toolcrib::{Runtime, RuntimeBuilder, WriteGate, user_machine};
+use toolcrib::{Runtime, RuntimeBuilder, WriteGate, now_ms, user_machine};
 use toolcrib_monitor::protocol::Server;
-use toolcrib_monitor::{ListeningSocket, Monitor, RuleStore, now_ms};
+use toolcrib_monitor::{ListeningSocket, Monitor, RuleStore};
 use toolcrib_telemetry::Telemetry;
 
 use super::both_recorders::BothRecorders;

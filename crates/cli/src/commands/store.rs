@@ -72,24 +72,21 @@ fn add(url: &StoreUrl, name: &str, file: &std::path::Path) -> Result<ExitCode, S
 fn verify(common: &Common, url: &StoreUrl) -> Result<ExitCode, String> {
     let checked = check_all(url).map_err(|error| error.to_string())?;
     let is_right = checked.iter().all(|one| one.chain.broken.is_none());
+    let as_json = |one: &CheckedLog| {
+        json!({
+            "tenant": one.tenant,
+            "workspace": one.workspace,
+            "log": one.log,
+            "records": one.chain.records,
+            "first": one.chain.first,
+            "head": Some(&one.chain.head).filter(|head| !head.is_empty()),
+            "problem": one.chain.broken.as_ref().map(ToString::to_string),
+        })
+    };
     if output::for_people(common) {
-        let lines: Vec<String> = checked.iter().map(sentence).collect();
-        let none = "The store has no records that this role sees.".to_owned();
-        output::answer(&if lines.is_empty() { none } else { lines.join("\n") });
+        output::lines(&checked, sentence, "The store has no records that this role sees.");
     } else {
-        let one = |one: &CheckedLog| {
-            json!({
-                "tenant": one.tenant,
-                "workspace": one.workspace,
-                "log": one.log,
-                "records": one.chain.records,
-                "first": one.chain.first,
-                "head": Some(&one.chain.head).filter(|head| !head.is_empty()),
-                "problem": one.chain.broken.as_ref().map(ToString::to_string),
-            })
-        };
-        let logs: Vec<_> = checked.iter().map(one).collect();
-        output::answer(&json!({ "logs": logs }).to_string());
+        output::json_list("logs", &checked, as_json);
     }
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

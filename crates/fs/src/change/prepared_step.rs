@@ -15,7 +15,7 @@ use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
 use crate::journal::{FileChange, Version};
 use crate::open_beneath;
-use crate::parallel_io;
+use crate::parallel_io::{DISK_THREADS, in_parallel};
 use crate::resolved_path::ResolvedPath;
 
 /// Up to this many files are synced one after the other, more by several threads.
@@ -141,7 +141,7 @@ impl<'a> Prepared<'a> {
         if files.len() <= MAX_SEQUENTIAL {
             files.iter().try_for_each(sync)
         } else {
-            parallel_io::for_each(files, sync)
+            in_parallel(DISK_THREADS, files, sync)
         }
     }
 

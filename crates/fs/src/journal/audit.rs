@@ -42,6 +42,7 @@ use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::lock::lock_with_timeout;
 use crate::private_directory::PrivateDirectory;
+use crate::unix_time::now_ms;
 
 /// The subdirectory.
 pub(super) const AUDIT: &str = "audit";
@@ -502,11 +503,6 @@ fn first_link(file: &File) -> Option<ChainLink> {
     let length = file.read_at(&mut bytes, 0).ok()?;
     let line = bytes[..length].split(|&byte| byte == b'\n').next()?;
     chained_line::check(line).map(|(link, _)| link)
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn key(workspace: &str) -> String {

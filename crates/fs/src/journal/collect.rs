@@ -1,13 +1,14 @@
 //! Removes changes that exceed the limits of the journal.
 
 use std::collections::HashSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 
 use super::entry::Entry;
 use super::{Journal, LOCK_TIMEOUT, log};
 use crate::error::FsError;
+use crate::unix_time::now_ms;
 
 /// The limits of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,7 @@ impl Journal {
 
     /// The changes within the limits, from the newest back.
     fn within_limits<'a>(&self, entries: &'a [Entry]) -> &'a [Entry] {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let oldest = now.saturating_sub(self.caps.age).as_millis();
+        let oldest = u128::from(now_ms()).saturating_sub(self.caps.age.as_millis());
         let (mut counted, mut bytes) = (HashSet::new(), 0);
         for (at, entry) in entries.iter().enumerate().rev() {
             let new = entry.contents().filter(|hash| counted.insert(*hash));

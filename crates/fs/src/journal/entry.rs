@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::Content;
 use crate::hash::ContentHash;
+use crate::unix_time::now_ms;
 
 /// The origin of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -174,15 +174,13 @@ pub struct Version {
 impl Entry {
     /// A change that is made now. It gets its number when it is complete.
     pub(super) fn new(token: String, about: About, effects: Effects) -> Entry {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let process = std::process::id();
         let Effects { files, made: directories, removed, not_kept, ignored_not_kept, only_ignored } =
             effects;
         let id = 0;
         Entry {
             id,
-            time_ms,
+            time_ms: now_ms(),
             token,
             process,
             about,

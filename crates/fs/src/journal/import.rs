@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FlockOperation;
 
@@ -10,6 +9,7 @@ use super::entry::Entry;
 use super::{BLOBS, Journal, LOCK_TIMEOUT};
 use crate::content::Content;
 use crate::error::FsError;
+use crate::unix_time::now_ms;
 
 /// Changes that are being added. Until they are, collection does not remove their contents.
 #[derive(Debug)]
@@ -52,8 +52,7 @@ impl JournalImport<'_> {
         let journal = self.journal;
         let exclusive = FlockOperation::NonBlockingLockExclusive;
         let _lock = journal.lock_file("lock", exclusive, LOCK_TIMEOUT)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let now = now_ms();
         let mut last = journal.log.last_id()?;
         let mut numbers = HashMap::new();
         let mut renumbered = Vec::with_capacity(changes.len());

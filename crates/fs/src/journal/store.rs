@@ -12,7 +12,7 @@ use super::entry::Version;
 use crate::content::Content;
 use crate::error::FsError;
 use crate::hash::ContentHash;
-use crate::parallel_io;
+use crate::parallel_io::{DISK_THREADS, in_parallel};
 use crate::private_directory::PrivateDirectory;
 use crate::random;
 
@@ -87,7 +87,7 @@ impl Store {
         if contents.len() < 2 || (contents.len() <= MAX_SEQUENTIAL && is_little) {
             return contents.iter().try_for_each(|content| self.put(content));
         }
-        parallel_io::for_each(contents, |content| self.put(content))
+        in_parallel(DISK_THREADS, contents, |content| self.put(content))
     }
 
     /// Whether an intact content of this length is stored. A large one is not verified: it was synced before

@@ -118,7 +118,7 @@ impl Files {
         Ok(response::json(&json!({"path": self.shown(), "entries": entries})))
     }
 
-    /// A symlink, as what it leads to. `None` if that is not in the workspace.
+    /// The target of a symlink. `None` if it is not in the workspace.
     fn followed(&self, backend: &Backend<'_>, link: &ListedEntry) -> Option<Value> {
         let target = backend.stat(self.path.join(&link.name), true).ok()?;
         let kind = match target.kind {

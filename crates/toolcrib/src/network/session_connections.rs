@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use toolcrib_exec::Gateway;
-use toolcrib_fs::{ConnectionRecord as StoredConnection, Journal};
+use toolcrib_fs::{ConnectionRecord as StoredConnection, Journal, now_ms};
 use toolcrib_net::{
     AddressRuling, Attempt, ConnectionPolicy, ConnectionRecord, Outcome, RequestLine,
     RequestRefusal, RequestRuling, Resolver, Ruling,
@@ -398,9 +398,8 @@ impl SessionConnections {
             Outcome::Failed(why) => ("failed", Some(why.clone())),
         };
         let stored = |rules: &SessionRules| {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let stored = StoredConnection {
-                time_ms: milliseconds(now),
+                time_ms: now_ms(),
                 process: 0,
                 session: rules.session,
                 workspace: rules.workspace.clone(),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use toolcrib::{Runtime, WriteGate};
 use toolcrib_backup::{Copier, FollowedWorkspace};
 
-use super::server::{self, BackupServer};
+use super::server::BackupServer;
+use crate::host_name::host_name;
 use crate::output;
 
 /// The backups of a server. Clones share the thread that copies.
@@ -21,7 +22,7 @@ impl ServedBackup {
     pub(crate) fn start(address: Option<&String>) -> Result<Option<ServedBackup>, String> {
         let Some(address) = address else { return Ok(None) };
         let server = BackupServer::find(address)?;
-        let copier = Copier::start(&server::machine(), output::warning);
+        let copier = Copier::start(&host_name(), output::warning);
         let copier = copier.map_err(|error| format!("--backup: {error}"))?;
         Ok(Some(ServedBackup { copier: Arc::new(copier), server }))
     }

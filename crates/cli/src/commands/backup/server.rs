@@ -95,9 +95,3 @@ fn read(path: &Path) -> Result<Option<String>, String> {
     file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed)?;
     Ok(Some(text))
 }
-
-/// The name of this machine in backups.
-pub(super) fn machine() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
-}

@@ -12,6 +12,7 @@ use toolcrib::{AuditBreak, AuditReport, Runtime, escaped_json, visible_name};
 
 use super::ocsf;
 use crate::args::{AuditFormat, Common, LogCommand};
+use crate::host_name::host_name;
 use crate::output;
 
 pub(crate) fn run(
@@ -116,7 +117,7 @@ fn export(runtime: &Runtime, format: AuditFormat) -> Result<ExitCode, String> {
     if let Some(broken) = report.broken {
         output::warning(&format!("the log is broken: {broken}. It is printed as it is."));
     }
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host_name();
     let is_terminal = io::stdout().is_terminal();
     let mut stdout = BufWriter::new(io::stdout().lock());
     let (mut written, mut unreadable) = (Ok(()), 0_u64);
@@ -125,7 +126,7 @@ fn export(runtime: &Runtime, format: AuditFormat) -> Result<ExitCode, String> {
             // Old or edited lines may contain control characters. A program gets the bytes, because the hash covers them.
             AuditFormat::Jsonl if is_terminal => writeln!(stdout, "{}", visible_name(line)),
             AuditFormat::Jsonl => stdout.write_all(line).and_then(|()| stdout.write_all(b"\n")),
-            AuditFormat::Ocsf => match ocsf::event(line, host.trim()) {
+            AuditFormat::Ocsf => match ocsf::event(line, &host) {
                 Some(event) => writeln!(stdout, "{}", escaped_json(&event)),
                 None => {
                     unreadable += 1;

@@ -7,33 +7,30 @@ use toolcrib_store::{
     ApprovalAnswer, GivenApproval, OpenApproval, StoreUrl, answer_approval, open_approvals,
 };
 
-use super::served::host_name;
 use crate::args::Common;
+use crate::host_name::host_name;
 use crate::output;
 
 /// Lists the questions that wait.
 pub(super) fn list(common: &Common, url: &StoreUrl) -> Result<ExitCode, String> {
     let open = open_approvals(url).map_err(|error| error.to_string())?;
+    let as_json = |one: &OpenApproval| {
+        json!({
+            "id": one.id,
+            "tenant": one.tenant,
+            "workspace": one.workspace,
+            "node": one.node,
+            "caller": one.caller,
+            "question": one.question,
+            "rule": one.rule,
+            "waits_seconds": one.waits,
+            "expires_in_seconds": one.expires_in,
+        })
+    };
     if output::for_people(common) {
-        let shown: Vec<String> = open.iter().map(shown).collect();
-        let none = "No question waits for an answer.".to_owned();
-        output::answer(&if shown.is_empty() { none } else { shown.join("\n") });
+        output::lines(&open, shown, "No question waits for an answer.");
     } else {
-        let one = |one: &OpenApproval| {
-            json!({
-                "id": one.id,
-                "tenant": one.tenant,
-                "workspace": one.workspace,
-                "node": one.node,
-                "caller": one.caller,
-                "question": one.question,
-                "rule": one.rule,
-                "waits_seconds": one.waits,
-                "expires_in_seconds": one.expires_in,
-            })
-        };
-        let waiting: Vec<_> = open.iter().map(one).collect();
-        output::answer(&json!({ "approvals": waiting }).to_string());
+        output::json_list("approvals", &open, as_json);
     }
     Ok(ExitCode::SUCCESS)
 }

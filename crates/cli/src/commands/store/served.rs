@@ -12,6 +12,7 @@ use super::shared_questions::QuestionsInStore;
 use crate::args::{Common, ServeArgs};
 use crate::commands::state;
 use crate::config::Config;
+use crate::host_name::host_name;
 use crate::output;
 
 /// The longest name of a workspace in the store.
@@ -130,10 +131,4 @@ pub(crate) fn workspace_name(path: &str) -> String {
     let name = format!("{}:{path}", host_name());
     let end = name.floor_char_boundary(MAX_NAME_BYTES);
     name[..end].to_owned()
-}
-
-/// The name of this machine.
-pub(super) fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }

@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolcrib::now_ms;
 use toolcrib_monitor::protocol::{AnswerWord, Answerer, Settled};
-use toolcrib_monitor::{
-    SharedEntry, SharedOutcome, SharedQuestion, SharedQuestions, SharedState, now_ms,
-};
+use toolcrib_monitor::{SharedEntry, SharedOutcome, SharedQuestion, SharedQuestions, SharedState};
 use toolcrib_store::{
     ApprovalAnswer, ApprovalOutcome, ApprovalState, AskedApproval, NewApproval, SharedApprovals,
 };

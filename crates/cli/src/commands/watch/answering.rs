@@ -342,7 +342,7 @@ mod tests {
         let mut answering = Answering::default();
         answering.opened("s", question("1"));
         answering.opened("s", question("2"));
-        let now = toolcrib_monitor::now_ms();
+        let now = toolcrib::now_ms();
         let waits = |call_ended: bool| TimeLeft {
             call_waits_until: (!call_ended).then_some(now + 50_000),
             call_ended,

@@ -1,7 +1,7 @@
 //! The texts of `toolcrib watch`. Everything that comes from files, commands or models is escaped.
 
+use toolcrib::now_ms;
 use toolcrib::{visible_lines, visible_name};
-use toolcrib_monitor::now_ms;
 use toolcrib_monitor::protocol::{
     Answerer, Call, Connection, EndedCommand, Outcome, Question, Refusal, RunningCall, Server,
     Settled, TimeLeft,

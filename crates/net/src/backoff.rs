@@ -2,29 +2,31 @@
 
 use std::time::Duration;
 
-use toolcrib::random_bytes;
+use rustix::rand::{GetRandomFlags, getrandom};
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Counts failures.
+/// Counts failed attempts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
     /// The time to wait after one more failure.
-    pub(crate) fn next(&mut self) -> Duration {
+    pub fn next(&mut self) -> Duration {
         let most = LONGEST.min(FIRST.saturating_mul(1 << self.failures.min(10)));
         self.failures = self.failures.saturating_add(1);
-        let [random] = random_bytes().unwrap_or([128]);
-        // From a half to all of it.
+        let mut random = [128];
+        let _ = getrandom(&mut random, GetRandomFlags::INSECURE);
+        let [random] = random;
+        // From half to all of it.
         most / 2 + most.mul_f64(f64::from(random) / 512.0)
     }
 
-    /// It works again.
-    pub(crate) fn reset(&mut self) {
+    /// Starts over after a success.
+    pub fn reset(&mut self) {
         self.failures = 0;
     }
 }

@@ -1,9 +1,0 @@
-//! The time of day, for people and for comparing.
-
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
