@@ -85,6 +85,10 @@ pub(crate) struct ResponseHead {
     pub(crate) status: u16,
     pub(crate) length: Length,
     /// Whether the server says nothing against another request on the connection.
+    #[cfg_attr(
+        not(feature = "inspect"),
+        expect(dead_code, reason = "only connections for several requests need it")
+    )]
     pub(crate) keeps_open: bool,
 }
 
