@@ -4,13 +4,15 @@
 //! runs a program sooner or later, outside any sandbox and as the user.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
 use crate::name_pattern::name_matches;
 
 /// The protected file patterns and their exceptions.
 #[derive(Debug, Clone)]
 pub struct Protection {
-    protected: Vec<Pattern>,
+    /// Shared, because each runtime and each policy has them.
+    protected: Arc<Vec<Pattern>>,
     /// The number of leading patterns whose files may be removed: removing such a file runs nothing.
     removable_count: usize,
     allowed: Vec<Pattern>,
@@ -120,13 +122,14 @@ const AGENT_PATTERNS: &[&str] = &[
 
 impl Default for Protection {
     fn default() -> Self {
-        let parsed = |patterns: &[&str]| -> Vec<Pattern> {
-            patterns.iter().filter_map(|pattern| Pattern::parse(pattern).ok()).collect()
-        };
-        let (usual, of_agents) = (parsed(DEFAULT_PATTERNS), parsed(AGENT_PATTERNS));
+        static PARSED: LazyLock<Arc<Vec<Pattern>>> = LazyLock::new(|| {
+            let all = DEFAULT_PATTERNS.iter().chain(AGENT_PATTERNS);
+            Arc::new(all.filter_map(|pattern| Pattern::parse(pattern).ok()).collect())
+        });
         Protection {
-            removable_count: usual.len(),
-            protected: [usual, of_agents].concat(),
+            // All of them are valid, as a test shows.
+            removable_count: DEFAULT_PATTERNS.len(),
+            protected: PARSED.clone(),
             allowed: Vec::new(),
         }
     }
@@ -136,7 +139,7 @@ impl Protection {
     /// Adds a protected pattern: path components separated by `/`, in which `*` and `?` match characters.
     /// It matches at every depth and covers everything beneath. Fails if a component is empty or `..`.
     pub fn protect(mut self, pattern: &str) -> Result<Self, String> {
-        self.protected.push(Pattern::parse(pattern)?);
+        Arc::make_mut(&mut self.protected).push(Pattern::parse(pattern)?);
         Ok(self)
     }
 
@@ -157,7 +160,7 @@ impl Protection {
     pub fn protected_beneath(&self, path: &Path) -> Vec<PathBuf> {
         let names = normalized_names(path);
         let mut remainders = Vec::new();
-        for pattern in &self.protected {
+        for pattern in self.protected.iter() {
             for length in 1..pattern.names.len().min(names.len() + 1) {
                 let (first, rest) = pattern.names.split_at(length);
                 let last = &names[names.len() - length..];
@@ -277,6 +280,12 @@ fn is_ignorable(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_default_patterns_are_valid() {
+        let count = Protection::default().patterns().count();
+        assert_eq!(count, DEFAULT_PATTERNS.len() + AGENT_PATTERNS.len());
+    }
 
     #[test]
     fn protected_names_match_in_every_spelling() {
