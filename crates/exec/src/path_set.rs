@@ -2,79 +2,74 @@
 //!
 //! A sandbox hides more than a thousand paths of secrets, and each command must know which of them exist. One
 //! system call for each would take a quarter of the time of a small command. Most are below a few directories, so
-//! these are listed instead (`path_set/tree.rs`).
+//! these are listed instead (`path_set/look.rs`).
 
-mod tree;
+mod look;
+mod sorted_paths;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use self::tree::PathTree;
+use self::sorted_paths::SortedPaths;
 use crate::path_encoding;
 
 /// A set of paths. Cloning is cheap. A message contains only those that exist.
 #[derive(Debug, Clone, Default)]
 pub struct PathSet {
-    parts: Vec<Arc<Part>>,
+    /// Paths that were added together.
+    parts: Vec<Arc<SortedPaths>>,
 }
 
-/// Paths that were added together.
-#[derive(Debug)]
-struct Part {
-    paths: Vec<PathBuf>,
-    /// Made when it is needed first.
-    tree: OnceLock<PathTree>,
-}
-
-/// The paths of a set on this machine.
-#[derive(Debug, Default)]
-pub struct FoundPaths<'a> {
-    /// The paths that exist, also as dangling symlinks, sorted.
-    pub existing: Vec<PathBuf>,
-    /// The directories of all paths, existing or not. A directory may occur more than once.
-    pub directories: Vec<SetDirectory<'a>>,
-}
-
-/// A directory with paths of the set.
+/// A path of a set on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetDirectory<'a> {
-    /// The directory.
+pub struct SetPath<'a> {
+    /// The path.
     pub path: &'a Path,
-    /// The last part of the path that exists: the directory itself, or the innermost directory above it.
+    /// Whether it exists, also as a dangling symlink.
+    pub exists: bool,
+    /// The directory of the path if that exists, otherwise the innermost existing directory above it. Below a dangling
+    /// symlink or a file, the directory of the path.
     pub existing: &'a Path,
-    /// The names of the set's paths in the directory.
-    pub names: &'a [OsString],
 }
 
 impl PathSet {
     /// Adds paths. Clones made before stay as they are.
     pub fn add(&mut self, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
-            self.parts.push(Arc::new(Part { paths, tree: OnceLock::new() }));
+            self.parts.push(Arc::new(SortedPaths::new(paths)));
         }
     }
 
     /// All paths.
     pub fn iter(&self) -> impl Iterator<Item = &PathBuf> {
-        self.parts.iter().flat_map(|part| &part.paths)
+        self.parts.iter().flat_map(|part| part.iter())
     }
 
-    /// Looks which paths exist now.
-    pub fn look(&self) -> FoundPaths<'_> {
-        let mut found = FoundPaths::default();
+    /// Whether a normalized path is in the set.
+    pub fn contains(&self, path: &Path) -> bool {
+        self.parts.iter().any(|part| part.contains(path))
+    }
+
+    /// The paths that are a normalized path or below it.
+    pub fn at_or_beneath(&self, path: &Path) -> impl Iterator<Item = &PathBuf> {
+        self.parts.iter().flat_map(move |part| part.at_or_beneath(path))
+    }
+
+    /// Looks which paths exist now. Paths of the same directory follow each other.
+    pub fn look<'a>(&'a self, mut each: impl FnMut(SetPath<'a>)) {
         for part in &self.parts {
-            part.tree().look(&mut found);
+            look::look(part, &mut each);
         }
-        found.existing.sort();
-        found
     }
 
     /// The paths that exist now, also as dangling symlinks, sorted.
     pub fn existing(&self) -> Vec<PathBuf> {
-        self.look().existing
+        let mut existing = Vec::new();
+        self.look(|found| existing.extend(found.exists.then(|| found.path.to_owned())));
+        existing.sort();
+        existing
     }
 }
 
@@ -103,12 +98,6 @@ impl Serialize for PathSet {
 impl<'a> Deserialize<'a> for PathSet {
     fn deserialize<D: Deserializer<'a>>(from: D) -> Result<PathSet, D::Error> {
         path_encoding::paths::deserialize(from).map(PathSet::from)
-    }
-}
-
-impl Part {
-    fn tree(&self) -> &PathTree {
-        self.tree.get_or_init(|| PathTree::of(&self.paths))
     }
 }
 
@@ -157,6 +146,8 @@ mod tests {
         let set = PathSet::from(wanted.clone());
         assert_eq!(sorted(set.existing()), sorted(expected));
         assert_eq!(set.iter().count(), wanted.len());
+        assert!(wanted.iter().all(|path| set.contains(path)));
+        assert!(!set.contains(&at("many")) && !set.contains(&at("many/f3/y")));
         // A file that is made later is found.
         fs::write(at("many/f5"), "").unwrap();
         assert!(set.existing().contains(&at("many/f5")));
@@ -194,12 +185,15 @@ mod tests {
                 let paths: Vec<PathBuf> =
                     (0..count).map(|n| at(directory).join(format!("f{n}"))).collect();
                 let set = PathSet::from(paths);
-                let [found] = set.look().directories[..] else { panic!("{directory}") };
-                assert_eq!((found.path, found.names.len()), (at(directory).as_path(), count));
                 // Paths below a dangling symlink are resolved as a whole, because its target decides.
                 let existing =
                     if existing.is_empty() { top.path().to_owned() } else { at(existing) };
-                assert_eq!(found.existing, existing, "{directory}");
+                let mut seen = 0;
+                set.look(|found| {
+                    seen += 1;
+                    assert_eq!((found.existing, found.exists), (existing.as_path(), false));
+                });
+                assert_eq!(seen, count, "{directory}");
             }
         }
     }

@@ -2,12 +2,10 @@
 //! and the user's secrets.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_exec::{PathSet, SetDirectory};
+use toolcrib_exec::{PathSet, SetPath};
 use toolcrib_fs::{RealPaths, ReservedPaths, Workspace, symlinks_on_the_way};
 
 #[derive(Debug)]
@@ -19,10 +17,10 @@ pub(crate) struct Hidden {
     registry: Option<ReservedPaths>,
     roots: Vec<PathBuf>,
     /// The user's secrets as given.
-    given_secrets: PathSet,
-    /// The user's secrets, both by resolved path and by resolved parent directory with the unresolved last
+    secrets: PathSet,
+    /// Other spellings of the secrets, both by resolved path and by resolved parent directory with the unresolved last
     /// component. Resolved when they are needed first.
-    secrets: OnceLock<HashSet<OsString>>,
+    other_spellings: OnceLock<HashSet<PathBuf>>,
     /// The directory of other workspaces, which is one of the secrets.
     others: Option<PathBuf>,
 }
@@ -52,9 +50,9 @@ impl Hidden {
         let symlinks = own.iter().flat_map(|path| symlinks_on_the_way(path)).collect();
         let mut real_paths = RealPaths::default();
         let own = own.iter().map(|path| real_paths.resolve(path)).collect();
-        let given_secrets = PathSet::from(secrets.to_vec());
-        let secrets = OnceLock::new();
-        Hidden { own, symlinks, registry, roots, given_secrets, secrets, others: None }
+        let secrets = PathSet::from(secrets.to_vec());
+        let other_spellings = OnceLock::new();
+        Hidden { own, symlinks, registry, roots, secrets, other_spellings, others: None }
     }
 
     /// Names one of the secrets as the directory of other workspaces, so that errors say what it is.
@@ -75,7 +73,8 @@ impl Hidden {
 
     /// All hidden paths, in a stable order.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
-        let mut secrets: Vec<PathBuf> = self.secrets().iter().map(PathBuf::from).collect();
+        let mut secrets: Vec<PathBuf> =
+            self.secrets.iter().chain(self.other_spellings()).cloned().collect();
         secrets.sort();
         [self.own(), secrets].concat()
     }
@@ -83,7 +82,7 @@ impl Hidden {
     /// Hidden paths below a directory, which a walk skips.
     pub(crate) fn beneath(&self, directory: &Path) -> Vec<PathBuf> {
         let own = self.own().into_iter().filter(|path| path.starts_with(directory));
-        let secrets = self.secrets_at_or_beneath(directory).map(PathBuf::from);
+        let secrets = self.secrets_at_or_beneath(directory).cloned();
         let mut all: Vec<PathBuf> = own.chain(secrets).filter(|path| path != directory).collect();
         all.sort();
         all
@@ -91,7 +90,7 @@ impl Hidden {
 
     /// The paths that commands do not see.
     pub(crate) fn paths_for_sandbox(&self) -> PathSet {
-        let mut all = self.given_secrets.clone();
+        let mut all = self.secrets.clone();
         all.add(self.own());
         all
     }
@@ -120,18 +119,13 @@ impl Hidden {
             || self.secrets_at_or_beneath(directory).next().is_some()
     }
 
-    fn secrets(&self) -> &HashSet<OsString> {
-        self.secrets.get_or_init(|| resolved(&self.given_secrets))
+    fn other_spellings(&self) -> &HashSet<PathBuf> {
+        self.other_spellings.get_or_init(|| other_spellings(&self.secrets))
     }
 
-    fn secrets_at_or_beneath(&self, directory: &Path) -> impl Iterator<Item = &OsString> {
-        // The paths are normalized, so their bytes can be compared, which is quicker.
-        let top = directory.as_os_str().as_bytes();
-        let top = top.strip_suffix(b"/").unwrap_or(top);
-        self.secrets().iter().filter(move |path| {
-            let rest = path.as_bytes().strip_prefix(top);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        })
+    fn secrets_at_or_beneath(&self, directory: &Path) -> impl Iterator<Item = &PathBuf> {
+        let others = self.other_spellings().iter().filter(move |path| path.starts_with(directory));
+        self.secrets.at_or_beneath(directory).chain(others)
     }
 
     /// The secret path that is or contains a path.
@@ -140,7 +134,7 @@ impl Hidden {
         let root = self.roots.iter().filter(|root| path.starts_with(root));
         let root = root.max_by_key(|root| root.components().count());
         let mut around = path.ancestors().take_while(|path| root.is_none_or(|root| root != path));
-        around.find(|path| self.secrets().contains(path.as_os_str()))
+        around.find(|path| self.secrets.contains(path) || self.other_spellings().contains(*path))
     }
 
     fn recorded(&self) -> Arc<[PathBuf]> {
@@ -157,18 +151,26 @@ fn holds_any(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| root.starts_with(path))
 }
 
-/// The spellings of paths that a resolved path may have.
-fn resolved(given: &PathSet) -> HashSet<OsString> {
+/// The spellings of paths that a resolved path may have, except the given ones.
+fn other_spellings(given: &PathSet) -> HashSet<PathBuf> {
     let mut real_paths = RealPaths::default();
-    let found = given.look();
-    let mut all = HashSet::with_capacity(given.iter().count());
-    for SetDirectory { path, existing, names } in found.directories {
+    let mut all = HashSet::new();
+    // The last directory with its real path, if that is another one.
+    let mut last: (&Path, Option<PathBuf>) = (Path::new(""), None);
+    given.look(|SetPath { path, exists, existing }| {
+        let mut resolve = |path: &Path| {
+            let real = real_paths.resolve(path);
+            (real.as_os_str() != path.as_os_str()).then_some(real)
+        };
+        if last.0.as_os_str() != existing.as_os_str() {
+            last = (existing, resolve(existing));
+        }
         // The last component stays, also if it is a symlink. Missing directories have no other spelling.
-        let mut directory = real_paths.resolve(existing);
-        directory.extend(path.strip_prefix(existing));
-        all.extend(names.iter().map(|name| directory.join(name).into_os_string()));
-    }
-    // A missing path has no other spelling.
-    all.extend(found.existing.iter().map(|path| real_paths.resolve(path).into_os_string()));
+        if let (Some(directory), Ok(rest)) = (&last.1, path.strip_prefix(existing)) {
+            all.insert(directory.join(rest));
+        }
+        // A missing path has no other spelling.
+        all.extend(exists.then(|| resolve(path)).flatten());
+    });
     all
 }

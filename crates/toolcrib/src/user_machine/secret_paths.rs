@@ -49,7 +49,10 @@ fn all(
     variable: impl Fn(&str) -> Option<PathBuf>,
 ) -> Vec<PathBuf> {
     let in_home = || IN_HOME.iter().flat_map(|(_, paths)| *paths);
-    let in_homes = homes.iter().flat_map(|home| in_home().map(move |path| home.join(path)));
+    // A set sorts its paths, and sorted paths are sorted quickly.
+    let mut sorted: Vec<&str> = in_home().copied().collect();
+    sorted.sort_unstable();
+    let in_homes = homes.iter().flat_map(|home| sorted.iter().map(move |path| home.join(path)));
     let moved = BASES.iter().filter_map(|(name, base)| Some((variable(name)?, base)));
     let moved = moved.flat_map(|(to, base)| {
         in_home().filter_map(move |path| Some(to.join(Path::new(path).strip_prefix(base).ok()?)))

@@ -1,0 +1,144 @@
+//! Looks which paths exist, from the top down. It stops at each missing directory, so most missing paths cost nothing.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::SetPath;
+use super::sorted_paths::SortedPaths;
+
+/// With more entries than this to look for in a directory, the directory is listed.
+const MAX_SINGLE_LOOKUPS: usize = 4;
+
+/// A directory with more bytes than this for each entry to look for has so many entries that single lookups are quicker.
+/// File systems count differently; this affects only the speed.
+const MAX_BYTES_PER_LOOKUP: u64 = 512;
+
+/// Calls `each` for each path.
+pub(super) fn look<'a>(paths: &'a SortedPaths, each: &mut impl FnMut(SetPath<'a>)) {
+    let is_absolute = |path: &PathBuf| path.is_absolute();
+    // Slashes come first. Relative paths have no meaning here.
+    let (absolute, relative) = paths.split_at(paths.partition_point(is_absolute));
+    for path in relative {
+        each(SetPath { path, exists: false, existing: parent(path) });
+    }
+    // The root directory has no name. Nothing can hide it.
+    let paths = absolute.strip_prefix(&[PathBuf::from("/")][..]).unwrap_or(absolute);
+    if let Some(first) = paths.first() {
+        let directory =
+            Directory { path: first.ancestors().last().unwrap_or(first), paths, start: 1 };
+        directory.look(directory.path, each);
+    }
+}
+
+/// A directory with the paths of the set that are in it or below it.
+struct Directory<'a> {
+    path: &'a Path,
+    /// All begin with the path of the directory. Not empty.
+    paths: &'a [PathBuf],
+    /// Where the names in the directory begin in each path.
+    start: usize,
+}
+
+/// The paths of the set that are at one entry of a directory, or below it.
+struct Entry<'a> {
+    name: &'a OsStr,
+    /// The path of the entry, if it is in the set.
+    itself: Option<&'a Path>,
+    below: Option<Directory<'a>>,
+}
+
+impl<'a> Directory<'a> {
+    /// Looks in the directory, which may be missing. `above` is the innermost existing directory above it.
+    fn look(&self, above: &'a Path, each: &mut impl FnMut(SetPath<'a>)) {
+        let Some(status) = fs::metadata(self.path).ok().filter(fs::Metadata::is_dir) else {
+            let is_there = self.path.symlink_metadata().is_ok();
+            return self.is_missing((!is_there).then_some(above), each);
+        };
+        let names = self.names(status.size());
+        // First all paths in the directory, so that they follow each other.
+        for Entry { name, itself, .. } in self.entries() {
+            let Some(path) = itself else { continue };
+            let exists = names.may_have(name) && path.symlink_metadata().is_ok();
+            each(SetPath { path, exists, existing: self.path });
+        }
+        for Entry { name, below, .. } in self.entries() {
+            let Some(below) = below else { continue };
+            if names.may_have(name) {
+                below.look(self.path, each);
+            } else {
+                below.is_missing(Some(self.path), each);
+            }
+        }
+    }
+
+    /// Tells that no path exists. Without an existing directory above them, they are below a symlink without a target, or
+    /// below a file.
+    fn is_missing(&self, above: Option<&'a Path>, each: &mut impl FnMut(SetPath<'a>)) {
+        for path in self.paths {
+            let existing = above.unwrap_or_else(|| parent(path));
+            each(SetPath { path, exists: false, existing });
+        }
+    }
+
+    fn names(&self, bytes: u64) -> Names {
+        let wanted = self.entries().take(MAX_SINGLE_LOOKUPS + 1).count();
+        if wanted <= MAX_SINGLE_LOOKUPS {
+            return Names(None);
+        }
+        let wanted = self.entries().count() as u64;
+        let is_listed = bytes / MAX_BYTES_PER_LOOKUP <= wanted;
+        Names(is_listed.then(|| Names::listed(self.path)).flatten())
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry<'a>> {
+        let (start, mut rest) = (self.start, self.paths);
+        std::iter::from_fn(move || {
+            let first = rest.first()?;
+            let bytes = first.as_os_str().as_bytes();
+            let tail = bytes.get(start..)?;
+            let length = tail.iter().position(|&byte| byte == b'/').unwrap_or(tail.len());
+            let end = start + length;
+            let is_at = |path: &PathBuf| {
+                let path = path.as_os_str().as_bytes();
+                path.starts_with(&bytes[..end]) && path.get(end).is_none_or(|&byte| byte == b'/')
+            };
+            let (paths, after) = rest.split_at(rest.partition_point(is_at));
+            rest = after;
+            let (itself, below) = match paths {
+                [first, below @ ..] if first.as_os_str().len() == end => {
+                    (Some(first.as_path()), below)
+                }
+                below => (None, below),
+            };
+            let path = Path::new(OsStr::from_bytes(&bytes[..end]));
+            let below =
+                (!below.is_empty()).then_some(Directory { path, paths: below, start: end + 1 });
+            Some(Entry { name: OsStr::from_bytes(&tail[..length]), itself, below })
+        })
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+/// The names in a directory, in lower case, because some file systems ignore case. `None` if they are not known.
+struct Names(Option<HashSet<OsString>>);
+
+impl Names {
+    /// `None` if the directory cannot be listed; it may still be searched.
+    fn listed(path: &Path) -> Option<HashSet<OsString>> {
+        let entries = fs::read_dir(path).ok()?;
+        entries.map(|entry| Some(entry.ok()?.file_name().to_ascii_lowercase())).collect()
+    }
+
+    /// Whether a name may exist. A listing does not have `..`.
+    fn may_have(&self, name: &OsStr) -> bool {
+        let Some(listed) = &self.0 else { return true };
+        name == ".." || listed.contains(&name.to_ascii_lowercase())
+    }
+}
