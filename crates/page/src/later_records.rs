@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use toolcrib::{CallRecord, CommandEndRecord, ConnectionRecord, OperatorLogs, RefusalRecord};
+use toolcrib::{
+    CallRecord, CommandEndRecord, ConnectionRecord, OperatorLogs, RefusalRecord, is_running_since,
+};
 
 use crate::api_error::ApiError;
 use crate::live::Live;
-use crate::processes::ran_at;
 
 /// Refused connections that are listed for a call.
 const MAX_CONNECTIONS: usize = 50;
@@ -59,7 +60,7 @@ impl LaterRecords<'_> {
         call.outcome == RUNNING
             && self.end(call).is_none()
             && !self.live.has_server(server_id(call))
-            && !process(call).is_some_and(|process| ran_at(process, call.time_ms))
+            && !process(call).is_some_and(|process| is_running_since(process, call.time_ms))
     }
 
     /// Everything that was refused to the command of a call.

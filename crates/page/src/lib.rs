@@ -22,7 +22,6 @@ mod monitors;
 mod notify;
 mod operator;
 mod peer_user;
-mod processes;
 mod query;
 mod questions;
 mod refusals;

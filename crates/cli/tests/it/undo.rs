@@ -1,8 +1,12 @@
 //! `toolcrib log`, `undo` and `redo`.
 
-use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use crate::{text, toolcrib};
+use serde_json::{Value, json};
+
+use crate::{PROGRAM, isolated_home, text, toolcrib};
 
 fn edit(workspace: &std::path::Path, old: &str, new: &str) {
     let args = serde_json::json!({"file_path": "a.txt", "old_string": old, "new_string": new});
@@ -331,4 +335,56 @@ fn a_change_in_another_directory_is_named_with_its_root() {
     let root = other.to_str().unwrap();
     let shown = toolcrib(&one, &["show", "1", "--text", "--state", state, "--root", root], b"");
     assert!(shown.status.success(), "{shown:?}");
+}
+
+/// A process with one session.
+struct Session {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Session {
+    fn start(workspace: &Path) -> Session {
+        let mut command = Command::new(PROGRAM);
+        command.arg("run").current_dir(workspace).envs(isolated_home());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Session { child, stdout }
+    }
+
+    fn call(&mut self, tool: &str, args: &Value) -> Value {
+        let line = json!({"id": 1, "tool": tool, "args": args}).to_string();
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_plain_undo_reverts_no_change_of_a_process_that_still_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path();
+    let mut first = Session::start(workspace);
+    let written = first.call("Write", &json!({"file_path": "first.txt", "content": "new\n"}));
+    let id = written["metadata"]["change"].as_u64().unwrap();
+    let mut second = Session::start(workspace);
+    let refused = second.call("Undo", &json!({}));
+    let output = refused["output"].as_str().unwrap();
+    assert_eq!(refused["success"], false, "{output}");
+    assert!(output.contains(&format!("reverts one of their changes: {id}.")), "{output}");
+    second.call("Write", &json!({"file_path": "second.txt", "content": "new\n"}));
+    assert_eq!(second.call("Undo", &json!({}))["success"], true);
+    let exists = ["first.txt", "second.txt"].map(|name| workspace.join(name).exists());
+    assert_eq!(exists, [true, false]);
+    // After the first has ended, its change may be one of the same agent.
+    first.end();
+    assert_eq!(second.call("Undo", &json!({}))["success"], true);
+    assert!(!workspace.join("first.txt").exists());
+    second.end();
 }

@@ -1,8 +1,9 @@
 //! Parameters of an undo.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use toolcrib_fs::Entry;
 use toolcrib_policy::Effect;
 
 use crate::changed_by::is_by_session;
@@ -10,6 +11,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::path_access::resolve_any;
+use crate::running_process::is_running_since;
 use crate::session::Session;
 
 /// A change to undo, or a part of it.
@@ -43,13 +45,16 @@ pub enum UndoPart {
 pub(crate) enum ChangesBy {
     /// Those of all sessions.
     All,
-    /// The session's own. Other sessions made these since it began.
+    /// The session's own. Other sessions, which may still work here, made these.
     Session { own: HashSet<u64>, others: Vec<u64> },
 }
 
 impl ChangesBy {
     /// A session that works beside others reverts its own changes. One that works alone also reverts changes from
     /// before it began: the same agent may have made them. At the command line every call has its own session.
+    ///
+    /// Another session works here if it has changed something since this one began, or if its process still runs. In this
+    /// process only the first counts: a client of HTTP may have a session for each connection.
     pub(crate) fn of(session: &Session, log: &ChangeLog) -> ChangesBy {
         let is_own = |change: &&HistoryEntry| is_by_session(session, &change.entry);
         let is_recent = |change: &&HistoryEntry| change.entry.time_ms > session.began_ms();
@@ -59,8 +64,18 @@ impl ChangesBy {
                 .map(|change| change.id)
                 .collect()
         };
-        let others =
-            ids(&mut log.changes.iter().filter(is_recent).filter(|change| !is_own(change)));
+        let mut other_processes: HashMap<u32, bool> = HashMap::new();
+        let mut runs_elsewhere = |entry: &Entry| {
+            entry.process != std::process::id()
+                && *other_processes
+                    .entry(entry.process)
+                    .or_insert_with(|| is_running_since(entry.process, entry.time_ms))
+        };
+        let is_beside = |change: &&HistoryEntry| is_recent(change) || runs_elsewhere(&change.entry);
+        // The newest change of a process decides whether the process that runs is the one that made it.
+        let mut others =
+            ids(&mut log.changes.iter().rev().filter(|change| !is_own(change)).filter(is_beside));
+        others.reverse();
         if others.is_empty() || session.is_for_one_call() {
             return ChangesBy::All;
         }
@@ -78,7 +93,7 @@ impl ChangesBy {
 
 #[derive(Debug)]
 pub(crate) enum UndoRequest {
-    /// The last changes. Only those of the session, if other sessions have changed files since it began.
+    /// The last changes. Only those of the session, if other sessions work here.
     Steps { steps: usize, by: ChangesBy },
     /// The last `steps` changes of a path, which may mean any of `paths`.
     StepsAt { steps: usize, paths: Vec<PathBuf>, shown: String },

@@ -92,7 +92,7 @@ fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Erro
         };
         let others: Vec<u64> = others.iter().rev().copied().collect();
         return Err(not_found(message).hint(format!(
-            "Nothing was done. Other sessions have changed files since this one began: {UNDO} with id reverts one of {}.",
+            "Nothing was done. Other sessions work here: {UNDO} with id reverts one of their changes: {}.",
             first_of(&others, MAX_NAMED_CHANGES, u64::to_string)
         )));
     }

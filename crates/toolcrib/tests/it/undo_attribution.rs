@@ -179,7 +179,10 @@ fn a_plain_undo_reverts_no_change_of_a_session_beside_it() {
     write(&other, "other.txt");
     let error = call(own, "Undo", json!({})).unwrap_err();
     assert_eq!(error.message(), "this session has made no change that can be undone");
-    assert!(error.hint_text().ends_with("Undo with id reverts one of 1."), "{error}");
+    assert!(
+        error.hint_text().ends_with("Undo with id reverts one of their changes: 1."),
+        "{error}"
+    );
     write(own, "own.txt");
     write(&other, "late.txt");
     call(own, "Undo", json!({})).unwrap();

@@ -1,4 +1,4 @@
-//! Whether a process that made a call still runs.
+//! Whether a process that made a call or a change still runs.
 
 use std::fs::read_to_string;
 
@@ -10,7 +10,7 @@ const TOLERANCE_MS: u64 = 2_000;
 
 /// Whether the process with this id runs now and ran at this time, in milliseconds since 1970. Another process may
 /// have the id of one that has ended.
-pub(crate) fn ran_at(process: u32, time_ms: u64) -> bool {
+pub fn is_running_since(process: u32, time_ms: u64) -> bool {
     started_ms(process).is_some_and(|started| started <= time_ms.saturating_add(TOLERANCE_MS))
 }
 
@@ -33,19 +33,19 @@ fn started_ms(process: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use toolcrib_fs::now_ms;
 
     use super::*;
 
     #[test]
     fn a_process_is_known_by_its_id_and_its_start() {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let now = u64::try_from(now.as_millis()).unwrap();
+        let now = now_ms();
         let us = std::process::id();
-        assert!(ran_at(us, now));
-        assert!(!ran_at(us, now - 60 * 60 * 1_000), "another process had the id before");
+        assert!(is_running_since(us, now));
+        assert!(!is_running_since(us, now - 60 * 60 * 1_000), "another process had the id before");
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        assert!(!ran_at(child.id(), now));
+        assert!(!is_running_since(child.id(), now));
     }
 }
