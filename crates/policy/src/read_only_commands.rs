@@ -86,10 +86,16 @@ pub(crate) fn is_neutral_in_shell(name: &str) -> bool {
 
 impl ReadOnlyProgram {
     fn reads(&self, arguments: &[Word]) -> Option<Vec<Word>> {
-        if may_have_option(arguments, self.writing_options) {
+        let known: Vec<Word> =
+            arguments.iter().filter(|word| word.known().is_some()).cloned().collect();
+        if may_have_option(arguments, self.writing_options)
+            || may_have_option(&known, self.listing_options)
+        {
             return None;
         }
         let mut files = Vec::new();
+        // Files that options name.
+        let mut named = Vec::new();
         let mut has_pattern = false;
         let mut rest = arguments.iter();
         let mut only_operands = false;
@@ -98,16 +104,27 @@ impl ReadOnlyProgram {
                 Some("--") if !only_operands => only_operands = true,
                 Some(text) if !only_operands && text.len() > 1 && text.starts_with('-') => {
                     let option = text.split('=').next().unwrap_or(text);
+                    named.extend(path_in_option(text).map(Word::of));
                     has_pattern |= self.pattern_options.contains(&option)
                         || self
                             .pattern_options
                             .iter()
                             .any(|short| short.len() == 2 && text.starts_with(short));
                     if self.options_with_value.contains(&text) {
+                        let value = rest.next().filter(|_| !VALUES_OF_TEXT.contains(&text));
+                        named.extend(value.filter(|value| may_be_outside(value)).cloned());
+                    } else if self.options_with_name_and_value.contains(&text) {
                         rest.next();
+                        let value = rest.next().filter(|_| !VALUES_OF_TEXT.contains(&text));
+                        named.extend(value.filter(|value| may_be_outside(value)).cloned());
                     }
                 }
-                _ => files.push(word.clone()),
+                Some(text) => {
+                    let listed = text.strip_prefix('@').filter(|path| leads_outside(path));
+                    named.extend(listed.map(Word::of));
+                    files.push(word.clone());
+                }
+                None => files.push(word.clone()),
             }
         }
         match self.operands {
@@ -118,8 +135,52 @@ impl ReadOnlyProgram {
             }
             Operands::Text => files.clear(),
         }
+        files.append(&mut named);
         Some(files)
     }
+}
+
+/// Options whose value is a pattern, a file name pattern or a text.
+const VALUES_OF_TEXT: &[&str] = &[
+    "-e",
+    "--regexp",
+    "-g",
+    "--glob",
+    "--iglob",
+    "--include",
+    "--exclude",
+    "--exclude-dir",
+    "-r",
+    "--replace",
+    "--arg",
+    "--argjson",
+];
+
+/// A path that may be outside the working directory in an option with its value, such as `--file=/etc/passwd` or `-f/etc/passwd`.
+/// Values that are no paths are among them.
+fn path_in_option(text: &str) -> Option<&str> {
+    if text.starts_with("--") {
+        let (option, value) = text.split_once('=')?;
+        let value = value.strip_prefix('@').unwrap_or(value);
+        return (!VALUES_OF_TEXT.contains(&option) && leads_outside(value)).then_some(value);
+    }
+    if VALUES_OF_TEXT.iter().any(|short| short.len() == 2 && text.starts_with(short)) {
+        return None;
+    }
+    let starts = ["/", "~", ".."].iter().filter_map(|start| text.find(start));
+    let value = &text[starts.min()?..];
+    leads_outside(value).then_some(value)
+}
+
+/// Whether a path may lead out of the working directory. A slash alone is a separator more often than a path.
+fn leads_outside(path: &str) -> bool {
+    path.len() > 1
+        && (path.starts_with(['/', '~']) || path.split('/').any(|component| component == ".."))
+}
+
+/// The same for a word, which may be unknown.
+fn may_be_outside(word: &Word) -> bool {
+    word.known().is_none_or(leads_outside)
 }
 
 /// Whether the arguments contain one of these options, or an unknown word could be one. Recognizes

@@ -7,8 +7,12 @@ pub(super) struct ReadOnlyProgram {
     /// Options that make it write or run something. If there are any, no unknown argument may be one of
     /// them.
     pub(super) writing_options: &'static [&'static str],
+    /// Options that name a file with the names of the files to read.
+    pub(super) listing_options: &'static [&'static str],
     /// Options that take the next word as their value.
     pub(super) options_with_value: &'static [&'static str],
+    /// Options that take the next word as a name and the one after it as a value.
+    pub(super) options_with_name_and_value: &'static [&'static str],
     /// Options that give the pattern, which otherwise is the first operand.
     pub(super) pattern_options: &'static [&'static str],
 }
@@ -43,7 +47,9 @@ const fn row(names: &'static [&'static str], operands: Operands) -> ReadOnlyProg
         names,
         operands,
         writing_options: &[],
+        listing_options: &[],
         options_with_value: &[],
+        options_with_name_and_value: &[],
         pattern_options: &[],
     }
 }
@@ -67,7 +73,7 @@ const TABLE: &[ReadOnlyProgram] = &[
         options_with_value: &["-I", "-w", "--ignore"],
         ..row(&["ls", "dir", "vdir"], Files)
     },
-    row(&["du", "wc"], Files),
+    ReadOnlyProgram { listing_options: &["--files0-from"], ..row(&["du", "wc"], Files) },
     ReadOnlyProgram {
         options_with_value: &["-c", "-f", "--format", "--printf"],
         ..row(&["stat"], Files)
@@ -194,15 +200,8 @@ const TABLE: &[ReadOnlyProgram] = &[
         ..row(&["fd", "fdfind"], TextThenFiles)
     },
     ReadOnlyProgram {
-        options_with_value: &[
-            "--arg",
-            "--argjson",
-            "--indent",
-            "-f",
-            "--from-file",
-            "--slurpfile",
-            "--rawfile",
-        ],
+        options_with_value: &["--indent", "-f", "--from-file", "-L"],
+        options_with_name_and_value: &["--arg", "--argjson", "--slurpfile", "--rawfile"],
         pattern_options: &["-f", "--from-file"],
         ..row(&["jq"], TextThenFiles)
     },

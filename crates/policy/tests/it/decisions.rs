@@ -51,6 +51,43 @@ fn ordinary_commands_need_no_approval_in_the_sandbox() {
     }
 }
 
+#[test]
+fn files_that_options_name_are_read() {
+    let policy = policy(Profile::Cautious, "");
+    for script in [
+        "jq -rn --rawfile x /etc/hosts '$x'",
+        "jq -n --slurpfile x ../secret.json '$x'",
+        "jq -f/etc/hosts a.json",
+        "diff --from-file=/etc/hostname f",
+        "wc --files0-from=names",
+        "du --files0-from=names",
+        "du --exclude-from=/etc/hosts .",
+        "file -m/etc/hosts f",
+        "file -m /etc/hosts f",
+        "strings @/etc/hostname",
+        "grep -f/etc/passwd f",
+        "grep -nf../../x f",
+        "grep -f /etc/passwd f",
+        "grep --file=/etc/passwd f",
+        "rg --ignore-file=/etc/passwd x",
+    ] {
+        assert_ne!(verdict(&policy, script).decision, Decision::Allow, "{script}");
+    }
+    for script in [
+        "jq --arg x /etc '.[$x]' a.json",
+        "jq -f filter.jq a.json",
+        "grep -f patterns a.txt",
+        "grep -e /etc/passwd src",
+        "grep --include='/x/*' -rn /etc/passwd src",
+        "rg -g '/src/**' x",
+        "cut -d/ -f1 a.txt",
+        "sort -t / -k 2 a.txt",
+        "diff --label=old a b",
+    ] {
+        assert_eq!(verdict(&policy, script).decision, Decision::Allow, "{script}");
+    }
+}
+
 /// Rules that the hostile scripts try to evade.
 const COMMAND_RULES: &str = r#"
 [[rule]]
