@@ -15,11 +15,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use self::sorted_paths::SortedPaths;
 use crate::path_encoding;
 
-/// A set of paths. Cloning is cheap. A message contains only those that exist.
+/// A set of paths. Cloning is cheap. A message contains only those that exist, and the directories of the others.
 #[derive(Debug, Clone, Default)]
 pub struct PathSet {
     /// Paths that were added together.
     parts: Vec<Arc<SortedPaths>>,
+    /// Directories of missing paths that a message did not contain.
+    incomplete: Vec<PathBuf>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Message {
+    #[serde(with = "path_encoding::paths")]
+    existing: Vec<PathBuf>,
+    #[serde(with = "path_encoding::paths")]
+    incomplete: Vec<PathBuf>,
 }
 
 /// A path of a set on this machine.
@@ -66,10 +76,30 @@ impl PathSet {
 
     /// The paths that exist now, also as dangling symlinks, sorted.
     pub fn existing(&self) -> Vec<PathBuf> {
-        let mut existing = Vec::new();
-        self.look(|found| existing.extend(found.exists.then(|| found.path.to_owned())));
-        existing.sort();
-        existing
+        self.message().existing
+    }
+
+    /// The existing directories in which missing paths may appear, or directories above them may.
+    pub fn incomplete_directories(&self) -> Vec<PathBuf> {
+        self.message().incomplete
+    }
+
+    fn message(&self) -> Message {
+        let (mut existing, mut incomplete) = (Vec::new(), self.incomplete.clone());
+        let mut last = Path::new("");
+        self.look(|found| {
+            if found.exists {
+                existing.push(found.path.to_owned());
+            } else if last.as_os_str() != found.existing.as_os_str() {
+                last = found.existing;
+                incomplete.push(last.to_owned());
+            }
+        });
+        for paths in [&mut existing, &mut incomplete] {
+            paths.sort();
+            paths.dedup();
+        }
+        Message { existing, incomplete }
     }
 }
 
@@ -91,13 +121,14 @@ impl Eq for PathSet {}
 
 impl Serialize for PathSet {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        path_encoding::paths::serialize(&self.existing(), to)
+        self.message().serialize(to)
     }
 }
 
 impl<'a> Deserialize<'a> for PathSet {
     fn deserialize<D: Deserializer<'a>>(from: D) -> Result<PathSet, D::Error> {
-        path_encoding::paths::deserialize(from).map(PathSet::from)
+        let Message { existing, incomplete } = Message::deserialize(from)?;
+        Ok(PathSet { incomplete, ..PathSet::from(existing) })
     }
 }
 
@@ -205,5 +236,6 @@ mod tests {
         let sent = postcard::to_stdvec(&set).unwrap();
         let received: PathSet = postcard::from_bytes(&sent).unwrap();
         assert_eq!(received, PathSet::from(vec![top.path().to_owned()]));
+        assert_eq!(received.incomplete_directories(), [top.path()]);
     }
 }

@@ -3,10 +3,15 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use toolcrib_exec::{PathSet, SetPath};
 use toolcrib_fs::{RealPaths, ReservedPaths, Workspace, symlinks_on_the_way};
+
+/// How long the resolved paths of secrets are used.
+const KNOWN_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Hidden {
@@ -19,8 +24,8 @@ pub(crate) struct Hidden {
     /// The user's secrets as given.
     secrets: PathSet,
     /// Other spellings of the secrets, both by resolved path and by resolved parent directory with the unresolved last
-    /// component. Resolved when they are needed first.
-    other_spellings: OnceLock<HashSet<PathBuf>>,
+    /// component. Resolved when they are needed, and again after a while: the user may replace a directory by a symlink.
+    other_spellings: Mutex<Option<(Instant, Arc<HashSet<PathBuf>>)>>,
     /// The directory of other workspaces, which is one of the secrets.
     others: Option<PathBuf>,
 }
@@ -51,7 +56,7 @@ impl Hidden {
         let mut real_paths = RealPaths::default();
         let own = own.iter().map(|path| real_paths.resolve(path)).collect();
         let secrets = PathSet::from(secrets.to_vec());
-        let other_spellings = OnceLock::new();
+        let other_spellings = Mutex::new(None);
         Hidden { own, symlinks, registry, roots, secrets, other_spellings, others: None }
     }
 
@@ -73,8 +78,8 @@ impl Hidden {
 
     /// All hidden paths, in a stable order.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
-        let mut secrets: Vec<PathBuf> =
-            self.secrets.iter().chain(self.other_spellings()).cloned().collect();
+        let others = self.other_spellings();
+        let mut secrets: Vec<PathBuf> = self.secrets.iter().chain(others.iter()).cloned().collect();
         secrets.sort();
         [self.own(), secrets].concat()
     }
@@ -82,7 +87,7 @@ impl Hidden {
     /// Hidden paths below a directory, which a walk skips.
     pub(crate) fn beneath(&self, directory: &Path) -> Vec<PathBuf> {
         let own = self.own().into_iter().filter(|path| path.starts_with(directory));
-        let secrets = self.secrets_at_or_beneath(directory).cloned();
+        let secrets = self.secrets_at_or_beneath(directory);
         let mut all: Vec<PathBuf> = own.chain(secrets).filter(|path| path != directory).collect();
         all.sort();
         all
@@ -116,16 +121,24 @@ impl Hidden {
         let own = self.own();
         let mut own = own.iter().chain(&self.symlinks);
         own.any(|hidden| hidden.starts_with(directory))
-            || self.secrets_at_or_beneath(directory).next().is_some()
+            || !self.secrets_at_or_beneath(directory).is_empty()
     }
 
-    fn other_spellings(&self) -> &HashSet<PathBuf> {
-        self.other_spellings.get_or_init(|| other_spellings(&self.secrets))
+    fn other_spellings(&self) -> Arc<HashSet<PathBuf>> {
+        let mut known = self.other_spellings.lock();
+        let recent = known.as_ref().filter(|(at, _)| at.elapsed() < KNOWN_FOR);
+        if let Some((_, spellings)) = recent {
+            return spellings.clone();
+        }
+        let spellings = Arc::new(other_spellings(&self.secrets));
+        *known = Some((Instant::now(), spellings.clone()));
+        spellings
     }
 
-    fn secrets_at_or_beneath(&self, directory: &Path) -> impl Iterator<Item = &PathBuf> {
-        let others = self.other_spellings().iter().filter(move |path| path.starts_with(directory));
-        self.secrets.at_or_beneath(directory).chain(others)
+    fn secrets_at_or_beneath(&self, directory: &Path) -> Vec<PathBuf> {
+        let others = self.other_spellings();
+        let others = others.iter().filter(|path| path.starts_with(directory));
+        self.secrets.at_or_beneath(directory).chain(others).cloned().collect()
     }
 
     /// The secret path that is or contains a path.
@@ -134,7 +147,8 @@ impl Hidden {
         let root = self.roots.iter().filter(|root| path.starts_with(root));
         let root = root.max_by_key(|root| root.components().count());
         let mut around = path.ancestors().take_while(|path| root.is_none_or(|root| root != path));
-        around.find(|path| self.secrets.contains(path) || self.other_spellings().contains(*path))
+        let others = self.other_spellings();
+        around.find(|path| self.secrets.contains(path) || others.contains(*path))
     }
 
     fn recorded(&self) -> Arc<[PathBuf]> {

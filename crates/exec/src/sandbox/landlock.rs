@@ -62,6 +62,9 @@ const SHARED_MEMORY: &str = "shm";
 /// become unreadable with it.
 const MAX_RULES: usize = 4096;
 
+/// A larger directory stays readable as a whole if no hidden path is in it: a rule for each entry would take too long.
+const MAX_ENTRIES: usize = 1000;
+
 /// The version of this system. Zero if it has no Landlock.
 pub(super) fn version() -> i64 {
     landlock_version().unwrap_or(0)
@@ -86,22 +89,27 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
         context("allow connections to the proxy", allowed)?;
     }
     // Names can be listed everywhere. Files are read around hidden paths only, so that a file that takes the place of a
-    // hidden one while the command runs cannot be read: it has no rule, and a mount over the old one is gone with it.
+    // hidden one while the command runs cannot be read: it has no rule, and a mount over the old one is gone with it. The
+    // same holds for a hidden file that appears.
     rules.allow(Path::new("/"), READ_DIRECTORY)?;
-    let hidden = confinement.sandbox.hidden.iter();
-    let mut hidden: Vec<PathBuf> = hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let real = |path: &PathBuf| fs::canonicalize(path).ok();
+    let mut hidden: Vec<PathBuf> = confinement.sandbox.hidden.iter().filter_map(real).collect();
+    let incomplete = confinement.sandbox.hidden.incomplete_directories();
+    let incomplete: Vec<PathBuf> = incomplete.iter().filter_map(real).collect();
     if !confinement.level.has_namespaces() {
         hidden.push(DEV.into());
     }
-    for Entry { path, is_directory } in paths_around(&hidden) {
+    for Entry { path, is_directory } in paths_around(&hidden, &incomplete) {
         rules.add(&path, EXECUTE | READ_FILE | READ_DIRECTORY, is_directory)?;
     }
     for path in confinement.readable_roots() {
         rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
     }
     if confinement.level.has_namespaces() {
+        // Other files are mounted there for the session.
         for top in ["/tmp", "/var/tmp", "/run", "/dev/shm"] {
-            rules.allow(Path::new(top), MAKE_SOCKET)?;
+            let rights = EXECUTE | READ_FILE | READ_DIRECTORY | MAKE_SOCKET;
+            rules.allow(Path::new(top), rights)?;
         }
         // The supervisor opens a terminal, and the command configures it with `ioctl`.
         rules.allow(Path::new(DEV), READ_FILE | IOCTL_DEVICE)?;
@@ -174,24 +182,38 @@ struct Entry {
 }
 
 /// All paths except hidden ones. Rules only allow and never deny, so the siblings of each directory on the
-/// way to a hidden path are listed one by one.
-fn paths_around(hidden: &[PathBuf]) -> Vec<Entry> {
+/// way to a hidden path are listed one by one, and the entries of the directories in which one may appear.
+fn paths_around(hidden: &[PathBuf], incomplete: &[PathBuf]) -> Vec<Entry> {
     let mut allowed = Vec::new();
     let mut open = vec![Entry { path: "/".into(), is_directory: true }];
     while let Some(entry) = open.pop() {
-        if !hidden.iter().any(|path| path.starts_with(&entry.path)) {
+        let holds = |paths: &[PathBuf]| paths.iter().any(|path| path.starts_with(&entry.path));
+        let (holds_hidden, may_hold_hidden) = (holds(hidden), holds(incomplete));
+        if hidden.contains(&entry.path) {
+            continue;
+        }
+        if !holds_hidden && !may_hold_hidden {
             allowed.push(entry);
-        } else if !hidden.contains(&entry.path) && allowed.len() + open.len() < MAX_RULES {
-            let entries = fs::read_dir(&entry.path).into_iter().flatten().flatten();
-            open.extend(entries.filter_map(|entry| {
-                let kind = entry.file_type().ok()?;
-                // The target of a symlink is allowed or hidden by its own path.
-                let path = (!kind.is_symlink()).then(|| entry.path())?;
-                Some(Entry { path, is_directory: kind.is_dir() })
-            }));
+        } else if allowed.len() + open.len() < MAX_RULES {
+            let mut entries = entries(&entry.path);
+            if holds_hidden || entries.len() <= MAX_ENTRIES {
+                open.append(&mut entries);
+            } else {
+                allowed.push(entry);
+            }
         }
     }
     allowed
+}
+
+/// The entries of a directory, without symlinks: the target of a symlink is allowed or hidden by its own path.
+fn entries(directory: &Path) -> Vec<Entry> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| {
+        let kind = entry.file_type().ok()?;
+        (!kind.is_symlink()).then(|| Entry { path: entry.path(), is_directory: kind.is_dir() })
+    };
+    entries.filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -214,20 +236,22 @@ mod tests {
     fn paths_around_cover_everything_except_hidden_paths() {
         let top = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(top.path()).unwrap();
-        for name in ["a/secret/x", "a/open", "b"] {
+        for name in ["a/secret/x", "a/open", "b", "d/e"] {
             fs::create_dir_all(top.join(name)).unwrap();
         }
         fs::write(top.join("c"), "").unwrap();
         let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
-        for Entry { path, is_directory } in paths_around(&[top.join("a/secret")]) {
+        for Entry { path, is_directory } in paths_around(&[top.join("a/secret")], &[top.join("d")])
+        {
             match path.strip_prefix(&top) {
                 Ok(path) => here.push((path.to_owned(), is_directory)),
                 Err(_) => elsewhere.push(path),
             }
         }
         here.sort();
-        assert_eq!(here, [("a/open".into(), true), ("b".into(), true), ("c".into(), false)]);
+        let expected = [("a/open", true), ("b", true), ("c", false), ("d/e", true)];
+        assert_eq!(here, expected.map(|(path, is_directory)| (path.into(), is_directory)));
         assert!(elsewhere.contains(&"/etc".into()) && !elsewhere.contains(&"/".into()));
-        assert_eq!(paths_around(&[]), [Entry { path: "/".into(), is_directory: true }]);
+        assert_eq!(paths_around(&[], &[]), [Entry { path: "/".into(), is_directory: true }]);
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolcrib::{
@@ -110,6 +111,60 @@ fn searches_and_listings_skip_hidden_paths() {
     let listed = home.call("LS", json!({"recursive": true})).unwrap();
     assert!(listed.output().contains(".ssh (hidden: keys, tokens or history)"), "{listed:?}");
     assert!(!listed.output().contains("hosts.yml") && listed.output().contains("other.yml"));
+}
+
+#[test]
+fn a_secret_that_moves_behind_a_symlink_is_hidden() {
+    let home = Home::as_root();
+    fs::remove_file(home.path("home/.netrc")).unwrap();
+    home.call("Read", json!({"file_path": home.path("home/.config/other.yml")})).unwrap();
+    fs::write(home.path("home/dotfiles/netrc"), "canary\n").unwrap();
+    symlink("dotfiles/netrc", home.path("home/.netrc")).unwrap();
+    let is_hidden = || {
+        let read = home.call("Read", json!({"file_path": home.path("home/dotfiles/netrc")}));
+        read.is_err()
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_hidden() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(is_hidden());
+}
+
+#[test]
+fn a_secret_that_appears_while_a_command_runs_is_not_read() {
+    let top = crate::command_directory();
+    for directory in ["home/.tool", "project"] {
+        fs::create_dir_all(top.path().join(directory)).unwrap();
+    }
+    fs::write(top.path().join("home/.tool/settings"), "plain\n").unwrap();
+    let hidden = vec![top.path().join("home/.tool/credentials")];
+    let runtime = Runtime::builder()
+        .root(top.path().join("project"))
+        .journal(top.path().join("state"), Caps::default())
+        .sandbox(SandboxSettings { hidden, ..SandboxSettings::default() })
+        .helper(crate::helper())
+        .build()
+        .unwrap();
+    let tool = top.path().join("home/.tool").display().to_string();
+    let command = format!(
+        "cat {tool}/settings; touch started; while [ ! -e {tool}/credentials ]; do sleep 0.05; done; cat {tool}/*"
+    );
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !top.path().join("project/started").exists() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            fs::write(top.path().join("home/.tool/credentials"), "canary\n").unwrap();
+        });
+        let call = Call::new("Bash", json!({"command": command}));
+        match runtime.call(&runtime.session(), call, Options::default()) {
+            Ok(reply) => reply.output().to_owned(),
+            Err(error) => error.text().to_string(),
+        }
+    });
+    assert_eq!(output.matches("plain").count(), 2, "{output}");
+    assert!(!output.contains("canary"), "{output}");
 }
 
 #[test]
