@@ -170,7 +170,7 @@ impl PathRules {
             return Rule::Allowed;
         }
         self.rule_by_name(&tree, &relative, access, all, program)
-            .unwrap_or_else(|| self.rule_by_repository(&tree, &relative, access, program))
+            .unwrap_or_else(|| self.rule_by_repository(&tree, &relative, access, all, program))
     }
 
     /// Whether an access renames or removes a directory that contains a root, a cache, a hidden path or the target
@@ -219,11 +219,13 @@ impl PathRules {
         tree: &BulkReader,
         relative: &Path,
         access: &FileAccess,
+        all: &[FileAccess],
         program: &dyn Fn() -> Option<Program>,
     ) -> Rule {
-        if self.is_removed_by_accident(tree, relative, access, program) {
+        if self.is_damaged_by_accident(tree, relative, access, all, program) {
             return Rule::Refused(Unwritable::Repository);
         }
+        self.note_added(relative, access);
         if access.action == FileAction::Remove {
             if access.kind == Some(NodeKind::Directory)
                 && !directory::is_complete(tree, relative, None)

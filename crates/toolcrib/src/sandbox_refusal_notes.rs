@@ -274,7 +274,7 @@ fn remedy(why: Unwritable) -> &'static str {
             "protected: it can make programs run code, or a rule protects it; allow_protected in config.toml, or the rule, can allow it"
         }
         Unwritable::Repository => {
-            "protected: this repository existed before the session, and nothing of it was removed; the user can do it, or allow it with allow_protected in config.toml"
+            "protected: this repository existed before the session, and only git may remove or overwrite its parts; the user can do it, or allow it with allow_protected in config.toml"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::ParentOfProtected => {

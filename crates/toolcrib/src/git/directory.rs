@@ -89,6 +89,16 @@ const TOP_NAMES: [&str; 20] = [
     "worktrees",
 ];
 
+/// Whether a path in a git directory has commits, or names them. Git replaces such a file as a whole, or never.
+pub(crate) fn has_commits(path: &Path) -> bool {
+    let has = |names: &[&str]| path.iter().any(|part| names.iter().any(|name| part == *name));
+    // Reflogs have the names of refs. Every program that uses a git library appends to them.
+    let is_named = path
+        .file_name()
+        .is_some_and(|last| ["HEAD", "index", "packed-refs"].iter().any(|name| last == *name));
+    !has(&["logs"]) && (is_named || has(&["objects", "refs", "reftable"]))
+}
+
 /// The outermost git directory that contains a path. Paths are relative to the root.
 pub(crate) fn containing(tree: &BulkReader, path: &Path) -> Option<PathBuf> {
     let mut directory = PathBuf::new();

@@ -84,15 +84,18 @@ impl PathRules {
     }
 
     /// Whether a program other than version control removes a repository that no command created, as `rm -rf *`
-    /// does. This prevents accidents; it is not a security boundary, since a removed file runs nothing.
-    pub(super) fn is_removed_by_accident(
+    /// does, or overwrites its commits, as `sed -i` on all files does. This prevents accidents; it is not a security
+    /// boundary, since such a file runs nothing.
+    pub(super) fn is_damaged_by_accident(
         &self,
         tree: &BulkReader,
         relative: &Path,
         access: &FileAccess,
+        all: &[FileAccess],
         program: &dyn Fn() -> Option<Program>,
     ) -> bool {
-        if !matches!(access.action, FileAction::Remove | FileAction::RenameFrom) {
+        let removes = matches!(access.action, FileAction::Remove | FileAction::RenameFrom);
+        if !removes && !overwrites(access, all) {
             return false;
         }
         let is_version_control = |path: &&Path| {
@@ -102,8 +105,12 @@ impl PathRules {
         let Some(repository) = named.or_else(|| directory::containing(tree, relative)) else {
             return false;
         };
-        let is_part = access.action == FileAction::Remove || repository == relative;
-        let is_temporary = relative.extension().is_some_and(|last| last == "lock");
+        let inside = relative.strip_prefix(&repository).unwrap_or(relative);
+        let is_part = access.action == FileAction::Remove
+            || (removes && repository == relative)
+            || directory::has_commits(inside);
+        let is_temporary = relative.extension().is_some_and(|last| last == "lock")
+            || self.known.was_added_by_command(&access.path);
         // A submodule has its git directory inside that of the repository.
         let mut inside = relative.ancestors().take_while(|path| *path != repository);
         let is_of_command = self.known.was_created_by_command(tree, &repository)
@@ -121,5 +128,34 @@ impl PathRules {
             !is_version_control_program(&program)
                 || program.arguments.iter().any(|one| one == "clean")
         })
+    }
+
+    /// Called before a command adds a file or directory. In a repository, it may remove it again, like a temporary file
+    /// of an editor.
+    pub(super) fn note_added(&self, relative: &Path, access: &FileAccess) {
+        let is_new = access.kind.is_none()
+            && matches!(access.action, FileAction::Create(_) | FileAction::RenameTo(_));
+        let is_in_repository =
+            || relative.iter().any(|name| VERSION_CONTROL.iter().any(|known| name == *known));
+        if is_new && is_in_repository() && !directory::has_commits(relative) {
+            self.known.mark_added(&access.path);
+        }
+    }
+}
+
+/// Whether an access replaces the content of a file. Programs that use a git library write a file with the ending `.lock`
+/// first, as git does, and rename it.
+fn overwrites(access: &FileAccess, all: &[FileAccess]) -> bool {
+    if access.kind != Some(NodeKind::File) {
+        return false;
+    }
+    let is_lock = |from: &FileAccess| {
+        from.action == FileAction::RenameFrom
+            && from.path == access.path.with_added_extension("lock")
+    };
+    match access.action {
+        FileAction::Write => true,
+        FileAction::RenameTo(_) => !all.iter().any(is_lock),
+        _ => false,
     }
 }

@@ -33,6 +33,9 @@ const MAX_COMMITS: usize = 100_000;
 /// Limit of recorded contents.
 const MAX_CONTENTS: usize = 100_000;
 
+/// Limit of recorded files that commands have added to repositories.
+const MAX_ADDED: usize = 100_000;
+
 /// Limit of kept bytes of removed files. They are restored if their replacement is rejected.
 const MAX_REMOVED_BYTES: usize = 16 << 20;
 
@@ -56,6 +59,8 @@ struct State {
     recorded: HashSet<(u64, u64)>,
     /// Git directories that commands have created.
     created_by_commands: HashSet<(u64, u64)>,
+    /// Files and directories that commands have added to repositories.
+    added_by_commands: HashSet<PathBuf>,
     /// Git directories of work trees whose `.git` file was changed or removed, by resolved path of the work
     /// tree.
     former_directories: HashMap<PathBuf, PathBuf>,
@@ -119,6 +124,19 @@ impl KnownContent {
     pub(super) fn was_created_by_command(&self, tree: &BulkReader, directory: &Path) -> bool {
         let stamp = tree.stamp(directory);
         stamp.is_some_and(|stamp| self.state.lock().created_by_commands.contains(&stamp.identity))
+    }
+
+    /// Called before a command adds a file or directory to a repository.
+    pub(super) fn mark_added(&self, path: &Path) {
+        let mut state = self.state.lock();
+        if state.added_by_commands.len() < MAX_ADDED {
+            state.added_by_commands.insert(path.to_owned());
+        }
+    }
+
+    /// Whether a command has added a path to a repository.
+    pub(super) fn was_added_by_command(&self, path: &Path) -> bool {
+        self.state.lock().added_by_commands.contains(path)
     }
 
     /// Called before a directory is removed: another one may get its inode number.

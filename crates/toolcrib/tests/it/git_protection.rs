@@ -78,7 +78,10 @@ fn user_repository_is_never_partially_removed() {
         assert_eq!(repositories(&commands), before, "{command}: {text}");
         // A successful command is told about a denial once per session.
         if text.starts_with("exit code") {
-            assert!(text.contains("nothing of it was removed"), "{command}: {text}");
+            assert!(
+                text.contains("only git may remove or overwrite its parts"),
+                "{command}: {text}"
+            );
         }
         let notes = text.lines().filter(|line| line.starts_with("[refused by the sandbox")).count();
         assert!(notes <= 3, "{text}");

@@ -333,6 +333,57 @@ fn repository_is_not_removed_by_accident() {
     }
 }
 
+#[test]
+fn commits_are_not_overwritten_by_accident() {
+    let here = Sandboxed::new();
+    let git = |words: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+        let output = command.current_dir(here.ws("mine")).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    fs::create_dir(here.ws("mine")).unwrap();
+    fs::write(here.ws("mine/a.txt"), "text  \n").unwrap();
+    git(&["init", "-q"]);
+    git(&["add", "a.txt"]);
+    git(&["commit", "-qm", "one"]);
+    for command in [
+        "(cd mine; for f in $(find .git/objects -type f); do : > x; mv -f x $f; done)",
+        "(cd mine; for f in $(find .git/objects -type f); do chmod u+w $f; : > $f; done)",
+        "(cd mine; find . -type f -exec sed -i 's/[ \\t]*$//' {} \\;)",
+        "(cd mine/.git; for f in HEAD index refs/heads/*; do : > $f; done)",
+        "(cd mine; mv .git/objects/*/* .)",
+    ] {
+        let output = here.output(command);
+        assert!(
+            output.contains("refused by the sandbox") || output.contains("Permission denied"),
+            "{command}: {output}"
+        );
+        git(&["fsck", "--strict"]);
+        assert_eq!(git(&["log", "--format=%s"]), "one\n", "{command}");
+    }
+    // Git itself goes on, and so does a program that follows git's protocol.
+    here.output(&format!("(cd mine; echo more >> a.txt; {GIT} commit -qam two)"));
+    let library =
+        "(cd mine; cp .git/index .git/index.lock && mv .git/index.lock .git/index && echo done)";
+    assert!(here.output(library).contains("done"));
+    assert_eq!(git(&["log", "--format=%s"]), "two\none\n");
+}
+
+#[test]
+fn files_that_a_command_added_to_a_repository_can_be_removed() {
+    let here = Sandboxed::new();
+    fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let output = here.output(
+        "touch .git/.msg.swp && rm .git/.msg.swp && d=$(mktemp -d -p .git) && touch $d/x && rm -r $d && echo gone",
+    );
+    assert!(output.contains("gone"), "{output}");
+    // Also by the next command.
+    here.output("touch .git/later");
+    assert!(here.output("rm .git/later && echo gone").contains("gone"));
+}
+
 /// A root that is the user's home: the runtime executes no file that a command writes there.
 #[test]
 fn files_written_by_commands_are_not_executed_by_the_runtime() {
