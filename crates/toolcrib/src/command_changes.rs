@@ -203,7 +203,7 @@ impl NewChanges {
         let shared = settled.shared.iter().take(MAX_SHARED);
         self.warnings.extend(shared.map(|path| {
             format!(
-                "{} has other hard links: an undo restores this path only",
+                "{} has other hard links, which changed with it: an undo restores this path only",
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));

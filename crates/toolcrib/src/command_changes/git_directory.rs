@@ -1,12 +1,18 @@
 //! The place of a git directory, for commands in notes.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::BulkReader;
 use toolcrib_text::visible_name;
 
 use crate::git::directory;
+use crate::git::objects::ObjectId;
+
+/// A larger file is not compared.
+const MAX_COMPARED_BYTES: u64 = 16 << 20;
 
 /// A git directory below a root.
 #[derive(Debug)]
@@ -36,6 +42,15 @@ impl GitPlace {
     /// The resolved path of the git directory with the shared references.
     pub(super) fn common(&self) -> PathBuf {
         self.tree.path().join(directory::common(&self.tree, &self.directory))
+    }
+
+    /// Whether a file of the work tree has a content.
+    pub(super) fn has_in_work_tree(&self, path: &[u8], content: ObjectId) -> bool {
+        let file = self.work_tree().map(|top| top.join(OsStr::from_bytes(path)));
+        let relative = file.as_deref().and_then(|file| file.strip_prefix(self.tree.path()).ok());
+        let found =
+            relative.and_then(|file| directory::read_at_most(&self.tree, file, MAX_COMPARED_BYTES));
+        found.is_some_and(|found| ObjectId::of_file(&found) == content)
     }
 
     /// The work tree. `None` if it is not known, as for a submodule.

@@ -10,7 +10,8 @@ use toolcrib_text::visible_name;
 use super::git_directory::{GitPlace, quoted};
 use super::repository_state::RepositoryNotes;
 use crate::git::commit_tree::CommitTree;
-use crate::git::objects::ObjectStore;
+use crate::git::index::Staged;
+use crate::git::objects::{ObjectId, ObjectStore};
 use crate::git::{directory, index, refs};
 use crate::phrases::{counted, it_or_them};
 
@@ -30,6 +31,8 @@ const MAX_LOOKED_UP: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct GitFiles {
     before: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    /// The commits of the work trees at the time, by the path of their index.
+    heads: BTreeMap<PathBuf, Option<ObjectId>>,
 }
 
 impl GitFiles {
@@ -37,8 +40,11 @@ impl GitFiles {
     pub(super) fn before_change(&mut self, tree: &BulkReader, directory: &Path, name: &OsStr) {
         if (name == INDEX || name == CONFIGURATION) && self.before.len() < MAX_FILES {
             let path = directory.join(name);
-            let content = self.before.entry(tree.path().join(&path));
-            content.or_insert_with(|| read(tree, &path));
+            let real = tree.path().join(&path);
+            if name == INDEX {
+                self.heads.entry(real.clone()).or_insert_with(|| commit_of(tree, directory));
+            }
+            self.before.entry(real).or_insert_with(|| read(tree, &path));
         }
     }
 
@@ -58,6 +64,11 @@ impl GitFiles {
                 let note = if is_restored { None } else { compared.index_note() };
                 let note = note.map(|note| compared.place.adapt(note, here));
                 notes.beside_files.extend(note);
+                let head = commit_of(&compared.place.tree, &compared.place.directory);
+                let before = self.heads.insert(path.clone(), head);
+                // Another commit may have the versions.
+                let note = compared.dropped_note().filter(|_| before == Some(head) && !is_restored);
+                notes.lost.extend(note.map(|note| compared.place.adapt(note, here)));
             } else if compared.is_changed(path) {
                 let shown = visible_name(path.as_os_str().as_encoded_bytes());
                 notes.lost.push(format!("{shown} was changed; an undo does not restore it"));
@@ -76,6 +87,11 @@ impl GitFiles {
         let word = |path: &PathBuf| if path.ends_with(INDEX) { INDEX } else { "configuration" };
         changed.map(|(path, _)| word(path).to_owned()).collect()
     }
+}
+
+/// The commit of a work tree.
+fn commit_of(tree: &BulkReader, directory: &Path) -> Option<ObjectId> {
+    refs::head(tree, directory)?.commit
 }
 
 /// Reads an index or a configuration. `None` if it does not exist or is too large.
@@ -129,20 +145,9 @@ impl<'a> Compared<'a> {
     /// The changed paths whose staged version differs from the commit: only those can be unstaged.
     fn staged_entries(&self) -> Vec<Vec<u8>> {
         let mut paths = self.changed_entries();
-        let GitPlace { tree, directory } = &self.place;
         let Some(after) = self.after.as_deref().and_then(index::entries) else { return paths };
-        let Some(head) = refs::head(tree, directory).filter(|_| paths.len() <= MAX_LOOKED_UP)
-        else {
+        let Some(mut commit) = self.commit_tree().filter(|_| paths.len() <= MAX_LOOKED_UP) else {
             return paths;
-        };
-        let objects = directory::common(tree, directory).join("objects");
-        let store = ObjectStore::new(vec![(tree.clone(), objects)]);
-        let mut commit = match head.commit {
-            Some(commit) => match CommitTree::of(store, commit) {
-                Some(commit) => Some(commit),
-                None => return paths,
-            },
-            None => None,
         };
         paths.retain(|path| {
             let committed = commit.as_mut().and_then(|commit| commit.file(path));
@@ -154,6 +159,57 @@ impl<'a> Compared<'a> {
             }
         });
         paths
+    }
+
+    /// The files of the current commit, if there is one. `None` if it cannot be read.
+    fn commit_tree(&self) -> Option<Option<CommitTree>> {
+        let GitPlace { tree, directory } = &self.place;
+        let Some(commit) = refs::head(tree, directory)?.commit else { return Some(None) };
+        let objects = directory::common(tree, directory).join("objects");
+        let store = ObjectStore::new(vec![(tree.clone(), objects)]);
+        CommitTree::of(store, commit).map(Some)
+    }
+
+    /// Staged versions that were replaced by those of the commit, and that neither the commit nor the file has.
+    fn dropped_versions(&self) -> Option<Vec<(Vec<u8>, u32, ObjectId)>> {
+        let (before, after) =
+            (index::entries(self.before?)?, index::entries(self.after.as_deref()?)?);
+        let paths = self.changed_entries();
+        if paths.is_empty() || paths.len() > MAX_LOOKED_UP {
+            return None;
+        }
+        let mut commit = self.commit_tree()?;
+        let staged = |versions: Option<&Vec<Staged>>| match versions.map(Vec::as_slice) {
+            Some(&[(mode, 0, object)]) => Some((mode, object)),
+            _ => None,
+        };
+        let dropped = paths.into_iter().filter_map(|path| {
+            let (mode, object) = staged(before.get(&path))?;
+            let committed = commit.as_mut().and_then(|commit| commit.file(&path));
+            let is_dropped =
+                committed != Some((mode, object)) && staged(after.get(&path)) == committed;
+            (is_dropped && !self.place.has_in_work_tree(&path, object))
+                .then_some((path, mode, object))
+        });
+        Some(dropped.collect())
+    }
+
+    fn dropped_note(&self) -> Option<String> {
+        let dropped = self.dropped_versions().filter(|dropped| !dropped.is_empty())?;
+        let words = dropped.iter().take(MAX_PATHS).map(|(path, mode, object)| {
+            let path = quoted(&visible_name(path)).into_owned();
+            format!("--cacheinfo {mode:o},{object},{path}")
+        });
+        let command = format!("git update-index --add {}", words.collect::<Vec<_>>().join(" "));
+        let more = match dropped.len().saturating_sub(MAX_PATHS) {
+            0 => "",
+            _ => ", and so on; `git fsck --lost-found` finds all of them",
+        };
+        let files = counted(dropped.len() as u64, "file");
+        let them = it_or_them(dropped.len() as u64);
+        Some(format!(
+            "the staged version of {files} was dropped: `{command}` stages {them} again{more}"
+        ))
     }
 
     fn index_note(&self) -> Option<String> {

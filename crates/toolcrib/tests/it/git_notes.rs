@@ -216,6 +216,36 @@ fn an_index_that_equals_the_commit_needs_no_unstaging() {
     );
 }
 
+/// Only the index had that version.
+#[test]
+fn a_dropped_staged_version_is_named_with_the_way_back() {
+    for (before, command) in [
+        ("echo staged > x.txt; git add x.txt; echo work > x.txt", "git reset -q"),
+        ("echo staged > x.txt; git add x.txt; echo work > x.txt", "git restore --staged x.txt"),
+        ("echo staged > new; git add new; echo work > new", "git rm -q --cached -f new"),
+    ] {
+        let commands = Commands::after(&format!("{SETUP}{before}"));
+        commands.output("cd ../base");
+        let staged = commands.output("git diff --cached");
+        let text = commands.output(command);
+        let note = text.split("the staged version of 1 file was dropped: `").nth(1);
+        let note = note.unwrap_or_else(|| panic!("{command}: {text}"));
+        commands.output(note.split('`').next().unwrap());
+        assert_eq!(commands.output("git diff --cached"), staged, "{command}");
+    }
+    let commands = Commands::after(SETUP);
+    commands.output("cd ../base");
+    for command in [
+        "echo 1 > x.txt; git add x.txt; git reset -q",
+        "echo 2 > x.txt; git commit -qam two",
+        "echo 3 > x.txt; git add x.txt; echo 4 > x.txt; git add x.txt",
+        "git commit -qm four; git checkout -q HEAD~1",
+    ] {
+        let text = commands.output(command);
+        assert!(!text.contains("the staged version"), "{command}: {text}");
+    }
+}
+
 #[test]
 fn an_added_work_tree_is_named_with_the_command_that_removes_it() {
     let commands = Commands::after(SETUP);
