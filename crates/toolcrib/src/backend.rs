@@ -15,7 +15,7 @@ mod snapshot;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::change_files::{MakeDirectory, Move, Remove, Write};
+use self::change_files::{MakeDirectory, Move, Remove, RemoveAll, Write};
 use self::exec::ExecOperation;
 use self::operation::perform;
 use self::read_files::{List, Open, Read, RealPath, StatFile};
@@ -192,6 +192,15 @@ impl Backend<'_> {
         missing_ok: bool,
     ) -> Result<Removed, Error> {
         perform(self, Remove { path: literal(path), recursive, missing_ok })
+    }
+
+    /// Removes files, symlinks and directories with their entries, all or none of them, as one change.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of them may not or cannot be removed, or if they have too many entries.
+    pub fn remove_all(&self, paths: Vec<PathBuf>) -> Result<Removed, Error> {
+        perform(self, RemoveAll { paths: paths.into_iter().map(literal).collect() })
     }
 
     /// Moves a file, symlink or directory. `overwrite` replaces an existing file.

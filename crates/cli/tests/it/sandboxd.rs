@@ -105,6 +105,29 @@ fn files_are_written_listed_and_removed_in_the_workspace_only() {
 }
 
 #[test]
+fn a_workspace_is_emptied_as_a_whole_or_not_at_all() {
+    let server = Server::start(&["--trust-network"]);
+    let root = server.directory.path().join("ws");
+    for name in ["a/b/c.txt", "d.txt", "e.txt"] {
+        let (status, body) = server.ask("PUT", &format!("/v1/files/{name}"), "", b"text");
+        assert_eq!(status, 204, "{body}");
+    }
+    let socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    assert_eq!(server.status("DELETE", "/v1/files/?recursive=true"), 400);
+    assert!(root.join("a/b/c.txt").exists() && root.join("d.txt").exists());
+    drop(socket);
+    std::fs::remove_file(root.join("socket")).unwrap();
+    assert_eq!(server.status("DELETE", "/v1/files/?recursive=true"), 204);
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
+    let undone =
+        toolcrib(server.directory.path(), &["undo", "--root", "ws", "--state", "state", "-y"], b"");
+    assert!(undone.status.success(), "{}", text(&undone.stderr));
+    for name in ["a/b/c.txt", "d.txt", "e.txt"] {
+        assert_eq!(std::fs::read(root.join(name)).unwrap(), b"text");
+    }
+}
+
+#[test]
 fn a_token_is_needed_and_health_checks_are_not_refused() {
     let server = Server::start(&[]);
     let file = server.said.split("the token is in ").nth(1).unwrap().trim();

@@ -84,9 +84,12 @@ impl Files {
                     "the workspace itself cannot be removed; recursive=true removes its entries";
                 return Err(RestError::new(StatusCode::CONFLICT, "CONFLICT", message));
             }
-            for entry in backend.list(&self.path)?.entries {
-                backend.remove(self.path.join(entry.name), true, true)?;
+            let listing = backend.list(&self.path)?;
+            if listing.is_truncated {
+                return Err(too_many_entries());
             }
+            let entries = listing.entries.iter().map(|entry| self.path.join(&entry.name));
+            backend.remove_all(entries.collect())?;
             Ok(response::no_content())
         })
     }
@@ -100,9 +103,7 @@ impl Files {
     fn listing(&self, backend: &Backend<'_>) -> Result<RestResponse, RestError> {
         let listing = backend.list(&self.path)?;
         if listing.is_truncated {
-            let message = "the directory has too many entries; list it with a command";
-            let status = StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(RestError::new(status, "RESOURCE_EXHAUSTED", message));
+            return Err(too_many_entries());
         }
         let mut links = 0;
         let entries = listing.entries.iter().filter_map(|entry| match entry.kind {
@@ -140,6 +141,11 @@ impl Files {
 }
 
 /// An entry of a listing. A name that is not UTF-8 could not be used in a request.
+fn too_many_entries() -> RestError {
+    let message = "the directory has too many entries; use a command";
+    RestError::new(StatusCode::PAYLOAD_TOO_LARGE, "RESOURCE_EXHAUSTED", message)
+}
+
 fn entry_json(entry: &ListedEntry, kind: &str) -> Option<Value> {
     Some(json!({
         "name": entry.name.to_str()?,

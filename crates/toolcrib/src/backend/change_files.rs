@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_fs::{Content, FileKind, NewMode};
+use toolcrib_fs::{Content, FileKind, NewMode, ResolvedPath};
 use toolcrib_policy::Access;
 
 use super::file_tree::FileTree;
@@ -13,6 +13,9 @@ use super::{MAX_WRITE_BYTES, WriteOptions};
 use crate::cx::{Changed, Cx, EntryChange, FileEdit};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
+
+/// Paths of a removal that the journal names.
+const MAX_NAMED: usize = 20;
 
 /// The result of an operation that creates or changes a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -159,6 +162,39 @@ impl Operation for Remove {
             return Err(Error::new(ErrorKind::NotEmpty, format!("{shown} is not empty"))
                 .hint("Nothing was removed. Use `recursive` to remove it with its entries."));
         }
+        let count = tree.count();
+        let preview = if cx.dry_run() { tree.names(cx) } else { String::new() };
+        let Changed { id, .. } = cx.change_entries(tree.removal())?;
+        Ok((Removed { count, change: id }, Reply::new("").diff(preview)))
+    }
+}
+
+/// Removes several paths with everything beneath them, as one change.
+#[derive(Debug, Clone)]
+pub(super) struct RemoveAll {
+    pub(super) paths: Vec<PathBuf>,
+}
+
+impl Operation for RemoveAll {
+    const TOOL: &'static str = "Write";
+    type Output = Removed;
+
+    fn arguments(&self) -> Value {
+        let names = self.paths.iter().take(MAX_NAMED).map(|path| path.to_string_lossy());
+        let (names, count) = (names.collect::<Vec<_>>(), self.paths.len());
+        json!({"file_paths": names, "count": count, "raw": "remove", "recursive": true})
+    }
+
+    fn access(&self) -> Vec<Access> {
+        self.paths.iter().cloned().map(Access::Write).collect()
+    }
+
+    fn run(self, cx: &Cx<'_>) -> Result<(Removed, Reply), Error> {
+        let places = self.paths.iter().map(|path| cx.writable_entry(path));
+        let places: Vec<ResolvedPath> = places.collect::<Result<_, _>>()?;
+        let Some(tree) = FileTree::read_all(cx, &places)? else {
+            return Ok((Removed::default(), Reply::new("")));
+        };
         let count = tree.count();
         let preview = if cx.dry_run() { tree.names(cx) } else { String::new() };
         let Changed { id, .. } = cx.change_entries(tree.removal())?;

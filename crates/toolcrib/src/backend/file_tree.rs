@@ -26,13 +26,28 @@ impl FileTree {
     pub(super) fn read(cx: &Cx<'_>, top: &ResolvedPath) -> Result<FileTree, Error> {
         let mut tree =
             FileTree { top: top.clone(), files: Vec::new(), directories: Vec::new(), bytes: 0 };
+        tree.add(cx, top)?;
+        Ok(tree)
+    }
+
+    /// Reads several paths, with the same limits for all of them. `None` if there are none.
+    pub(super) fn read_all(cx: &Cx<'_>, tops: &[ResolvedPath]) -> Result<Option<FileTree>, Error> {
+        let Some((first, others)) = tops.split_first() else { return Ok(None) };
+        let mut tree = FileTree::read(cx, first)?;
+        for top in others {
+            tree.add(cx, top)?;
+        }
+        Ok(Some(tree))
+    }
+
+    fn add(&mut self, cx: &Cx<'_>, top: &ResolvedPath) -> Result<(), Error> {
         let mut pending = vec![top.clone()];
         while let Some(place) = pending.pop() {
             cx.check_cancelled()?;
             cx.require_writable_entry(top, &place)?;
             if let Some(directory) = cx.entry_directory(&place)? {
-                let names = tree.names_in(cx, &place, &directory)?;
-                tree.directories.push(place);
+                let names = self.names_in(cx, &place, &directory)?;
+                self.directories.push(place);
                 for path in names.into_iter().rev() {
                     pending.push(cx.entry_below(top, &path)?);
                 }
@@ -40,13 +55,16 @@ impl FileTree {
             }
             let content = cx.entry_content(&place)?;
             let Some(content) = content else { continue };
-            tree.bytes += content.len();
-            if tree.bytes > MAX_BYTES {
-                return Err(tree.too_large(cx));
+            self.bytes += content.len();
+            if self.bytes > MAX_BYTES {
+                return Err(self.too_large(cx));
             }
-            tree.files.push((place, content));
+            self.files.push((place, content));
+            if self.count() > MAX_ENTRIES {
+                return Err(self.too_large(cx));
+            }
         }
-        Ok(tree)
+        Ok(())
     }
 
     fn names_in(
