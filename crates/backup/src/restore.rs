@@ -135,6 +135,10 @@ fn make_file(
 ) -> Result<(), BackupError> {
     let Node::File { mode, size, modified, hash, .. } = node else { return Ok(()) };
     let local = |error: FsError| BackupError::local(error);
+    let differs = || {
+        let path = path.display();
+        BackupError::damaged(format!("{path} has another content than the backup says"))
+    };
     let mut file = tree.file(path).map_err(local)?;
     let (mut hasher, mut written) = (ContentHasher::default(), 0);
     // A content cannot be larger than its file.
@@ -143,13 +147,14 @@ fn make_file(
         let content = blobs::get(objects, &blob, max)?;
         hasher.feed(&content);
         written += content.len() as u64;
+        // A damaged or false backup must not fill the disk.
+        if written > *size {
+            return Err(differs());
+        }
         file.write(&content).map_err(local)?;
     }
     if written != *size || hasher.finish() != *hash {
-        return Err(BackupError::damaged(format!(
-            "{} has another content than the backup says",
-            path.display()
-        )));
+        return Err(differs());
     }
     file.finish(*mode, *modified).map_err(local)
 }
