@@ -55,7 +55,8 @@ pub(crate) fn reply(reply: &Reply) -> io::Result<()> {
 
 /// Prints a reply that the user is about to decide on. Every invisible character is escaped.
 pub(crate) fn preview(reply: &Reply) -> io::Result<()> {
-    let mut text = plain(reply.output().trim_end());
+    let output = reply.output().trim_end();
+    let mut text = plain(output.strip_prefix("Dry run, nothing written. ").unwrap_or(output));
     text.push('\n');
     text += &DiffColours::default().paint(reply.diff_text());
     anstream::stdout().write_all(text.as_bytes())

@@ -15,7 +15,7 @@ use toolcrib_fs::{
 use toolcrib_text::{Diff, unified_diff, visible_name};
 
 pub use self::file_diffs::FileDiff;
-use self::ignored_files::IgnoredFiles;
+pub(crate) use self::ignored_files::IgnoredFiles;
 pub(crate) use self::undone::{UndoneParts, undone_parts};
 
 use crate::error::{Error, ErrorKind};

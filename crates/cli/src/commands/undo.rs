@@ -124,9 +124,10 @@ fn warn_about_parts(runtime: &Runtime, undo: &Reply) {
     }
 }
 
-/// `Undo change 7?`
+/// `Undo change 7?` A redo reverts an undo, whose id means nothing to the user.
 fn question(verb: &str, undone: &Value) -> String {
     match undone.as_array().map(Vec::as_slice) {
+        _ if verb == "Redo" => format!("{verb}?"),
         Some([one]) => format!("{verb} change {one}?"),
         Some(several) => format!("{verb} {} changes?", several.len()),
         None => format!("{verb}?"),

@@ -12,30 +12,30 @@ use crate::phrases::{counted, first_of};
 const NAMED: usize = 5;
 
 /// Counts the files of ignored directories.
-pub(super) struct IgnoredFiles<'a> {
+pub(crate) struct IgnoredFiles<'a> {
     directories: IgnoredDirectories<'a>,
     files: BTreeMap<PathBuf, u64>,
 }
 
 impl<'a> IgnoredFiles<'a> {
-    pub(super) fn new(workspace: &'a Workspace) -> IgnoredFiles<'a> {
+    pub(crate) fn new(workspace: &'a Workspace) -> IgnoredFiles<'a> {
         IgnoredFiles { directories: IgnoredDirectories::new(workspace), files: BTreeMap::new() }
     }
 
     /// Whether a file is in an ignored directory.
-    pub(super) fn contains(&mut self, path: &Path) -> bool {
+    pub(crate) fn contains(&mut self, path: &Path) -> bool {
         self.directories.containing(path).is_some()
     }
 
     /// Counts a file if it is in an ignored directory. Returns whether it is.
-    pub(super) fn count(&mut self, path: &Path) -> bool {
+    pub(crate) fn count(&mut self, path: &Path) -> bool {
         let Some(directory) = self.directories.containing(path) else { return false };
         *self.files.entry(directory).or_default() += 1;
         true
     }
 
     /// A line about the counted files. Empty if there are none.
-    pub(super) fn line(&self, show: impl Fn(&Path) -> String) -> String {
+    pub(crate) fn line(&self, show: impl Fn(&Path) -> String) -> String {
         let directories: Vec<(&PathBuf, &u64)> = self.files.iter().collect();
         if directories.is_empty() {
             return String::new();

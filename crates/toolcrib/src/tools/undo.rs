@@ -12,7 +12,7 @@ use self::report::Report;
 use super::unrecorded_changes::unrecorded_changes_note;
 use crate::cx::{CHANGE, Cx, Revert};
 use crate::error::{Error, ErrorKind};
-use crate::history::ChangeLog;
+use crate::history::{ChangeLog, IgnoredFiles};
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
@@ -103,7 +103,10 @@ impl Undo {
         let report = Report::of(cx, &chosen, &plan, &log);
         // A dry run shows the diff, because approval depends on it.
         let diffs = if cx.dry_run() { plan.edits.as_slice() } else { &[] };
-        let diff: String = diffs.iter().map(|edit| cx.diff_of(edit)).collect();
+        let mut ignored = IgnoredFiles::new(&cx.paths().workspace);
+        let shown = diffs.iter().filter(|edit| !ignored.count(&edit.path));
+        let diff: String = shown.map(|edit| cx.diff_of(edit)).collect();
+        let diff = diff + &ignored.line(|path| cx.show_real(path));
         let files = plan.edits.len();
         let undone: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
         let is_partial = chosen.changes.iter().any(|change| change.is_partial);

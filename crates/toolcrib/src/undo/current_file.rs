@@ -77,10 +77,11 @@ impl CurrentFile {
             let created = file.after.filter(|_| file.before.is_none() && !self.is_directory);
             let exists = |path: &Path| cx.entry(path).is_ok_and(|place| place.kind().is_some());
             let moved = created.and_then(|after| later.moved(&self.path, change.id, after, exists));
-            return match moved {
-                Some((by, to)) => Err(self.moved(change, later, by, &cx.show_real(&to))),
-                None => Ok(false),
-            };
+            if let Some((by, to)) = moved {
+                return Err(self.moved(change, later, by, &cx.show_real(&to)));
+            }
+            self.revert_mode(file);
+            return Ok(false);
         }
         if self.is_protected {
             self.kept_reason = Some(CHANGED_SINCE);
@@ -101,11 +102,20 @@ impl CurrentFile {
                 match merge(after, now, before) {
                     Ok(both) => {
                         self.now = Some(both.into());
+                        self.revert_mode(file);
                         Ok(true)
                     }
                     Err(found) => conflict(Obstacle::SameLines(found.line)),
                 }
             }
+        }
+    }
+
+    /// Reverts the mode of a file whose content was changed since, if the mode was not.
+    fn revert_mode(&mut self, file: &FileChange) {
+        let (Some(before), Some(after)) = (new_mode(file), file.after) else { return };
+        if !self.is_protected && self.mode.or(self.current_mode) == Some(after.mode) {
+            self.mode = Some(before);
         }
     }
 

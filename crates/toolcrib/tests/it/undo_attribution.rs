@@ -165,6 +165,29 @@ fn the_lines_of_a_large_change_are_not_counted() {
 }
 
 #[test]
+fn a_mode_is_restored_after_a_later_edit() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fixture = Fixture::new();
+    let mode = || fs::metadata(fixture.path("a.txt")).unwrap().permissions().mode() & 0o777;
+    fs::set_permissions(fixture.path("a.txt"), fs::Permissions::from_mode(0o644)).unwrap();
+    let write = |content: &str| {
+        fixture.call("Write", json!({"file_path": "a.txt", "content": content})).unwrap()
+    };
+    fixture.call("Read", json!({"file_path": "a.txt"})).unwrap();
+    write("1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    for command in ["chmod 755 a.txt", "sed -i 1s/1/one/ a.txt; chmod 755 a.txt"] {
+        let changed = fixture.call("Bash", json!({"command": command})).unwrap();
+        let id = changed.metadata()["change"].as_u64().unwrap();
+        fixture.bash("echo more >> a.txt");
+        assert_eq!(mode(), 0o755);
+        let undone = fixture.call("Undo", json!({"id": id})).unwrap();
+        assert_eq!(mode(), 0o644, "{command}: {}", undone.output());
+        assert!(fs::read_to_string(fixture.path("a.txt")).unwrap().ends_with("more\n"));
+        assert!(fs::read_to_string(fixture.path("a.txt")).unwrap().starts_with("1\n"));
+    }
+}
+
+#[test]
 fn a_plain_undo_reverts_no_change_of_a_session_beside_it() {
     let fixture = Fixture::new();
     let (own, other) = (&fixture.session, fixture.runtime.session());
