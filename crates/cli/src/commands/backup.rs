@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use toolcrib::{age, size_text};
+use toolcrib::{age, size_text, visible_name};
 use toolcrib_backup::{
     Copied, LeftOut, LocalStatus, Restore, Restored, Summary, Verified, copy_now, restore,
     summarize, verify,
@@ -203,7 +203,7 @@ fn restored_text(restored: &Restored, address: &str, takes_over: bool) -> String
     format!(
         "{} has the files of {} as of {}, and {} changes in its history.{next}{}{}",
         restored.directory.display(),
-        output::plain(&restored.summary.root.display().to_string()),
+        shown_path(&restored.summary.root),
         age(restored.summary.time_ms),
         restored.changes,
         left_out_text(&restored.summary.left_out),
@@ -222,8 +222,8 @@ fn summary_text(found: &Summary, address: &str) -> String {
     format!(
         "{address} has {} files and directories of {} on {}, {}, as of {} (segment {}).{}",
         found.entries,
-        output::plain(&found.root.display().to_string()),
-        output::plain(&found.machine),
+        shown_path(&found.root),
+        visible_name(found.machine.as_bytes()),
         size_text(found.bytes),
         age(found.time_ms),
         found.segment,
@@ -264,4 +264,9 @@ fn left_out_text(left_out: &LeftOut) -> String {
     let words = all.iter().filter(|(count, _)| *count > 0);
     let words: Vec<String> = words.map(|(count, what)| format!("{count} {what}")).collect();
     if words.is_empty() { String::new() } else { format!(" Not copied: {}.", words.join(", ")) }
+}
+
+/// A path from a backup, in one line.
+fn shown_path(path: &Path) -> String {
+    visible_name(path.as_os_str().as_encoded_bytes())
 }

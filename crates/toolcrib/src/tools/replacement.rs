@@ -329,8 +329,11 @@ pub(super) fn missing(cx: &Cx<'_>, path: &str) -> Error {
 
 fn ambiguous(shown: &str, lines: &[u64]) -> Error {
     let total = lines.len();
+    // A line does not tell its own matches apart.
+    let is_one_line = lines.first() == lines.last();
+    let near = if is_one_line { String::new() } else { format!(" give {NEAR_LINE},") };
     several(format!("`{OLD_STRING}` occurs {total} times in {shown}"), lines).hint(format!(
-        "Nothing was done. Add surrounding lines to make it unique, give {NEAR_LINE}, or set {REPLACE_ALL} to replace all {total}."
+        "Nothing was done. Add surrounding text to make it unique,{near} or set {REPLACE_ALL} to replace all {total}."
     ))
 }
 
@@ -343,12 +346,15 @@ fn too_many(shown: &str) -> Error {
 /// The error for a text with several matches.
 fn several(message: String, lines: &[u64]) -> Error {
     let total = lines.len();
-    let listed = &lines[..total.min(LISTED_LINES)];
+    let mut different = lines.to_vec();
+    different.dedup();
+    let listed = &different[..different.len().min(LISTED_LINES)];
     let mut words: Vec<String> = listed.iter().map(u64::to_string).collect();
-    if total > LISTED_LINES {
-        words.push(format!("and {} more", total - LISTED_LINES));
+    if let Some(more) = different.len().checked_sub(LISTED_LINES).filter(|more| *more > 0) {
+        words.push(format!("and {more} more"));
     }
-    Error::new(ErrorKind::Ambiguous, format!("{message}, at lines {}", words.join(", ")))
+    let noun = if different.len() == 1 { "line" } else { "lines" };
+    Error::new(ErrorKind::Ambiguous, format!("{message}, at {noun} {}", words.join(", ")))
         .with("lines", listed)
         .with("matches", total)
 }

@@ -95,6 +95,10 @@ fn removed_or_outside_directory_is_reported_and_left() {
     let reply = shells.call("Bash", json!({"command": "cd /"})).unwrap();
     let note = "[it ended in /, outside the workspace; the next command starts in .]";
     assert!(reply.output().contains(note), "{}", reply.output());
+    let reply =
+        shells.call("Bash", json!({"command": "mkdir gone; cd gone; rmdir ../gone"})).unwrap();
+    let note = "[it ended in a directory that no longer exists; the next command starts in .]";
+    assert!(reply.output().contains(note), "{}", reply.output());
     assert_eq!(shells.bash("basename \"$PWD\""), "ws\n");
 }
 

@@ -68,7 +68,11 @@ fn refused(refusals: &[Refusal]) -> String {
 
 /// A connection of a command, in one line.
 pub(super) fn connection(made: &Connection) -> String {
-    let decision = if made.decision == "allow" { "connected to" } else { "not connected to" };
+    let decision = match (made.decision.as_str(), &made.why) {
+        ("allow", None) => "connected to",
+        ("allow", Some(_)) => "could not connect to",
+        _ => "not connected to",
+    };
     let why = made.why.as_deref().map_or_else(String::new, |why| format!(": {}", name(why)));
     format!("     {decision} {}:{}{why}\n", name(&made.host), made.port)
 }

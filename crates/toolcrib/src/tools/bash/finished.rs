@@ -167,7 +167,16 @@ impl FinishedCommand {
                 "the exported variables are too large to carry over to the next command".to_owned(),
             );
         }
-        let Some(directory) = state.directory.as_ref().filter(|_| with_directory) else { return };
+        if !with_directory {
+            return;
+        }
+        let Some(directory) = &state.directory else {
+            self.carry_notes.push(format!(
+                "it ended in a directory that no longer exists; the next command starts in {}",
+                self.directory
+            ));
+            return;
+        };
         match cx.carry_directory(directory) {
             Ok(shown) if shown != self.directory => {
                 self.carry_notes.push(format!("{CWD}: {shown}"));
