@@ -185,7 +185,7 @@ impl Followed {
                 }
             }
             Err(error) => {
-                self.not_before = ended + self.backoff.next();
+                self.not_before = ended + self.backoff.next_wait();
                 self.fails(shared, &error);
             }
         }

@@ -33,14 +33,14 @@ fn started_ms(process: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-
-    use toolcrib_fs::now_ms;
+    use std::time::{SystemTime, UNIX_EPOCH};
 
     use super::*;
 
     #[test]
     fn a_process_is_known_by_its_id_and_its_start() {
-        let now = now_ms();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let now = u64::try_from(now.as_millis()).unwrap();
         let us = std::process::id();
         assert!(is_running_since(us, now));
         assert!(!is_running_since(us, now - 60 * 60 * 1_000), "another process had the id before");

@@ -15,7 +15,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// The time to wait after one more failure.
-    pub fn next(&mut self) -> Duration {
+    pub fn next_wait(&mut self) -> Duration {
         let most = LONGEST.min(FIRST.saturating_mul(1 << self.failures.min(10)));
         self.failures = self.failures.saturating_add(1);
         let mut random = [128];
@@ -38,10 +38,10 @@ mod tests {
     #[test]
     fn waits_grow_up_to_a_minute() {
         let mut backoff = Backoff::default();
-        let waits: Vec<Duration> = (0..40).map(|_| backoff.next()).collect();
+        let waits: Vec<Duration> = (0..40).map(|_| backoff.next_wait()).collect();
         assert!(waits[0] <= FIRST && waits.iter().all(|wait| *wait <= LONGEST), "{waits:?}");
         assert!(waits[39] >= LONGEST / 2);
         backoff.reset();
-        assert!(backoff.next() <= FIRST);
+        assert!(backoff.next_wait() <= FIRST);
     }
 }

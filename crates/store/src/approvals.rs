@@ -266,7 +266,7 @@ impl Shared {
                 }
                 // The other thread reports the problem.
                 Err(_) => {
-                    self.changed.wait_for(&mut self.state.lock(), backoff.next());
+                    self.changed.wait_for(&mut self.state.lock(), backoff.next_wait());
                 }
             }
         }
@@ -362,7 +362,7 @@ impl<'s> Asking<'s> {
             Err(error) => {
                 if let Some(error) = error {
                     self.connection = None;
-                    self.not_before = Some(Instant::now() + self.backoff.next());
+                    self.not_before = Some(Instant::now() + self.backoff.next_wait());
                     let problem = error.to_string();
                     if self.problem.is_none() {
                         (self.shared.notice)(&format!(

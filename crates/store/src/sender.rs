@@ -190,7 +190,7 @@ impl<'s> Sending<'s> {
             Err(error) => {
                 self.connection = None;
                 self.logs.iter_mut().for_each(|one| one.log.forget_position());
-                self.not_before = Some(Instant::now() + self.backoff.next());
+                self.not_before = Some(Instant::now() + self.backoff.next_wait());
                 self.problem(&error);
             }
         }
@@ -243,7 +243,7 @@ impl<'s> Sending<'s> {
                         break;
                     }
                     Ok(Step::ByAnother) => {
-                        one.not_before = Some(Instant::now() + Backoff::default().next());
+                        one.not_before = Some(Instant::now() + Backoff::default().next_wait());
                         break;
                     }
                     Err(error) if error.ends_connection() => return Err(error),
@@ -254,7 +254,7 @@ impl<'s> Sending<'s> {
                     }
                     Err(error) => {
                         one.log.forget_position();
-                        one.not_before = Some(Instant::now() + one.backoff.next());
+                        one.not_before = Some(Instant::now() + one.backoff.next_wait());
                         problem = Some(error);
                         break;
                     }

@@ -113,7 +113,6 @@ mod reply_json;
 mod reply_reference;
 mod request;
 mod run_later_notes;
-mod running_process;
 mod runtime;
 mod sandbox_checkup;
 mod sandbox_refusal_notes;
@@ -173,7 +172,6 @@ pub use phrases::age;
 pub use reply::{Picture, Reply};
 pub use reply_json::to_json;
 pub use request::{Call, CallOrigin, Options, Principal};
-pub use running_process::is_running_since;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox_checkup::{Checkup, SandboxSummary};
 pub use sandbox_refusal_notes::DeniedAccess;
@@ -186,7 +184,8 @@ pub use tool_formats::{Format, ToolInfo};
 pub use tool_selection::{check_tool_names, check_tools_of_rules};
 pub use toolcrib_exec::OuterWall;
 pub use toolcrib_exec::{
-    Amount, EscapeAttempt, Limits as CommandLimits, Network, raise_nofile_limit, size_text,
+    Amount, EscapeAttempt, Limits as CommandLimits, Network, is_running_since, raise_nofile_limit,
+    size_text,
 };
 pub use toolcrib_fs::{
     AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord, Caps,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use toolcrib_exec::is_running_since;
 use toolcrib_fs::Entry;
 use toolcrib_policy::Effect;
 
@@ -11,7 +12,6 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::path_access::resolve_any;
-use crate::running_process::is_running_since;
 use crate::session::Session;
 
 /// A change to undo, or a part of it.
