@@ -22,6 +22,7 @@ pub(crate) fn run() -> Result<()> {
 pub(crate) fn check() -> Result<()> {
     python_oracle::judge("mcp_client.py")?;
     system_packages::HAPROXY.obtain()?;
+    system_packages::POSTGRESQL.obtain()?;
     python_oracle::judge("haproxy.py")?;
     let binary = product::build_debug()?;
     let packages = node::install("judges.json")?;

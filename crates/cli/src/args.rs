@@ -14,6 +14,8 @@ use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{Dialect, OuterWall, Outside, Profile};
+#[cfg(feature = "postgres")]
+use toolcrib_store::QuotaName;
 
 pub(crate) use self::client::Client;
 pub(crate) use self::listen_address::ListenAt;
@@ -421,7 +423,7 @@ impl Command {
             StoreCommand::AddTenant { .. }
                 | StoreCommand::Approve { .. }
                 | StoreCommand::Deny { .. }
-        )
+        ) || matches!(command, StoreCommand::Quota { set, clear, .. } if *clear || !set.is_empty())
     }
 
     #[cfg(not(feature = "postgres"))]
@@ -686,6 +688,23 @@ pub(crate) enum StoreCommand {
     Verify {
         /// The store: postgres://ROLE@HOST/DATABASE, or the path of a file with the address
         store: String,
+    },
+    /// List the limits of tenants and what is used of them, or set them as the owner of the store
+    Quota {
+        /// The store: postgres://ROLE@HOST/DATABASE, or the path of a file with the address
+        store: String,
+        /// Only the limits of this tenant
+        #[arg(long, value_name = "NAME")]
+        tenant: Option<String>,
+        /// The limits of this workspace, by its name in the store, instead of those of all workspaces together
+        #[arg(long, value_name = "NAME", value_parser = workspace_name)]
+        workspace: Option<String>,
+        /// Set a limit: calls-per-minute=N, commands=N (that run at the same time) or command-seconds-per-day=N
+        #[arg(long, value_name = "LIMIT=N", value_parser = quota_value)]
+        set: Vec<(QuotaName, u64)>,
+        /// Remove the limits of the tenant or of the workspace, except those of --set
+        #[arg(long)]
+        clear: bool,
     },
     /// List the approval questions that wait for an answer
     Approvals {
@@ -1086,6 +1105,27 @@ impl From<FormatArg> for toolcrib::Format {
 fn record_hash(text: &str) -> Result<String, &'static str> {
     let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hash { Ok(text.to_ascii_lowercase()) } else { Err("not a hash of 64 digits") }
+}
+
+/// The largest limit: a bound of the store.
+#[cfg(feature = "postgres")]
+const MAX_QUOTA: u64 = 1_000_000_000_000;
+
+/// Parses a limit and its value.
+#[cfg(feature = "postgres")]
+fn quota_value(text: &str) -> Result<(QuotaName, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("not LIMIT=N")?;
+    let known = QuotaName::ALL.map(QuotaName::name).join(", ");
+    let name = QuotaName::parse(name).ok_or(format!("the limits are {known}"))?;
+    let value: u64 = number(value)?;
+    if value > MAX_QUOTA { Err(format!("at most {MAX_QUOTA}")) } else { Ok((name, value)) }
+}
+
+/// Parses the name of a workspace in the store.
+#[cfg(feature = "postgres")]
+fn workspace_name(text: &str) -> Result<String, &'static str> {
+    let is_name = (1..=1_024).contains(&text.len());
+    if is_name { Ok(text.to_owned()) } else { Err("a name has 1 to 1024 bytes") }
 }
 
 /// Parses the id of a change or a number of entries.

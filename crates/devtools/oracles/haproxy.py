@@ -1,4 +1,5 @@
-"""Tests packaging/haproxy with HAProxy, two nodes that serve different workspaces, and the official Python client.
+"""Tests packaging/haproxy with HAProxy, two nodes that serve different workspaces, and the official Python client; then two nodes
+with a store in PostgreSQL.
 
 Takes the path of the binary. Stops at the first failure.
 """
@@ -17,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from haproxy_fleet import PATIENCE, PLACES, QUOTA, Answer, Fleet
+from haproxy_store import check_store
 from mcp.shared.exceptions import MCPError
 
 BINARY = Path(sys.argv[1]).resolve()
@@ -146,8 +148,7 @@ def check_move(fleet: Fleet) -> None:
     """A workspace gets another node without a reload."""
     new = fleet.b.workspaces / "carol"
     (fleet.a.workspaces / "carol").rename(new)
-    with (fleet.b.directory / "tokens" / "tokens.txt").open("a") as tokens:
-        tokens.write(f"carol {fleet.tokens['carol']}\n")
+    fleet.b.add_token("carol")
     assert fleet.request("carol")[0] == 404
     fleet.change_map(f"set map {fleet.map} carol node-b")
     assert fleet.request("carol")[0] == 200
@@ -193,6 +194,7 @@ async def main() -> None:
         for mode in ["legacy", "2026-07-28"]:
             await check_failures(fleet, mode)
             print(f"HAProxy, {mode}: a node that ends or hangs is fine")
+    await check_store(BINARY)
 
 
 asyncio.run(main())

@@ -61,7 +61,7 @@ class Node:
         self.workspaces = self.directory / "all"
         tokens = self.directory / "tokens"
         tokens.mkdir(parents=True, mode=0o700)
-        own = [workspace for workspace, node in PLACES.items() if node == name]
+        own = [workspace for workspace, node in fleet.places.items() if node == name]
         (tokens / "tokens.txt").write_text("".join(f"{workspace} {fleet.tokens[workspace]}\n" for workspace in own))
         (tokens / "tokens.txt").chmod(0o600)
         for workspace in own:
@@ -84,7 +84,7 @@ class Node:
         self.socket.unlink(missing_ok=True)
         words = ["--http", f"unix:{self.socket}", "--allow-host", "tools.example:8443"]
         words += ["--workspaces", str(self.workspaces), "--state", str(self.directory / "state")]
-        words += ["--workspace-tokens", str(self.directory / "tokens" / "tokens.txt")]
+        words += ["--workspace-tokens", str(self.directory / "tokens" / "tokens.txt"), *self.fleet.more]
         server = subprocess.Popen([self.fleet.binary, "serve", *words], stderr=subprocess.PIPE)
         self.fleet.ended_at_exit(server)
         assert b"serving MCP" in server.stderr.readline()
@@ -94,17 +94,23 @@ class Node:
         self.server.kill()
         self.server.wait()
 
+    def add_token(self, workspace: str) -> None:
+        with (self.directory / "tokens" / "tokens.txt").open("a") as tokens:
+            tokens.write(f"{workspace} {self.fleet.tokens[workspace]}\n")
+
 
 class Fleet:
-    """A router and two nodes."""
+    """A router and two nodes, which get more arguments."""
 
-    def __init__(self, binary: Path, top: Path, exit: ExitStack) -> None:
-        self.binary, self.top, self.exit = str(binary), top, exit
-        self.tokens = {workspace: secrets.token_hex(32) for workspace in PLACES}
+    def __init__(
+        self, binary: Path, top: Path, exit: ExitStack, places: dict[str, str] = PLACES, more: tuple[str, ...] = ()
+    ) -> None:
+        self.binary, self.top, self.exit, self.places, self.more = str(binary), top, exit, places, more
+        self.tokens = {workspace: secrets.token_hex(32) for workspace in places}
         make_authority(top)
         make_certificate(top, "localhost", top / "router.pem")
         self.map = top / "workspaces.map"
-        self.map.write_text("".join(f"{workspace} {node}\n" for workspace, node in PLACES.items()))
+        self.map.write_text("".join(f"{workspace} {node}\n" for workspace, node in places.items()))
         self.a, self.b = Node(self, "node-a"), Node(self, "node-b")
         self.port = free_port()
         self.proxy(

@@ -168,6 +168,11 @@ impl Handler {
         }
     }
 
+    /// The runtime of the calls.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
     /// The client of a transport with a single client.
     pub(crate) fn sole_client(&self) -> Arc<Client> {
         self.sole.clone()

@@ -5,6 +5,7 @@ mod authorization;
 mod connection_sessions;
 mod endpoint;
 mod guard;
+mod over_quota;
 mod public_url;
 mod refused;
 mod required_scopes;
@@ -41,7 +42,7 @@ use toolcrib_http::{
 use self::authorization::Authorization;
 pub use self::authorization::{Identify, Identifying, Unidentified};
 use self::connection_sessions::ConnectionSessions;
-use self::endpoint::{Admission, Endpoint, Endpoints, ScopeOf, SoleEndpoint};
+use self::endpoint::{Admission, CallChecks, Endpoint, Endpoints, SoleEndpoint};
 pub use self::guard::Guard;
 use self::guard::{Head, HeadCheck};
 pub use self::public_url::PublicUrl;
@@ -55,7 +56,6 @@ use self::workspaces::Workspaces;
 pub use self::workspaces::{OpenedWorkspace, WorkspaceSource};
 use crate::handler::{Handler, ServeOptions};
 use crate::ndjson::MAX_MESSAGE_BYTES;
-use crate::scope::Scope;
 use crate::serve_error::ServeError;
 
 /// Options of the HTTP transport.
@@ -138,18 +138,18 @@ pub fn serve_http(
     options: ServeOptions,
     http: HttpOptions,
 ) -> Result<(), ServeError> {
-    serve_sole(Handler::new(runtime, options)?, Handler::scope_of, http)
+    serve_sole(Handler::new(runtime, options)?, CallChecks::OWN, http)
 }
 
 /// Serves MCP over HTTP with another handler, such as one that wraps [`Handler`]. For callers with access tokens, each of
 /// its tools counts as one that runs commands.
 pub fn serve_handler<H: ServerHandler>(handler: H, http: HttpOptions) -> Result<(), ServeError> {
-    serve_sole(handler, |_, _| Scope::Exec, http)
+    serve_sole(handler, CallChecks::UNKNOWN, http)
 }
 
 fn serve_sole<H: ServerHandler>(
     handler: H,
-    scope_of: ScopeOf<H>,
+    checks: CallChecks<H>,
     http: HttpOptions,
 ) -> Result<(), ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
@@ -165,7 +165,7 @@ fn serve_sole<H: ServerHandler>(
         }
     };
     let sessions = if identifies { Sessions::among(Arc::default()) } else { Sessions::new() };
-    let endpoint = Arc::new(Endpoint::new(handler, scope_of, sessions));
+    let endpoint = Arc::new(Endpoint::new(handler, checks, sessions));
     let capacity = if identifies { MANY_CALLERS } else { ONE_WORKSPACE };
     let endpoints = SoleEndpoint { admission, endpoint };
     serve_endpoints(endpoints, http.listener, capacity, http.ends_on_signals)
@@ -401,12 +401,15 @@ impl<E: Endpoints> HttpServer<E> {
                 server.endpoints.require(head.uri.path(), caller, &needed)?;
                 head.extensions.insert(caller.clone());
             }
+            if let Some(call) = endpoint.over_quota(&body) {
+                return Ok((call.response().map(|body| body.boxed()), None));
+            }
             // A request that is refused starts no session.
             let client = endpoint.sessions().client(&head.headers, &sessions, &owner);
             let client = client.map_err(no_client)?;
             head.extensions.insert(client.clone());
             let answer = endpoint.answer(Request::from_parts(head, Full::new(body)));
-            Ok((answer_for(owner, answer).await.map_err(no_client)?, client))
+            Ok((answer_for(owner, answer).await.map_err(no_client)?, Some(client)))
         };
         let (answer, client) = if is_large {
             start_on_thread(&self.parsers, answer).await.map_err(|_| NOT_PARSED)??

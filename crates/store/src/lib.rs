@@ -1,5 +1,5 @@
-//! Keeps what several machines share in PostgreSQL: the audit logs of workspaces, approval questions, and which machine may write
-//! a workspace.
+//! Keeps what several machines share in PostgreSQL: the audit logs of workspaces, approval questions, limits of tenants, and which
+//! machine may write a workspace.
 //!
 //! # How it works
 //!
@@ -12,6 +12,8 @@
 //! is settled by one statement, and used by one call.
 //!
 //! A [`Lease`] makes one machine the writer of a workspace. [`LeaseKeeper`] renews it in time, or writing ends before the lease does.
+//!
+//! [`Quotas`] enforces the limits of a tenant. Each process counts for itself, and tells and asks the store every few seconds.
 //!
 //! A tenant is a role of the database. Row-level security compares rows with the role that has signed in, which no statement
 //! can change. That role may add records and read its own; it cannot change or remove any.
@@ -29,6 +31,9 @@ mod error;
 mod lease;
 mod lease_keeper;
 mod outgoing_log;
+mod quota_count;
+mod quota_rows;
+mod quotas;
 mod schema;
 mod sender;
 mod url;
@@ -42,6 +47,8 @@ pub use asked_approval::{ApprovalOutcome, ApprovalState};
 pub use error::{StoreError, StoreErrorKind};
 pub use lease::Lease;
 pub use lease_keeper::{HeldLease, LeaseKeeper};
+pub use quota_rows::{QuotaName, TenantQuota};
+pub use quotas::{Quotas, quotas, set_quotas};
 pub use schema::{Initialized, add_tenant, initialize, statements};
 pub use sender::{AuditSender, FollowedLog};
 pub use url::StoreUrl;

@@ -8,7 +8,8 @@ use crate::error::StoreError;
 use crate::url::StoreUrl;
 
 /// The changes that make the tables, oldest first. The first makes version 1.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// The oldest server that supports the tables.
 const LEAST_SERVER: u32 = 130_000;

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use serde_json::Value;
 use toolcrib_fs::About;
 use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
@@ -19,6 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::message_names::Spelling;
 use crate::output_notes::bracketed;
 use crate::path_access::Grant;
+use crate::quota::OverQuota;
 use crate::reply::Reply;
 use crate::request::{Call, Options};
 use crate::run_later_notes::told;
@@ -88,7 +90,7 @@ impl Runtime {
         outcome
     }
 
-    /// Steps of a call: find the tool, decode the arguments, resolve the paths, authorize, run.
+    /// Steps of a call: count, find the tool, decode the arguments, resolve the paths, authorize, run.
     fn carry_out(
         &self,
         session: &Session,
@@ -97,6 +99,7 @@ impl Runtime {
         secrets: &Secrets,
         record: &mut Record,
     ) -> Result<Reply, Error> {
+        self.services().begin_call()?;
         let row = self.table().find(tool)?;
         record.tool = row.entry.name.to_owned();
         let Decoded { tool, notes } = decode(row)?;
@@ -109,7 +112,7 @@ impl Runtime {
         }
         let preview = || {
             // Nobody is asked about a call that could not run now, and no answer is used up by it.
-            self.services().check_write_gate(&grant.accesses())?;
+            self.services().check_gates(&grant.accesses())?;
             self.preview(row, decode, session, &grant, options)
         };
         let requested = grant.requested();
@@ -146,7 +149,7 @@ impl Runtime {
         grant.check()?;
         options.cancel.check()?;
         if !options.dry_run {
-            self.services().check_write_gate(&record.accesses)?;
+            self.services().check_gates(&record.accesses)?;
         }
         let mut cx = Cx::begin(self.services(), session, &grant, options, about)
             .numbered(record.call)
@@ -172,6 +175,25 @@ impl Runtime {
         let edited = cx.take_edited();
         let reply = checked(self.services(), session, edited, (options.cancel, reader), reply);
         Ok(told(&self.services().paths, session, cx.into_written(), reply))
+    }
+
+    /// Succeeds if a call may begin now by the limits of the host, for a transport that refuses calls in its own way. It is not
+    /// counted before it runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a limit is reached.
+    pub fn check_quota(&self, tool: &str, arguments: &Value) -> Result<(), OverQuota> {
+        let Some(quota) = &self.services().quota else { return Ok(()) };
+        let runs_command = || {
+            let decoded = self
+                .table()
+                .find(tool)
+                .and_then(|row| decode(&row.entry, row.schema(), arguments.clone()));
+            let is_command = |access: &Access| matches!(access, Access::Command(_));
+            decoded.is_ok_and(|decoded| decoded.tool.access().iter().any(is_command))
+        };
+        quota.check_call(&runs_command)
     }
 
     /// Removes secrets from replies about commands. They can occur in file names and in the text of a command

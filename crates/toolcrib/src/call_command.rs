@@ -86,6 +86,16 @@ impl CallCommand {
         self.job.snapshot().status.is_running()
     }
 
+    /// Whether one of its processes still runs, perhaps after its shell.
+    pub fn has_processes(&self) -> bool {
+        !self.job.snapshot().all_exited
+    }
+
+    /// How long its shell has run.
+    pub fn duration(&self) -> Duration {
+        self.job.snapshot().duration
+    }
+
     /// Its output from this byte, at most `max` bytes. Never ends within a UTF-8 character, unless the output does.
     pub fn output(&self, from: u64, max: usize) -> CommandOutput {
         // Before the output is read: what comes in between is read the next time.
@@ -111,7 +121,7 @@ impl CallCommand {
 
     /// Ends it: SIGTERM, and SIGKILL after two seconds. Returns whether it was running.
     pub fn stop(&self) -> bool {
-        let is_running = !self.job.snapshot().all_exited;
+        let is_running = self.has_processes();
         if is_running {
             self.job.end(Ending::Polite, Status::Killed);
         }

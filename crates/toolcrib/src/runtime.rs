@@ -3,6 +3,7 @@
 mod builder;
 mod logs;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolcrib_fs::Recovered;
@@ -14,6 +15,7 @@ use crate::command_state::ShellHost;
 use crate::error::Error;
 use crate::host_tool::HostTool;
 use crate::language_servers::SessionChecks;
+use crate::quota::Quota;
 use crate::services::Services;
 use crate::session::{NoticeSink, Session};
 use crate::tool_table::Table;
@@ -44,6 +46,16 @@ impl Runtime {
     /// Fails if the name is taken or not allowed, or if the description is too long.
     pub fn register(&mut self, tool: HostTool) -> Result<(), Error> {
         self.table.register(tool.into_entry())
+    }
+
+    /// Sets the limits of the host on calls and commands.
+    pub fn set_quota(&mut self, quota: Arc<dyn Quota>) {
+        self.services.quota = Some(quota);
+    }
+
+    /// Whether the host limits calls or commands now.
+    pub fn is_limited(&self) -> bool {
+        self.services.quota.as_ref().is_some_and(|quota| quota.is_limited())
     }
 
     /// Returns the beginning of the ids of logged calls. See [`RuntimeBuilder::server_id`].

@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::history::History;
 use crate::language_servers::LanguageServers;
 use crate::limits::Limits;
+use crate::quota::{CommandPlace, Quota};
 use crate::reachable_paths::Paths;
 use crate::session::Session;
 use crate::type_map::TypeMap;
@@ -46,14 +47,35 @@ pub(crate) struct Services {
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
     /// Whether the workspace may be changed now, if the host decides that.
     pub(crate) write_gate: Option<Arc<dyn WriteGate>>,
+    /// Limits of the host on calls and commands.
+    pub(crate) quota: Option<Arc<dyn Quota>>,
     /// Values of the host for its own tools.
     pub(crate) states: TypeMap,
 }
 
 impl Services {
+    /// Counts a call, and fails if it is beyond a limit of the host.
+    pub(crate) fn begin_call(&self) -> Result<(), Error> {
+        self.quota.as_ref().map_or(Ok(()), |quota| Ok(quota.begin_call()?))
+    }
+
+    /// Takes a place for a command among those that the host allows.
+    pub(crate) fn begin_command(&self) -> Result<Option<Box<dyn CommandPlace>>, Error> {
+        self.quota.as_ref().map(|quota| Ok(quota.begin_command()?)).transpose()
+    }
+
+    /// Fails if the host does not allow a call with these accesses now: because the workspace may not be changed from here, or
+    /// because of a limit on commands.
+    pub(crate) fn check_gates(&self, accesses: &[Access]) -> Result<(), Error> {
+        self.check_write_gate(accesses)?;
+        let is_command = |access: &Access| matches!(access, Access::Command(_));
+        let quota = self.quota.as_ref().filter(|_| accesses.iter().any(is_command));
+        quota.map_or(Ok(()), |quota| Ok(quota.check_command()?))
+    }
+
     /// Fails if a call with these accesses could change the workspace, and the host does not allow that now. A command
     /// can always change it.
-    pub(crate) fn check_write_gate(&self, accesses: &[Access]) -> Result<(), Error> {
+    fn check_write_gate(&self, accesses: &[Access]) -> Result<(), Error> {
         let changes = |access: &Access| {
             matches!(access, Access::Write(_) | Access::WriteAny | Access::Command(_))
         };

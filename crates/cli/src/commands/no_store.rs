@@ -32,6 +32,8 @@ impl ServedStore {
         None
     }
 
+    pub(crate) fn limit(_: Option<&ServedStore>, _: &mut Runtime, _: Option<&str>) {}
+
     pub(crate) fn questions(
         _: Option<&ServedStore>,
         _: &Runtime,

@@ -47,7 +47,8 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let own = private_paths.into_iter().chain(token_file.clone());
             let own = own.chain(ServedStore::own(store.as_ref()));
             let own: Vec<PathBuf> = own.chain(ServedBackup::own(backup.as_ref())).collect();
-            let runtime = super::runtime_for_program(common, &own, &monitor)?;
+            let mut runtime = super::runtime_for_program(common, &own, &monitor)?;
+            ServedStore::limit(store.as_ref(), &mut runtime, None);
             let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
             let gate = ServedStore::gate(lease.as_ref());
             let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, gate)?;
@@ -96,7 +97,8 @@ fn serve_client(common: &Common, args: &ServeArgs) -> Result<Result<(), ServeErr
     let monitor = MonitorSocket::new(common, "serve", args.no_monitor)?;
     let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
     let own = [ServedStore::own(store.as_ref()), ServedBackup::own(backup.as_ref())].concat();
-    let runtime = super::runtime_for_program(common, &own, &monitor)?;
+    let mut runtime = super::runtime_for_program(common, &own, &monitor)?;
+    ServedStore::limit(store.as_ref(), &mut runtime, None);
     let _sent = ServedStore::follow(store.as_ref(), &runtime, None);
     let gate = ServedStore::gate(lease.as_ref());
     let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, gate)?;

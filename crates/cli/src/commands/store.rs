@@ -1,7 +1,9 @@
-//! `toolcrib store`: sets up and checks the store in PostgreSQL, and answers approval questions in it; and the store of a server.
+//! `toolcrib store`: sets up and checks the store in PostgreSQL, sets limits and answers approval questions in it; and the store of a
+//! server.
 
 mod address;
 mod approvals;
+mod quota;
 mod served;
 mod shared_questions;
 
@@ -12,6 +14,7 @@ use toolcrib::{PrivateFile, PrivateFileError, random_bytes};
 use toolcrib_store::{CheckedLog, StoreUrl, add_tenant, check_all, initialize, statements};
 
 pub(crate) use self::address::url;
+use self::quota::QuotaRequest;
 pub(super) use self::served::{ServedStore, workspace_name};
 use super::log::print;
 use crate::args::{Common, StoreCommand};
@@ -25,6 +28,15 @@ pub(crate) fn run(common: &Common, command: &StoreCommand) -> Result<ExitCode, S
             add(&url(store)?.url, name, address_file)
         }
         StoreCommand::Verify { store } => verify(common, &url(store)?.url),
+        StoreCommand::Quota { store, tenant, workspace, set, clear } => {
+            let request = QuotaRequest {
+                tenant: tenant.as_deref(),
+                workspace: workspace.as_deref(),
+                clears: *clear,
+                values: set,
+            };
+            quota::run(common, &url(store)?.url, &request)
+        }
         StoreCommand::Approvals { store } => approvals::list(common, &url(store)?.url),
         StoreCommand::Approve { store, id, message } => {
             approvals::answer(common, &url(store)?.url, id, (true, message.as_deref()))

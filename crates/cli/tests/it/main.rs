@@ -41,6 +41,8 @@ mod state;
 mod store;
 #[cfg(feature = "postgres")]
 mod store_approvals;
+#[cfg(feature = "postgres")]
+mod store_quota;
 mod tool_selection;
 mod undo;
 mod upgrade;

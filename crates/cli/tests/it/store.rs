@@ -28,7 +28,7 @@ impl Machine {
         let machine = Machine { server, top };
         machine.write_private("owner.store", &machine.server.admin_url("tools"));
         let (is_made, said) = machine.run(&["store", "init", &machine.at("owner.store")]);
-        assert!(is_made && said.contains("version 2"), "{said}");
+        assert!(is_made && said.contains("version 3"), "{said}");
         machine.add_tenant("acme");
         Some(machine)
     }
@@ -257,9 +257,9 @@ fn passwords_are_not_arguments_and_commands_do_not_see_them() {
     assert!(!is_done && said.contains("PGPASSFILE"), "{said}");
 }
 
-/// Each workspace of one server has its own log.
+/// Each workspace of one server has its own log. A connection sends them, and another one asks for the limits.
 #[test]
-fn many_workspaces_share_one_connection() {
+fn many_workspaces_share_two_connections() {
     let Some(machine) = Machine::new() else { return };
     let (state, store) = (machine.at("state"), machine.at("acme.store"));
     for name in ["one", "two"] {
@@ -298,7 +298,7 @@ fn many_workspaces_share_one_connection() {
         std::thread::sleep(Duration::from_millis(100));
     }
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'acme'";
-    assert_eq!(machine.server.psql("tools", connections), "1");
+    assert_eq!(machine.server.psql("tools", connections), "2");
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -10,13 +10,16 @@ use hyper::body::Bytes;
 use hyper::{Request, Response};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 
 use super::authorization::Authorization;
 use super::guard::{Guard, Head, HeadCheck, PATH, check_path};
+use super::over_quota::{RefusedCall, refused_call};
 use super::refused::Refused;
 use super::session_count::Owner;
 use super::sessions::Sessions;
 use crate::caller::Caller;
+use crate::handler::Handler;
 use crate::ndjson::MAX_MESSAGE_BYTES;
 use crate::scope::Scope;
 
@@ -25,24 +28,51 @@ pub(super) struct Endpoint<H> {
     sessions: Arc<Sessions>,
     service: StreamableHttpService<Arc<H>, Sessions>,
     handler: Arc<H>,
-    scope_of: ScopeOf<H>,
+    checks: CallChecks<H>,
 }
 
-/// The scope that calls of a tool need.
-pub(super) type ScopeOf<H> = fn(&H, &str) -> Scope;
+/// What a handler says about a call before it gets it.
+pub(super) struct CallChecks<H> {
+    /// The scope that calls of a tool need.
+    pub(super) scope_of: fn(&H, &str) -> Scope,
+    /// The call in the body of a message, if it is beyond a limit.
+    pub(super) over_quota: fn(&H, &[u8]) -> Option<RefusedCall>,
+}
+
+impl CallChecks<Handler> {
+    pub(super) const OWN: CallChecks<Handler> = CallChecks {
+        scope_of: Handler::scope_of,
+        over_quota: |handler, body| {
+            let runtime = handler.runtime();
+            let check = |tool: &str, arguments: &Value| runtime.check_quota(tool, arguments);
+            runtime.is_limited().then(|| refused_call(body, check)).flatten()
+        },
+    };
+}
+
+impl<H> CallChecks<H> {
+    /// For a handler that is not ours: each of its tools counts as one that runs commands, and there are no limits.
+    pub(super) const UNKNOWN: CallChecks<H> =
+        CallChecks { scope_of: |_, _| Scope::Exec, over_quota: |_, _| None };
+}
 
 impl<H: ServerHandler> Endpoint<H> {
-    pub(super) fn new(handler: H, scope_of: ScopeOf<H>, sessions: Sessions) -> Self {
+    pub(super) fn new(handler: H, checks: CallChecks<H>, sessions: Sessions) -> Self {
         let (handler, sessions) = (Arc::new(handler), Arc::new(sessions));
         let served = handler.clone();
         let service =
             StreamableHttpService::new(move || Ok(served.clone()), sessions.clone(), config());
-        Endpoint { sessions, service, handler, scope_of }
+        Endpoint { sessions, service, handler, checks }
     }
 
     /// The scope that calls of a tool need.
     pub(super) fn scope_of(&self, tool: &str) -> Scope {
-        (self.scope_of)(&self.handler, tool)
+        (self.checks.scope_of)(&self.handler, tool)
+    }
+
+    /// The call in the body of a message, if it is beyond a limit.
+    pub(super) fn over_quota(&self, body: &[u8]) -> Option<RefusedCall> {
+        (self.checks.over_quota)(&self.handler, body)
     }
 
     pub(super) fn sessions(&self) -> &Arc<Sessions> {
@@ -205,7 +235,6 @@ mod tests {
     use toolcrib::Principal;
 
     use super::*;
-    use crate::handler::Handler;
 
     #[test]
     fn callers_of_two_issuers_are_different_owners_of_connections() {

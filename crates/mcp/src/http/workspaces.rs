@@ -13,7 +13,7 @@ use toolcrib::Runtime;
 use toolcrib_http::{Refusal, bearer};
 
 use super::authorization::Authorization;
-use super::endpoint::{Checked, Endpoint, Endpoints, MetadataAnswer, Opened};
+use super::endpoint::{CallChecks, Checked, Endpoint, Endpoints, MetadataAnswer, Opened};
 use super::guard::{Head, HeadCheck, WRONG_TOKEN};
 use super::refused::Refused;
 use super::session_count::{Owner, SessionCount};
@@ -177,7 +177,7 @@ impl<S: WorkspaceSource> Workspaces<S> {
         let handler = Handler::new(runtime, options).map_err(|_| NOT_OPENED)?;
         let sessions = Sessions::among(self.sessions.clone());
         let handler = handler.with_max_calls(MAX_CALLS);
-        let endpoint = Endpoint::new(handler, Handler::scope_of, sessions);
+        let endpoint = Endpoint::new(handler, CallChecks::OWN, sessions);
         Ok(Served { endpoint: Arc::new(endpoint), _held: held })
     }
 

@@ -12,6 +12,7 @@ mod approvals;
 mod audit;
 mod isolation;
 mod leases;
+mod quotas;
 mod tls;
 
 use std::path::{Path, PathBuf};

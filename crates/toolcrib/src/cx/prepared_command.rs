@@ -201,6 +201,7 @@ impl PreparedCommand<'_> {
         };
         self.shell.jobs().clean_up(MAX_AGE);
         let secrets = self.cx.secrets();
+        let place = self.cx.services.begin_command()?;
         let ((job, streams), guarded) = match self.host.sandbox() {
             Some(settings) if matches!(self.confined, Confined::Outside { .. }) => {
                 (self.start_limited(settings, &command, start)?, None)
@@ -217,6 +218,9 @@ impl PreparedCommand<'_> {
         };
         let started = CallCommand::new(job.clone(), secrets.clone());
         self.cx.services.calls.command_started(self.cx.call, started.clone());
+        if let Some(place) = place {
+            place.started(started.clone());
+        }
         if let Some(gate) = &self.cx.services.write_gate {
             gate.command_started(started.clone());
         }

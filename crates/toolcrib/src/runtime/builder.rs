@@ -503,6 +503,7 @@ impl RuntimeBuilder {
             language_servers,
             recorder: self.recorder,
             write_gate: self.write_gate,
+            quota: None,
             states: self.states,
         };
         Ok(Runtime {

@@ -150,7 +150,8 @@ impl WorkspacesDirectory {
         let lease = ServedStore::hold(self.store.as_ref(), Some(name))?;
         let monitor = MonitorSocket::new(&common, "serve", no_monitor)?;
         let monitor = monitor.gated(ServedStore::gate(lease.as_ref()));
-        let runtime = runtime_with(&common, &self.own, None, Some(&monitor))?;
+        let mut runtime = runtime_with(&common, &self.own, None, Some(&monitor))?;
+        ServedStore::limit(self.store.as_ref(), &mut runtime, Some(name));
         let sent = ServedStore::follow(self.store.as_ref(), &runtime, Some(name));
         let gate = ServedStore::gate(lease.as_ref());
         let copied = ServedBackup::follow(self.backup.as_ref(), &runtime, Some(name), gate)?;

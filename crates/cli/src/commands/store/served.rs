@@ -1,11 +1,11 @@
-//! The store of a server: sends the audit logs of its workspaces.
+//! The store of a server: sends the audit logs of its workspaces, and keeps their limits.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolcrib::{Runtime, WriteGate};
+use toolcrib::{Quota, Runtime, WriteGate};
 use toolcrib_monitor::SharedQuestions;
-use toolcrib_store::{AuditSender, FollowedLog, HeldLease, LeaseKeeper, SharedApprovals};
+use toolcrib_store::{AuditSender, FollowedLog, HeldLease, LeaseKeeper, Quotas, SharedApprovals};
 
 use super::address::{StoreAddress, url};
 use super::shared_questions::QuestionsInStore;
@@ -26,6 +26,8 @@ pub(crate) struct ServedStore {
     leases: Option<Arc<LeaseKeeper>>,
     /// With `--http`: the client on stdio is on this machine, and ends with its server.
     approvals: Option<Arc<SharedApprovals>>,
+    /// The limits of the tenant.
+    quotas: Arc<Quotas>,
     /// The name of the workspace, if the user gave one.
     name: Option<String>,
     /// Paths that no tool may access.
@@ -62,8 +64,10 @@ impl ServedStore {
             .is_some()
             .then(|| SharedApprovals::start(url.clone(), &host_name(), output::warning));
         let approvals = approvals.transpose().map_err(failed)?.map(Arc::new);
+        let quotas = Quotas::start(url.clone(), output::warning).map_err(failed)?;
         let sender = AuditSender::start(url, directory, output::warning).map_err(failed)?;
-        Ok(Some(ServedStore { sender: Arc::new(sender), leases, approvals, name, own: files }))
+        let (sender, quotas) = (Arc::new(sender), Arc::new(quotas));
+        Ok(Some(ServedStore { sender, leases, approvals, quotas, name, own: files }))
     }
 
     /// Where the questions about a workspace can be answered from other machines.
@@ -76,6 +80,14 @@ impl ServedStore {
         let workspace = store.name_of(runtime, id)?;
         let (approvals, node) = (store.approvals.clone()?, host_name());
         Some(Arc::new(QuestionsInStore { approvals, workspace, node }))
+    }
+
+    /// Makes a runtime keep the limits of the tenant and of the workspace.
+    pub(crate) fn limit(store: Option<&ServedStore>, runtime: &mut Runtime, id: Option<&str>) {
+        let named = store.and_then(|store| Some((store, store.name_of(runtime, id)?)));
+        let quota =
+            named.map(|(store, name)| -> Arc<dyn Quota> { store.quotas.of_workspace(&name) });
+        quota.into_iter().for_each(|quota| runtime.set_quota(quota));
     }
 
     /// The name of a workspace in the store.
