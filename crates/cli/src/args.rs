@@ -4,6 +4,7 @@ mod client;
 mod listen_address;
 mod reference_page;
 mod remote_host;
+mod shared_part;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ pub(crate) use self::client::Client;
 pub(crate) use self::listen_address::ListenAt;
 pub(crate) use self::reference_page::Page;
 pub(crate) use self::remote_host::{RemoteHost, remote_path};
+pub(crate) use self::shared_part::SharedPart;
 
 /// Tools for AI coding agents: undoable changes, confined commands, replies that help.
 #[derive(Debug, Parser)]
@@ -367,6 +369,12 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether the process has a runtime, which needs more open files than the usual limit. A client of a shared server
+    /// has none, and its server inherits its limits.
+    pub(crate) fn has_runtime(&self) -> bool {
+        !matches!(self, Command::Serve(args) if args.shared || args.shared_part.is_some())
+    }
+
     /// Whether the command is for calls of tools, so that its messages name tools. The others are for a person.
     pub(crate) fn calls_tools(&self) -> bool {
         matches!(
@@ -519,6 +527,14 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) structured: bool,
 
+    /// Share one server process with the user's other clients that have the same workspace and settings
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) shared: bool,
+
+    /// What this process does to start a shared server
+    #[arg(long, value_name = "PART", hide = true, conflicts_with_all = ["shared", "http"])]
+    pub(crate) shared_part: Option<SharedPart>,
+
     /// Serve HTTP instead of stdio: a port, an address such as 127.0.0.1:8765, or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<ListenAt>,
@@ -585,7 +601,7 @@ pub(crate) struct ServeArgs {
     /// Copy the workspace and its history to an object store in the background: s3://BUCKET/PREFIX. With --workspaces each at PREFIX/ID
     #[cfg(feature = "backup")]
     #[arg(long, value_name = "ADDRESS")]
-    backup: Option<String>,
+    pub(crate) backup: Option<String>,
 }
 
 impl ServeArgs {
@@ -945,6 +961,10 @@ Serve MCP over stdio until stdin ends.
 
 MCP clients start this command; `toolcrib install CLIENT` registers it. Pass `--root DIR` for each directory that \
 the agent may change.
+
+With --shared, clients of this user that have the same roots, settings, rules and environment share one process, \
+which the first of them starts: one index, one set of watched directories. Each client has its own session, with its working \
+directory, jobs and approvals. The process ends some seconds after its last client.
 
 With --http it serves HTTP to programs on this machine. Each request needs `Authorization: Bearer TOKEN`. The \
 server prints the path of the token file at the start, and creates the file if it does not exist.

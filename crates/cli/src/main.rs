@@ -31,8 +31,10 @@ fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
-    toolcrib::raise_nofile_limit();
     let args = args::Args::parse();
+    if args.command.has_runtime() {
+        toolcrib::raise_nofile_limit();
+    }
     let outcome = args.check_repeated(std::env::args_os()).and_then(|()| commands::run(args));
     match outcome {
         Ok(code) => code,

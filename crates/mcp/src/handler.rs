@@ -110,12 +110,16 @@ impl Handler {
             .build()
     }
 
-    /// Creates a handler. HTTP requests use the session of their client; all others share one.
-    pub fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, ServeError> {
+    /// Creates a handler. HTTP requests use the session of their client; all others share one. Several handlers may have
+    /// the same runtime.
+    pub fn new(
+        runtime: impl Into<Arc<Runtime>>,
+        options: ServeOptions,
+    ) -> Result<Self, ServeError> {
+        let runtime = runtime.into();
         let tools = to_protocol::tools(&runtime, options.presentation())
             .map_err(|error| ServeError::new(&error))?;
         let sealer = StateSealer::new().map_err(|error| ServeError::new(&error))?;
-        let runtime = Arc::new(runtime);
         let running = Arc::new(Semaphore::new(Self::THREADS));
         let monitor = options.monitor.clone();
         let monitor = monitor.unwrap_or_else(|| Monitor::new(Server::default(), None));
@@ -486,6 +490,7 @@ impl Work {
         let _listed = self.client.calls().add(self.cancel.clone());
         let reporter = &self.reporter;
         let approver = FirstAnswer::new(&self.monitor, &*self.channel, &self.cancel);
+        let approver = approver.of_client(self.origin.client.as_deref());
         let approver = approver.sharing(self.shared.as_ref().map(SharedIdentity::call));
         let options = Options {
             dry_run: self.dry_run,

@@ -1,6 +1,7 @@
 //! Serves one client on stdin and stdout or on a socket, until the client closes its end.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
@@ -18,17 +19,17 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Serves MCP on standard input and output until the input ends.
 pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {
-    serve_lines(runtime, options, || Ok(stdio_pipes()))
+    serve_lines(runtime.into(), options, || Ok(stdio_pipes()))
 }
 
-/// Serves MCP to one client on a connected socket.
+/// Serves MCP to one client on a connected socket, with a session of its own. Other clients may share the runtime.
 #[allow(clippy::disallowed_types, reason = "the transport receives its streams")]
 pub fn serve_socket(
-    runtime: Runtime,
+    runtime: impl Into<Arc<Runtime>>,
     options: ServeOptions,
     socket: std::os::unix::net::UnixStream,
 ) -> Result<(), ServeError> {
-    serve_lines(runtime, options, || {
+    serve_lines(runtime.into(), options, || {
         socket.set_nonblocking(true)?;
         tokio::net::UnixStream::from_std(socket).map(tokio::net::UnixStream::into_split)
     })
@@ -36,7 +37,7 @@ pub fn serve_socket(
 
 /// Serves messages as lines. The streams are created inside the async runtime.
 fn serve_lines<R, W>(
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     options: ServeOptions,
     streams: impl FnOnce() -> io::Result<(R, W)> + Send + 'static,
 ) -> Result<(), ServeError>

@@ -20,11 +20,15 @@ const MAX_MESSAGE_CHARS: usize = 2_000;
 
 impl Monitor {
     /// Opens a question, or returns the same one that an earlier call has left, which may have an answer.
-    pub(crate) fn open_question(&self, question: &toolcrib::Question<'_>) -> Arc<OpenQuestion> {
+    pub(crate) fn open_question(
+        &self,
+        question: &toolcrib::Question<'_>,
+        client: Option<&str>,
+    ) -> Arc<OpenQuestion> {
         let mut described = describe_question(question);
         // Only commands have a sandbox, and it may take a moment to describe.
         let sandbox = described.command.as_ref().map(|_| self.server().sandbox);
-        let client = self.client_name();
+        let client = client.map(str::to_owned).or_else(|| self.client_name());
         if self.rules.is_none() {
             (described.always, described.always_directory, described.never) = (None, None, None);
         }

@@ -67,7 +67,16 @@ pub struct Asked {
 impl Asked {
     /// Opens a question.
     pub fn open(monitor: &Arc<Monitor>, question: &Question<'_>) -> Asked {
-        Asked { monitor: monitor.clone(), open: monitor.open_question(question) }
+        Asked::open_for(monitor, question, None)
+    }
+
+    /// Opens a question of a client with this name. The default is the one that the monitor knows.
+    pub(crate) fn open_for(
+        monitor: &Arc<Monitor>,
+        question: &Question<'_>,
+        client: Option<&str>,
+    ) -> Asked {
+        Asked { monitor: monitor.clone(), open: monitor.open_question(question, client) }
     }
 
     /// How the question was settled, if it was.

@@ -50,6 +50,8 @@ pub struct FirstAnswer<'a> {
     channel: &'a dyn Channel,
     cancel: &'a Cancel,
     timeouts: ViewerTimeouts,
+    /// The name of the client that made the call, if it is known.
+    client: Option<&'a str>,
     /// Where other machines can answer.
     shared: Option<SharedCall<'a>>,
     /// Who gave the last answer.
@@ -65,7 +67,14 @@ impl<'a> FirstAnswer<'a> {
     ) -> FirstAnswer<'a> {
         let answerer = Mutex::new(channel.answerer().name());
         let timeouts = ViewerTimeouts::default();
-        FirstAnswer { monitor, channel, cancel, timeouts, shared: None, answerer }
+        let (client, shared) = (None, None);
+        FirstAnswer { monitor, channel, cancel, timeouts, client, shared, answerer }
+    }
+
+    /// Sets the name of the client that made the call. Several clients may share a server.
+    #[must_use]
+    pub fn of_client(self, client: Option<&'a str>) -> FirstAnswer<'a> {
+        FirstAnswer { client, ..self }
     }
 
     /// Sets how long it waits for a viewer.
@@ -82,14 +91,14 @@ impl<'a> FirstAnswer<'a> {
 
     /// Opens the question, and withdraws it once it is not needed.
     fn put(&self, pending: &PendingQuestion<'_>) -> Option<Answer> {
-        let mut asked = Asked::open(self.monitor, pending.question());
+        let mut asked = Asked::open_for(self.monitor, pending.question(), self.client);
         // An earlier call has left it, and it was answered since.
         if let Some(settled) = asked.settled() {
             if asked.open.take_left_answer() {
                 return self.use_answer(&asked, &settled);
             }
             self.monitor.close_question(&asked.open);
-            asked = Asked::open(self.monitor, pending.question());
+            asked = Asked::open_for(self.monitor, pending.question(), self.client);
         }
         if let Some(shared) = &self.shared {
             let expires_in = pending.limit().map_or(KEPT_FOR, |limit| limit.min(KEPT_FOR));

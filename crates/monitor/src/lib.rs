@@ -43,9 +43,10 @@ pub use messages::{
 };
 pub use monitor::{Monitor, RuleStore};
 pub use open_question::SettleError;
+pub use peer::require_same_user;
 pub use servers::{ServerNotice, Servers};
 pub use shared_questions::{
     SharedCall, SharedEntry, SharedOutcome, SharedQuestion, SharedQuestions, SharedState,
 };
-pub use socket_directory::{SocketPath, sockets};
+pub use socket_directory::{SocketPath, bind_private, sockets};
 pub use socket_server::ListeningSocket;

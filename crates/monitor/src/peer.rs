@@ -3,8 +3,12 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 
+/// Checks the user at the other end of a socket.
+///
+/// # Errors
+///
 /// Fails if the other end belongs to another user.
-pub(crate) fn require_same_user(stream: &UnixStream) -> io::Result<()> {
+pub fn require_same_user(stream: &UnixStream) -> io::Result<()> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
     if peer.uid == rustix::process::geteuid() {
         Ok(())

@@ -58,12 +58,24 @@ pub(crate) fn bind(directory: &Path, id: Option<&str>) -> io::Result<(UnixListen
         None => random_id()?,
     };
     let path = directory.join(format!("{server}{SUFFIX}"));
+    Ok((bind_private(&path)?, SocketPath { server, path }))
+}
+
+/// Creates a socket that only the user can open, in a directory that only the user can access. It replaces a socket
+/// with the same name. The name must have a suffix.
+///
+/// # Errors
+///
+/// Fails if the socket cannot be created.
+pub fn bind_private(path: &Path) -> io::Result<UnixListener> {
     // Whoever finds a socket that does not listen removes it, so it gets its name when it listens.
-    let unnamed = directory.join(&server);
+    let unnamed = path.with_extension("");
+    // A process that was killed may have left it.
+    let _ = std::fs::remove_file(&unnamed);
     let listener = UnixListener::bind(&unnamed)?;
     std::fs::set_permissions(&unnamed, std::fs::Permissions::from_mode(0o600))?;
-    std::fs::rename(&unnamed, &path)?;
-    Ok((listener, SocketPath { server, path }))
+    std::fs::rename(&unnamed, path)?;
+    Ok(listener)
 }
 
 fn random_id() -> io::Result<String> {

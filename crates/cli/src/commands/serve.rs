@@ -4,6 +4,7 @@ mod exposure;
 mod file_version;
 mod identity;
 mod renewed_files;
+mod shared;
 mod tls;
 pub(super) mod token;
 mod workspace_tokens;
@@ -25,9 +26,12 @@ use super::monitor_socket::MonitorSocket;
 use super::store::ServedStore;
 use crate::args::{Common, ListenAt, ServeArgs};
 use crate::output;
-use toolcrib::{Dialect, user_machine};
+use toolcrib::{Dialect, Runtime, user_machine};
 
 pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
+    if args.shared || args.shared_part.is_some() {
+        return shared::shared(common, args);
+    }
     let served = match (&args.http, &args.workspaces) {
         (None, _) => serve_client(common, args)?,
         (Some(at), None) => {
@@ -80,17 +84,44 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             serve_workspaces(source, http)
         }
     };
+    Ok(exit_code(served))
+}
+
+/// Reports an error of a server that was running.
+fn exit_code(served: Result<(), ServeError>) -> ExitCode {
     match served {
-        Ok(()) => Ok(ExitCode::SUCCESS),
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::usage_error(&error.to_string());
-            Ok(ExitCode::FAILURE)
+            ExitCode::FAILURE
         }
     }
 }
 
 /// Serves the client that started this process.
 fn serve_client(common: &Common, args: &ServeArgs) -> Result<Result<(), ServeError>, String> {
+    with_runtime(common, args, |runtime, options| {
+        note_terminal();
+        Ok(serve_stdio(runtime, options))
+    })
+}
+
+/// Tells a person who runs the command at a terminal what it is for.
+fn note_terminal() {
+    if io::stdin().is_terminal() {
+        output::note(
+            "Waiting for an MCP client on standard input. A client starts this command itself: \
+             `toolcrib install CLIENT` sets it up. Press Ctrl-D to end.",
+        );
+    }
+}
+
+/// Serves the workspace with a runtime, and with what observes it and copies its files and logs.
+fn with_runtime<T>(
+    common: &Common,
+    args: &ServeArgs,
+    serve: impl FnOnce(Runtime, ServeOptions) -> Result<T, String>,
+) -> Result<T, String> {
     let store = ServedStore::start(common, args)?;
     let lease = ServedStore::hold(store.as_ref(), None)?;
     let backup = ServedBackup::start(args.backup())?;
@@ -103,13 +134,7 @@ fn serve_client(common: &Common, args: &ServeArgs) -> Result<Result<(), ServeErr
     let gate = ServedStore::gate(lease.as_ref());
     let _copied = ServedBackup::follow(backup.as_ref(), &runtime, None, gate)?;
     monitor.open(&runtime);
-    if io::stdin().is_terminal() {
-        output::note(
-            "Waiting for an MCP client on standard input. A client starts this command itself: \
-             `toolcrib install CLIENT` sets it up. Press Ctrl-D to end.",
-        );
-    }
-    Ok(serve_stdio(runtime, Presented::of(args).options(common, &monitor)))
+    serve(runtime, Presented::of(args).options(common, &monitor))
 }
 
 /// How tools and results are presented to clients.

@@ -36,6 +36,7 @@ mod remote;
 #[cfg(feature = "sandboxd")]
 mod sandboxd;
 mod session_tmp;
+mod shared;
 mod state;
 #[cfg(feature = "postgres")]
 mod store;
