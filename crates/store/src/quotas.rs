@@ -270,7 +270,7 @@ impl Shared {
                             "the quotas cannot be read from the store: {error}. {meanwhile}"
                         ));
                     }
-                    backoff.next().min(MAX_PAUSE)
+                    backoff.next_wait().min(MAX_PAUSE)
                 }
             };
             due = Instant::now() + pause;
