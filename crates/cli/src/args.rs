@@ -605,6 +605,14 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
+    /// Whether there is a store.
+    pub(crate) fn has_store(&self) -> bool {
+        #[cfg(feature = "postgres")]
+        return self.store.is_some();
+        #[cfg(not(feature = "postgres"))]
+        false
+    }
+
     /// The address of the backup.
     pub(crate) fn backup(&self) -> Option<&String> {
         #[cfg(feature = "backup")]

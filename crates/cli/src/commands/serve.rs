@@ -72,7 +72,7 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let (hosts, max_workspaces) = (args.allow_hosts.clone(), args.max_workspaces);
             let (identity, public_url) = exposure.into_parts();
             // What the store must know is told at the end.
-            let ends_on_signals = args.store.is_some();
+            let ends_on_signals = args.has_store();
             let http = WorkspacesOptions {
                 listener,
                 hosts,

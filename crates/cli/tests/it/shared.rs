@@ -8,7 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_monitor::sockets;
+use toolcrib_monitor::protocol::{AnswerWord, Answerer, Event};
+use toolcrib_monitor::{GivenAnswer, Notice, sockets};
 
 use crate::{PROGRAM, text};
 
@@ -108,6 +109,7 @@ struct Client {
     process: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
+    name: &'static str,
 }
 
 impl Client {
@@ -116,14 +118,14 @@ impl Client {
         let mut process = command.spawn().unwrap();
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().unwrap());
-        Client { process, stdin, stdout }
+        Client { process, stdin, stdout, name: "test" }
     }
 
     fn send(&mut self, tool: &str, arguments: Value) {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"},
         });
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
@@ -230,13 +232,53 @@ fn clients_share_one_process_and_have_sessions_of_their_own() {
 }
 
 #[test]
+fn a_question_names_the_client_that_made_the_call() {
+    let setup = Setup::new();
+    let [mut first, mut second] = ["first", "second"].map(|name| {
+        let mut client = setup.client(&["--profile", "cautious"]);
+        client.name = name;
+        client
+    });
+    let (sender, notices) = std::sync::mpsc::channel();
+    first.call("ListShells", json!({}));
+    // The last name that the server learns.
+    second.call("ListShells", json!({}));
+    let socket = sockets(&setup.run_directory()).pop().unwrap();
+    let viewer = toolcrib_monitor::Client::connect(&socket, move |notice| {
+        let _ = sender.send(notice);
+    });
+    let viewer = viewer.unwrap();
+    viewer.subscribe(None).unwrap();
+    viewer.visible(true).unwrap();
+    first.send("Write", json!({"file_path": "b.txt", "content": "b"}));
+    let question = loop {
+        let notice = notices.recv_timeout(LONG).unwrap();
+        if let Notice::Event { event: Event::QuestionOpened(question), .. } = notice {
+            break question;
+        }
+    };
+    assert_eq!(question.client.as_deref(), Some("first 1"));
+    let answer = GivenAnswer {
+        question: question.id.clone(),
+        digest: question.digest.clone(),
+        answer: AnswerWord::Once,
+        minutes: None,
+        message: None,
+        by: Answerer::Watch,
+    };
+    viewer.answer(answer).unwrap();
+    first.receive();
+    assert!(setup.path("ws/b.txt").exists());
+}
+
+#[test]
 fn clients_with_other_settings_do_not_join() {
     let setup = Setup::new();
-    let mut clients = vec![setup.client(&[]), setup.client(&["--profile", "read-only"])];
-    let denied = clients[1].call("Write", json!({"file_path": "b.txt", "content": "b"}));
+    let (mut usual, mut reader) = (setup.client(&[]), setup.client(&["--profile", "read-only"]));
+    let denied = reader.call("Write", json!({"file_path": "b.txt", "content": "b"}));
     assert!(!setup.path("ws/b.txt").exists(), "{denied}");
-    assert!(clients[0].read().contains("one"));
-    let written = clients[0].call("Write", json!({"file_path": "b.txt", "content": "b"}));
+    assert!(usual.read().contains("one"));
+    let written = usual.call("Write", json!({"file_path": "b.txt", "content": "b"}));
     assert!(setup.path("ws/b.txt").exists(), "{written}");
     assert_eq!(setup.servers().len(), 2);
     // The rules have changed since the server has read them.
@@ -330,7 +372,7 @@ fn the_error_of_a_server_that_does_not_start_is_shown() {
     assert_eq!(text(&shared.stderr), text(&alone.stderr));
     assert_eq!((shared.status.code(), alone.status.code()), (Some(2), Some(2)));
     assert!(shared.stdout.is_empty());
-    assert_eq!(setup.shared_files(), [PathBuf::new(); 0]);
+    assert!(setup.shared_files().is_empty());
     let both = output(&["serve", "--shared", "--http", "0"]);
     assert_eq!(both.status.code(), Some(2));
     assert!(text(&both.stderr).contains("cannot be used with"), "{both:?}");
