@@ -262,9 +262,10 @@ impl Shared {
                     // Without limits, nothing is lost meanwhile.
                     let matters = is_limited || !has_read;
                     if matters && !std::mem::replace(&mut has_problem, true) {
-                        let meanwhile = match has_read {
-                            true => "The last known ones hold.",
-                            false => "Nothing is limited until they are known.",
+                        let meanwhile = if has_read {
+                            "The last known ones hold."
+                        } else {
+                            "Nothing is limited until they are known."
                         };
                         (self.notice)(&format!(
                             "the quotas cannot be read from the store: {error}. {meanwhile}"

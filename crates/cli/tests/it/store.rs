@@ -79,7 +79,7 @@ impl Machine {
         }
     }
 
-    fn serve(&self, more: &[&str]) -> Served {
+    pub(crate) fn serve(&self, more: &[&str]) -> Served {
         let mut child = Command::new(PROGRAM)
             .args(["serve", "--no-monitor", "--state", &self.at("state")])
             .args(more)
@@ -105,7 +105,7 @@ impl Machine {
 }
 
 /// A running server on stdio.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -123,7 +123,7 @@ impl Served {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> String {
         let params = json!({"name": tool, "arguments": arguments});
         self.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
         self.receive()["result"].to_string()
@@ -140,7 +140,7 @@ impl Served {
     }
 
     /// Ends it as a client does, and returns what else it wrote for people.
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         drop(self.stdin.take());
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();

@@ -270,3 +270,20 @@ fn commands_are_limited_by_number_and_by_time() {
     assert!(refused.retry_after().unwrap() <= 86_400, "{}", refused.head);
     assert!(node.read().text().contains("one"));
 }
+
+/// On stdio, a call beyond a limit is a call that fails, which the model reads.
+#[test]
+fn calls_on_stdio_fail_beyond_a_limit() {
+    let Some(machine) = Machine::new() else { return };
+    machine.set("calls-per-minute=0");
+    let mut served = machine.serve(&["--store", &machine.at("acme.store")]);
+    let said = served.call("Read", json!({"file_path": "a.txt"}));
+    assert!(said.contains("\"isError\":true"), "{said}");
+    assert!(said.contains("the tenant has reached its limit calls-per-minute=0"), "{said}");
+    assert!(said.contains("The call was not run."), "{said}");
+    machine.set("calls-per-minute=1000");
+    while served.call("Read", json!({"file_path": "a.txt"})).contains("isError\":true") {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    served.end();
+}

@@ -34,6 +34,7 @@ mod permission;
 mod properties;
 mod protected_names;
 mod protected_undo;
+mod quota;
 mod records;
 mod reply_fields;
 mod sandboxed;
