@@ -51,20 +51,21 @@ async fn read_within<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let check = |bytes: usize| {
-        let status = StatusCode::PAYLOAD_TOO_LARGE;
-        let sentence = limit.sentence;
-        if bytes > limit.bytes { Err(Refusal { status, sentence }) } else { Ok(bytes) }
+    let mut grow_to = |bytes: usize| {
+        if bytes > limit.bytes {
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            return Err(Refusal { status, sentence: limit.sentence });
+        }
+        reserved.grow_to(bytes)
     };
-    // A declared length is refused before the first byte. It reserves nothing: somebody who declares much and sends nothing
-    // must not keep others out.
-    check(usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX))?;
+    // A declared length is refused before the first byte.
+    grow_to(usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX))?;
     let mut first: Option<Bytes> = None;
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| UNREADABLE)?.into_data() else { continue };
         let known = first.as_ref().map_or(whole.len(), Bytes::len);
-        reserved.grow_to(check(known.saturating_add(data.len()))?)?;
+        grow_to(known.saturating_add(data.len()))?;
         match first.take() {
             // Most bodies have one frame, which need not be copied.
             None if whole.is_empty() => first = Some(data),
