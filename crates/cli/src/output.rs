@@ -209,6 +209,11 @@ pub(crate) fn plain(text: &str) -> String {
     visible_lines(text)
 }
 
+/// The same in one line.
+pub(crate) fn one_line(text: &str) -> String {
+    plain(text).replace('\n', "\\n")
+}
+
 /// Shows a text in `less`. Returns whether that was possible.
 pub(crate) fn through_pager(text: &str) -> bool {
     let pager = std::process::Command::new("less")

@@ -308,7 +308,7 @@ mod tests {
         count.set_limits(&[], at(2.0));
         assert!(!count.is_limited());
         count.begin_call("a", at(2.0)).unwrap();
-        // What was used before there was a limit counts.
+        // Use from before the limit counts.
         count.set_limits(&[limit("", calls, 4, 0)], at(3.0));
         assert!(count.begin_call("c", at(3.0)).is_err());
     }

@@ -1,4 +1,4 @@
-//! The statements about limits and what is used of them.
+//! The statements about limits and use.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const MAX_ROWS: &str = "20000";
 /// Seconds for which running commands count after their process has reported them.
 const SEEN_SECONDS: u64 = 30;
 
-/// What is limited.
+/// The name of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotaName {
     /// Calls in a minute.
@@ -49,7 +49,7 @@ pub struct TenantQuota {
     pub tenant: String,
     /// The workspace. `None` for all workspaces of the tenant together.
     pub workspace: Option<String>,
-    /// What is limited.
+    /// The name of a limit.
     pub name: QuotaName,
     /// How much.
     pub value: u64,

@@ -1,5 +1,5 @@
-//! Enforces the limits of a tenant in this process. No call waits for the store: a thread tells it what this process uses, and
-//! reads the limits and what others use.
+//! Enforces the limits of a tenant in this process. No call waits for the store: a thread reports the use of this
+//! process, and reads the limits and the use of others.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -278,7 +278,7 @@ impl Shared {
         }
     }
 
-    /// Reports what this process uses, and reads the limits and what others use.
+    /// Reports the use of this process, and reads the limits and the use of others.
     fn exchange(&self, connection: &mut Option<Connection>) -> Result<(), StoreError> {
         let connection = match connection {
             Some(connection) => connection,
@@ -313,7 +313,7 @@ impl Shared {
     }
 }
 
-/// The limits that the role sees, with what is used of them: a tenant its own, the owner all.
+/// The limits that the role sees, with their use: a tenant its own, the owner all.
 ///
 /// # Errors
 ///

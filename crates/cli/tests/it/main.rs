@@ -79,6 +79,20 @@ fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
     })
 }
 
+/// Waits until a server says on its stderr that it serves.
+#[cfg(feature = "postgres")]
+fn wait_until_serving(server: &mut std::process::Child) {
+    use std::io::{BufRead as _, BufReader};
+    let mut stderr = BufReader::new(server.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("serving MCP") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the server has ended");
+    }
+    // Later messages are not read, and must not fill the pipe.
+    std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+}
+
 /// A directory that commands see at the same path.
 fn command_directory() -> tempfile::TempDir {
     let place = toolcrib_testkit::sandbox_visible_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();

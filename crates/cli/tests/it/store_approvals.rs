@@ -1,6 +1,6 @@
 //! Approval questions of `toolcrib serve --http --store`, answered with `toolcrib store approve` and `deny`, on two machines.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::store::Machine;
-use crate::{PROGRAM, isolated_home};
+use crate::{PROGRAM, isolated_home, wait_until_serving};
 
 /// A server of the workspace `shop`, with files and a state of its own.
 struct Node<'m> {
@@ -48,14 +48,7 @@ impl<'m> Node<'m> {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        while !line.contains("serving MCP") {
-            line.clear();
-            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "{name} has ended");
-        }
-        // What it says later is not read, and must not fill the pipe.
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        wait_until_serving(&mut child);
         Node { calls: Calls { machine, name }, child }
     }
 

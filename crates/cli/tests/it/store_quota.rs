@@ -1,6 +1,6 @@
 //! Limits of tenants with `toolcrib store quota` and `toolcrib serve --store`.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::store::Machine;
-use crate::{PROGRAM, isolated_home};
+use crate::{PROGRAM, isolated_home, wait_until_serving};
 
 /// A server over HTTP.
 struct Node<'m> {
@@ -48,13 +48,7 @@ impl<'m> Node<'m> {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        while !line.contains("serving MCP") {
-            line.clear();
-            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the server has ended");
-        }
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        wait_until_serving(&mut child);
         let token = std::fs::read_to_string(machine.path("state/http-token")).unwrap();
         Node { machine, child, token: token.trim().to_owned() }
     }
@@ -211,7 +205,7 @@ fn calls_beyond_a_limit_are_answered_with_429() {
     // Arguments that are no object: the protocol has another way for them, and the limit holds there, too.
     let odd = node.call("Read", json!(["a.txt"]));
     assert!(odd.message.to_string().contains("calls-per-minute=0"), "{}", odd.message);
-    // What is not a call is answered.
+    // Other requests are answered.
     machine.set("calls-per-minute=1000");
     let again = until(|| node.read(), |response| response.status == 200);
     assert!(again.text().contains("one"), "{}", again.message);

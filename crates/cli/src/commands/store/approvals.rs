@@ -9,7 +9,7 @@ use toolcrib_store::{
 
 use crate::args::Common;
 use crate::host_name::host_name;
-use crate::output;
+use crate::output::{self, one_line};
 
 /// Lists the questions that wait.
 pub(super) fn list(common: &Common, url: &StoreUrl) -> Result<ExitCode, String> {
@@ -37,15 +37,14 @@ pub(super) fn list(common: &Common, url: &StoreUrl) -> Result<ExitCode, String> 
 
 /// A question for people. Its lines are indented, so that none can imitate the first line of another question.
 fn shown(one: &OpenApproval) -> String {
-    let line = |text: &str| output::plain(text).replace('\n', "\\n");
-    let caller = one.caller.as_deref().map(|caller| format!(" for {}", line(caller)));
+    let caller = one.caller.as_deref().map(|caller| format!(" for {}", one_line(caller)));
     let mut text = format!(
         "{}  {} {}, asked {} s ago on {}{}, ends in {} s",
-        line(&one.id),
-        line(&one.tenant),
-        line(&one.workspace),
+        one_line(&one.id),
+        one_line(&one.tenant),
+        one_line(&one.workspace),
         one.waits,
-        line(&one.node),
+        one_line(&one.node),
         caller.unwrap_or_default(),
         one.expires_in
     );

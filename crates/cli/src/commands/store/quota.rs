@@ -6,7 +6,7 @@ use serde_json::json;
 use toolcrib_store::{QuotaName, StoreUrl, TenantQuota, quotas, set_quotas};
 
 use crate::args::Common;
-use crate::output;
+use crate::output::{self, one_line};
 
 /// The limits that a command is about, and their new values.
 pub(super) struct QuotaRequest<'a> {
@@ -51,8 +51,7 @@ pub(super) fn run(
 }
 
 fn shown(one: &TenantQuota) -> String {
-    let line = |text: &str| output::plain(text).replace('\n', "\\n");
-    let workspace = one.workspace.as_deref().map(|name| format!(" {}", line(name)));
+    let workspace = one.workspace.as_deref().map(|name| format!(" {}", one_line(name)));
     let period = match one.name {
         QuotaName::CallsPerMinute => "this minute",
         QuotaName::Commands => "now",
@@ -60,7 +59,7 @@ fn shown(one: &TenantQuota) -> String {
     };
     format!(
         "{}{}: {}={}, {} used {period}",
-        line(&one.tenant),
+        one_line(&one.tenant),
         workspace.unwrap_or_default(),
         one.name.name(),
         one.value,

@@ -82,7 +82,7 @@ pub(super) fn connect(key: &SharedKey, place: &Place) -> Result<Option<Joined>, 
     }
 }
 
-/// There is no socket, or nobody listens at it.
+/// Whether there is no socket, or no server listens on it.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -90,14 +90,14 @@ impl Place {
         messages
     }
 
-    /// Removes all files. For whoever has the lock.
+    /// Removes all files. The caller holds the lock.
     pub(super) fn remove(&self, _: &PlaceLock) {
         for path in [&self.socket, &self.log, &self.lock] {
             remove(path);
         }
     }
 
-    /// Removes the socket of a server that was killed. For whoever has the lock.
+    /// Removes the socket of a killed server. The caller holds the lock.
     pub(super) fn remove_socket(&self, _: &PlaceLock) {
         remove(&self.socket);
     }

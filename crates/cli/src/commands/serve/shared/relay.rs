@@ -57,7 +57,7 @@ fn send(input: OwnedFd, stream: &UnixStream, has_ended: &AtomicBool) {
 }
 
 /// Copies through one buffer until the end. `std::io::copy` would splice, and the kernel locks the pipe of the client while
-/// it waits for the socket, so that the client could not read what is in the pipe.
+/// it waits for the socket, so that the client could not read from it.
 fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
