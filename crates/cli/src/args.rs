@@ -910,8 +910,7 @@ Examples:
   toolcrib policy allow network --method GET --path '/v1/**' api.example.com:443
   toolcrib policy deny read '**/.env' --why 'secrets are kept there'
 
-docs/rules.md describes the patterns. A running server reads the rules when it starts, and for each of the workspaces of
-`serve --workspaces` when it is opened.";
+docs/rules.md describes the patterns. Running servers apply the rule to the next call.";
 
 /// Arguments of `policy allow`, `ask` and `deny`.
 #[derive(Debug, ClapArgs)]

@@ -38,6 +38,7 @@ mod watch;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib::{
@@ -48,6 +49,7 @@ use self::backup::ServedBackup;
 use self::monitor_socket::MonitorSocket;
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
+use crate::rules::RulesFiles;
 use crate::{output, rules, wide_roots};
 use toolcrib::user_machine;
 
@@ -181,12 +183,15 @@ fn runtime_with(
     make_configuration_directory(common);
     let config = Config::of(common)?;
     let profile = config.profile(common)?;
+    let rules_files = RulesFiles::new(common, &config);
     let rules = rules::read(common, &config)?;
     let mut claimed = own_paths(common, &config)?;
     claimed.extend_from_slice(own);
     server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
-    let builder = with_tools(Runtime::builder(), common, &config).inspection(config.inspection()?);
+    let builder = with_tools(Runtime::builder(), common, &config)
+        .inspection(config.inspection()?)
+        .rules_source(Arc::new(rules_files));
     let builder = monitor.into_iter().fold(builder, |builder, monitor| monitor.observe(builder));
     let held_to = (profile, rules, sandbox);
     build(builder, common, &common.roots(), &config, held_to, own, login_shell)

@@ -1,6 +1,8 @@
-//! The user's rules, and the rules of a project that the operator names. An invalid file is an error at startup.
+//! The user's rules, and the rules of a project that the operator names. An invalid file is an error at startup. Later the rules
+//! from before stay in force.
 
 mod append;
+mod changes;
 
 use std::fs::File;
 use std::io::Read;
@@ -12,6 +14,7 @@ use crate::args::Common;
 use crate::config::Config;
 use crate::network_presets;
 pub(crate) use append::{add, replace_if_unchanged, with};
+pub(crate) use changes::RulesFiles;
 use toolcrib::user_machine;
 
 /// Larger than any handwritten rules file.

@@ -158,6 +158,11 @@ impl Policy {
         Policy { network_by_name: by_name, ..self }
     }
 
+    /// Whether commands connect only to hosts that rules allow.
+    pub fn is_network_by_name(&self) -> bool {
+        self.network_by_name
+    }
+
     /// Sets whether commands have a network namespace of their own. Then a command that names loopback reaches only
     /// servers of commands, which needs no rule.
     #[must_use]

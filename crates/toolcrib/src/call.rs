@@ -100,6 +100,7 @@ impl Runtime {
         record: &mut Record,
     ) -> Result<Reply, Error> {
         self.services().begin_call()?;
+        self.refresh_rules();
         let row = self.table().find(tool)?;
         record.tool = row.entry.name.to_owned();
         let Decoded { tool, notes } = decode(row)?;
@@ -139,7 +140,7 @@ impl Runtime {
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
         self.services().decisions.record(session, secrets, record);
-        permission.permitted?;
+        permission.permitted.map_err(|error| self.with_rules_problem(error))?;
         if let Some(unasked) = &permission.unasked
             && !self.may_see(session, row, &grant)
         {
@@ -175,6 +176,20 @@ impl Runtime {
         let edited = cx.take_edited();
         let reply = checked(self.services(), session, edited, (options.cancel, reader), reply);
         Ok(told(&self.services().paths, session, cx.into_written(), reply))
+    }
+
+    /// Adds to a refusal why a change of the rules has no effect.
+    fn with_rules_problem(&self, error: Error) -> Error {
+        let problem = self.services().policy.rules().problem();
+        let problem = problem.filter(|_| error.kind() == ErrorKind::Denied);
+        let Some(problem) = problem else { return error };
+        // The lines between show a part of the file.
+        let lines: Vec<&str> = problem.lines().collect();
+        let problem = match lines.as_slice() {
+            [place, .., reason] => format!("{place}: {reason}"),
+            _ => problem,
+        };
+        error.detail_line(&format!("[the rules were changed, but not applied: {problem}]"))
     }
 
     /// Succeeds if a call may begin now by the limits of the host, for a transport that refuses calls in its own way. It is not

@@ -1,35 +1,32 @@
 //! The rules that decide on calls, with those of one session.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use toolcrib_policy::{Access, Effect, Policy};
 
+use crate::active_rules::ActiveRules;
 use crate::command_state::ShellHost;
 use crate::session::{PolicyVariant, Session};
 
 /// The rules of a runtime.
 pub(crate) struct CallPolicy {
-    policy: Arc<Policy>,
-    /// The rules for calls of one tool, if any rule names a tool.
-    by_tool: Mutex<HashMap<String, Arc<Policy>>>,
+    rules: Arc<ActiveRules>,
     commands: Option<Arc<ShellHost>>,
 }
 
 impl CallPolicy {
-    pub(crate) fn new(policy: Arc<Policy>, commands: Option<Arc<ShellHost>>) -> CallPolicy {
-        CallPolicy { policy, by_tool: Mutex::default(), commands }
+    pub(crate) fn new(rules: Arc<ActiveRules>, commands: Option<Arc<ShellHost>>) -> CallPolicy {
+        CallPolicy { rules, commands }
     }
 
-    /// The rules for calls of one tool. `tool` is a name in the tool table, which bounds the cache.
+    /// The rules in force.
+    pub(crate) fn rules(&self) -> &ActiveRules {
+        &self.rules
+    }
+
+    /// The rules for calls of one tool.
     pub(crate) fn of_tool(&self, tool: &str) -> Arc<Policy> {
-        if !self.policy.depends_on_tool() {
-            return self.policy.clone();
-        }
-        let mut by_tool = self.by_tool.lock();
-        let known = by_tool.entry(tool.to_owned());
-        known.or_insert_with(|| Arc::new(self.policy.for_tool(tool))).clone()
+        self.rules.of_tool(tool)
     }
 
     /// The rules that decide on a call, with the rules that the session has accepted. Whether commands are confined

@@ -58,6 +58,7 @@ struct EmbeddingPage;
 #[expect(unused_macros, reason = "they shadow the standard macros")]
 mod no_print;
 
+mod active_rules;
 mod all_running_commands;
 mod approve;
 mod authorize;
@@ -140,6 +141,7 @@ mod undo_part;
 pub mod user_machine;
 mod write_gate;
 
+pub use active_rules::RulesSource;
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
 pub use approve::{
     Answer, AnswerRecord, Approver, NoApprover, PendingQuestion, Question, QuestionTurn,

@@ -23,8 +23,10 @@ use self::git_configured_paths::ConfiguredPaths;
 use self::known_content::KnownContent;
 use self::other_version_control::in_other_version_control;
 use self::version_control_programs::{applies_patches, is_version_control_program};
+use crate::active_rules::ActiveRules;
 use crate::git::directory::{self, Part};
 use crate::hidden_paths::Hidden;
+use crate::message_names::SHELL_TOOL;
 
 /// Patterns that protect whole version control directories from file tools. Commands may change them, except
 /// for the parts that make programs execute code.
@@ -51,7 +53,7 @@ pub(crate) struct PathRules {
     workspace: Workspace,
     /// Caches that commands may write, for the rules about git directories.
     caches: Option<Workspace>,
-    policy: Arc<Policy>,
+    rules: Arc<ActiveRules>,
     protection: Protection,
     /// Files of the host and of other servers, and the user's secrets.
     hidden: Arc<Hidden>,
@@ -70,15 +72,15 @@ impl PathRules {
     pub(crate) fn new(
         workspace: Workspace,
         caches: Option<Workspace>,
-        policy: Arc<Policy>,
+        rules: Arc<ActiveRules>,
         protection: Protection,
         hidden: Arc<Hidden>,
     ) -> PathRules {
-        let configured = ConfiguredPaths::new(&workspace, policy.home());
+        let configured = ConfiguredPaths::new(&workspace, rules.policy().home());
         PathRules {
             workspace,
             caches,
-            policy,
+            rules,
             protection,
             hidden,
             symlink_targets: OnceLock::new(),
@@ -99,6 +101,11 @@ impl PathRules {
         self.known.record_around(&tree, &relative);
     }
 
+    /// The rules for commands.
+    fn policy(&self) -> Arc<Policy> {
+        self.rules.of_tool(SHELL_TOOL)
+    }
+
     fn symlink_targets(&self) -> &[PathBuf] {
         self.symlink_targets
             .get_or_init(|| protected_symlink_targets(&self.workspace, &self.protection))
@@ -111,11 +118,11 @@ impl PathRules {
 
     /// Whether rules deny reading files that commands could otherwise read.
     pub(crate) fn deny_reading(&self) -> bool {
-        self.policy.denies_files(Effect::Read)
+        self.policy().denies_files(Effect::Read)
     }
 
     pub(crate) fn may_read(&self, path: &Path) -> bool {
-        self.hidden.reason(path).is_none() && !self.policy.denies_file(Effect::Read, path)
+        self.hidden.reason(path).is_none() && !self.policy().denies_file(Effect::Read, path)
     }
 
     /// Whether file tools must not write a path although its name matches no pattern: it is a part of a git
@@ -251,9 +258,10 @@ impl PathRules {
 
     /// Whether a rule denies the change, or the change of a file below a renamed directory.
     fn is_denied(&self, tree: &BulkReader, access: &FileAccess, all: &[FileAccess]) -> bool {
-        let denies = |effect, path: &Path| self.policy.denies_file(effect, path);
+        let policy = self.policy();
+        let denies = |effect, path: &Path| policy.denies_file(effect, path);
         let (reading, editing) =
-            (self.policy.denies_files(Effect::Read), self.policy.denies_files(Effect::Write));
+            (policy.denies_files(Effect::Read), policy.denies_files(Effect::Write));
         if !reading && !editing {
             return false;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolcrib_fs::Recovered;
+use toolcrib_policy::Rules;
 
 pub use self::builder::RuntimeBuilder;
 use crate::call_command::CallCommand;
@@ -56,6 +57,25 @@ impl Runtime {
     /// Whether the host limits calls or commands now.
     pub fn is_limited(&self) -> bool {
         self.services.quota.as_ref().is_some_and(|quota| quota.is_limited())
+    }
+
+    /// Applies the rules of the source if they have changed.
+    pub(crate) fn refresh_rules(&self) {
+        let rules = self.services.policy.rules();
+        let inspects =
+            || self.services.commands.as_ref().is_some_and(|host| host.inspection().is_some());
+        let usable = |new: Rules| {
+            if new.name_requests() && rules.policy().is_network_by_name() && !inspects() {
+                return Err(
+                    "the first rule with methods or paths needs a restart of the server".to_owned()
+                );
+            }
+            self.table.resolve_rules(new).map_err(|error| error.to_string())
+        };
+        let problem = rules.refresh(usable);
+        if let (Some(problem), Some(notice)) = (problem, &self.notice) {
+            notice(&format!("The changed rules are not applied: {problem}"));
+        }
     }
 
     /// Returns the beginning of the ids of logged calls. See [`RuntimeBuilder::server_id`].

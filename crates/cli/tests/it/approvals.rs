@@ -281,3 +281,44 @@ fn the_example_of_the_documentation_answers_questions() {
     let log = toolcrib(top.path(), &words, b"");
     assert!(text(&log.stdout).contains("program"), "{}", text(&log.stdout));
 }
+
+#[test]
+fn a_rule_that_is_added_while_the_server_runs_applies_to_the_next_call() {
+    let top = project();
+    let rules = top.path().join("rules.toml");
+    let mut run = LineClient::start(top.path(), &["--profile", "cautious"]);
+    let write = |run: &mut LineClient| {
+        run.write(1, "src/a.txt");
+        run.receive().to_string()
+    };
+    let denied = write(&mut run);
+    // The refusal names the command that helps.
+    let step = denied.split("run `").nth(1).unwrap().split('`').next().unwrap();
+    let words: Vec<&str> = step.split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
+    let added = toolcrib(&top.path().join("ws"), &words, b"");
+    assert!(added.status.success(), "{words:?}: {added:?}");
+    let allowed = write(&mut run);
+    assert!(!allowed.contains("was not allowed"), "{allowed}");
+    // An invalid file changes nothing, and refusals say so.
+    let allowing = std::fs::read_to_string(&rules).unwrap();
+    std::fs::write(&rules, format!("{allowing}[[rule]]\ndecision = \"maybe\"\n")).unwrap();
+    let allowed = write(&mut run);
+    assert!(!allowed.contains("was not allowed"), "{allowed}");
+    run.write(2, "b.txt");
+    let denied = run.receive().to_string();
+    assert!(denied.contains("but not applied: ") && denied.contains("maybe"), "{denied}");
+    // So does a missing one, because the option names it.
+    std::fs::remove_file(&rules).unwrap();
+    assert!(!write(&mut run).contains("was not allowed"));
+    let denying = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/a.txt\"]\n";
+    std::fs::write(&rules, format!("{allowing}{denying}")).unwrap();
+    assert!(write(&mut run).contains("your rule denies it"));
+    // Also for files that commands read.
+    run.send(json!({"id": 3, "tool": "Bash", "args": {"command": "grep -r x src"}}));
+    let read = run.receive().to_string();
+    assert!(!read.contains("a.txt:x") && read.contains("a.txt"), "{read}");
+    std::fs::write(&rules, allowing).unwrap();
+    let allowed = write(&mut run);
+    assert!(!allowed.contains("not allowed") && !allowed.contains("not applied"), "{allowed}");
+    assert!(run.end().is_empty());
+}

@@ -12,6 +12,7 @@ use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
 use super::Runtime;
+use crate::active_rules::{ActiveRules, RulesSource};
 use crate::call_log::CallLog;
 use crate::call_policy::CallPolicy;
 use crate::call_recorder::Recorder;
@@ -71,6 +72,7 @@ pub struct RuntimeBuilder {
     profile: Profile,
     rules: Rules,
     rules_file: Option<String>,
+    rules_source: Option<Arc<dyn RulesSource>>,
     home: Option<PathBuf>,
     limits: Limits,
     absolute_paths: bool,
@@ -169,6 +171,13 @@ impl RuntimeBuilder {
     /// rule.
     pub fn rules_file(mut self, file: &Path) -> Self {
         self.rules_file = Some(file.display().to_string());
+        self
+    }
+
+    /// Sets where changed rules come from. It is asked before each call. Rules that are unusable are not applied; those from before
+    /// stay in force, and refusals say why. [`rules`](Self::rules) are the first.
+    pub fn rules_source(mut self, source: Arc<dyn RulesSource>) -> Self {
+        self.rules_source = Some(source);
         self
     }
 
@@ -461,11 +470,13 @@ impl RuntimeBuilder {
             .network_by_name(is_listed)
             .protection(self.protection.clone());
         let policy = self.outside.into_iter().fold(policy, Policy::outside);
-        let policy = Arc::new(with_locations(policy, &workspace, self.home.clone()));
+        let policy = with_locations(policy, &workspace, self.home.clone());
+        let outside = policy.outside_access();
+        let active = Arc::new(ActiveRules::new(policy, self.rules_source));
         let path_rules = PathRules::new(
             workspace.clone(),
             caches,
-            Arc::new(policy.for_tool(SHELL_TOOL)),
+            active.clone(),
             self.protection.clone(),
             hidden.clone(),
         );
@@ -485,13 +496,13 @@ impl RuntimeBuilder {
             home: self.home,
             only_absolute: self.absolute_paths,
             profile: self.profile,
-            outside: policy.outside_access(),
+            outside,
             commands: commands.clone(),
         });
         let services = Services {
             history: History::new(journal, paths.clone(), self.limits),
             paths,
-            policy: CallPolicy::new(policy, commands.clone()),
+            policy: CallPolicy::new(active, commands.clone()),
             decisions,
             calls,
             commands,

@@ -52,8 +52,7 @@ fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
     super::with_runtime(common, args, |runtime, options| {
         if !key.has_settings_of(common)? {
             return Err(
-                "the configuration or the rules changed while the server started; start it again"
-                    .to_owned(),
+                "the configuration changed while the server started; start it again".to_owned()
             );
         }
         Clients::listen(runtime, options, key, &place)?.serve_all(&place)

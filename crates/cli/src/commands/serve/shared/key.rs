@@ -12,7 +12,7 @@ use super::client_variables;
 use crate::args::{Common, ServeArgs};
 use crate::commands::{OWN_EXECUTABLE, as_spelled_by_shell, state};
 use crate::config::{self, Config};
-use crate::rules;
+use crate::{network_presets, rules};
 
 /// Digits of the key in the names of files. A socket has a short path.
 const NAME_DIGITS: usize = 24;
@@ -70,24 +70,26 @@ impl SharedKey {
         &self.digits[..NAME_DIGITS]
     }
 
-    /// Whether the configuration and the rules are those of the key.
+    /// Whether the configuration is that of the key.
     pub(super) fn has_settings_of(&self, common: &Common) -> Result<bool, String> {
         Ok(settings(common)? == self.settings)
     }
 }
 
-/// The configuration and the rules, as they are now. A running server has read its own at its start.
+/// The configuration, as it is now: a running server has read its own at its start. Rules are read again when their files
+/// change, but those of presets are not.
 fn settings(common: &Common) -> Result<String, String> {
     let config = Config::of(common)?;
     let mut fields = Fields::default();
     let file = common.config.clone().or_else(config::default_path).map(absolute).transpose()?;
     fields.add("configuration file", format!("{file:?}"));
     fields.add("configuration", format!("{config:?}"));
-    for (path, text) in rules::texts(common, &config)? {
-        fields.add(absolute(path)?.as_os_str().as_encoded_bytes(), text);
+    for path in rules::files(common, &config) {
+        fields.add("rules", absolute(path)?.as_os_str().as_encoded_bytes());
     }
-    // With those of presets, which depend on other files.
-    fields.add("rules", format!("{:?}", rules::read(common, &config)?));
+    // They depend on other files.
+    let presets = network_presets::rules(common, &config.network_presets)?;
+    fields.add("presets", format!("{presets:?}"));
     Ok(fields.digits())
 }
 
@@ -258,11 +260,20 @@ mod tests {
         std::fs::write(&config, "profile = \"cautious\"\n").unwrap();
         others.push(with(&[]));
         std::fs::write(&config, "").unwrap();
+        // A running server reads changed rules again.
         let rule = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/x\"]\n";
         std::fs::write(&rules, rule).unwrap();
-        others.push(with(&[]));
-        std::fs::write(&rules, "").unwrap();
         assert_eq!(plain, with(&[]));
+        std::fs::copy(&rules, at("other.toml")).unwrap();
+        others.push(key(&[
+            "serve",
+            "--config",
+            &config,
+            "--rules",
+            &at("other.toml"),
+            "--root",
+            &root,
+        ]));
         // Another directory with the same name.
         std::fs::create_dir(at("new")).unwrap();
         std::fs::rename(at("new"), &root).unwrap();
