@@ -51,7 +51,9 @@ impl<'a> Cx<'a> {
     /// The hosts that a job tried to reach, since the last reply about it.
     pub(crate) fn take_host_notes(&self, job: &Job) -> Vec<HostNote> {
         let network = self.session.shell().and_then(SessionShell::network);
-        network.map(|network| network.take_notes(job.id())).unwrap_or_default()
+        network
+            .map(|network| network.take_notes(job.id(), job.snapshot().all_exited))
+            .unwrap_or_default()
     }
 
     /// Whether a port of a command is reachable on this machine. `None` if that was not wanted.

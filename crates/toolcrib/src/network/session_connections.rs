@@ -1,6 +1,6 @@
 //! Decides on the connections of a session's commands.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,6 +34,9 @@ const MAX_COMMANDS: usize = 1_000;
 /// Questions that wait at a time. Beyond that, connections are refused.
 const MAX_QUESTIONS: usize = 20;
 
+/// How long the reply about a command that has ended waits for the result of its inspected connections.
+const RESULT_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// The connections of one session: rules, approvals, open questions and notes.
 pub(crate) struct SessionConnections {
     /// Ports of commands that are reachable on this machine's loopback.
@@ -64,6 +67,8 @@ struct JobConnections {
     answers: HashMap<HostQuestion, HostAnswer>,
     /// Not reported yet.
     notes: Vec<HostNote>,
+    /// Numbers of inspected connections that have not ended.
+    inspected: HashSet<u64>,
 }
 
 /// The rules and the answers of a session, and where connections are recorded.
@@ -166,8 +171,15 @@ impl SessionConnections {
     }
 
     /// The hosts that a command tried to reach since the last call of this method, in order.
-    pub(crate) fn take_notes(&self, job: &str) -> Vec<HostNote> {
+    ///
+    /// The notes of a command that `has_ended` are complete: whether a program accepted the certificate of an inspected
+    /// host is known only after it has closed the connection.
+    pub(crate) fn take_notes(&self, job: &str, has_ended: bool) -> Vec<HostNote> {
         let mut state = self.state.lock();
+        let is_open = |state: &mut State| {
+            state.by_job.get(job).is_some_and(|job| has_ended && !job.inspected.is_empty())
+        };
+        self.changed.wait_while_for(&mut state, is_open, RESULT_TIMEOUT);
         state.by_job.get_mut(job).map(|job| std::mem::take(&mut job.notes)).unwrap_or_default()
     }
 
@@ -295,7 +307,13 @@ impl ConnectionPolicy for SessionConnections {
         match decided {
             Decided::Allowed { rule } => {
                 self.note(attempt, None, HostOutcome::Allowed { rule: rule.clone() });
-                if is_inspected { Ruling::Inspect { rule } } else { Ruling::Allow { rule } }
+                if is_inspected {
+                    let mut state = self.state.lock();
+                    state.job(&attempt.requester).inspected.insert(attempt.number);
+                    Ruling::Inspect { rule }
+                } else {
+                    Ruling::Allow { rule }
+                }
             }
             Decided::Refused { rule, why, remedy } => {
                 let outcome = HostOutcome::Refused { rule: rule.clone(), why: why.clone(), remedy };
@@ -386,6 +404,11 @@ impl ConnectionPolicy for SessionConnections {
 
     fn ended(&self, record: &ConnectionRecord) {
         self.store(record, false);
+        let Attempt { requester, number, .. } = &record.attempt;
+        if let Some(job) = self.state.lock().by_job.get_mut(requester) {
+            job.inspected.remove(number);
+        }
+        self.changed.notify_all();
     }
 }
 
