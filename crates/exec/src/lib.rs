@@ -27,6 +27,7 @@ mod find_bash;
 mod find_program;
 mod gateway;
 mod guard;
+mod inherited_descriptors;
 mod job;
 mod jobs;
 mod jobs_in_proc;
@@ -74,6 +75,7 @@ pub use gateway::{Gateway, MakeSockets, NetworkExit, NetworkSockets, NoRoute, Pr
 pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };
+pub use inherited_descriptors::close_inherited;
 pub use job::{ErrorStream, Job, Snapshot, Status};
 pub use jobs::{JobRunner, Jobs};
 pub use jobs_in_proc::{RunningJob, all_running_jobs};

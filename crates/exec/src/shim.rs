@@ -28,6 +28,7 @@ use rustix::process::{Pid, getpid};
 
 use self::shell::{Shell, ShellCommand};
 
+use crate::inherited_descriptors::close_inherited;
 use crate::limits::Limits;
 use crate::process_tree::ProcessTree;
 use crate::sandbox;
@@ -219,15 +220,4 @@ fn send_message(control: &UnixStream, message: &ShimMessage) {
 /// The socket to the runtime, which is the stdin of a shim.
 fn control_socket() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
-}
-
-/// Closes descriptors that the host had open without close-on-exec.
-fn close_inherited() {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let inherited: Vec<i32> = numbers.filter(|&number| number > 2).collect();
-    for number in inherited {
-        // The descriptor of the listing itself is among them, and already closed.
-        let _ = nix::unistd::close(number);
-    }
 }

@@ -59,22 +59,10 @@ fn is_ready(mut output: ChildStdout) -> mpsc::Receiver<bool> {
 /// do not end the server.
 pub(super) fn launch() -> Result<ExitCode, String> {
     let failed = |error: io::Error| format!("the shared server does not start: {error}");
-    close_inherited();
+    toolcrib::close_inherited();
     nix::unistd::setsid().map_err(|errno| failed(errno.into()))?;
     own_command(SharedPart::Serve).stdin(Stdio::null()).spawn().map_err(failed)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Closes descriptors that the client had open without close-on-exec. Somebody may wait for their end, and the server stays
-/// longer than the client.
-fn close_inherited() {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let inherited: Vec<i32> = numbers.filter(|&number| number > 2).collect();
-    for number in inherited {
-        // The descriptor of the listing itself is among them, and already closed.
-        let _ = nix::unistd::close(number);
-    }
 }
 
 /// Tells the client that the server listens.
