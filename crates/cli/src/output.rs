@@ -87,12 +87,14 @@ pub(crate) fn answer(message: &str) {
 }
 
 /// Prints a text for each item to stdout, or one that says that there is none.
+#[cfg(any(feature = "backup", feature = "postgres"))]
 pub(crate) fn lines<T>(items: &[T], text: impl Fn(&T) -> String, none: &str) {
     let texts: Vec<String> = items.iter().map(text).collect();
     answer(&if texts.is_empty() { none.to_owned() } else { texts.join("\n") });
 }
 
 /// Prints an object with one array to stdout.
+#[cfg(any(feature = "backup", feature = "postgres"))]
 pub(crate) fn json_list<T>(name: &str, items: &[T], json: impl Fn(&T) -> Value) {
     let items: Vec<Value> = items.iter().map(json).collect();
     answer(&json!({ name: items }).to_string());
@@ -210,6 +212,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// The same in one line.
+#[cfg(feature = "postgres")]
 pub(crate) fn one_line(text: &str) -> String {
     plain(text).replace('\n', "\\n")
 }

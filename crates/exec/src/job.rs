@@ -17,7 +17,7 @@ use crate::command::{Ended, Exit, Stream};
 use crate::error::JobError;
 use crate::launch::ShimProcess;
 use crate::limits::ExceededLimit;
-use crate::output_buffer::OutputBuffer;
+use crate::output_buffer::{KeptOutput, OutputBuffer};
 use crate::parse_shell_state::parse_shell_state;
 use crate::ports::listening_ports;
 use crate::process_tree::{Process, descendants, kill_session, signal_each};
@@ -215,6 +215,11 @@ impl Job {
     /// The number of newlines before an offset. An offset in the gap counts as the end of the gap.
     pub fn newlines_before(&self, offset: u64) -> u64 {
         self.state.lock().output.newlines_before(offset)
+    }
+
+    /// What is kept of its output now, if bytes were dropped.
+    pub fn kept_output(&self) -> Option<KeptOutput> {
+        self.state.lock().output.kept()
     }
 
     /// Its stderr, if that is stored apart.

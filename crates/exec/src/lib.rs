@@ -84,7 +84,7 @@ pub use limits::{Amount, ExceededLimit, Limits, MeasuredLimit, size_text};
 pub use machine_memory::machine_memory;
 pub use nofile_limit::raise_nofile_limit;
 pub use outer_wall::OuterWall;
-pub use output_buffer::OutputLimits;
+pub use output_buffer::{KeptOutput, OutputLimits};
 pub use path_set::{PathSet, SetPath};
 pub use process_tree::Process;
 pub use refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};

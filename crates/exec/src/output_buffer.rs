@@ -30,6 +30,17 @@ pub struct OutputLimits {
     pub directory: Option<PathBuf>,
 }
 
+/// What is kept of an output of which bytes were dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptOutput {
+    /// The number of dropped bytes.
+    pub dropped: u64,
+    /// Lines before them.
+    pub first_lines: u64,
+    /// Lines after them.
+    pub last_lines: u64,
+}
+
 /// The space that all buffers share.
 #[derive(Debug)]
 pub(crate) struct OutputSpace {
@@ -116,6 +127,17 @@ impl OutputBuffer {
         let next = self.marks.iter().find(|(at, _)| *at >= offset);
         let (to, newlines) = next.copied().unwrap_or((self.written, self.newlines));
         newlines.saturating_sub(newlines_between(offset, to))
+    }
+
+    /// What is kept of an output of which bytes were dropped.
+    pub(crate) fn kept(&self) -> Option<KeptOutput> {
+        let gap = self.gap();
+        let after = || self.newlines.saturating_sub(self.newlines_before(gap.end));
+        (!gap.is_empty()).then(|| KeptOutput {
+            dropped: gap.end - gap.start,
+            first_lines: self.newlines_before(gap.start),
+            last_lines: after(),
+        })
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) {
@@ -337,6 +359,14 @@ mod tests {
             assert_eq!(log.newlines_before(offset), count_newlines(&before), "{offset}");
         }
         assert!(log.marks.len() < 30);
+        let (first, last) = (log.read(0, 1 << 20).1, log.read(gap.end, 1 << 20).1);
+        let kept = KeptOutput {
+            dropped: gap.end - gap.start,
+            first_lines: count_newlines(&first),
+            last_lines: count_newlines(&last),
+        };
+        assert_eq!(log.kept(), Some(kept));
+        assert!(kept.first_lines > 0 && kept.last_lines > 0);
     }
 
     #[test]

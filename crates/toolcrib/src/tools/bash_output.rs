@@ -455,7 +455,7 @@ fn build_reply(
     );
     text.extend(undecided.notes().map(bracketed));
     text.extend(notes.iter().map(bracketed));
-    text.extend(dropped_note(job, now).map(bracketed));
+    text.extend(dropped_note(job).map(bracketed));
     text.extend(escaped.iter().map(|(note, _)| bracketed(note)));
     text.push_str(&bracketed(state(job, now)));
     text.extend(refusals.iter().map(bracketed));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use toolcrib_exec::{ErrorStream, Job, Snapshot};
+use toolcrib_exec::{ErrorStream, Job};
 use toolcrib_text::{
     Encoding, Excerpt, ExcerptOptions, ExcerptShown, Masker, Secrets, Terminal, TextProperties,
     Transcoder, as_seen, output_encoding, visible,
@@ -178,19 +178,14 @@ fn binary_beginning(
     (ExcerptShown { text, lines, left_out, has_cut_lines }, masked)
 }
 
-/// The note about dropped output.
-pub(super) fn dropped_note(job: &Job, now: &Snapshot) -> Option<String> {
-    let gap = &now.gap;
-    if gap.is_empty() {
-        return None;
-    }
-    let first = job.newlines_before(gap.start);
-    let last = job.newlines_before(now.written).saturating_sub(job.newlines_before(gap.end));
+/// The note about dropped output. A command that runs goes on writing, so it is about the output as it is now.
+pub(super) fn dropped_note(job: &Job) -> Option<String> {
+    let kept = job.kept_output()?;
     Some(format!(
         "{} of output were dropped; the first {} and the last {} are kept",
-        counted(gap.end - gap.start, "byte"),
-        counted(first, "line"),
-        counted(last, "line")
+        counted(kept.dropped, "byte"),
+        counted(kept.first_lines, "line"),
+        counted(kept.last_lines, "line")
     ))
 }
 

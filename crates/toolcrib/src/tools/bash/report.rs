@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
         let mut notes = command.notes.clone();
         let script = String::from_utf8_lossy(job.script());
         notes.extend(finished.shell_state().and_then(|state| failed_parts(&script, state)));
-        notes.extend(dropped_note(job, now));
+        notes.extend(dropped_note(job));
         notes.extend(masked_note(masked));
         if is_binary {
             notes.push("binary output: only its beginning is shown".to_owned());
