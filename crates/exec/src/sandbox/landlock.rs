@@ -5,6 +5,8 @@
 //! and is not restricted by these rules. So a call that changes files and is not supervised is denied,
 //! whatever it is.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -184,15 +186,18 @@ struct Entry {
 /// All paths except hidden ones. Rules only allow and never deny, so the siblings of each directory on the
 /// way to a hidden path are listed one by one, and the entries of the directories in which one may appear.
 fn paths_around(hidden: &[PathBuf], incomplete: &[PathBuf]) -> Vec<Entry> {
+    let (above_hidden, above_incomplete) = (at_or_above(hidden), at_or_above(incomplete));
+    // All are normalized. Comparing paths by their components would take most of the time of a small command.
+    let hidden: HashSet<&OsStr> = hidden.iter().map(|path| path.as_os_str()).collect();
     let mut allowed = Vec::new();
     let mut open = vec![Entry { path: "/".into(), is_directory: true }];
     while let Some(entry) = open.pop() {
-        let holds = |paths: &[PathBuf]| paths.iter().any(|path| path.starts_with(&entry.path));
-        let (holds_hidden, may_hold_hidden) = (holds(hidden), holds(incomplete));
-        if hidden.contains(&entry.path) {
+        let path = entry.path.as_os_str();
+        if hidden.contains(path) {
             continue;
         }
-        if !holds_hidden && !may_hold_hidden {
+        let holds_hidden = above_hidden.contains(path);
+        if !holds_hidden && !above_incomplete.contains(path) {
             allowed.push(entry);
         } else if allowed.len() + open.len() < MAX_RULES {
             let mut entries = entries(&entry.path);
@@ -204,6 +209,20 @@ fn paths_around(hidden: &[PathBuf], incomplete: &[PathBuf]) -> Vec<Entry> {
         }
     }
     allowed
+}
+
+/// The paths, and all directories above them.
+fn at_or_above(paths: &[PathBuf]) -> HashSet<&OsStr> {
+    let mut all = HashSet::new();
+    for path in paths {
+        for above in path.ancestors() {
+            // Its own directories are there already.
+            if !all.insert(above.as_os_str()) {
+                break;
+            }
+        }
+    }
+    all
 }
 
 /// The entries of a directory, without symlinks: the target of a symlink is allowed or hidden by its own path.
