@@ -242,16 +242,26 @@ impl History {
         Ok(ChangeLog { changes: history, damaged, oldest, elsewhere })
     }
 
-    /// The diff of a change. Files in ignored directories are counted.
-    pub(crate) fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
+    /// The diff of a change. Files in ignored directories are counted, and those that the reader may not see are named.
+    pub(crate) fn diff_of(
+        &self,
+        change: &HistoryEntry,
+        may_see: impl Fn(&Path) -> bool,
+    ) -> Result<String, Error> {
         let mut ignored = IgnoredFiles::new(&self.paths.workspace);
         let files = change.entry.files.iter().filter(|file| !ignored.count(&file.path()));
-        let diffs: String =
-            files.map(|file| Ok(self.file_diff(file)?.text)).collect::<Result<_, Error>>()?;
+        let top = self.paths.workspace.top();
+        let diff = |file: &FileChange| match file.path() {
+            path if may_see(&path) => Ok(self.file_diff(file)?.text),
+            path => Ok(format!(
+                "[{}: not shown, because a rule denies it]\n",
+                self.paths.show(&top, &path)
+            )),
+        };
+        let diffs: String = files.map(diff).collect::<Result<_, Error>>()?;
         let directories = change.directories.iter();
         let directories =
             directories.map(|one| format!("[{} directory {}]\n", one.action, one.path));
-        let top = self.paths.workspace.top();
         let ignored = ignored.line(|path| self.paths.show(&top, path));
         Ok(diffs + &directories.collect::<String>() + &ignored)
     }

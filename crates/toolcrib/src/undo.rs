@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode};
+use toolcrib_policy::Effect;
 
 pub(crate) use self::later_changes::LaterChanges;
 pub(crate) use self::request::{ChangesBy, UndoRequest, real_paths};
@@ -52,6 +53,8 @@ pub(crate) struct Plan {
 
 const WRITTEN_BY_CHANGE: &str =
     "a tool or command has written its old content, and no commit from before the session has it";
+
+const DENIED: &str = "a rule denies changing it";
 
 impl Plan {
     /// Plans the undo of the selected changes. `log` has all known changes.
@@ -150,6 +153,12 @@ impl Plan {
     ) -> Result<(), Error> {
         let mode = file.new_mode();
         let changes = file.was != file.now || mode.is_some();
+        let is_denied = |effect| cx.denies(effect, &path);
+        // The reply shows what is changed, and editing includes reading.
+        if changes && (is_denied(Effect::Write) || is_denied(Effect::Read)) {
+            self.kept.push((cx.show_real(&path), DENIED));
+            return Ok(());
+        }
         if file.is_protected && (changes || file.kept_reason.is_some()) {
             match file.kept_reason.or_else(|| unrestorable(cx, &path, file.now.as_ref(), known)) {
                 Some(why) => {

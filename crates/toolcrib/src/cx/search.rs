@@ -86,6 +86,11 @@ impl<'a> Cx<'a> {
         self.keeps_any_back() && self.policy.excludes_from_results(&tree.path().join(relative))
     }
 
+    /// Whether a rule denies an effect on a file. For tools that find the files of a call by themselves.
+    pub(crate) fn denies(&self, effect: Effect, path: &Path) -> bool {
+        self.policy.denies_file(effect, path)
+    }
+
     /// Whether any rule may exclude files from searches.
     pub(crate) fn keeps_any_back(&self) -> bool {
         self.policy.has_rules_on_reading()

@@ -33,7 +33,7 @@ impl Runtime {
     ///
     /// Fails with kind [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the journal no longer has the content.
     pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
-        self.services.history.diff_of(change)
+        self.services.history.diff_of(change, |_| true)
     }
 
     /// Returns the files of a change with their hunks, and whether files are left out. Ignored files are included.

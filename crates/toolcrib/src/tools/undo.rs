@@ -14,10 +14,12 @@ use crate::cx::{CHANGE, Cx, Revert};
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, IgnoredFiles};
 use crate::metadata_fields::MetadataField;
+use crate::phrases::first_of;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{
-    ChangesBy, Plan, Selection, UndoPart, UndoRequest, UndoSelection, older_change_hint, real_paths,
+    ChangesBy, LaterChanges, Plan, Selection, UndoPart, UndoRequest, UndoSelection,
+    older_change_hint, real_paths,
 };
 
 /// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
@@ -40,6 +42,9 @@ pub(crate) struct Undo {
     #[serde(skip)]
     part: UndoPart,
 }
+
+/// Changes of other sessions that an error names.
+const MAX_NAMED_IDS: usize = 5;
 
 const METADATA: &[MetadataField] = &[
     MetadataField::new("undone", "array of integer", "always", "Ids of the reverted changes."),
@@ -95,7 +100,9 @@ impl Undo {
         let log = cx.history().session_changes(cx.session())?;
         let request = self.request(cx, &log)?;
         let chosen = Selection::of(&log, request)?;
-        let with_older = |error| self.with_older(error, &chosen, &log);
+        let by = ChangesBy::of(cx.session(), &log);
+        let with_older =
+            |error| self.with_older(with_others(error, &chosen, &log, &by), &chosen, &log, &by);
         let plan = Plan::of(cx, &chosen, &log).map_err(with_older)?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {
             return Err(with_older(only_protected(&plan)));
@@ -140,7 +147,13 @@ impl Undo {
     }
 
     /// Adds the way past an obstacle to the error of an undo without an id, which would meet the obstacle again.
-    fn with_older(&self, error: Error, chosen: &Selection, log: &ChangeLog) -> Error {
+    fn with_older(
+        &self,
+        error: Error,
+        chosen: &Selection,
+        log: &ChangeLog,
+        by: &ChangesBy,
+    ) -> Error {
         let is_plain = (self.id, self.since, &self.path) == (None, None, &None);
         let [change] = chosen.changes.as_slice() else { return error };
         let is_lasting = matches!(
@@ -155,7 +168,7 @@ impl Undo {
                 | ErrorKind::ReadOnly
                 | ErrorKind::TooLarge
         );
-        match older_change_hint(log, change.id).filter(|_| is_plain && is_lasting) {
+        match older_change_hint(log, change.id, by).filter(|_| is_plain && is_lasting) {
             Some(older) => {
                 let hint = format!("{} {older}", error.hint_text());
                 error.hint(hint)
@@ -202,12 +215,41 @@ impl Undo {
     }
 }
 
+/// Adds to a conflict which of the changes to undo first are by other sessions, which may need them.
+fn with_others(error: Error, chosen: &Selection, log: &ChangeLog, by: &ChangesBy) -> Error {
+    let ChangesBy::Session { others, .. } = by else { return error };
+    if error.kind() != ErrorKind::Conflict {
+        return error;
+    }
+    let later = LaterChanges { log, undone: chosen };
+    let mut ids = Vec::new();
+    for change in &chosen.changes {
+        for file in change.effective_files() {
+            ids.extend(later.to_undo_first(&file.path(), change.id));
+        }
+    }
+    ids.retain(|id| others.contains(id));
+    ids.sort_unstable();
+    ids.dedup();
+    let whose = match ids.as_slice() {
+        [] => return error,
+        [one] => format!("Change {one} is by another session, which may need it."),
+        several => {
+            let ids = first_of(several, MAX_NAMED_IDS, u64::to_string);
+            format!("Changes {ids} are by other sessions, which may need them.")
+        }
+    };
+    let hint = format!("{} {whose}", error.hint_text());
+    error.hint(hint)
+}
+
 fn only_protected(plan: &Plan) -> Error {
     let message = format!(
-        "only protected files would change, and they are not restored: {}",
+        "only files that may not be changed would change, and they are not restored: {}",
         report::not_restored(plan).join(", ")
     );
     Error::new(ErrorKind::Protected, message).hint(
-        "Nothing was written. The operator can change them by hand, or allow it with allow_protected in the configuration.",
+        "Nothing was written. The operator can undo it with `toolcrib undo`, change them by hand, or allow it: with allow_protected in the configuration, or by \
+         changing the rule.",
     )
 }

@@ -206,15 +206,18 @@ fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
     let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
     let message =
         format!("change {} cannot be undone: {UNDO} cannot revert what it did to {names}", lost.id);
-    let older = older_change_hint(log, lost.id);
+    let older = older_change_hint(log, lost.id, &ChangesBy::All);
     let hint = older.unwrap_or_else(|| "There is no older change.".to_owned());
     Err(Error::new(ErrorKind::Unsupported, message).hint(format!("Nothing was done. {hint}")))
 }
 
 /// How to revert the change before one that cannot be undone. `None` if there is none.
-pub(crate) fn older_change_hint(log: &ChangeLog, id: u64) -> Option<String> {
+pub(crate) fn older_change_hint(log: &ChangeLog, id: u64, by: &ChangesBy) -> Option<String> {
     let can_be_undone = |change: &&HistoryEntry| {
-        change.id < id && !change.only_ignored && !change.has_nothing_to_undo()
+        change.id < id
+            && !change.only_ignored
+            && !change.has_nothing_to_undo()
+            && by.includes(change)
     };
     let older = effective_changes(log).find(can_be_undone)?;
     let summary = older.summary();

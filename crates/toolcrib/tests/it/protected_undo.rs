@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use toolcrib::{Call, Caps, Error, ErrorKind, Options, Protection, Reply, Runtime};
+use toolcrib::{Call, Caps, Error, ErrorKind, Options, Protection, Reply, Rules, Runtime};
 
 const NAME: &str = ".claude/settings.json";
 
@@ -126,4 +126,39 @@ fn undo_does_not_restore_protected_content_written_by_a_change() {
         error.text()
     );
     assert_eq!(fixture.content(NAME), None);
+}
+
+#[test]
+fn rules_hold_for_history_and_undo() {
+    let fixture = Fixture::new();
+    let write = |name: &str, content: &str| {
+        let args = json!({"file_path": name, "content": content});
+        fixture.call(Protection::default(), "Write", args).unwrap();
+    };
+    write("secret.txt", "first value\n");
+    fixture.call(Protection::default(), "Read", json!({"file_path": "secret.txt"})).unwrap();
+    let both = "--- a/secret.txt\n+++ b/secret.txt\n@@ -1 +1 @@\n-first value\n+second value\n\
+        --- /dev/null\n+++ b/open.txt\n@@ -0,0 +1 @@\n+made\n";
+    fixture.call(Protection::default(), "ApplyPatch", json!({"patch": both})).unwrap();
+    let rules = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/secret.txt\"]\n";
+    let runtime = Runtime::builder()
+        .root(fixture.directory.path().join("ws"))
+        .journal(fixture.directory.path().join("state"), Caps::default())
+        .rules(Rules::parse(rules).unwrap())
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    let call =
+        |tool: &str, args: Value| runtime.call(&session, Call::new(tool, args), Options::default());
+    let shown = call("History", json!({"id": 2})).unwrap();
+    assert!(shown.text().contains("secret.txt: not shown"), "{}", shown.text());
+    assert!(shown.text().contains("+made") && !shown.text().contains("value"), "{}", shown.text());
+    // The other file is restored.
+    let undone = call("Undo", json!({"id": 2})).unwrap();
+    assert!(undone.text().contains("secret.txt (a rule denies changing it)"), "{}", undone.text());
+    assert_eq!(fixture.content("secret.txt").unwrap(), "second value\n");
+    assert_eq!(fixture.content("open.txt"), None);
+    let error = call("Undo", json!({"id": 1})).unwrap_err();
+    assert!(!error.to_string().contains("value"), "{error}");
+    assert_eq!(fixture.content("secret.txt").unwrap(), "second value\n");
 }

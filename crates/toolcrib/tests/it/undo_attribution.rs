@@ -246,3 +246,25 @@ fn files_that_are_not_generated_come_first_and_a_diff_has_only_net_changes() {
     fixture.call("Undo", json!({})).unwrap();
     assert_eq!(fixture.runtime.diff_since(None).unwrap(), "");
 }
+
+#[test]
+fn a_conflict_names_the_changes_of_other_sessions() {
+    let fixture = Fixture::new();
+    let other = fixture.runtime.session();
+    let edit = |session: &Session, file: &str, old: &str, new: &str| {
+        let call = |tool: &str, args: Value| {
+            fixture.runtime.call(session, Call::new(tool, args), Options::default()).unwrap()
+        };
+        call("Read", json!({"file_path": file}));
+        call("Edit", json!({"file_path": file, "old_string": old, "new_string": new}));
+    };
+    edit(&fixture.session, "b.txt", "before", "mine");
+    edit(&other, "b.txt", "mine", "theirs");
+    edit(&fixture.session, "a.txt", "before", "mine");
+    edit(&other, "a.txt", "mine", "theirs");
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    let hint = error.hint_text();
+    assert!(hint.contains("Change 4 is by another session"), "{hint}");
+    // Its own earlier change, not the one of the other session.
+    assert!(hint.contains("id 1 reverts the change before it"), "{hint}");
+}
