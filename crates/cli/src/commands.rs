@@ -49,7 +49,7 @@ use self::backup::ServedBackup;
 use self::monitor_socket::MonitorSocket;
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
-use crate::rules::RulesFiles;
+use crate::rules::ChangingRules;
 use crate::{output, rules, wide_roots};
 use toolcrib::user_machine;
 
@@ -183,17 +183,16 @@ fn runtime_with(
     make_configuration_directory(common);
     let config = Config::of(common)?;
     let profile = config.profile(common)?;
-    let rules_files = RulesFiles::new(common, &config);
-    let rules = rules::read(common, &config)?;
+    let rules = Arc::new(ChangingRules::new(common, &config)?);
     let mut claimed = own_paths(common, &config)?;
     claimed.extend_from_slice(own);
     server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
     let builder = with_tools(Runtime::builder(), common, &config)
         .inspection(config.inspection()?)
-        .rules_source(Arc::new(rules_files));
+        .rules_source(rules.clone());
     let builder = monitor.into_iter().fold(builder, |builder, monitor| monitor.observe(builder));
-    let held_to = (profile, rules, sandbox);
+    let held_to = (profile, rules.rules(), sandbox);
     build(builder, common, &common.roots(), &config, held_to, own, login_shell)
 }
 

@@ -24,7 +24,7 @@ use crate::injected_credentials::InjectEntry;
 use crate::{build_caches, network_presets};
 
 /// The keys of `config.toml`.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     /// The [profile](profiles.md): `read-only`, `cautious`, `workspace` or `open`. `--profile` overrides it.

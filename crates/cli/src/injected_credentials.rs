@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 16 << 10;
 const HTTPS: u16 = 443;
 
 /// A credential for the requests to one host.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InjectEntry {
     /// The host, with a port or without.
@@ -32,7 +32,7 @@ pub(crate) struct InjectEntry {
 }
 
 /// The source of a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum SecretSource {
     /// A variable of this program.

@@ -14,7 +14,7 @@ use crate::args::Common;
 use crate::config::Config;
 use crate::network_presets;
 pub(crate) use append::{add, replace_if_unchanged, with};
-pub(crate) use changes::RulesFiles;
+pub(crate) use changes::ChangingRules;
 use toolcrib::user_machine;
 
 /// Larger than any handwritten rules file.
@@ -22,21 +22,10 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// All effective rules.
 pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
-    let rules = match user_file(common) {
-        Some((path, named)) => match text(&path) {
-            Ok(text) => {
-                check_outside_workspace(common, &path)?;
-                let rules = parse(&path, &text)?;
-                if named { rules.in_file(&shown(&path)) } else { rules }
-            }
-            Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => {
-                Rules::default()
-            }
-            Err(error) => return Err(format!("{}: {error}", path.display())),
-        },
-        None => Rules::default(),
-    };
-    with_others(rules, common, config)
+    let read = |file: RulesFile| Ok((file.read(common)?, file.owner));
+    let files =
+        sources(common, config).into_iter().map(read).collect::<Result<Vec<_>, String>>()?;
+    Ok(merged(files, presets(common, config)?))
 }
 
 /// The rules that would be effective with another text of the user's file.
@@ -46,26 +35,89 @@ pub(crate) fn effective_with(
     config: &Config,
 ) -> Result<Rules, String> {
     let rules = Rules::parse(text).map_err(|error| error.to_string())?;
-    with_others(rules, common, config)
+    let others = sources(common, config).into_iter().filter(|file| !file.is_users());
+    let read = |file: RulesFile| Ok((file.read(common)?, file.owner));
+    let others = others.map(read).collect::<Result<Vec<_>, String>>()?;
+    let user = (rules, RulesOwner::User { is_named: false });
+    Ok(merged(std::iter::once(user).chain(others), presets(common, config)?))
 }
 
-/// The user's rules with those of presets, of the project and of the workspace.
-fn with_others(rules: Rules, common: &Common, config: &Config) -> Result<Rules, String> {
-    let mut rules = rules.merged_with(network_presets::rules(common, &config.network_presets)?);
-    if let Some(path) = &config.project_rules {
-        let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let narrowing = Rules::parse_restricting(&text)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        rules = rules.merged_with(narrowing);
+/// The rules of the presets in the configuration.
+pub(crate) fn presets(common: &Common, config: &Config) -> Result<Rules, String> {
+    network_presets::rules(common, &config.network_presets)
+}
+
+/// The rules of all files and presets. Those of presets follow the user's.
+fn merged(files: impl IntoIterator<Item = (Rules, RulesOwner)>, presets: Rules) -> Rules {
+    let (user, others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|(_, owner)| matches!(owner, RulesOwner::User { .. }));
+    let only = |files: Vec<(Rules, RulesOwner)>| files.into_iter().map(|(rules, _)| rules);
+    let user = only(user).fold(Rules::default(), Rules::merged_with);
+    only(others).fold(user.merged_with(presets), Rules::merged_with)
+}
+
+/// Whose rules a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RulesOwner {
+    /// The user's, in the usual file or in one that the command line names.
+    User { is_named: bool },
+    /// The project's, which only restrict.
+    Project,
+    /// The operator's for one of many workspaces.
+    Workspace,
+}
+
+/// A rules file.
+#[derive(Debug, Clone)]
+struct RulesFile {
+    owner: RulesOwner,
+    path: PathBuf,
+}
+
+/// The rules files, in the order in which they are merged.
+fn sources(common: &Common, config: &Config) -> Vec<RulesFile> {
+    let user = user_file(common)
+        .map(|(path, is_named)| RulesFile { owner: RulesOwner::User { is_named }, path });
+    let project = config.project_rules.clone();
+    let project = project.map(|path| RulesFile { owner: RulesOwner::Project, path });
+    let own = common.among.as_ref().and_then(|among| among.rules.clone());
+    let own = own.map(|path| RulesFile { owner: RulesOwner::Workspace, path });
+    user.into_iter().chain(project).chain(own).collect()
+}
+
+impl RulesFile {
+    fn is_users(&self) -> bool {
+        matches!(self.owner, RulesOwner::User { .. })
     }
-    if let Some(path) = common.among.as_ref().and_then(|among| among.rules.as_ref()) {
-        match text(path) {
-            Ok(text) => rules = rules.merged_with(parse(path, &text)?.in_file(&shown(path))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("{}: {error}", path.display())),
+
+    fn read(&self, common: &Common) -> Result<Rules, String> {
+        let may_be_missing =
+            matches!(self.owner, RulesOwner::User { is_named: false } | RulesOwner::Workspace);
+        match text(&self.path) {
+            Ok(text) => {
+                if self.is_users() {
+                    check_outside_workspace(common, &self.path)?;
+                }
+                self.parse(&text)
+            }
+            Err(error) if may_be_missing && error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Rules::default())
+            }
+            Err(error) => Err(format!("{}: {error}", self.path.display())),
         }
     }
-    Ok(rules)
+
+    fn parse(&self, text: &str) -> Result<Rules, String> {
+        let path = &self.path;
+        match self.owner {
+            RulesOwner::User { is_named: false } => parse(path, text),
+            RulesOwner::User { is_named: true } | RulesOwner::Workspace => {
+                Ok(parse(path, text)?.in_file(&shown(path)))
+            }
+            RulesOwner::Project => Rules::parse_restricting(text)
+                .map_err(|error| format!("{}: {error}", path.display())),
+        }
+    }
 }
 
 /// The path of a rules file in messages.

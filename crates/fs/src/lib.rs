@@ -38,6 +38,7 @@ mod local_file_system;
 mod lock;
 mod new_tree;
 mod open_beneath;
+mod operator_file;
 mod parallel_io;
 mod private_directory;
 mod private_file;
@@ -81,6 +82,7 @@ pub use journal::{
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
 pub use new_tree::{NewFile, NewTree};
+pub use operator_file::{OperatorChange, OperatorFile};
 pub use parallel_io::in_parallel;
 pub use private_directory::make_private_directory;
 pub use private_file::{PrivateFile, PrivateFileError};

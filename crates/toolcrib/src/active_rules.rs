@@ -6,10 +6,24 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use toolcrib_policy::{Policy, Rules};
 
+/// Characters of a problem with the rules in a reply.
+const MAX_PROBLEM_CHARS: usize = 300;
+
 /// Where the rules come from, if they may change while the runtime is in use.
 pub trait RulesSource: Send + Sync {
-    /// The rules as they are now, or why they are unusable. `None` if they have not changed since the last time.
-    fn changed(&self) -> Option<Result<Rules, String>>;
+    /// Looks whether the rules have changed. It is called before each call, so it must be quick.
+    fn look(&self) -> RulesState;
+}
+
+/// The rules of a source.
+#[derive(Debug, Default)]
+pub struct RulesState {
+    /// All rules, if they have changed since the last look.
+    pub rules: Option<Rules>,
+    /// Why a change is not among them.
+    pub problem: Option<String>,
+    /// Whether a change was made just now, and may not be complete.
+    pub is_unfinished: bool,
 }
 
 /// The rules in force, for all tools and for each of them.
@@ -18,8 +32,17 @@ pub(crate) struct ActiveRules {
     /// The rules for calls of one tool, if any rule names a tool, with the rules that they were made of.
     by_tool: Mutex<HashMap<String, (Arc<Policy>, Arc<Policy>)>>,
     source: Option<Arc<dyn RulesSource>>,
-    /// Why the latest change of the rules is not in force. Locked while the source is asked.
-    problem: Mutex<Option<String>>,
+    /// Locked while the source is asked.
+    pending: Mutex<Pending>,
+}
+
+/// Changes of the rules that are not in force.
+#[derive(Default)]
+struct Pending {
+    /// Why the latest rules of the source cannot be used here.
+    unusable: Option<String>,
+    problem: Option<Arc<str>>,
+    is_unfinished: bool,
 }
 
 impl ActiveRules {
@@ -28,7 +51,7 @@ impl ActiveRules {
             policy: RwLock::new(Arc::new(policy)),
             by_tool: Mutex::default(),
             source,
-            problem: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
@@ -54,27 +77,56 @@ impl ActiveRules {
         policy
     }
 
-    /// Applies changed rules. Unusable ones are not applied: those from before stay in force. Returns a problem that is new.
+    /// Applies changed rules, unless they are not `usable`: then those from before stay in force. Returns a problem that is
+    /// new.
     pub(crate) fn refresh(
         &self,
         usable: impl FnOnce(Rules) -> Result<Rules, String>,
-    ) -> Option<String> {
+    ) -> Option<Arc<str>> {
         let source = self.source.as_ref()?;
-        let mut problem = self.problem.lock();
-        match source.changed()?.and_then(usable) {
-            Ok(rules) => {
-                let mut policy = self.policy.write();
-                *policy = Arc::new(Policy::clone(&policy).rules(rules));
-                *problem = None;
+        let mut pending = self.pending.lock();
+        let RulesState { rules, problem, is_unfinished } = source.look();
+        if let Some(rules) = rules {
+            pending.unusable = None;
+            match usable(rules) {
+                Ok(rules) => {
+                    let mut policy = self.policy.write();
+                    *policy = Arc::new(Policy::clone(&policy).rules(rules));
+                }
+                Err(problem) => pending.unusable = Some(problem),
             }
-            Err(error) => *problem = Some(error),
         }
-        problem.clone()
+        pending.is_unfinished = is_unfinished;
+        let problem = pending.unusable.clone().or(problem).map(|problem| in_one_line(&problem));
+        if problem.as_deref() == pending.problem.as_deref() {
+            return None;
+        }
+        pending.problem = problem.map(Arc::from);
+        pending.problem.clone()
     }
 
-    /// Why the latest change of the rules is not in force.
-    pub(crate) fn problem(&self) -> Option<String> {
-        self.source.as_ref().and_then(|_| self.problem.lock().clone())
+    /// Why a change of the rules is not in force.
+    pub(crate) fn problem(&self) -> Option<Arc<str>> {
+        self.source.as_ref().and_then(|_| self.pending.lock().problem.clone())
+    }
+
+    /// Whether a change of the rules was made just now, and is not in force yet.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.source.is_some() && self.pending.lock().is_unfinished
+    }
+}
+
+/// The first line, which has the place, and the last one, which has the reason. The lines between show a part of the
+/// file.
+fn in_one_line(problem: &str) -> String {
+    let lines: Vec<&str> = problem.lines().collect();
+    let text = match lines.as_slice() {
+        [place, .., reason] => format!("{place}: {reason}"),
+        _ => problem.to_owned(),
+    };
+    match text.char_indices().nth(MAX_PROBLEM_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 

@@ -80,9 +80,14 @@ impl Runtime {
                 let reply = reply.within(budget);
                 let services = self.services();
                 let trouble = services.decisions.take_trouble().into_iter();
-                Ok(trouble.chain(services.calls.take_trouble()).fold(reply, Reply::note))
+                let notes = trouble.chain(services.calls.take_trouble());
+                Ok(notes.chain(self.rules_note(session)).fold(reply, Reply::note))
             }
-            Err(error) => Err(error.within(budget)),
+            Err(error) => {
+                let note = self.rules_note(session).filter(|_| error.kind() != ErrorKind::Denied);
+                let error = note.iter().fold(error, |error, note| error.detail_line(note));
+                Err(error.within(budget))
+            }
         };
         // The call may have found more secrets.
         record.end(began, || self.services().secrets(session), &outcome);
@@ -180,16 +185,24 @@ impl Runtime {
 
     /// Adds to a refusal why a change of the rules has no effect.
     fn with_rules_problem(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Denied {
+            return error;
+        }
+        let rules = self.services().policy.rules();
+        match rules.problem() {
+            Some(problem) => error.detail_line(&unapplied_note(&problem)),
+            None if rules.is_unfinished() => error.detail_line(
+                "[the rules were changed within the last second; repeat the call to use them]",
+            ),
+            None => error,
+        }
+    }
+
+    /// Tells each session once why a change of the rules has no effect.
+    fn rules_note(&self, session: &Session) -> Option<String> {
         let problem = self.services().policy.rules().problem();
-        let problem = problem.filter(|_| error.kind() == ErrorKind::Denied);
-        let Some(problem) = problem else { return error };
-        // The lines between show a part of the file.
-        let lines: Vec<&str> = problem.lines().collect();
-        let problem = match lines.as_slice() {
-            [place, .., reason] => format!("{place}: {reason}"),
-            _ => problem,
-        };
-        error.detail_line(&format!("[the rules were changed, but not applied: {problem}]"))
+        let problem = problem.filter(|problem| session.is_new_rules_problem(problem))?;
+        Some(unapplied_note(&problem))
     }
 
     /// Succeeds if a call may begin now by the limits of the host, for a transport that refuses calls in its own way. It is not
@@ -272,6 +285,11 @@ impl Runtime {
         let policy = self.services().policy.for_call(session, row.entry.name, &reads);
         policy.decide(&reads, &session.remembered()).decision == Decision::Allow
     }
+}
+
+fn unapplied_note(problem: &str) -> String {
+    let problem = visible_name(problem.as_bytes());
+    format!("[the rules were changed, but not applied: {problem}. Tell the operator]")
 }
 
 fn opened_note(path: &Path) -> String {

@@ -141,7 +141,7 @@ mod undo_part;
 pub mod user_machine;
 mod write_gate;
 
-pub use active_rules::RulesSource;
+pub use active_rules::{RulesSource, RulesState};
 pub use all_running_commands::{RunningCommand, end_command, running_commands};
 pub use approve::{
     Answer, AnswerRecord, Approver, NoApprover, PendingQuestion, Question, QuestionTurn,
@@ -194,9 +194,10 @@ pub use toolcrib_exec::{
 pub use toolcrib_fs::{
     AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord, Caps,
     CommandEndRecord, ConnectionRecord, Content, DamagedChanges, DecisionRecord, HardLinks,
-    OutboxPosition, OutboxRecord, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome,
-    RefusalRecord, ReservedPaths, SharedHolder, check_state_version, check_trusted_file,
-    escaped_json, make_private_directory, now_ms, random_bytes, symlinks_on_the_way, unix_ms,
+    OperatorChange, OperatorFile, OutboxPosition, OutboxRecord, PrivateFile, PrivateFileError,
+    Recovered, RecoveryOutcome, RefusalRecord, ReservedPaths, SharedHolder, check_state_version,
+    check_trusted_file, escaped_json, make_private_directory, now_ms, random_bytes,
+    symlinks_on_the_way, unix_ms,
 };
 pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy};
 pub use toolcrib_policy::{

@@ -56,6 +56,8 @@ pub struct Session {
     refused: Mutex<SessionApprovals>,
     /// Permanent rules that were accepted during the session.
     agreed: Mutex<Vec<Proposal>>,
+    /// The last problem with the operator's rules that a reply has named.
+    rules_problem: Mutex<Option<Arc<str>>>,
     /// The rules of earlier calls.
     policies: Mutex<HashMap<PolicyVariant, SessionPolicy>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
@@ -144,6 +146,7 @@ impl Session {
             expiring: Mutex::default(),
             refused: Mutex::default(),
             agreed: Mutex::default(),
+            rules_problem: Mutex::default(),
             policies: Mutex::default(),
             seen: Mutex::default(),
             seen_whole: Mutex::default(),
@@ -284,6 +287,12 @@ impl Session {
             all.push(rules);
         }
         self.questions.note_change();
+    }
+
+    /// Whether a reply of this session has not named this problem with the rules yet.
+    pub(crate) fn is_new_rules_problem(&self, problem: &Arc<str>) -> bool {
+        let told = self.rules_problem.lock().replace(problem.clone());
+        told.as_ref() != Some(problem)
     }
 
     /// The rules for a kind of call, with the session's own directories and the rules that it has accepted. `base` are

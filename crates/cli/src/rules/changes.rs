@@ -1,82 +1,101 @@
 //! Reads the rules again when their files change.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use toolcrib::{Rules, RulesSource};
+use toolcrib::{OperatorChange, OperatorFile, Rules, RulesSource, RulesState};
 
+use super::{MAX_BYTES, RulesFile, merged, presets, sources};
 use crate::args::Common;
 use crate::config::Config;
 
-/// How long files have to stay the same before they are read. Editors empty or remove a file before they write it, and its
-/// deny rules must not be missing in between.
-const UNCHANGED_FOR: Duration = Duration::from_millis(200);
-
-/// How often a file that is still being changed is looked at before one call. The next call goes on.
-const MAX_LOOKS: u32 = 5;
-
-/// The rules files of a server.
-pub(crate) struct RulesFiles {
-    common: Common,
-    config: Config,
-    /// The files, as they were when they were last read.
-    read: Mutex<Vec<Option<Version>>>,
+/// The rules of a server. They change with their files; those of presets stay.
+pub(crate) struct ChangingRules {
+    presets: Rules,
+    files: Mutex<Vec<ChangingFile>>,
 }
 
-impl RulesFiles {
-    /// The files as they are now. The rules must be read after this.
-    pub(crate) fn new(common: &Common, config: &Config) -> RulesFiles {
-        let (common, config) = (common.clone(), config.clone());
-        let read = Mutex::new(versions(&common, &config));
-        RulesFiles { common, config, read }
+/// A rules file of a server.
+struct ChangingFile {
+    about: RulesFile,
+    file: OperatorFile,
+    /// The rules in force.
+    rules: Rules,
+    /// Why another version is not in force.
+    problem: Option<String>,
+}
+
+impl ChangingRules {
+    /// The rules as they are now.
+    pub(crate) fn new(common: &Common, config: &Config) -> Result<ChangingRules, String> {
+        let open = |about: RulesFile| {
+            let at = |error| format!("{}: {error}", about.path.display());
+            // Before it is read: a change in between is read again.
+            let file = OperatorFile::at(&about.path).map_err(at)?;
+            let rules = about.read(common)?;
+            let about = RulesFile { path: absolute(&about.path), ..about };
+            Ok(ChangingFile { about, file, rules, problem: None })
+        };
+        let files = sources(common, config).into_iter().map(open);
+        let files = Mutex::new(files.collect::<Result<_, String>>()?);
+        Ok(ChangingRules { presets: presets(common, config)?, files })
+    }
+
+    /// The rules in force.
+    pub(crate) fn rules(&self) -> Rules {
+        self.of(&self.files.lock())
+    }
+
+    fn of(&self, files: &[ChangingFile]) -> Rules {
+        let rules = |file: &ChangingFile| (file.rules.clone(), file.about.owner);
+        merged(files.iter().map(rules), self.presets.clone())
     }
 }
 
-impl RulesSource for RulesFiles {
-    fn changed(&self) -> Option<Result<Rules, String>> {
-        let mut read = self.read.lock();
-        let mut found = versions(&self.common, &self.config);
-        if *read == found {
-            return None;
-        }
-        for _ in 0..MAX_LOOKS {
-            std::thread::sleep(UNCHANGED_FOR);
-            let now = versions(&self.common, &self.config);
-            if found == now {
-                *read = now;
-                return Some(super::read(&self.common, &self.config));
+impl RulesSource for ChangingRules {
+    fn look(&self) -> RulesState {
+        let mut files = self.files.lock();
+        let mut state = RulesState::default();
+        let mut is_changed = false;
+        for file in files.iter_mut() {
+            match file.file.look(MAX_BYTES) {
+                OperatorChange::None => {}
+                OperatorChange::Unfinished => state.is_unfinished = true,
+                OperatorChange::Unusable(why) => {
+                    state.problem = Some(format!("{}: {why}", file.about.path.display()));
+                    continue;
+                }
+                OperatorChange::Changed { text, is_replaced } => {
+                    is_changed |= file.apply(&text, is_replaced);
+                }
             }
-            found = now;
+            state.problem = state.problem.or_else(|| file.problem.clone());
         }
-        None
+        state.rules = is_changed.then(|| self.of(&files));
+        state
     }
 }
 
-/// A state of a file. Any change of its content gives another one.
-#[derive(PartialEq, Eq)]
-struct Version {
-    file: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Version {
-    fn of(found: &Metadata) -> Version {
-        Version {
-            file: (found.dev(), found.ino()),
-            size: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        }
+impl ChangingFile {
+    /// Applies a new content. Returns whether it is used.
+    fn apply(&mut self, text: &str, is_replaced: bool) -> bool {
+        let problem = match self.about.parse(text) {
+            // A program that truncates the file may have failed to write it.
+            Ok(new) if new.count() == 0 && self.rules.count() > 0 && !is_replaced => {
+                format!("{}: the file is empty", self.about.path.display())
+            }
+            Ok(new) => {
+                (self.rules, self.problem) = (new, None);
+                return true;
+            }
+            Err(problem) => problem,
+        };
+        self.problem = Some(problem);
+        false
     }
 }
 
-fn versions(common: &Common, config: &Config) -> Vec<Option<Version>> {
-    let own = common.among.as_ref().and_then(|among| among.rules.clone());
-    let version = |path: PathBuf| path.metadata().ok().as_ref().map(Version::of);
-    super::files(common, config).into_iter().chain(own).map(version).collect()
+/// The path in messages.
+fn absolute(path: &std::path::Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -9,18 +9,24 @@ use serde_json::{Value, json};
 use crate::{PROGRAM, isolated_home, text, toolcrib};
 
 /// A running program with its input and output lines.
-struct LineClient {
+pub(crate) struct LineClient {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: Lines<BufReader<ChildStdout>>,
 }
 
 impl LineClient {
-    fn start(top: &Path, flags: &[&str]) -> LineClient {
+    pub(crate) fn start(top: &Path, flags: &[&str]) -> LineClient {
+        let usual = ["--root", "ws", "--state", "state", "--rules", "rules.toml"];
+        LineClient::start_with(top, &[&usual, flags].concat())
+    }
+
+    /// Starts it in a directory, without the usual options.
+    pub(crate) fn start_with(directory: &Path, flags: &[&str]) -> LineClient {
         let mut child = Command::new(PROGRAM)
-            .args(["run", "--root", "ws", "--state", "state", "--rules", "rules.toml"])
+            .arg("run")
             .args(flags)
-            .current_dir(top)
+            .current_dir(directory)
             .envs(isolated_home())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -31,15 +37,15 @@ impl LineClient {
         LineClient { child, stdin, stdout }
     }
 
-    fn send(&mut self, line: Value) {
+    pub(crate) fn send(&mut self, line: Value) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn receive(&mut self) -> Value {
+    pub(crate) fn receive(&mut self) -> Value {
         serde_json::from_str(&self.stdout.next().unwrap().unwrap()).unwrap()
     }
 
-    fn write(&mut self, id: u64, path: &str) {
+    pub(crate) fn write(&mut self, id: u64, path: &str) {
         let args = json!({"file_path": path, "content": "x\n"});
         self.send(json!({"id": id, "tool": "Write", "args": args}));
     }
@@ -55,7 +61,7 @@ impl LineClient {
         self.send(json!({"approve": question["id"], "answer": answer}));
     }
 
-    fn end(mut self) -> Vec<Value> {
+    pub(crate) fn end(mut self) -> Vec<Value> {
         drop(self.stdin.take());
         let rest = self.stdout.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap());
         let rest = rest.collect();
@@ -64,7 +70,7 @@ impl LineClient {
     }
 }
 
-fn project() -> tempfile::TempDir {
+pub(crate) fn project() -> tempfile::TempDir {
     let top = crate::command_directory();
     std::fs::create_dir_all(top.path().join("ws/src")).unwrap();
     std::fs::write(top.path().join("ws/src/a.txt"), "one\n").unwrap();
@@ -280,45 +286,4 @@ fn the_example_of_the_documentation_answers_questions() {
     let words = ["log", "--decisions", "--json", "--root", "project"];
     let log = toolcrib(top.path(), &words, b"");
     assert!(text(&log.stdout).contains("program"), "{}", text(&log.stdout));
-}
-
-#[test]
-fn a_rule_that_is_added_while_the_server_runs_applies_to_the_next_call() {
-    let top = project();
-    let rules = top.path().join("rules.toml");
-    let mut run = LineClient::start(top.path(), &["--profile", "cautious"]);
-    let write = |run: &mut LineClient| {
-        run.write(1, "src/a.txt");
-        run.receive().to_string()
-    };
-    let denied = write(&mut run);
-    // The refusal names the command that helps.
-    let step = denied.split("run `").nth(1).unwrap().split('`').next().unwrap();
-    let words: Vec<&str> = step.split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
-    let added = toolcrib(&top.path().join("ws"), &words, b"");
-    assert!(added.status.success(), "{words:?}: {added:?}");
-    let allowed = write(&mut run);
-    assert!(!allowed.contains("was not allowed"), "{allowed}");
-    // An invalid file changes nothing, and refusals say so.
-    let allowing = std::fs::read_to_string(&rules).unwrap();
-    std::fs::write(&rules, format!("{allowing}[[rule]]\ndecision = \"maybe\"\n")).unwrap();
-    let allowed = write(&mut run);
-    assert!(!allowed.contains("was not allowed"), "{allowed}");
-    run.write(2, "b.txt");
-    let denied = run.receive().to_string();
-    assert!(denied.contains("but not applied: ") && denied.contains("maybe"), "{denied}");
-    // So does a missing one, because the option names it.
-    std::fs::remove_file(&rules).unwrap();
-    assert!(!write(&mut run).contains("was not allowed"));
-    let denying = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/a.txt\"]\n";
-    std::fs::write(&rules, format!("{allowing}{denying}")).unwrap();
-    assert!(write(&mut run).contains("your rule denies it"));
-    // Also for files that commands read.
-    run.send(json!({"id": 3, "tool": "Bash", "args": {"command": "grep -r x src"}}));
-    let read = run.receive().to_string();
-    assert!(!read.contains("a.txt:x") && read.contains("a.txt"), "{read}");
-    std::fs::write(&rules, allowing).unwrap();
-    let allowed = write(&mut run);
-    assert!(!allowed.contains("not allowed") && !allowed.contains("not applied"), "{allowed}");
-    assert!(run.end().is_empty());
 }

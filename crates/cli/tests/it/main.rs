@@ -9,6 +9,7 @@
 
 mod approvals;
 mod audit;
+mod changing_rules;
 mod dialects;
 mod documentation;
 mod dry_run;

@@ -174,8 +174,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets where changed rules come from. It is asked before each call. Rules that are unusable are not applied; those from before
-    /// stay in force, and refusals say why. [`rules`](Self::rules) are the first.
+    /// Sets where changed rules come from. It is asked before each call. Rules that cannot be used are not applied: those from before
+    /// stay in force, and replies say why. [`rules`](Self::rules) are the first.
     pub fn rules_source(mut self, source: Arc<dyn RulesSource>) -> Self {
         self.rules_source = Some(source);
         self

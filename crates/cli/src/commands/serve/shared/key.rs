@@ -12,7 +12,7 @@ use super::client_variables;
 use crate::args::{Common, ServeArgs};
 use crate::commands::{OWN_EXECUTABLE, as_spelled_by_shell, state};
 use crate::config::{self, Config};
-use crate::{network_presets, rules};
+use crate::rules;
 
 /// Digits of the key in the names of files. A socket has a short path.
 const NAME_DIGITS: usize = 24;
@@ -88,7 +88,7 @@ fn settings(common: &Common) -> Result<String, String> {
         fields.add("rules", absolute(path)?.as_os_str().as_encoded_bytes());
     }
     // They depend on other files.
-    let presets = network_presets::rules(common, &config.network_presets)?;
+    let presets = rules::presets(common, &config)?;
     fields.add("presets", format!("{presets:?}"));
     Ok(fields.digits())
 }
