@@ -120,7 +120,7 @@ pub(crate) fn finding(what: &str, found: &Result<String, String>) -> io::Result<
     anstream::stdout().write_all(text.as_bytes())
 }
 
-/// Reports changes that a crash had interrupted.
+/// Reports changes that the end of a process had interrupted.
 pub(crate) fn recovered(recovered: &[Recovered]) {
     for change in recovered {
         let did = match &change.outcome {
@@ -129,7 +129,7 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
             RecoveryOutcome::Failed(error) => format!("could not be finished or reverted: {error}"),
         };
         let mut text = format!(
-            "{WARNING}note{WARNING:#}: a change by {} that a crash had interrupted {}\n",
+            "{WARNING}note{WARNING:#}: an interrupted change by {} {}\n",
             plain(&change.about.tool),
             plain(&did)
         );

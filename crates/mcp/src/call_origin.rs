@@ -1,7 +1,7 @@
 //! Who made a call, for logs and telemetry.
 
 use rmcp::RoleServer;
-use rmcp::model::RequestId;
+use rmcp::model::{Implementation, RequestId};
 use rmcp::service::RequestContext;
 use toolcrib::CallOrigin;
 
@@ -13,14 +13,13 @@ const MAX_CHARS: usize = 512;
 
 /// The origin of a request.
 pub(crate) fn of(context: &RequestContext<RoleServer>) -> CallOrigin {
-    let name = context.client_info().map(|client| format!("{} {}", client.name, client.version));
     let is_http = Client::of(context).is_some();
     let request_id = match &context.id {
         RequestId::Number(number) => number.to_string(),
         RequestId::String(text) => bounded(text),
     };
     CallOrigin {
-        client: name.as_deref().map(bounded),
+        client: client_name(context),
         principal: Caller::of(context).map(|caller| caller.principal.clone()),
         transport: Some(if is_http { "tcp" } else { "pipe" }),
         protocol_version: context.protocol_version().map(|version| bounded(version.as_str())),
@@ -28,6 +27,12 @@ pub(crate) fn of(context: &RequestContext<RoleServer>) -> CallOrigin {
         trace_parent: context.meta.get_traceparent().map(bounded),
         trace_state: context.meta.get_tracestate().map(bounded),
     }
+}
+
+/// The name and the version of the client. A request over HTTP may have none; rmcp then gives its own.
+pub(crate) fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
+    let client = context.client_info().filter(|client| *client != Implementation::default())?;
+    Some(bounded(&format!("{} {}", client.name, client.version)))
 }
 
 fn bounded(text: &str) -> String {

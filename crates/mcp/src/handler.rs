@@ -187,9 +187,8 @@ impl Handler {
         if self.has_named_client.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(client) = context.client_info() {
+        if let Some(name) = call_origin::client_name(context) {
             self.has_named_client.store(true, Ordering::Relaxed);
-            let name = format!("{} {}", client.name, client.version);
             self.monitor.name_client(&name.chars().take(MAX_CLIENT_CHARS).collect::<String>());
         }
     }

@@ -10,6 +10,7 @@ use toolcrib_search::{Deadline, Listing, Walk};
 use toolcrib_text::visible_name;
 
 use super::Cx;
+use crate::message_names::GLOB;
 use crate::suggest::similar_files;
 
 /// Number of suggestions.
@@ -47,7 +48,9 @@ impl Cx<'_> {
             RootKind::Workspace | RootKind::System => String::new(),
         };
         let hint = match found.as_slice() {
-            [] if parent_exists => "No file has a similar name.".to_owned(),
+            [] if parent_exists => {
+                format!("No file has a similar name. {GLOB} finds files by name.")
+            }
             [] => format!("The directory {} does not exist either.", self.show_place(&parent)),
             [only] => format!("Did you mean {only}?"),
             several => format!("Did you mean one of: {}?", several.join(", ")),
