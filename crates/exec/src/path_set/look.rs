@@ -58,14 +58,15 @@ impl<'a> Directory<'a> {
             let is_there = self.path.symlink_metadata().is_ok();
             return self.is_missing((!is_there).then_some(above), each);
         };
-        let names = self.names(status.size());
+        let entries: Vec<Entry<'a>> = self.entries().collect();
+        let names = self.names(status.size(), entries.len());
         // First all paths in the directory, so that they follow each other.
-        for Entry { name, itself, .. } in self.entries() {
-            let Some(path) = itself else { continue };
+        for Entry { name, itself, .. } in &entries {
+            let Some(path) = *itself else { continue };
             let exists = names.may_have(name) && path.symlink_metadata().is_ok();
             each(SetPath { path, exists, existing: self.path });
         }
-        for Entry { name, below, .. } in self.entries() {
+        for Entry { name, below, .. } in &entries {
             let Some(below) = below else { continue };
             if names.may_have(name) {
                 below.look(self.path, each);
@@ -84,13 +85,10 @@ impl<'a> Directory<'a> {
         }
     }
 
-    fn names(&self, bytes: u64) -> Names {
-        let wanted = self.entries().take(MAX_SINGLE_LOOKUPS + 1).count();
-        if wanted <= MAX_SINGLE_LOOKUPS {
-            return Names(None);
-        }
-        let wanted = self.entries().count() as u64;
-        let is_listed = bytes / MAX_BYTES_PER_LOOKUP <= wanted;
+    /// The names in the directory, if many are `wanted`. `bytes` is its size.
+    fn names(&self, bytes: u64, wanted: usize) -> Names {
+        let is_listed =
+            wanted > MAX_SINGLE_LOOKUPS && bytes / MAX_BYTES_PER_LOOKUP <= wanted as u64;
         Names(is_listed.then(|| Names::listed(self.path)).flatten())
     }
 
@@ -106,7 +104,10 @@ impl<'a> Directory<'a> {
                 let path = path.as_os_str().as_bytes();
                 path.starts_with(&bytes[..end]) && path.get(end).is_none_or(|&byte| byte == b'/')
             };
-            let (paths, after) = rest.split_at(rest.partition_point(is_at));
+            // Most entries are a single path.
+            let is_single = rest.get(1).is_none_or(|next| !is_at(next));
+            let count = if is_single { 1 } else { rest.partition_point(is_at) };
+            let (paths, after) = rest.split_at(count);
             rest = after;
             let (itself, below) = match paths {
                 [first, below @ ..] if first.as_os_str().len() == end => {
