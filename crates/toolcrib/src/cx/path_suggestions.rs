@@ -10,7 +10,7 @@ use toolcrib_search::{Deadline, Listing, Walk};
 use toolcrib_text::visible_name;
 
 use super::Cx;
-use crate::message_names::GLOB;
+use crate::message_names::LS;
 use crate::suggest::similar_files;
 
 /// Number of suggestions.
@@ -49,7 +49,7 @@ impl Cx<'_> {
         };
         let hint = match found.as_slice() {
             [] if parent_exists => {
-                format!("No file has a similar name. {GLOB} finds files by name.")
+                format!("No file has a similar name. {LS} lists the directory.")
             }
             [] => format!("The directory {} does not exist either.", self.show_place(&parent)),
             [only] => format!("Did you mean {only}?"),
