@@ -3,8 +3,8 @@
 #[cfg(feature = "backup")]
 mod backup;
 mod client;
-mod common;
 mod config;
+mod global_options;
 mod index;
 mod install;
 mod listen_address;
@@ -36,8 +36,8 @@ use self::backup::BACKUP;
 #[cfg(feature = "backup")]
 pub(crate) use self::backup::BackupCommand;
 pub(crate) use self::client::Client;
-pub(crate) use self::common::{AmongWorkspaces, Common, NetworkWord, OuterWord, RootArg};
 pub(crate) use self::config::ConfigCommand;
+pub(crate) use self::global_options::{AmongWorkspaces, Common, NetworkWord, OuterWord, RootArg};
 pub(crate) use self::index::IndexCommand;
 use self::install::INSTALL;
 pub(crate) use self::install::InstallArgs;

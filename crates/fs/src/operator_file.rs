@@ -203,8 +203,7 @@ fn objection(found: &Stat) -> Option<&'static str> {
 
 impl Version {
     fn of(found: &Stat) -> Version {
-        let time =
-            |seconds, nanoseconds| (i64::from(seconds), i64::try_from(nanoseconds).unwrap_or(0));
+        let time = |seconds, nanoseconds| (seconds, i64::try_from(nanoseconds).unwrap_or(0));
         Version {
             file: (found.st_dev, found.st_ino),
             size: found.st_size,

@@ -29,11 +29,18 @@ pub struct RulesState {
 /// The rules in force, for all tools and for each of them.
 pub(crate) struct ActiveRules {
     policy: RwLock<Arc<Policy>>,
-    /// The rules for calls of one tool, if any rule names a tool, with the rules that they were made of.
-    by_tool: Mutex<HashMap<String, (Arc<Policy>, Arc<Policy>)>>,
+    /// The rules for calls of one tool, if any rule names a tool.
+    by_tool: Mutex<HashMap<String, ToolRules>>,
     source: Option<Arc<dyn RulesSource>>,
     /// Locked while the source is asked.
     pending: Mutex<Pending>,
+}
+
+/// The rules for calls of one tool.
+struct ToolRules {
+    /// The rules for all tools that they were made of.
+    base: Arc<Policy>,
+    policy: Arc<Policy>,
 }
 
 /// Changes of the rules that are not in force.
@@ -67,13 +74,11 @@ impl ActiveRules {
             return base;
         }
         let mut by_tool = self.by_tool.lock();
-        if let Some((made_of, policy)) = by_tool.get(tool)
-            && Arc::ptr_eq(made_of, &base)
-        {
-            return policy.clone();
+        if let Some(known) = by_tool.get(tool).filter(|known| Arc::ptr_eq(&known.base, &base)) {
+            return known.policy.clone();
         }
         let policy = Arc::new(base.for_tool(tool));
-        by_tool.insert(tool.to_owned(), (base, policy.clone()));
+        by_tool.insert(tool.to_owned(), ToolRules { base, policy: policy.clone() });
         policy
     }
 
