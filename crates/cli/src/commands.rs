@@ -184,6 +184,14 @@ fn runtime_with(
     let config = Config::of(common)?;
     let profile = config.profile(common)?;
     let rules = Arc::new(ChangingRules::new(common, &config)?);
+    if monitor.is_some() {
+        for path in rules.exposed() {
+            output::warning(&format!(
+                "{} has another hard link; a command that can write there can change the rules of the next start, so replace the file by a copy of it",
+                path.display()
+            ));
+        }
+    }
     let mut claimed = own_paths(common, &config)?;
     claimed.extend_from_slice(own);
     server_private_paths::record(&claimed);

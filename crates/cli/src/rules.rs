@@ -1,5 +1,5 @@
-//! The user's rules, and the rules of a project that the operator names. An invalid file is an error at startup. Later the rules
-//! from before stay in force.
+//! The user's rules, and the rules of a project that the operator names. An invalid file is an error at startup;
+//! later, the previous rules stay in force.
 
 mod append;
 mod changes;

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::error::FsError;
 use crate::forbidden_files::ForbiddenFiles;
+use crate::local_file_system::is_local;
 use crate::open_beneath;
 use crate::resolved_path::{FileMetadata, ResolvedPath};
 use crate::root::{Root, join};
@@ -56,6 +57,11 @@ impl Directory {
 
     pub(crate) fn handle(&self) -> &OwnedFd {
         &self.handle
+    }
+
+    /// Whether it is on a file system whose stat fingerprints show every change. False for unknown file systems.
+    pub fn is_local(&self) -> bool {
+        is_local(&self.handle)
     }
 
     /// Its real path.

@@ -1,8 +1,8 @@
 //! Detects whether a file is on a local file system.
 
-use rustix::fs::FsWord;
+use std::os::fd::AsFd;
 
-use crate::listing::Directory;
+use rustix::fs::FsWord;
 
 /// Local file systems: an equal stat fingerprint means equal bytes, at once and for all processes. Network
 /// file systems cache metadata, or are written by other machines.
@@ -18,10 +18,7 @@ const LOCAL: [FsWord; 9] = [
     0xca45_1a4e, // bcachefs
 ];
 
-impl Directory {
-    /// Whether it is on a file system whose stat fingerprints show every change. False for unknown file
-    /// systems.
-    pub fn is_local(&self) -> bool {
-        rustix::fs::fstatfs(self.handle()).is_ok_and(|found| LOCAL.contains(&found.f_type))
-    }
+/// Whether a file is on a file system whose stat fingerprints show every change. False for unknown file systems.
+pub(crate) fn is_local(file: impl AsFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|found| LOCAL.contains(&found.f_type))
 }

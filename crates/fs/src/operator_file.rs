@@ -1,7 +1,7 @@
 //! A file of the operator that is read again when it changes.
 //!
 //! Its directory is held by descriptor, so that a renamed directory or a changed symlink does not lead to another file. What is read
-//! must be complete, and must be what the operator wrote: a regular file with one name that has not changed for a while.
+//! must be complete, and must be what the operator wrote: a regular file that never had another name, and has not changed for a while.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,9 +10,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, openat, statat,
+};
 use rustix::io::Errno;
 
+use crate::local_file_system::is_local;
 use crate::private_directory::owner::current_user;
 
 /// How long a file has to stay the same before it is read. Some programs truncate or remove a file before they write it.
@@ -22,12 +25,18 @@ const UNCHANGED_FOR: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct OperatorFile {
     place: Place,
+    /// The file that was found last.
+    found: Option<Found>,
+    /// Whether another file was found since the last reading.
+    is_replaced: bool,
     /// The version that was read last. `None` if there was no file.
     read: Option<Version>,
+    /// The owner of the file at the start.
+    owner: Option<u32>,
     /// A version that is not read yet, and when it was first seen.
     seen: Option<(Version, Instant)>,
-    /// Whether it was missing since it was read. A new file may get the number of the old one.
-    was_missing: bool,
+    /// A version that is no text.
+    no_text: Option<Version>,
 }
 
 /// The result of a look at a file.
@@ -55,6 +64,16 @@ enum Place {
     Missing(PathBuf),
 }
 
+/// A file in the place.
+#[derive(Debug)]
+struct Found {
+    /// While it is open, no other file gets its number.
+    handle: OwnedFd,
+    file: (u64, u64),
+    /// Whether it ever had another hard link. Commands may have written through it, also if it is gone since.
+    had_link: bool,
+}
+
 /// A version of a file. Each change of the content makes another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
@@ -78,12 +97,18 @@ impl OperatorFile {
         };
         let mut file = OperatorFile {
             place: Place::Missing(path),
+            found: None,
+            is_replaced: false,
             read: None,
+            owner: None,
             seen: None,
-            was_missing: false,
+            no_text: None,
         };
         file.hold()?;
-        file.read = file.stat()?.as_ref().map(Version::of);
+        let found = file.find()?;
+        file.is_replaced = false;
+        file.read = found.as_ref().map(Version::of);
+        file.owner = found.map(|found| found.st_uid);
         Ok(file)
     }
 
@@ -92,16 +117,22 @@ impl OperatorFile {
         self.try_look(max).unwrap_or_else(|error| OperatorChange::Unusable(error.to_string()))
     }
 
+    /// Whether the file has another hard link, through which this user could write it.
+    pub fn is_exposed(&self) -> bool {
+        let has_link = self.found.as_ref().is_some_and(|found| found.had_link);
+        has_link
+            && self.held().is_some_and(|(directory, name)| {
+                accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+            })
+    }
+
     fn try_look(&mut self, max: u64) -> io::Result<OperatorChange> {
         self.hold()?;
         let unusable = |why: &str| Ok(OperatorChange::Unusable(why.to_owned()));
-        let Some(found) = self.stat()? else {
+        let Some(found) = self.find()? else {
             return match self.read {
                 None => Ok(OperatorChange::None),
-                Some(_) => {
-                    self.was_missing = true;
-                    unusable("the file is missing")
-                }
+                Some(_) => unusable("the file is missing"),
             };
         };
         let version = Version::of(&found);
@@ -109,17 +140,27 @@ impl OperatorFile {
             self.seen = None;
             return Ok(OperatorChange::None);
         }
-        if let Some(why) = objection(&found) {
+        if let Some(why) = self.objection(&found) {
             return unusable(why);
+        }
+        if u64::try_from(found.st_size).is_ok_and(|size| size > max) {
+            return Ok(OperatorChange::Unusable(format!("the file has more than {max} bytes")));
         }
         if !self.is_finished(&version) {
             return Ok(OperatorChange::Unfinished);
         }
-        let Some(text) = self.text(&version, max)? else { return Ok(OperatorChange::Unfinished) };
-        let is_replaced =
-            self.was_missing || self.read.as_ref().is_none_or(|read| read.file != version.file);
-        (self.read, self.seen, self.was_missing) = (Some(version), None, false);
-        Ok(OperatorChange::Changed { text, is_replaced })
+        if self.no_text.as_ref() != Some(&version) {
+            let Some(bytes) = self.bytes(&version, max)? else {
+                return Ok(OperatorChange::Unfinished);
+            };
+            if let Ok(text) = String::from_utf8(bytes) {
+                (self.read, self.seen) = (Some(version), None);
+                let is_replaced = std::mem::take(&mut self.is_replaced);
+                return Ok(OperatorChange::Changed { text, is_replaced });
+            }
+            self.no_text = Some(version);
+        }
+        unusable("the file is not valid UTF-8")
     }
 
     /// Opens the directory once it exists.
@@ -144,18 +185,55 @@ impl OperatorFile {
         }
     }
 
-    fn stat(&self) -> io::Result<Option<Stat>> {
+    /// The file in the place, which is held from now on.
+    fn find(&mut self) -> io::Result<Option<Stat>> {
         let Some((directory, name)) = self.held() else { return Ok(None) };
-        match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => Ok(Some(found)),
-            Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(errno.into()),
+        let Some(mut stat) = existing(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW))? else {
+            return Ok(None);
+        };
+        // A symlink to nothing is no file yet. One to a file is not followed after the start.
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        if is_link && existing(statat(directory, name, AtFlags::empty()))?.is_none() {
+            return Ok(None);
+        }
+        if self.found.as_ref().is_none_or(|found| found.file != number(&stat)) {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Some(handle) = existing(openat(directory, name, flags, Mode::empty()))? else {
+                return Ok(None);
+            };
+            stat = fstat(&handle)?;
+            self.found = Some(Found { handle, file: number(&stat), had_link: false });
+            self.is_replaced = true;
+        }
+        if let Some(found) = &mut self.found {
+            found.had_link |= stat.st_nlink > 1;
+        }
+        Ok(Some(stat))
+    }
+
+    /// Why a file is not read, if somebody else might have written it.
+    fn objection(&self, stat: &Stat) -> Option<&'static str> {
+        let owners = [Some(current_user()), Some(0), self.owner];
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Symlink => {
+                return Some("it is a symlink now, which is followed only at the start");
+            }
+            _ => return Some("it is no longer a regular file"),
+        }
+        if self.found.as_ref().is_none_or(|found| found.had_link) {
+            Some("the file has, or had, another hard link; put a new file in its place")
+        } else if !owners.contains(&Some(stat.st_uid)) {
+            Some("the file belongs to another user")
+        } else {
+            None
         }
     }
 
-    /// Whether a version is old enough to be complete. The clock of a file system may differ from ours.
+    /// Whether a version is old enough to be complete. Only a local file system has our clock.
     fn is_finished(&mut self, version: &Version) -> bool {
-        if version.age().is_some_and(|age| age >= UNCHANGED_FOR) {
+        let is_local = self.found.as_ref().is_some_and(|found| is_local(&found.handle));
+        if is_local && version.age().is_some_and(|age| age >= UNCHANGED_FOR) {
             return true;
         }
         match &self.seen {
@@ -168,7 +246,7 @@ impl OperatorFile {
     }
 
     /// The content of a version. `None` if the file has changed meanwhile.
-    fn text(&self, version: &Version, max: u64) -> io::Result<Option<String>> {
+    fn bytes(&self, version: &Version, max: u64) -> io::Result<Option<Vec<u8>>> {
         let Some((directory, name)) = self.held() else { return Ok(None) };
         // A FIFO that was put in its place must not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -178,34 +256,31 @@ impl OperatorFile {
             return Ok(None);
         }
         let mut file = File::from(file);
-        let mut text = String::new();
-        let read = (&mut file).take(max + 1).read_to_string(&mut text)?;
-        if read as u64 > max {
-            return Err(io::Error::other(format!("the file has more than {max} bytes")));
-        }
-        Ok(is_it(&file.into())?.then_some(text))
+        let mut bytes = Vec::new();
+        (&mut file).take(max + 1).read_to_end(&mut bytes)?;
+        Ok(is_it(&file.into())?.then_some(bytes))
     }
 }
 
-/// Why a file is not read, if somebody else might have written it.
-fn objection(found: &Stat) -> Option<&'static str> {
-    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-    if !is_file {
-        Some("it is no longer a regular file")
-    } else if found.st_nlink != 1 {
-        Some("the file has another hard link")
-    } else if found.st_uid != current_user() && found.st_uid != 0 {
-        Some("the file belongs to another user")
-    } else {
-        None
+/// The result for a file that may be missing.
+fn existing<T>(result: rustix::io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
     }
+}
+
+/// What tells a file from all others while it exists.
+fn number(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }
 
 impl Version {
     fn of(found: &Stat) -> Version {
         let time = |seconds, nanoseconds| (seconds, i64::try_from(nanoseconds).unwrap_or(0));
         Version {
-            file: (found.st_dev, found.st_ino),
+            file: number(found),
             size: found.st_size,
             modified: time(found.st_mtime, found.st_mtime_nsec),
             changed: time(found.st_ctime, found.st_ctime_nsec),
@@ -248,6 +323,8 @@ mod tests {
         why
     }
 
+    const LINKED: &str = "the file has, or had, another hard link; put a new file in its place";
+
     #[test]
     fn a_change_is_read_once_and_only_when_it_is_complete() {
         let top = tempfile::tempdir().unwrap();
@@ -265,7 +342,7 @@ mod tests {
         fs::rename(top.path().join("new"), &path).unwrap();
         assert_eq!(settle(&mut file), changed("three", true));
         fs::write(&path, "x".repeat(1_001)).unwrap();
-        assert!(unusable(&settle(&mut file)).contains("more than 1000 bytes"));
+        assert!(unusable(&file.look(1_000)).contains("more than 1000 bytes"));
         fs::remove_file(&path).unwrap();
         assert_eq!(unusable(&file.look(1_000)), "the file is missing");
     }
@@ -297,12 +374,102 @@ mod tests {
         assert_eq!(file.look(1_000), OperatorChange::None);
         fs::remove_file(at("moved/a.toml")).unwrap();
         symlink("../real/a.toml", at("moved/a.toml")).unwrap();
-        assert_eq!(unusable(&file.look(1_000)), "it is no longer a regular file");
+        assert!(unusable(&file.look(1_000)).contains("a symlink now"));
         fs::remove_file(at("moved/a.toml")).unwrap();
         fs::hard_link(at("real/a.toml"), at("moved/a.toml")).unwrap();
-        assert_eq!(unusable(&file.look(1_000)), "the file has another hard link");
+        assert_eq!(unusable(&file.look(1_000)), LINKED);
         fs::remove_file(at("moved/a.toml")).unwrap();
         assert!(Command::new("mkfifo").arg(at("moved/a.toml")).status().unwrap().success());
         assert_eq!(unusable(&file.look(1_000)), "it is no longer a regular file");
+    }
+
+    /// A command could write through the link, and then remove it.
+    #[test]
+    fn a_file_that_had_another_hard_link_is_never_read_again() {
+        let top = tempfile::tempdir().unwrap();
+        let at = |name: &str| top.path().join(name);
+        let path = at("a.toml");
+        fs::write(&path, "one").unwrap();
+        fs::hard_link(&path, at("link")).unwrap();
+        let mut at_start = OperatorFile::at(&path).unwrap();
+        assert!(at_start.is_exposed());
+        fs::write(at("link"), "other").unwrap();
+        fs::remove_file(at("link")).unwrap();
+        assert_eq!(unusable(&settle(&mut at_start)), LINKED);
+        // The link is made while the file is in use.
+        let mut later = OperatorFile::at(&path).unwrap();
+        assert!(!later.is_exposed());
+        fs::hard_link(&path, at("link")).unwrap();
+        assert_eq!(unusable(&later.look(1_000)), LINKED);
+        fs::write(at("link"), "another").unwrap();
+        fs::remove_file(at("link")).unwrap();
+        for file in [&mut at_start, &mut later] {
+            assert_eq!(unusable(&settle(file)), LINKED);
+        }
+        fs::write(at("new"), "new").unwrap();
+        fs::rename(at("new"), &path).unwrap();
+        for file in [&mut at_start, &mut later] {
+            assert_eq!(settle(file), changed("new", true));
+        }
+    }
+
+    /// A file system may give a new file the number of a removed one.
+    #[test]
+    fn a_file_that_was_removed_and_made_again_is_another_one() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a.toml");
+        fs::write(&path, "one").unwrap();
+        let mut file = OperatorFile::at(&path).unwrap();
+        for text in ["two", "three"] {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, text).unwrap();
+            assert_eq!(settle(&mut file), changed(text, true));
+        }
+    }
+
+    #[test]
+    fn a_symlink_to_nothing_is_not_followed_later() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a.toml");
+        symlink("target", &path).unwrap();
+        let mut file = OperatorFile::at(&path).unwrap();
+        assert_eq!(file.look(1_000), OperatorChange::None);
+        fs::write(top.path().join("target"), "one").unwrap();
+        assert!(unusable(&file.look(1_000)).contains("only at the start"));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "two").unwrap();
+        assert_eq!(settle(&mut file), changed("two", true));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_read_once() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a.toml");
+        fs::write(&path, "one").unwrap();
+        let mut file = OperatorFile::at(&path).unwrap();
+        fs::write(&path, b"\xff").unwrap();
+        assert!(unusable(&settle(&mut file)).contains("UTF-8"));
+        let version = Version::of(&file.find().unwrap().unwrap());
+        assert_eq!(file.no_text, Some(version));
+        assert!(unusable(&file.look(1_000)).contains("UTF-8"));
+        fs::write(&path, "two").unwrap();
+        assert_eq!(settle(&mut file), changed("two", false));
+    }
+
+    #[test]
+    fn the_owner_at_the_start_may_change_the_file() {
+        if current_user() != 0 {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a.toml");
+        fs::write(&path, "one").unwrap();
+        let owned_by = |user: u32| std::os::unix::fs::chown(&path, Some(user), None).unwrap();
+        owned_by(1_000);
+        let mut file = OperatorFile::at(&path).unwrap();
+        fs::write(&path, "two").unwrap();
+        assert_eq!(settle(&mut file), changed("two", false));
+        owned_by(1_001);
+        assert_eq!(unusable(&file.look(1_000)), "the file belongs to another user");
     }
 }

@@ -46,6 +46,13 @@ impl ChangingRules {
         self.of(&self.files.lock())
     }
 
+    /// The files that have another hard link, through which a command may be able to change them.
+    pub(crate) fn exposed(&self) -> Vec<PathBuf> {
+        let files = self.files.lock();
+        let exposed = files.iter().filter(|file| file.file.is_exposed());
+        exposed.map(|file| file.about.path.clone()).collect()
+    }
+
     fn of(&self, files: &[ChangingFile]) -> Rules {
         let rules = |file: &ChangingFile| (file.rules.clone(), file.about.owner);
         merged(files.iter().map(rules), self.presets.clone())
@@ -81,8 +88,9 @@ impl ChangingFile {
     fn apply(&mut self, text: &str, is_replaced: bool) -> bool {
         let problem = match self.about.parse(text) {
             // A program that truncates the file may have failed to write it.
-            Ok(new) if new.count() == 0 && self.rules.count() > 0 && !is_replaced => {
-                format!("{}: the file is empty", self.about.path.display())
+            Ok(_) if text.trim().is_empty() && self.rules.count() > 0 && !is_replaced => {
+                let path = self.about.path.display();
+                format!("{path}: the file is empty; if no rule is wanted, write a comment into it")
             }
             Ok(new) => {
                 (self.rules, self.problem) = (new, None);

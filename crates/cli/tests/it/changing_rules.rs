@@ -1,7 +1,6 @@
 //! Rules that change while a server runs.
 
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -86,6 +85,11 @@ fn a_missing_or_truncated_file_drops_no_rule() {
     fs::write(&rules, "").unwrap();
     let reply = until(|| read(&mut run), |reply| reply.contains("the file is empty"));
     assert!(reply.contains(IS_DENIED), "{reply}");
+    // A comment is no failed write.
+    fs::write(&rules, "# none\n").unwrap();
+    until(|| read(&mut run), |reply| !reply.contains(IS_DENIED));
+    fs::write(&rules, DENYING).unwrap();
+    until(|| read(&mut run), |reply| reply.contains(IS_DENIED));
     fs::remove_file(&rules).unwrap();
     let reply = read(&mut run);
     assert!(reply.contains(IS_DENIED) && reply.contains("the file is missing"), "{reply}");
@@ -103,9 +107,18 @@ fn a_hard_link_in_the_workspace_does_not_change_the_rules() {
     fs::write(&rules, DENYING).unwrap();
     fs::hard_link(&rules, top.path().join("ws/link.toml")).unwrap();
     let mut run = LineClient::start(top.path(), &[]);
-    bash(&mut run, "echo '# nothing' > link.toml");
+    let allowing = DENYING.replace("deny", "allow");
+    bash(&mut run, &format!("printf '%s' '{allowing}' > link.toml; rm link.toml"));
+    // The command has changed the file. It was allowed to, because it only knows the path.
+    assert_eq!(fs::read_to_string(&rules).unwrap(), allowing);
+    assert!(!top.path().join("ws/link.toml").exists());
     let_it_apply();
-    assert!(read(&mut run).contains(IS_DENIED));
+    let reply = read(&mut run);
+    assert!(reply.contains(IS_DENIED) && reply.contains("hard link"), "{reply}");
+    // Only a new file is the operator's.
+    fs::copy(&rules, top.path().join("new.toml")).unwrap();
+    fs::rename(top.path().join("new.toml"), &rules).unwrap();
+    until(|| read(&mut run), |reply| !reply.contains(IS_DENIED));
     assert!(run.end().is_empty());
 }
 
@@ -125,6 +138,7 @@ fn a_moved_working_directory_does_not_lead_to_other_rules() {
     bash(&mut run, "mkdir -p a/b; echo '# nothing' > a/rules.toml; mv sub a/b/sub; echo moved");
     let_it_apply();
     assert!(read(&mut run).contains(IS_DENIED));
-    assert!(Path::new(&top.path().join("ws/a/rules.toml")).exists());
+    assert!(top.path().join("ws/a/rules.toml").exists());
+    assert!(top.path().join("ws/a/b/sub").is_dir() && !start.exists());
     assert!(run.end().is_empty());
 }
