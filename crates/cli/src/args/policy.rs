@@ -58,7 +58,7 @@ Examples:
   toolcrib policy allow network --method GET --path '/v1/**' api.example.com:443
   toolcrib policy deny read '**/.env' --why 'secrets are kept there'
 
-docs/rules.md describes the patterns. Running servers apply the rule after a second.";
+docs/rules.md describes the patterns. Running servers apply the rule at the first call at least one second later.";
 
 /// Arguments of `policy allow`, `ask` and `deny`.
 #[derive(Debug, ClapArgs)]

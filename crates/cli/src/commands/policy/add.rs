@@ -57,7 +57,7 @@ pub(crate) fn add(
     output::answer(&match (exists, added) {
         (true, _) => format!("{shown} has this rule already; nothing was changed."),
         (_, true) => format!(
-            "Added to {shown}:\n\n{text}\nServers that run already use it after their next start. Workspaces of `serve --workspaces` use it when they are opened next."
+            "Added to {shown}:\n\n{text}\nRunning servers apply it at the first call at least one second from now."
         ),
         _ => format!("This would be added to {shown}:\n\n{text}\nNothing was written."),
     });

@@ -53,7 +53,7 @@ pub(crate) fn remove(common: &Common, given: &[String]) -> Result<ExitCode, Stri
         format!("This would be removed from {shown}:\n\n{removed}\n\nNothing was written.")
     } else {
         format!(
-            "Removed from {shown}:\n\n{removed}\n\nServers that run already use it until their next start, and workspaces of `serve --workspaces` until they are opened next."
+            "Removed from {shown}:\n\n{removed}\n\nRunning servers apply this at the first call at least one second from now."
         )
     });
     Ok(ExitCode::SUCCESS)
