@@ -82,7 +82,7 @@ impl ActiveRules {
         policy
     }
 
-    /// Applies changed rules, unless they are not `usable`: then those from before stay in force. Returns a problem that is
+    /// Applies changed rules, unless they are not `usable`: then the previous ones stay in force. Returns a problem that is
     /// new.
     pub(crate) fn refresh(
         &self,

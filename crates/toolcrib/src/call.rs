@@ -84,8 +84,12 @@ impl Runtime {
                 Ok(notes.chain(self.rules_note(session)).fold(reply, Reply::note))
             }
             Err(error) => {
-                let note = self.rules_note(session).filter(|_| error.kind() != ErrorKind::Denied);
-                let error = note.iter().fold(error, |error, note| error.detail_line(note));
+                let note = self.rules_note(session);
+                let error = if error.kind() == ErrorKind::Denied {
+                    self.with_rules_problem(error)
+                } else {
+                    note.iter().fold(error, |error, note| error.detail_line(note))
+                };
                 Err(error.within(budget))
             }
         };
@@ -95,7 +99,7 @@ impl Runtime {
         outcome
     }
 
-    /// Steps of a call: count, find the tool, decode the arguments, resolve the paths, authorize, run.
+    /// Steps of a call: count, apply changed rules, find the tool, decode the arguments, resolve the paths, authorize, run.
     fn carry_out(
         &self,
         session: &Session,
@@ -145,7 +149,7 @@ impl Runtime {
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
         self.services().decisions.record(session, secrets, record);
-        permission.permitted.map_err(|error| self.with_rules_problem(error))?;
+        permission.permitted?;
         if let Some(unasked) = &permission.unasked
             && !self.may_see(session, row, &grant)
         {
@@ -185,9 +189,6 @@ impl Runtime {
 
     /// Adds to a refusal why a change of the rules has no effect.
     fn with_rules_problem(&self, error: Error) -> Error {
-        if error.kind() != ErrorKind::Denied {
-            return error;
-        }
         let rules = self.services().policy.rules();
         match rules.problem() {
             Some(problem) => error.detail_line(&unapplied_note(&problem)),

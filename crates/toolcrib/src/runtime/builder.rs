@@ -174,7 +174,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets where changed rules come from. It is asked before each call. Rules that cannot be used are not applied: those from before
+    /// Sets where changed rules come from. It is asked before each call. Rules that cannot be used are not applied: the previous ones
     /// stay in force, and replies say why. [`rules`](Self::rules) are the first.
     pub fn rules_source(mut self, source: Arc<dyn RulesSource>) -> Self {
         self.rules_source = Some(source);

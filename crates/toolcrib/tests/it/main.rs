@@ -10,6 +10,7 @@
 mod backend;
 mod bounded;
 mod change_notices;
+mod changing_rules;
 mod command_changes;
 mod command_limits;
 mod dialects;
