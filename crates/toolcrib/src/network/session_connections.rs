@@ -35,7 +35,7 @@ const MAX_COMMANDS: usize = 1_000;
 const MAX_QUESTIONS: usize = 20;
 
 /// How long the reply about a command that has ended waits for the result of its inspected connections.
-const RESULT_TIMEOUT: Duration = Duration::from_millis(500);
+const RESULT_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 500 });
 
 /// The connections of one session: rules, approvals, open questions and notes.
 pub(crate) struct SessionConnections {
@@ -514,4 +514,37 @@ impl Decided {
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_net::Host;
+
+    use super::*;
+
+    #[test]
+    fn the_notes_of_an_ended_command_wait_for_its_inspected_connections() {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let network = SessionConnections { expose: Vec::new(), inspection: None, state, changed };
+        let host = Host::parse("a.example").unwrap();
+        let attempt = Attempt { requester: "1".into(), host, port: 443, number: 7 };
+        network.state.lock().job(&attempt.requester).inspected.insert(attempt.number);
+        assert!(network.take_notes("1", false).is_empty(), "a running command does not wait");
+        let notes = std::thread::scope(|scope| {
+            let notes = scope.spawn(|| network.take_notes("1", true));
+            std::thread::sleep(Duration::from_millis(50));
+            network.refused(&attempt, "the program does not accept the certificate");
+            network.ended(&ConnectionRecord {
+                attempt,
+                outcome: Outcome::Connected,
+                rule: String::new(),
+                address: None,
+                sent: 0,
+                received: 0,
+                duration: Duration::ZERO,
+            });
+            notes.join().unwrap()
+        });
+        assert_eq!(notes.len(), 1);
+    }
 }
