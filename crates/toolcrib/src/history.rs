@@ -254,7 +254,7 @@ impl History {
         let diff = |file: &FileChange| match file.path() {
             path if may_see(&path) => Ok(self.file_diff(file)?.text),
             path => Ok(format!(
-                "[{}: not shown, because a rule denies it]\n",
+                "[{}: not shown, because a rule denies reading it, or asks first]\n",
                 self.paths.show(&top, &path)
             )),
         };

@@ -20,14 +20,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode};
-use toolcrib_policy::Effect;
 
 pub(crate) use self::later_changes::LaterChanges;
 pub(crate) use self::request::{ChangesBy, UndoRequest, real_paths};
 pub use self::request::{UndoPart, UndoSelection};
 pub(crate) use self::selection::{Selection, older_change_hint};
 
-use self::current_file::CurrentFile;
+use self::current_file::{CurrentFile, DENIED};
 use self::nonempty_directories::nonempty_directories;
 use crate::cx::{Cx, FileEdit};
 use crate::error::{Error, ErrorKind};
@@ -47,23 +46,26 @@ pub(crate) struct Plan {
     pub(crate) merged: Vec<String>,
     /// Protected files whose previous content is restored.
     pub(crate) restored: Vec<PathBuf>,
-    /// Protected files that stay as they are, with the reason.
+    /// Files that may not be changed and stay as they are, with the reason.
     pub(crate) kept: Vec<(String, &'static str)>,
 }
 
 const WRITTEN_BY_CHANGE: &str =
     "a tool or command has written its old content, and no commit from before the session has it";
 
-const DENIED: &str = "a rule denies changing it";
-
 impl Plan {
-    /// Plans the undo of the selected changes. `log` has all known changes.
-    pub(crate) fn of(cx: &Cx<'_>, chosen: &Selection, log: &ChangeLog) -> Result<Plan, Error> {
+    /// Plans the undo of the selected changes. `log` has all known changes, `others` are those of other sessions.
+    pub(crate) fn of(
+        cx: &Cx<'_>,
+        chosen: &Selection,
+        log: &ChangeLog,
+        others: &[u64],
+    ) -> Result<Plan, Error> {
         let mut files: BTreeMap<PathBuf, CurrentFile> = BTreeMap::new();
         let mut merged: BTreeMap<PathBuf, u64> = BTreeMap::new();
         // The mode that a directory is to have. `None` if it is to be removed.
         let mut directories: BTreeMap<PathBuf, Option<u32>> = BTreeMap::new();
-        let later = LaterChanges { log, undone: chosen };
+        let later = LaterChanges { log, undone: chosen, others };
         for change in &chosen.changes {
             for file in change.effective_files() {
                 let path = file.path();
@@ -119,6 +121,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Whether files stay as they are because of rules, and whether others stay because they are protected.
+    pub(crate) fn keeps_denied_and_protected(&self) -> (bool, bool) {
+        let keeps = |is_denied| self.kept.iter().any(|(_, why)| (*why == DENIED) == is_denied);
+        (keeps(true), keeps(false))
+    }
+
     fn add_directory(
         &mut self,
         cx: &Cx<'_>,
@@ -153,23 +161,18 @@ impl Plan {
     ) -> Result<(), Error> {
         let mode = file.new_mode();
         let changes = file.was != file.now || mode.is_some();
-        let is_denied = |effect| cx.denies(effect, &path);
-        // The reply shows what is changed, and editing includes reading.
-        if changes && (is_denied(Effect::Write) || is_denied(Effect::Read)) {
-            self.kept.push((cx.show_real(&path), DENIED));
+        let is_restored = file.is_protected && changes;
+        let unrestorable =
+            || is_restored.then(|| unrestorable(cx, &path, file.now.as_ref(), known)).flatten();
+        if let Some(why) = file.kept_reason.or_else(unrestorable) {
+            self.kept.push((cx.show_real(&path), why));
             return Ok(());
-        }
-        if file.is_protected && (changes || file.kept_reason.is_some()) {
-            match file.kept_reason.or_else(|| unrestorable(cx, &path, file.now.as_ref(), known)) {
-                Some(why) => {
-                    self.kept.push((cx.show_real(&path), why));
-                    return Ok(());
-                }
-                None => self.restored.push(path.clone()),
-            }
         }
         if !changes {
             return Ok(());
+        }
+        if is_restored {
+            self.restored.push(path.clone());
         }
         if file.is_directory && file.now.is_some() && !self.unneeded.contains(&path) {
             let shown = cx.show_real(&path);

@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::tool::Tool as _;
 use crate::tool_table::Row;
 use crate::tools::Undo;
-use crate::undo::{LaterChanges, Plan, Selection, UndoPart, UndoRequest, UndoSelection};
+use crate::undo::{ChangesBy, LaterChanges, Plan, Selection, UndoPart, UndoRequest, UndoSelection};
 
 /// Files whose undo is previewed one by one.
 const MAX_PREVIEWED: usize = 200;
@@ -111,12 +111,13 @@ impl Runtime {
             let path = file.path();
             let shown = cx.show_real(&path);
             let paths = vec![(vec![path.clone()], shown.clone())];
-            let result = match Selection::of(&log, UndoRequest::Paths { id, paths }) {
+            let wanted = UndoRequest::Paths { id, paths };
+            let result = match Selection::of(&log, wanted, &ChangesBy::All) {
                 Err(error) => conflict(&error, Vec::new()),
-                Ok(chosen) => match Plan::of(&cx, &chosen, &log) {
+                Ok(chosen) => match Plan::of(&cx, &chosen, &log, &[]) {
                     Ok(plan) => file_result(&plan),
                     Err(error) => {
-                        let later = LaterChanges { log: &log, undone: &chosen };
+                        let later = LaterChanges { log: &log, undone: &chosen, others: &[] };
                         conflict(&error, later.to_undo_first(&path, id))
                     }
                 },

@@ -83,7 +83,12 @@ impl<'a> Cx<'a> {
 
     /// Whether a rule excludes a file from searches. The path is relative to a root.
     pub(crate) fn keeps_back(&self, tree: &BulkReader, relative: &Path) -> bool {
-        self.keeps_any_back() && self.policy.excludes_from_results(&tree.path().join(relative))
+        self.excludes(&tree.path().join(relative))
+    }
+
+    /// Whether a rule excludes a file that the call did not name from what it shows.
+    pub(crate) fn excludes(&self, path: &Path) -> bool {
+        self.keeps_any_back() && self.policy.excludes_from_results(path)
     }
 
     /// Whether a rule denies an effect on a file. For tools that find the files of a call by themselves.

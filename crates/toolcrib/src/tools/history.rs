@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_fs::DamagedChanges;
-use toolcrib_policy::{Access, Effect};
+use toolcrib_policy::Access;
 
 use super::unrecorded_changes::unrecorded_changes_note;
 use crate::cx::Cx;
@@ -101,7 +101,7 @@ impl Tool for History {
                 }
                 _ => error,
             })?;
-            let diff = cx.history().diff_of(change, |path| !cx.denies(Effect::Read, path))?;
+            let diff = cx.history().diff_of(change, |path| !cx.excludes(path))?;
             return Ok(Reply::new(line(change)).diff(diff));
         }
         let (mut history, damaged) = (log.changes, log.damaged);

@@ -14,12 +14,10 @@ use crate::cx::{CHANGE, Cx, Revert};
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, IgnoredFiles};
 use crate::metadata_fields::MetadataField;
-use crate::phrases::first_of;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{
-    ChangesBy, LaterChanges, Plan, Selection, UndoPart, UndoRequest, UndoSelection,
-    older_change_hint, real_paths,
+    ChangesBy, Plan, Selection, UndoPart, UndoRequest, UndoSelection, older_change_hint, real_paths,
 };
 
 /// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
@@ -42,9 +40,6 @@ pub(crate) struct Undo {
     #[serde(skip)]
     part: UndoPart,
 }
-
-/// Changes of other sessions that an error names.
-const MAX_NAMED_IDS: usize = 5;
 
 const METADATA: &[MetadataField] = &[
     MetadataField::new("undone", "array of integer", "always", "Ids of the reverted changes."),
@@ -98,14 +93,12 @@ impl Undo {
     fn undo(&self, cx: &Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
         let log = cx.history().session_changes(cx.session())?;
-        let request = self.request(cx, &log)?;
-        let chosen = Selection::of(&log, request)?;
         let by = ChangesBy::of(cx.session(), &log);
-        let with_older =
-            |error| self.with_older(with_others(error, &chosen, &log, &by), &chosen, &log, &by);
-        let plan = Plan::of(cx, &chosen, &log).map_err(with_older)?;
+        let chosen = Selection::of(&log, self.request(cx)?, &by)?;
+        let with_older = |error| self.with_older(error, &chosen, &log, &by);
+        let plan = Plan::of(cx, &chosen, &log, by.others()).map_err(with_older)?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {
-            return Err(with_older(only_protected(&plan)));
+            return Err(with_older(only_kept(&plan, &chosen)));
         }
         let report = Report::of(cx, &chosen, &plan, &log);
         // A dry run shows the diff, because approval depends on it.
@@ -177,7 +170,7 @@ impl Undo {
         }
     }
 
-    fn request(&self, cx: &Cx<'_>, log: &ChangeLog) -> Result<UndoRequest, Error> {
+    fn request(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
         let steps = self.steps.filter(|steps| *steps != 1 || (self.id, self.since) == (None, None));
         let given = [
             ("steps", steps.is_some()),
@@ -208,48 +201,30 @@ impl Undo {
             (Some(id), ..) => Ok(UndoRequest::Since(id)),
             (None, Some(id), at) => Ok(UndoRequest::One { id, at }),
             (None, None, Some((paths, shown))) => Ok(UndoRequest::StepsAt { steps, paths, shown }),
-            (None, None, None) => {
-                Ok(UndoRequest::Steps { steps, by: ChangesBy::of(cx.session(), log) })
-            }
+            (None, None, None) => Ok(UndoRequest::Steps(steps)),
         }
     }
 }
 
-/// Adds to a conflict which of the changes to undo first are by other sessions, which may need them.
-fn with_others(error: Error, chosen: &Selection, log: &ChangeLog, by: &ChangesBy) -> Error {
-    let ChangesBy::Session { others, .. } = by else { return error };
-    if error.kind() != ErrorKind::Conflict {
-        return error;
-    }
-    let later = LaterChanges { log, undone: chosen };
-    let mut ids = Vec::new();
-    for change in &chosen.changes {
-        for file in change.effective_files() {
-            ids.extend(later.to_undo_first(&file.path(), change.id));
-        }
-    }
-    ids.retain(|id| others.contains(id));
-    ids.sort_unstable();
-    ids.dedup();
-    let whose = match ids.as_slice() {
-        [] => return error,
-        [one] => format!("Change {one} is by another session, which may need it."),
-        several => {
-            let ids = first_of(several, MAX_NAMED_IDS, u64::to_string);
-            format!("Changes {ids} are by other sessions, which may need them.")
-        }
-    };
-    let hint = format!("{} {whose}", error.hint_text());
-    error.hint(hint)
-}
-
-fn only_protected(plan: &Plan) -> Error {
+/// The error if only files that may not be changed would change.
+fn only_kept(plan: &Plan, chosen: &Selection) -> Error {
     let message = format!(
         "only files that may not be changed would change, and they are not restored: {}",
         report::not_restored(plan).join(", ")
     );
-    Error::new(ErrorKind::Protected, message).hint(
-        "Nothing was written. The operator can undo it with `toolcrib undo`, change them by hand, or allow it: with allow_protected in the configuration, or by \
-         changing the rule.",
-    )
+    // The operator's own commands have no rules, but the same protected files.
+    let command = match chosen.changes.as_slice() {
+        [change] => format!("`toolcrib undo {}`", change.id),
+        _ => "`toolcrib undo`".to_owned(),
+    };
+    let for_denied =
+        format!("The operator can change the rule, or undo the change with {command}.");
+    let for_protected = "The operator can change protected files by hand, or allow tools to change them with allow_protected in the \
+         configuration.";
+    let next = match plan.keeps_denied_and_protected() {
+        (true, false) => for_denied,
+        (false, _) => for_protected.to_owned(),
+        (true, true) => format!("{for_denied} {for_protected}"),
+    };
+    Error::new(ErrorKind::Protected, message).hint(format!("Nothing was written. {next}"))
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, Version};
+use toolcrib_policy::Effect;
 use toolcrib_text::{merge, without_hunk};
 
 use super::later_changes::LaterChanges;
@@ -12,6 +13,7 @@ use crate::history::HistoryEntry;
 use crate::message_names::{EDIT, HISTORY, KILL_SHELL};
 use crate::path_access::require_restorable;
 
+pub(super) const DENIED: &str = "a rule denies changing it";
 pub(super) const CHANGED_SINCE: &str = "it was changed since";
 pub(super) const DONE_AGAIN: &str = "a redo does not change protected files";
 
@@ -25,6 +27,7 @@ pub(super) struct CurrentFile {
     /// The path is a directory.
     pub(super) is_directory: bool,
     pub(super) is_protected: bool,
+    is_denied: bool,
     /// Why the file stays as it is.
     pub(super) kept_reason: Option<&'static str>,
     path: PathBuf,
@@ -46,6 +49,8 @@ impl CurrentFile {
             current_mode: standing_mode,
             is_directory,
             is_protected,
+            // The reply shows what is changed, and editing includes reading.
+            is_denied: cx.denies(Effect::Write, path) || cx.denies(Effect::Read, path),
             kept_reason: None,
             path: path.to_owned(),
             shown,
@@ -60,6 +65,14 @@ impl CurrentFile {
         change: &HistoryEntry,
         later: &LaterChanges<'_>,
     ) -> Result<bool, Error> {
+        if self.is_denied {
+            // Nothing in it is compared or merged: a conflict would show a part of it.
+            let has_mode = new_mode(file).is_none_or(|mode| self.current_mode == Some(mode));
+            if !(Version::is(file.before, self.was.as_ref()) && has_mode) {
+                self.kept_reason = Some(DENIED);
+            }
+            return Ok(false);
+        }
         if self.is_protected && !change.undoes.is_empty() {
             self.kept_reason = Some(DONE_AGAIN);
             return Ok(false);
@@ -127,6 +140,10 @@ impl CurrentFile {
         (change, index): (&HistoryEntry, usize),
         later: &LaterChanges<'_>,
     ) -> Result<bool, Error> {
+        if self.is_denied {
+            self.kept_reason = Some(DENIED);
+            return Ok(false);
+        }
         let versions =
             (cx.history().version(file.before)?, cx.history().version(file.after)?, &self.now);
         let (Some(before), Some(after), Some(now)) = versions else {

@@ -19,6 +19,8 @@ const MAX_ORDERED: usize = 10;
 pub(crate) struct LaterChanges<'a> {
     pub(crate) log: &'a ChangeLog,
     pub(crate) undone: &'a Selection,
+    /// Changes of other sessions that work here.
+    pub(crate) others: &'a [u64],
 }
 
 impl LaterChanges<'_> {
@@ -59,15 +61,38 @@ impl LaterChanges<'_> {
         })
     }
 
-    /// How to undo the later changes of a file and then `id`. `None` if there are none.
+    /// How to undo the later changes of a file and then `id`, and which of them others may need. `None` if there are none.
     pub(super) fn hint(&self, path: &Path, id: u64) -> Option<String> {
         let first = self.to_undo_first(path, id);
+        let hint = self.order(&first, id)?;
+        Some(match self.of_others(&first) {
+            Some(whose) => format!("{hint} {whose}"),
+            None => hint,
+        })
+    }
+
+    /// Which of these changes are by other sessions.
+    fn of_others(&self, first: &[u64]) -> Option<String> {
+        let others: Vec<u64> =
+            first.iter().rev().copied().filter(|id| self.others.contains(id)).collect();
+        match others.as_slice() {
+            [] => None,
+            [one] => Some(format!("Change {one} is by another session, which may need it.")),
+            several => {
+                let ids = first_of(several, NAMED, u64::to_string);
+                Some(format!("Changes {ids} are by other sessions, which may need them."))
+            }
+        }
+    }
+
+    /// How to undo the changes `first`, and then `id`.
+    fn order(&self, first: &[u64], id: u64) -> Option<String> {
         let is_in_effect = |change: &&HistoryEntry| {
             change.id >= id && !change.undone && has_effect_after(change, id)
         };
         let all = self.log.changes.iter().filter(is_in_effect).count();
         let is_all_since = first.len() + 1 == all;
-        match first.as_slice() {
+        match first {
             [] => None,
             [one] if is_all_since => {
                 Some(format!("{UNDO} with id {one} first, or {UNDO} with since {id} for both."))

@@ -83,6 +83,14 @@ impl ChangesBy {
         ChangesBy::Session { own, others }
     }
 
+    /// The changes of other sessions that work here.
+    pub(crate) fn others(&self) -> &[u64] {
+        match self {
+            ChangesBy::All => &[],
+            ChangesBy::Session { others, .. } => others,
+        }
+    }
+
     pub(super) fn includes(&self, change: &HistoryEntry) -> bool {
         match self {
             ChangesBy::All => true,
@@ -94,7 +102,7 @@ impl ChangesBy {
 #[derive(Debug)]
 pub(crate) enum UndoRequest {
     /// The last changes. Only those of the session, if other sessions work here.
-    Steps { steps: usize, by: ChangesBy },
+    Steps(usize),
     /// The last `steps` changes of a path, which may mean any of `paths`.
     StepsAt { steps: usize, paths: Vec<PathBuf>, shown: String },
     /// One change, or its effect at a path.

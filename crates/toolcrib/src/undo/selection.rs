@@ -26,14 +26,18 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn of(log: &ChangeLog, wanted: UndoRequest) -> Result<Selection, Error> {
+    pub(crate) fn of(
+        log: &ChangeLog,
+        wanted: UndoRequest,
+        by: &ChangesBy,
+    ) -> Result<Selection, Error> {
         match wanted {
-            UndoRequest::Steps { steps, by } => last(log, steps, &by),
+            UndoRequest::Steps(steps) => last(log, steps, by),
             UndoRequest::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
-            UndoRequest::One { id, at } => one(log, id, at),
+            UndoRequest::One { id, at } => one(log, id, at, by),
             UndoRequest::Since(id) => since(log, id),
             UndoRequest::Paths { id, paths } => {
-                let parts = paths.into_iter().map(|at| one(log, id, Some(at)));
+                let parts = paths.into_iter().map(|at| one(log, id, Some(at), by));
                 let parts = parts.collect::<Result<Vec<_>, _>>()?;
                 let only = parts.iter().flat_map(|part| part.only.clone()).collect();
                 let first = parts.into_iter().next();
@@ -41,7 +45,7 @@ impl Selection {
                 Ok(Selection { only, ..first })
             }
             UndoRequest::Hunk { id, at, index } => {
-                Ok(Selection { hunk: Some(index), ..one(log, id, Some(at))? })
+                Ok(Selection { hunk: Some(index), ..one(log, id, Some(at), by)? })
             }
         }
     }
@@ -81,7 +85,7 @@ fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Erro
     let oldest = chosen.last().map_or(0, |change| change.id);
     let ignored = candidates().filter(|change| change.only_ignored && change.id > oldest);
     let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
-    require_kept(&chosen, log)?;
+    require_kept(&chosen, log, by)?;
     if chosen.len() == steps {
         return Ok(Selection { skipped_ignored: ignored, ..Selection::whole(chosen) });
     }
@@ -137,13 +141,18 @@ fn last_at(
     }
 }
 
-fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Selection, Error> {
+fn one(
+    log: &ChangeLog,
+    id: u64,
+    at: Option<(Vec<PathBuf>, String)>,
+    by: &ChangesBy,
+) -> Result<Selection, Error> {
     let change = find(log, id)?;
     if change.undone {
         return Err(already_undone(log, Some(id), format!("change {id} is already undone")));
     }
     let changes = vec![change.clone()];
-    require_kept(&changes, log)?;
+    require_kept(&changes, log, by)?;
     let Some((paths, shown)) = at else {
         return Ok(Selection::whole(changes));
     };
@@ -199,15 +208,15 @@ fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
 }
 
 /// Fails at a change of which nothing is stored: Undo must not revert an older one in its place.
-fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
+fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog, by: &ChangesBy) -> Result<(), Error> {
     let Some(lost) = chosen.iter().find(|change| change.has_nothing_to_undo()) else {
         return Ok(());
     };
     let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
     let message =
         format!("change {} cannot be undone: {UNDO} cannot revert what it did to {names}", lost.id);
-    let older = older_change_hint(log, lost.id, &ChangesBy::All);
-    let hint = older.unwrap_or_else(|| "There is no older change.".to_owned());
+    let older = older_change_hint(log, lost.id, by);
+    let hint = older.unwrap_or_else(|| format!("{HISTORY} lists the changes."));
     Err(Error::new(ErrorKind::Unsupported, message).hint(format!("Nothing was done. {hint}")))
 }
 

@@ -47,6 +47,18 @@ impl Fixture {
         self.call(allowed, "ApplyPatch", json!({"patch": patch})).unwrap();
     }
 
+    /// Makes calls by these rules.
+    fn held_to(&self, rules: &str) -> impl Fn(&str, Value) -> Result<Reply, Error> {
+        let runtime = Runtime::builder()
+            .root(self.directory.path().join("ws"))
+            .journal(self.directory.path().join("state"), Caps::default())
+            .rules(Rules::parse(rules).unwrap())
+            .build()
+            .unwrap();
+        let session = runtime.session();
+        move |tool, args| runtime.call(&session, Call::new(tool, args), Options::default())
+    }
+
     fn undo(&self, args: Value) -> Result<Reply, Error> {
         self.call(Protection::default(), "Undo", args)
     }
@@ -79,7 +91,7 @@ fn undo_removes_a_created_protected_file() {
     let redone = fixture.undo(json!({"id": id})).unwrap();
     assert_eq!((fixture.content("data"), fixture.content(NAME)), (None, None));
     let text = redone.output();
-    assert!(text.contains("Protected, not restored: .claude/settings.json"), "{text}");
+    assert!(text.contains("Not restored: .claude/settings.json"), "{text}");
 }
 
 #[test]
@@ -125,6 +137,9 @@ fn undo_does_not_restore_protected_content_written_by_a_change() {
         "{}",
         error.text()
     );
+    // The operator's own Undo protects the file, too.
+    let hint = error.hint_text();
+    assert!(hint.contains("allow_protected") && !hint.contains("toolcrib undo"), "{hint}");
     assert_eq!(fixture.content(NAME), None);
 }
 
@@ -141,15 +156,7 @@ fn rules_hold_for_history_and_undo() {
         --- /dev/null\n+++ b/open.txt\n@@ -0,0 +1 @@\n+made\n";
     fixture.call(Protection::default(), "ApplyPatch", json!({"patch": both})).unwrap();
     let rules = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/secret.txt\"]\n";
-    let runtime = Runtime::builder()
-        .root(fixture.directory.path().join("ws"))
-        .journal(fixture.directory.path().join("state"), Caps::default())
-        .rules(Rules::parse(rules).unwrap())
-        .build()
-        .unwrap();
-    let session = runtime.session();
-    let call =
-        |tool: &str, args: Value| runtime.call(&session, Call::new(tool, args), Options::default());
+    let call = fixture.held_to(rules);
     let shown = call("History", json!({"id": 2})).unwrap();
     assert!(shown.text().contains("secret.txt: not shown"), "{}", shown.text());
     assert!(shown.text().contains("+made") && !shown.text().contains("value"), "{}", shown.text());
@@ -160,5 +167,44 @@ fn rules_hold_for_history_and_undo() {
     assert_eq!(fixture.content("open.txt"), None);
     let error = call("Undo", json!({"id": 1})).unwrap_err();
     assert!(!error.to_string().contains("value"), "{error}");
+    let hint = error.hint_text();
+    assert!(hint.contains("`toolcrib undo 1`") && !hint.contains("allow_protected"), "{hint}");
     assert_eq!(fixture.content("secret.txt").unwrap(), "second value\n");
+}
+
+/// Nothing is known about it from a conflict or a merge.
+#[test]
+fn a_denied_file_that_was_changed_since_does_not_keep_the_others_from_being_undone() {
+    let secret = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
+    let rules = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/secret.txt\"]\n";
+    // The same line, and another one that could be merged.
+    for (line, was) in [(1, "1"), (7, "seven")] {
+        let fixture = Fixture::new();
+        fixture.put("secret.txt", secret);
+        let first = "--- a/secret.txt\n+++ b/secret.txt\n@@ -1 +1 @@\n-one\n+1\n\
+            --- /dev/null\n+++ b/open.txt\n@@ -0,0 +1 @@\n+made\n";
+        let later =
+            format!("--- a/secret.txt\n+++ b/secret.txt\n@@ -{line} +{line} @@\n-{was}\n+later\n");
+        for patch in [first, &later] {
+            let args = json!({"patch": patch});
+            fixture.call(Protection::default(), "ApplyPatch", args).unwrap();
+        }
+        let before = fixture.content("secret.txt");
+        let undone = fixture.held_to(rules)("Undo", json!({"id": 1})).unwrap();
+        let text = undone.text();
+        assert!(text.contains("Not restored: secret.txt (a rule denies changing it)"), "{text}");
+        assert!(!text.contains("Later changes were kept"), "{text}");
+        assert_eq!((fixture.content("secret.txt"), fixture.content("open.txt")), (before, None));
+    }
+}
+
+#[test]
+fn history_does_not_show_files_that_a_rule_asks_about() {
+    let fixture = Fixture::new();
+    let write = json!({"file_path": "asked.txt", "content": "the value\n"});
+    fixture.call(Protection::default(), "Write", write).unwrap();
+    let rules = "[[rule]]\ndecision = \"ask\"\nkind = \"read\"\npaths = [\"**/asked.txt\"]\n";
+    let shown = fixture.held_to(rules)("History", json!({"id": 1})).unwrap();
+    assert!(shown.text().contains("asked.txt: not shown"), "{}", shown.text());
+    assert!(!shown.text().contains("value"), "{}", shown.text());
 }

@@ -268,3 +268,25 @@ fn a_conflict_names_the_changes_of_other_sessions() {
     // Its own earlier change, not the one of the other session.
     assert!(hint.contains("id 1 reverts the change before it"), "{hint}");
 }
+
+#[test]
+fn a_conflict_names_only_changes_of_the_file_that_conflicts() {
+    let fixture = Fixture::new();
+    let other = fixture.runtime.session();
+    let apply = |session: &Session, patch: &str| {
+        let call = Call::new("ApplyPatch", json!({"patch": patch}));
+        fixture.runtime.call(session, call, Options::default()).unwrap();
+    };
+    let file = |name: &str, old: &str, new: &str| {
+        format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-{old}\n+{new}\n")
+    };
+    let made = "--- /dev/null\n+++ b/c.txt\n@@ -0,0 +1,7 @@\n+1\n+2\n+3\n+4\n+5\n+6\n+7\n";
+    apply(&fixture.session, made);
+    apply(&fixture.session, &(file("a.txt", "before", "mine") + &file("c.txt", "1", "one")));
+    apply(&other, "--- a/c.txt\n+++ b/c.txt\n@@ -7 +7 @@\n-7\n+seven\n");
+    apply(&other, &file("a.txt", "mine", "theirs"));
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    let hint = error.hint_text();
+    assert!(hint.contains("Change 4 is by another session"), "{hint}");
+    assert!(!hint.contains('3'), "{hint}");
+}

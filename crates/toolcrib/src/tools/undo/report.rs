@@ -127,7 +127,7 @@ impl Report {
         }
         let not_restored = not_restored(plan);
         if !not_restored.is_empty() {
-            self.lines.push(format!("Protected, not restored: {}.", named(&not_restored)));
+            self.lines.push(format!("Not restored: {}.", named(&not_restored)));
         }
         let not_kept = chosen.changes.iter().flat_map(|change| &change.entry.not_kept);
         let (special, others): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -172,7 +172,7 @@ fn redone<'a>(undos: &Selection, log: &'a ChangeLog) -> Vec<&'a HistoryEntry> {
     log.changes.iter().rev().filter(|change| ids.contains(&change.id)).collect()
 }
 
-/// The protected files that are not restored, each with its reason.
+/// The files that may not be changed and are not restored, each with its reason.
 pub(super) fn not_restored(plan: &Plan) -> Vec<String> {
     plan.kept.iter().map(|(path, why)| format!("{path} ({why})")).collect()
 }
