@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use crate::local_file_system::is_local;
 use crate::private_directory::owner::current_user;
+use crate::real_path::real_path;
 
 /// How long a file has to stay the same before it is read. Some programs truncate or remove a file before they write it.
 const UNCHANGED_FOR: Duration = Duration::from_secs(1);
@@ -92,7 +93,7 @@ impl OperatorFile {
     pub fn at(path: &Path) -> io::Result<OperatorFile> {
         let path = match std::fs::canonicalize(path) {
             Ok(real) => real,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => in_real_directory(path)?,
             Err(error) => return Err(error),
         };
         let mut file = OperatorFile {
@@ -141,6 +142,10 @@ impl OperatorFile {
             return Ok(OperatorChange::None);
         }
         if let Some(why) = self.objection(&found) {
+            // If nothing was written, nothing is wrong: a backup may make links.
+            if self.read.as_ref().is_some_and(|read| read.has_content_of(&version)) {
+                return Ok(OperatorChange::None);
+            }
             return unusable(why);
         }
         if u64::try_from(found.st_size).is_ok_and(|size| size > max) {
@@ -262,6 +267,15 @@ impl OperatorFile {
     }
 }
 
+/// The path of a missing file. Its directory is resolved as far as it exists, and the file itself is not followed.
+fn in_real_directory(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    Ok(match (path.parent(), path.file_name()) {
+        (Some(directory), Some(name)) => real_path(directory).join(name),
+        _ => path,
+    })
+}
+
 /// The result for a file that may be missing.
 fn existing<T>(result: rustix::io::Result<T>) -> io::Result<Option<T>> {
     match result {
@@ -285,6 +299,12 @@ impl Version {
             modified: time(found.st_mtime, found.st_mtime_nsec),
             changed: time(found.st_ctime, found.st_ctime_nsec),
         }
+    }
+
+    /// Whether it is the same file, and nothing has been written to it in between.
+    fn has_content_of(&self, other: &Version) -> bool {
+        let content = |version: &Version| (version.file, version.size, version.modified);
+        content(self) == content(other)
     }
 
     /// The time since the last change. `None` if that is in the future.
@@ -400,7 +420,7 @@ mod tests {
         let mut later = OperatorFile::at(&path).unwrap();
         assert!(!later.is_exposed());
         fs::hard_link(&path, at("link")).unwrap();
-        assert_eq!(unusable(&later.look(1_000)), LINKED);
+        assert_eq!(later.look(1_000), OperatorChange::None);
         fs::write(at("link"), "another").unwrap();
         fs::remove_file(at("link")).unwrap();
         for file in [&mut at_start, &mut later] {
@@ -470,6 +490,7 @@ mod tests {
         fs::write(&path, "two").unwrap();
         assert_eq!(settle(&mut file), changed("two", false));
         owned_by(1_001);
+        fs::write(&path, "three").unwrap();
         assert_eq!(unusable(&file.look(1_000)), "the file belongs to another user");
     }
 }
