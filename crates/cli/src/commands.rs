@@ -261,6 +261,15 @@ fn operator_runtime_of(
     build(Runtime::builder(), common, roots, config, held_to, &[], None)
 }
 
+/// The real path of a file that may be missing.
+fn real_path(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, mut real)) = existing else { return path.to_owned() };
+    // Not `join`, which ends the path with a slash if nothing is missing.
+    real.extend(path.strip_prefix(above).unwrap_or(Path::new("")).components());
+    real
+}
+
 /// A path to undo. Without named roots, a relative path starts in the current directory, which may be a subdirectory
 /// of the workspace.
 fn path_to_undo(common: &Common, path: &str) -> Result<String, String> {

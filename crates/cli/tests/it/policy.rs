@@ -617,7 +617,10 @@ fn an_addition_says_if_another_rule_decides_anyway() {
     let (code, said) =
         place.run(&["policy", "allow", "command", "ls", "--rules", file.to_str().unwrap()]);
     assert!(code == 0 && file.exists(), "{said}");
-    assert!(said.contains("Workspaces of `serve --workspaces` use it when"), "{said}");
+    assert!(
+        said.contains("Running servers apply it at the first call at least one second"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -292,6 +292,11 @@ fn clients_with_other_settings_do_not_join() {
     let (new, rules) = ("config/toolcrib/new.toml", "config/toolcrib/rules.toml");
     std::fs::rename(setup.path(new), setup.path(rules)).unwrap();
     wait_until("the rule is gone", || usual.read().contains("one"));
+    // An invalid file is an error at the start of a client, also if a server runs.
+    std::fs::write(setup.path(rules), "[[rule]]\ndecision = \"maybe\"\n").unwrap();
+    let (code, messages) = setup.client(&[]).end();
+    assert!(code == Some(2) && messages.contains("maybe"), "{code:?}: {messages}");
+    std::fs::write(setup.path(rules), "# none\n").unwrap();
     assert_eq!(setup.servers().len(), 2);
     // Commands get its variables.
     let mut command = setup.command(&["serve", "--shared"]);

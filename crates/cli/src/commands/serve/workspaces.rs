@@ -14,7 +14,7 @@ use crate::args::{AmongWorkspaces, Common, ServeArgs};
 use crate::commands::backup::ServedBackup;
 use crate::commands::monitor_socket::MonitorSocket;
 use crate::commands::store::ServedStore;
-use crate::commands::{OWN_EXECUTABLE, own_paths, runtime_with, with_tools};
+use crate::commands::{OWN_EXECUTABLE, own_paths, real_path, runtime_with, with_tools};
 use crate::config::Config;
 use crate::{output, rules};
 
@@ -270,13 +270,4 @@ fn check_sandbox(common: &Common, directory: &Path) -> Result<(), String> {
 
 fn absolute(path: &Path) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The real path of a file that may be missing.
-fn real_path(path: &Path) -> PathBuf {
-    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    match existing {
-        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
-        None => path.to_owned(),
-    }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::client_variables;
 use crate::args::{Common, ServeArgs};
-use crate::commands::{OWN_EXECUTABLE, as_spelled_by_shell, state};
+use crate::commands::{OWN_EXECUTABLE, as_spelled_by_shell, real_path, state};
 use crate::config::{self, Config};
 use crate::rules;
 
@@ -77,7 +77,8 @@ impl SharedKey {
 }
 
 /// The configuration, as it is now: a running server has read its own at its start. Rules are read again when their files
-/// change, but those of presets are not.
+/// change, but those of presets are not, and some changes need a restart. Fails at an invalid rules file, like a server of
+/// the client's own.
 fn settings(common: &Common) -> Result<String, String> {
     let config = Config::of(common)?;
     let mut fields = Fields::default();
@@ -85,8 +86,14 @@ fn settings(common: &Common) -> Result<String, String> {
     fields.add("configuration file", format!("{file:?}"));
     fields.add("configuration", format!("{config:?}"));
     for path in rules::files(common, &config) {
-        fields.add("rules", absolute(path)?.as_os_str().as_encoded_bytes());
+        let path = absolute(path)?;
+        fields.add("rules", path.as_os_str().as_encoded_bytes());
+        // A server does not follow a symlink that was changed since its start.
+        fields.add("real", real_path(&path).as_os_str().as_encoded_bytes());
     }
+    // A server that inspects no hosts cannot begin to.
+    let is_inspected = rules::read(common, &config)?.name_requests();
+    fields.add("requests", is_inspected.to_string());
     // They depend on other files.
     let presets = rules::presets(common, &config)?;
     fields.add("presets", format!("{presets:?}"));
@@ -221,9 +228,13 @@ mod tests {
     use crate::args::{Args, Command};
 
     fn key(words: &[&str]) -> String {
+        try_key(words).unwrap()
+    }
+
+    fn try_key(words: &[&str]) -> Result<String, String> {
         let args = Args::try_parse_from(["toolcrib"].iter().chain(words)).unwrap();
         let Command::Serve(serve) = &args.command else { panic!("{words:?}") };
-        SharedKey::of(&args.common, serve).unwrap().digits().to_owned()
+        Ok(SharedKey::of(&args.common, serve)?.digits().to_owned())
     }
 
     #[test]
@@ -262,6 +273,19 @@ mod tests {
         std::fs::write(&config, "").unwrap();
         // A running server reads changed rules again.
         let rule = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/x\"]\n";
+        std::fs::write(&rules, rule).unwrap();
+        assert_eq!(plain, with(&[]));
+        // It does not begin to inspect hosts, and follows no symlink that was changed.
+        let requests = "[[rule]]\ndecision = \"allow\"\nkind = \"network\"\nhosts = [\"a.example\"]\nmethods = [\"GET\"]\n";
+        std::fs::write(&rules, requests).unwrap();
+        others.push(with(&[]));
+        std::fs::write(&rules, "[[rule]]\ndecision = \"maybe\"\n").unwrap();
+        assert!(try_key(&usual).unwrap_err().contains("maybe"));
+        std::fs::rename(&rules, at("target.toml")).unwrap();
+        std::fs::write(at("target.toml"), rule).unwrap();
+        std::os::unix::fs::symlink("target.toml", &rules).unwrap();
+        others.push(with(&[]));
+        std::fs::remove_file(&rules).unwrap();
         std::fs::write(&rules, rule).unwrap();
         assert_eq!(plain, with(&[]));
         std::fs::copy(&rules, at("other.toml")).unwrap();
