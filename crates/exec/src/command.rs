@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +82,9 @@ pub struct Ended {
     pub cpu: std::time::Duration,
     /// The largest resident memory of any one of these processes.
     pub peak_bytes: u64,
-    /// The state of the shell at its end. `None` if it did not report it, as after `exec` or a signal.
-    pub shell_state: Option<ShellState>,
+    /// The state of the shell at its end. `None` if it did not report it, as after `exec` or a signal. Shared, because
+    /// each [`crate::Snapshot`] has it and it contains the whole environment.
+    pub shell_state: Option<Arc<ShellState>>,
 }
 
 /// The state that a shell reports when it exits.

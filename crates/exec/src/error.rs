@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::setup_error::SetupError;
+
 /// A command could not be started, or its outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobError {
@@ -35,6 +37,13 @@ pub enum JobError {
 impl JobError {
     pub(crate) fn not_launched(error: &io::Error) -> JobError {
         JobError::NotLaunched { errno: error.raw_os_error().unwrap_or(0) }
+    }
+}
+
+impl From<SetupError> for JobError {
+    fn from(SetupError { step, what, error }: SetupError) -> JobError {
+        let errno = error.raw_os_error().unwrap_or(0);
+        JobError::NotPrepared { step: step.to_owned(), what, errno }
     }
 }
 

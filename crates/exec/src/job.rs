@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Condvar, Mutex};
@@ -356,7 +357,7 @@ impl Job {
                     exit,
                     cpu,
                     peak_bytes,
-                    shell_state: parse_shell_state(&shell_state),
+                    shell_state: parse_shell_state(&shell_state).map(Arc::new),
                 });
             }
             // Others handle these.

@@ -195,8 +195,7 @@ impl Jobs {
             (confinement, namespaces.as_ref().map(|shared| &*shared.namespaces))
         });
         let limits = limits_of.map(|sandbox| sandbox.limits);
-        let launched = self.runner.shims.launch(command, confined, limits);
-        let (launched, streams) = launched.map_err(failed)?;
+        let (launched, streams) = self.runner.shims.launch(command, confined, limits)?;
         let (kept, given) = divide(streams);
         let control = launched.control.try_clone().map_err(failed)?;
         let buffer = || OutputBuffer::new(self.runner.output_space.clone());

@@ -20,12 +20,13 @@ use crate::path_encoding;
 pub struct PathSet {
     /// Paths that were added together.
     parts: Vec<Arc<SortedPaths>>,
-    /// Directories of missing paths that a message did not contain.
-    incomplete: Vec<PathBuf>,
+    /// If the set has only the existing paths of another one: the directories of the missing paths.
+    incomplete: Option<Vec<PathBuf>>,
 }
 
+/// The paths of a set that exist, and the directories of the others.
 #[derive(Serialize, Deserialize)]
-struct Message {
+struct Found {
     #[serde(with = "path_encoding::paths")]
     existing: Vec<PathBuf>,
     #[serde(with = "path_encoding::paths")]
@@ -76,16 +77,27 @@ impl PathSet {
 
     /// The paths that exist now, also as dangling symlinks, sorted.
     pub fn existing(&self) -> Vec<PathBuf> {
-        self.message().existing
+        self.find().existing
     }
 
     /// The existing directories in which missing paths may appear, or directories above them may.
     pub fn incomplete_directories(&self) -> Vec<PathBuf> {
-        self.message().incomplete
+        self.find().incomplete
     }
 
-    fn message(&self) -> Message {
-        let (mut existing, mut incomplete) = (Vec::new(), self.incomplete.clone());
+    /// The paths that exist now, as a set that is not looked up again.
+    pub(crate) fn found(&self) -> PathSet {
+        self.find().into()
+    }
+
+    fn find(&self) -> Found {
+        if let Some(incomplete) = &self.incomplete {
+            return Found {
+                existing: self.iter().cloned().collect(),
+                incomplete: incomplete.clone(),
+            };
+        }
+        let (mut existing, mut incomplete) = (Vec::new(), Vec::new());
         let mut last = Path::new("");
         self.look(|found| {
             if found.exists {
@@ -99,7 +111,13 @@ impl PathSet {
             paths.sort();
             paths.dedup();
         }
-        Message { existing, incomplete }
+        Found { existing, incomplete }
+    }
+}
+
+impl From<Found> for PathSet {
+    fn from(Found { existing, incomplete }: Found) -> PathSet {
+        PathSet { incomplete: Some(incomplete), ..PathSet::from(existing) }
     }
 }
 
@@ -121,14 +139,13 @@ impl Eq for PathSet {}
 
 impl Serialize for PathSet {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.message().serialize(to)
+        self.find().serialize(to)
     }
 }
 
 impl<'a> Deserialize<'a> for PathSet {
     fn deserialize<D: Deserializer<'a>>(from: D) -> Result<PathSet, D::Error> {
-        let Message { existing, incomplete } = Message::deserialize(from)?;
-        Ok(PathSet { incomplete, ..PathSet::from(existing) })
+        Found::deserialize(from).map(PathSet::from)
     }
 }
 

@@ -42,6 +42,7 @@ use crate::setup_error::{SetupError, context};
 use crate::sock_diag::open_sock_diag;
 
 use self::bubblewrap::BwrapChecks;
+pub(crate) use self::landlock::ReusedRules;
 use self::level::Level;
 use self::namespaces::SessionNamespaces;
 pub use self::raw_syscalls::has_no_writer;
@@ -154,26 +155,34 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
-    /// The shim's part, before it forks: its children will be in the session's namespaces.
+    /// The shim's part, before it forks: its children will be in the session's namespaces. `rules` are Landlock rules for
+    /// what surrounds hidden paths.
     pub(crate) fn prepare(
         self,
         namespaces: Option<&SessionNamespaces>,
+        rules: Option<OwnedFd>,
     ) -> Result<Prepared, SetupError> {
         if self.level == Level::Namespaces {
             let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
             context("open the session's namespaces", namespaces.map_or(missing, Ok))?
                 .join(self.sandbox.network)?;
         }
-        Ok(Prepared { confinement: self })
+        Ok(Prepared { confinement: self, rules })
     }
 
-    /// The paths that the command may write.
+    /// The same with only the hidden paths that exist now.
+    pub(crate) fn looked_up(&self) -> Confinement {
+        let hidden = self.sandbox.hidden.found();
+        Confinement { sandbox: Sandbox { hidden, ..self.sandbox.clone() }, ..*self }
+    }
+
     /// The roots and caches, which are readable as a whole.
     pub(crate) fn readable_roots(&self) -> impl Iterator<Item = &Path> {
         let Sandbox { writable, read_only, .. } = &self.sandbox;
         writable.iter().chain(read_only).map(|pinned| pinned.path.as_path())
     }
 
+    /// The paths that the command may write.
     pub(crate) fn writable_paths(&self) -> impl Iterator<Item = &Path> {
         self.sandbox.writable.iter().map(|pinned| pinned.path.as_path())
     }
@@ -190,6 +199,8 @@ pub(crate) fn limit_without_sandbox(limits: &Limits) -> Result<(), SetupError> {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     confinement: Confinement,
+    /// Other commands use these Landlock rules, too. The command must not get this descriptor: it could add rules.
+    rules: Option<OwnedFd>,
 }
 
 /// The descriptors that the supervisor needs of a confined process.
@@ -205,8 +216,8 @@ pub(crate) struct Confined {
 
 impl Prepared {
     /// The child's part: all steps, in the order in which each is still permitted.
-    pub(crate) fn enter(&self) -> Result<Confined, SetupError> {
-        let Prepared { confinement } = self;
+    pub(crate) fn enter(self) -> Result<Confined, SetupError> {
+        let Prepared { confinement, rules } = self;
         let sandbox = &confinement.sandbox;
         privileges::raise_oom_score();
         privileges::limit_memory_and_files(&sandbox.limits)?;
@@ -215,7 +226,7 @@ impl Prepared {
             privileges::start_pids_at_random(sandbox.limits.processes);
             mounts::build(sandbox)?;
         }
-        confinement.restrict_process()
+        confinement.restrict_process(rules)
     }
 }
 
@@ -232,15 +243,15 @@ impl Confinement {
         } else {
             Vec::new()
         };
-        Ok(Confined { network, ..self.restrict_process()? })
+        Ok(Confined { network, ..self.restrict_process(None)? })
     }
 
     /// The steps that are the same with and without namespaces. They are irreversible.
-    fn restrict_process(&self) -> Result<Confined, SetupError> {
+    fn restrict_process(&self, rules: Option<OwnedFd>) -> Result<Confined, SetupError> {
         privileges::drop_privileges()?;
         let sockets = open_sock_diag().ok();
         if self.level >= Level::Landlock {
-            landlock::restrict(self)?;
+            landlock::restrict(self, rules)?;
         }
         let listener = seccomp::confine(self)?;
         Ok(Confined { listener, sockets, network: Vec::new() })

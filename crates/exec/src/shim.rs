@@ -32,6 +32,7 @@ use crate::inherited_descriptors::close_inherited;
 use crate::limits::Limits;
 use crate::process_tree::ProcessTree;
 use crate::sandbox;
+use crate::sandbox::level::Level;
 use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::{SESSION_SOCKETS, make_tcp_sockets};
 use crate::setup_error::{SetupError, context};
@@ -71,9 +72,13 @@ pub fn run_shim() -> ExitCode {
             match confinement {
                 None => run_unsandboxed(&control, command, limits),
                 Some(confinement) => {
-                    let namespaces = SessionNamespaces::from_descriptors(descriptors.collect());
                     let confinement = confinement.into_owned();
-                    first_process::run_sandboxed(control, command, confinement, namespaces)
+                    let namespaces = match confinement.level {
+                        Level::Namespaces => SessionNamespaces::take(&mut descriptors),
+                        _ => None,
+                    };
+                    let rest = (namespaces, descriptors.next());
+                    first_process::run_sandboxed(control, command, confinement, rest)
                 }
             }
         }
@@ -122,7 +127,7 @@ fn make_namespaces(control: &UnixStream, with_gateway: bool) -> ExitCode {
 fn make_more_sockets(control: &UnixStream, namespaces: Vec<OwnedFd>) -> ExitCode {
     let make = || -> Result<Vec<OwnedFd>, SetupError> {
         let missing = io::Error::from_raw_os_error(libc::EBADF);
-        let namespaces = SessionNamespaces::from_descriptors(namespaces).ok_or(missing);
+        let namespaces = SessionNamespaces::take(&mut namespaces.into_iter()).ok_or(missing);
         context("find the session's namespaces", namespaces)?.join_for_sockets()?;
         context("make sockets for hosts", make_tcp_sockets(SESSION_SOCKETS))
     };

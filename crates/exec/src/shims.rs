@@ -3,11 +3,11 @@
 //! Starting a shim means starting a program of many megabytes, which took longer than a small command. So one shim is
 //! started with the first command and gets no command itself: it is the template from which the others are forked. It
 //! knows no command and no session, and exits when its socket closes, like any other. A template that is not used for a
-//! while is ended.
+//! while is ended. Landlock rules that commands share are kept as long.
 
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,8 +18,9 @@ use crate::command::Command;
 use crate::error::JobError;
 use crate::launch::{IdleShim, Launched, Launcher};
 use crate::limits::Limits;
-use crate::sandbox::Confinement;
+use crate::sandbox::level::Level;
 use crate::sandbox::namespaces::SessionNamespaces;
+use crate::sandbox::{Confinement, ReusedRules};
 use crate::shim_messages::{self, Request};
 use crate::streams::Streams;
 
@@ -37,6 +38,7 @@ pub(crate) struct Shims {
 #[derive(Debug)]
 struct Shared {
     launcher: Launcher,
+    rules: ReusedRules,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -55,8 +57,9 @@ struct Template {
 
 impl Shims {
     pub(crate) fn new(launcher: Launcher) -> Shims {
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        Shims { shared: Arc::new(Shared { launcher, state, changed }), thread: Mutex::default() }
+        let (rules, state, changed) = (ReusedRules::default(), Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { launcher, rules, state, changed });
+        Shims { shared, thread: Mutex::default() }
     }
 
     /// Starts a command, with or without a sandbox. The namespaces are those of its session. `limits` hold without a sandbox.
@@ -65,15 +68,25 @@ impl Shims {
         command: &Command,
         within: Option<(&Confinement, Option<&SessionNamespaces>)>,
         limits: Option<Limits>,
-    ) -> io::Result<(Launched, Streams)> {
-        let confinement = within.map(|(confinement, _)| Cow::Borrowed(confinement));
-        let request = Request::Run(Cow::Borrowed(command), confinement, limits);
-        let request = shim_messages::encode(&request)?;
-        let (streams, inside) = Streams::make(command)?;
+    ) -> Result<(Launched, Streams), JobError> {
+        let failed = |error: io::Error| JobError::not_launched(&error);
+        let confinement = within.map(|(confinement, _)| confinement.looked_up());
         let namespaces = within.and_then(|(_, namespaces)| namespaces);
+        let rules = match &confinement {
+            Some(confinement) if confinement.level == Level::Namespaces => {
+                self.shared.rules.around(confinement)?
+            }
+            _ => None,
+        };
+        let confinement = confinement.map(Cow::Owned);
+        let request = Request::Run(Cow::Borrowed(command), confinement, limits);
+        let request = shim_messages::encode(&request).map_err(failed)?;
+        let (streams, inside) = Streams::make(command).map_err(failed)?;
         let mut descriptors = inside.descriptors();
         descriptors.extend(namespaces.into_iter().flat_map(SessionNamespaces::descriptors));
-        Ok((self.start()?.send_request(&request, &descriptors)?, streams))
+        descriptors.extend(rules.iter().map(OwnedFd::as_fd));
+        let shim = self.start().map_err(failed)?;
+        Ok((shim.send_request(&request, &descriptors).map_err(failed)?, streams))
     }
 
     /// Makes the namespaces of a session in a new shim, and the sockets for a gateway if `with_gateway`.
@@ -83,7 +96,7 @@ impl Shims {
     ) -> Result<(SessionNamespaces, Vec<OwnedFd>), JobError> {
         let mut descriptors = self.make(&Request::MakeNamespaces { with_gateway }, &[])?;
         let sockets = descriptors.split_off(descriptors.len().min(2));
-        let namespaces = SessionNamespaces::from_descriptors(descriptors);
+        let namespaces = SessionNamespaces::take(&mut descriptors.into_iter());
         Ok((namespaces.ok_or(JobError::ShimUnresponsive)?, sockets))
     }
 
@@ -158,6 +171,7 @@ impl Shared {
             });
             if left.is_zero() {
                 state.template = None;
+                self.rules.forget();
             } else {
                 self.changed.wait_for(&mut state, left);
             }

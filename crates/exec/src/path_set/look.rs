@@ -1,11 +1,13 @@
 //! Looks which paths exist, from the top down. It stops at each missing directory, so most missing paths cost nothing.
 
-use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, RawDir, open};
 
 use super::SetPath;
 use super::sorted_paths::SortedPaths;
@@ -16,6 +18,9 @@ const MAX_SINGLE_LOOKUPS: usize = 4;
 /// A directory with more bytes than this for each entry to look for has so many entries that single lookups are quicker.
 /// File systems count differently; this affects only the speed.
 const MAX_BYTES_PER_LOOKUP: u64 = 512;
+
+/// The buffer for the entries of a directory.
+const LISTING_BYTES: usize = 8 << 10;
 
 /// Calls `each` for each path.
 pub(super) fn look<'a>(paths: &'a SortedPaths, each: &mut impl FnMut(SetPath<'a>)) {
@@ -127,19 +132,35 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-/// The names in a directory, in lower case, because some file systems ignore case. `None` if they are not known.
-struct Names(Option<HashSet<OsString>>);
+/// The sorted hashes of the names in a directory. `None` if they are not known. Names with the same hash cost a lookup.
+struct Names(Option<Vec<u64>>);
 
 impl Names {
     /// `None` if the directory cannot be listed; it may still be searched.
-    fn listed(path: &Path) -> Option<HashSet<OsString>> {
-        let entries = fs::read_dir(path).ok()?;
-        entries.map(|entry| Some(entry.ok()?.file_name().to_ascii_lowercase())).collect()
+    fn listed(path: &Path) -> Option<Vec<u64>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty()).ok()?;
+        let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+        let mut entries = RawDir::new(directory, &mut buffer);
+        let mut hashes = Vec::new();
+        while let Some(entry) = entries.next() {
+            hashes.push(hash(entry.ok()?.file_name().to_bytes()));
+        }
+        hashes.sort_unstable();
+        Some(hashes)
     }
 
-    /// Whether a name may exist. A listing does not have `..`.
+    /// Whether a name may exist.
     fn may_have(&self, name: &OsStr) -> bool {
         let Some(listed) = &self.0 else { return true };
-        name == ".." || listed.contains(&name.to_ascii_lowercase())
+        // Not every file system lists it.
+        name == ".." || listed.binary_search(&hash(name.as_bytes())).is_ok()
     }
+}
+
+/// FNV-1a of a name in lower case, because some file systems ignore case.
+fn hash(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x100_0000_01b3)
+    })
 }

@@ -5,8 +5,9 @@
 //! and is not restricted by these rules. So a call that changes files and is not supervised is denied,
 //! whatever it is.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
+mod reused_rules;
+mod surroundings;
+
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,11 +15,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
 
-use super::Confinement;
+pub(crate) use self::reused_rules::ReusedRules;
+
+use self::surroundings::{Entry, Surroundings, paths_around};
 use super::raw_syscalls::{
     LandlockRulesetAttr, landlock_add_port_rule, landlock_add_rule, landlock_create_ruleset,
     landlock_restrict_self, landlock_version,
 };
+use super::{Confinement, mounts};
 use crate::setup_error::{SetupError, context, path_context};
 
 const EXECUTE: u64 = 1;
@@ -35,6 +39,9 @@ const REFER: u64 = 1 << 13;
 const TRUNCATE: u64 = 1 << 14;
 /// `ioctl` on devices, since version 5.
 const IOCTL_DEVICE: u64 = 1 << 15;
+
+/// Reading and running everything beneath a directory.
+const READ: u64 = EXECUTE | READ_FILE | READ_DIRECTORY;
 
 /// The rights that apply to files other than directories.
 const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE;
@@ -59,71 +66,106 @@ const DEV: &str = "/dev";
 /// The devices that a command with namespaces has, too.
 const ORDINARY_DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const SHARED_MEMORY: &str = "shm";
-
-/// More rules than the hidden paths of any home need. Beyond this limit, the surroundings of a hidden path
-/// become unreadable with it.
-const MAX_RULES: usize = 4096;
-
-/// A larger directory stays readable as a whole if no hidden path is in it: a rule for each entry would take too long.
-const MAX_ENTRIES: usize = 1000;
+/// Shows the processes of a command.
+const PROC: &str = "/proc";
+/// The directories in which a command with namespaces sees files of its session only.
+const SESSION_DIRECTORIES: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 
 /// The version of this system. Zero if it has no Landlock.
 pub(super) fn version() -> i64 {
     landlock_version().unwrap_or(0)
 }
 
-/// Restricts this process to a sandbox.
-pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
+/// The version to use for a sandbox. `None` if it is not restricted by Landlock.
+fn version_for(confinement: &Confinement) -> Option<i64> {
     let version = version().min(confinement.max_landlock);
-    if version == 0 && confinement.level.has_namespaces() {
-        // The mounts are the first barrier, and are enough alone.
-        return Ok(());
-    }
-    // The commands of a session may talk to each other if they share their network with nothing else.
-    let has_private_network =
-        confinement.level.has_namespaces() && confinement.sandbox.network.is_private();
-    let scoped = if has_private_network { 0 } else { SCOPED };
-    let tcp = if confinement.proxy_port.is_some() { TCP_RIGHTS } else { 0 };
-    let rules = context("create Landlock rules", LandlockRules::new(version, scoped, tcp))?;
+    // The mounts are the first barrier, and are enough alone.
+    (version > 0 || !confinement.level.has_namespaces()).then_some(version)
+}
+
+/// Restricts this process to a sandbox. `around` are rules for the surroundings of hidden paths that other commands
+/// use, too.
+pub(super) fn restrict(
+    confinement: &Confinement,
+    around: Option<OwnedFd>,
+) -> Result<(), SetupError> {
+    let Some(version) = version_for(confinement) else { return Ok(()) };
+    let rules = match around {
+        Some(ruleset) => LandlockRules { ruleset, handled: file_rights(version) },
+        None => LandlockRules::around_hidden(confinement, version)?.0,
+    };
     if let Some(port) = confinement.proxy_port {
         // On an older version, the ruleset has no such right, and this fails.
         let allowed = landlock_add_port_rule(&rules.ruleset, port, CONNECT_TCP);
         context("allow connections to the proxy", allowed)?;
     }
-    // Names can be listed everywhere. Files are read around hidden paths only, so that a file that takes the place of a
-    // hidden one while the command runs cannot be read: it has no rule, and a mount over the old one is gone with it. The
-    // same holds for a hidden file that appears.
-    rules.allow(Path::new("/"), READ_DIRECTORY)?;
-    let real = |path: &PathBuf| fs::canonicalize(path).ok();
-    let mut hidden: Vec<PathBuf> = confinement.sandbox.hidden.iter().filter_map(real).collect();
-    let incomplete = confinement.sandbox.hidden.incomplete_directories();
-    let incomplete: Vec<PathBuf> = incomplete.iter().filter_map(real).collect();
-    if !confinement.level.has_namespaces() {
-        hidden.push(DEV.into());
-    }
-    for Entry { path, is_directory } in paths_around(&hidden, &incomplete) {
-        rules.add(&path, EXECUTE | READ_FILE | READ_DIRECTORY, is_directory)?;
-    }
     for path in confinement.readable_roots() {
-        rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
+        rules.allow(path, READ)?;
     }
     if confinement.level.has_namespaces() {
+        rules.allow(Path::new(PROC), READ)?;
         // Other files are mounted there for the session.
-        for top in ["/tmp", "/var/tmp", "/run", "/dev/shm"] {
-            let rights = EXECUTE | READ_FILE | READ_DIRECTORY | MAKE_SOCKET;
-            rules.allow(Path::new(top), rights)?;
+        for top in SESSION_DIRECTORIES {
+            rules.allow(Path::new(top), READ | MAKE_SOCKET)?;
         }
         // The supervisor opens a terminal, and the command configures it with `ioctl`.
-        rules.allow(Path::new(DEV), READ_FILE | IOCTL_DEVICE)?;
+        rules.allow(Path::new(DEV), READ | IOCTL_DEVICE)?;
+        for path in mounts::layout::replaced_files(&confinement.sandbox) {
+            rules.allow(&path, READ)?;
+        }
     } else {
         for device in ORDINARY_DEVICES {
             rules.allow(&Path::new(DEV).join(device), READ_FILE | IOCTL_DEVICE)?;
         }
         rules.allow(&Path::new(DEV).join(SHARED_MEMORY), READ_FILE)?;
-        rules
-            .allow(&confinement.sandbox.tmp, EXECUTE | READ_FILE | READ_DIRECTORY | MAKE_SOCKET)?;
+        rules.allow(&confinement.sandbox.tmp, READ | MAKE_SOCKET)?;
     }
     context("apply the Landlock rules", landlock_restrict_self(&rules.ruleset))
+}
+
+/// What a command can do outside its own sockets and processes.
+fn scoped(confinement: &Confinement) -> u64 {
+    // The commands of a session may talk to each other if they share their network with nothing else.
+    let has_private_network =
+        confinement.level.has_namespaces() && confinement.sandbox.network.is_private();
+    if has_private_network { 0 } else { SCOPED }
+}
+
+/// The rights to files that a version knows.
+fn file_rights(version: i64) -> u64 {
+    let newer = [(2, REFER), (TRUNCATE_VERSION, TRUNCATE), (5, IOCTL_DEVICE)];
+    let known = newer.into_iter().filter(|(since, _)| version >= *since);
+    known.fold(V1_RIGHTS, |rights, (_, right)| rights | right)
+}
+
+/// The real paths of hidden files, and of the directories in which others may appear.
+#[derive(Debug, PartialEq, Eq)]
+struct HiddenPaths {
+    existing: Vec<PathBuf>,
+    incomplete: Vec<PathBuf>,
+}
+
+impl HiddenPaths {
+    fn of(confinement: &Confinement) -> HiddenPaths {
+        let real = |path: &PathBuf| fs::canonicalize(path).ok();
+        let hidden = &confinement.sandbox.hidden;
+        let mut existing: Vec<PathBuf> = hidden.iter().filter_map(real).collect();
+        let mut incomplete: Vec<PathBuf> =
+            hidden.incomplete_directories().iter().filter_map(real).collect();
+        if confinement.level.has_namespaces() {
+            // Commands see other files there, which have their own rules.
+            let covered = SESSION_DIRECTORIES.into_iter().chain([DEV, PROC]);
+            let covered: Vec<PathBuf> =
+                covered.filter_map(|top| fs::canonicalize(top).ok()).collect();
+            for paths in [&mut existing, &mut incomplete] {
+                paths.retain(|path| !covered.iter().any(|top| path.starts_with(top)));
+            }
+            existing.extend(covered);
+        } else {
+            existing.push(DEV.into());
+        }
+        HiddenPaths { existing, incomplete }
+    }
 }
 
 struct LandlockRules {
@@ -132,14 +174,28 @@ struct LandlockRules {
 }
 
 impl LandlockRules {
+    /// Rules for everything around hidden paths. Names can be listed everywhere. Files are read around hidden paths only,
+    /// so that a file that takes the place of a hidden one while the command runs cannot be read: it has no rule, and a
+    /// mount over the old one is gone with it. The same holds for a hidden file that appears.
+    fn around_hidden(
+        confinement: &Confinement,
+        version: i64,
+    ) -> Result<(LandlockRules, Surroundings), SetupError> {
+        let tcp = if confinement.proxy_port.is_some() { TCP_RIGHTS } else { 0 };
+        let rules = LandlockRules::new(version, scoped(confinement), tcp);
+        let rules = context("create Landlock rules", rules)?;
+        rules.allow(Path::new("/"), READ_DIRECTORY)?;
+        let hidden = HiddenPaths::of(confinement);
+        let around = paths_around(&hidden.existing, &hidden.incomplete);
+        for Entry { path, is_directory } in &around.entries {
+            rules.add(path, READ, *is_directory)?;
+        }
+        Ok((rules, around))
+    }
+
     /// Rights that the version does not have are left out.
     fn new(version: i64, scoped: u64, tcp: u64) -> io::Result<LandlockRules> {
-        let mut files = V1_RIGHTS;
-        for (since, right) in [(2, REFER), (TRUNCATE_VERSION, TRUNCATE), (5, IOCTL_DEVICE)] {
-            if version >= since {
-                files |= right;
-            }
-        }
+        let files = file_rights(version);
         // The size of the structure in each version.
         let size = if version >= SCOPES_VERSION {
             24
@@ -176,65 +232,6 @@ impl LandlockRules {
     }
 }
 
-/// A file or directory.
-#[derive(Debug, PartialEq, Eq)]
-struct Entry {
-    path: PathBuf,
-    is_directory: bool,
-}
-
-/// All paths except hidden ones. Rules only allow and never deny, so the siblings of each directory on the
-/// way to a hidden path are listed one by one, and the entries of the directories in which one may appear.
-fn paths_around(hidden: &[PathBuf], incomplete: &[PathBuf]) -> Vec<Entry> {
-    let (above_hidden, above_incomplete) = (at_or_above(hidden), at_or_above(incomplete));
-    // All are normalized. Comparing paths by their components would take most of the time of a small command.
-    let hidden: HashSet<&OsStr> = hidden.iter().map(|path| path.as_os_str()).collect();
-    let mut allowed = Vec::new();
-    let mut open = vec![Entry { path: "/".into(), is_directory: true }];
-    while let Some(entry) = open.pop() {
-        let path = entry.path.as_os_str();
-        if hidden.contains(path) {
-            continue;
-        }
-        let holds_hidden = above_hidden.contains(path);
-        if !holds_hidden && !above_incomplete.contains(path) {
-            allowed.push(entry);
-        } else if allowed.len() + open.len() < MAX_RULES {
-            let mut entries = entries(&entry.path);
-            if holds_hidden || entries.len() <= MAX_ENTRIES {
-                open.append(&mut entries);
-            } else {
-                allowed.push(entry);
-            }
-        }
-    }
-    allowed
-}
-
-/// The paths, and all directories above them.
-fn at_or_above(paths: &[PathBuf]) -> HashSet<&OsStr> {
-    let mut all = HashSet::new();
-    for path in paths {
-        for above in path.ancestors() {
-            // Its own directories are there already.
-            if !all.insert(above.as_os_str()) {
-                break;
-            }
-        }
-    }
-    all
-}
-
-/// The entries of a directory, without symlinks: the target of a symlink is allowed or hidden by its own path.
-fn entries(directory: &Path) -> Vec<Entry> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let of = |entry: fs::DirEntry| {
-        let kind = entry.file_type().ok()?;
-        (!kind.is_symlink()).then(|| Entry { path: entry.path(), is_directory: kind.is_dir() })
-    };
-    entries.filter_map(of).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,28 +246,5 @@ mod tests {
             let port = landlock_add_port_rule(&rules.ruleset, 80, CONNECT_TCP);
             assert_eq!(port.is_ok(), version >= TCP_VERSION, "{version}");
         }
-    }
-
-    #[test]
-    fn paths_around_cover_everything_except_hidden_paths() {
-        let top = tempfile::tempdir().unwrap();
-        let top = fs::canonicalize(top.path()).unwrap();
-        for name in ["a/secret/x", "a/open", "b", "d/e"] {
-            fs::create_dir_all(top.join(name)).unwrap();
-        }
-        fs::write(top.join("c"), "").unwrap();
-        let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
-        for Entry { path, is_directory } in paths_around(&[top.join("a/secret")], &[top.join("d")])
-        {
-            match path.strip_prefix(&top) {
-                Ok(path) => here.push((path.to_owned(), is_directory)),
-                Err(_) => elsewhere.push(path),
-            }
-        }
-        here.sort();
-        let expected = [("a/open", true), ("b", true), ("c", false), ("d/e", true)];
-        assert_eq!(here, expected.map(|(path, is_directory)| (path.into(), is_directory)));
-        assert!(elsewhere.contains(&"/etc".into()) && !elsewhere.contains(&"/".into()));
-        assert_eq!(paths_around(&[], &[]), [Entry { path: "/".into(), is_directory: true }]);
     }
 }

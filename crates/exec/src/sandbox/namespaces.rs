@@ -90,9 +90,11 @@ impl SessionNamespaces {
         [self.user_fd.as_fd(), self.network_fd.as_fd()]
     }
 
-    /// The namespaces of received descriptors. `None` if there are not exactly two.
-    pub(crate) fn from_descriptors(descriptors: Vec<OwnedFd>) -> Option<SessionNamespaces> {
-        let [user_fd, network_fd] = <[OwnedFd; 2]>::try_from(descriptors).ok()?;
+    /// The namespaces of received descriptors. `None` if there are fewer than two.
+    pub(crate) fn take(
+        descriptors: &mut impl Iterator<Item = OwnedFd>,
+    ) -> Option<SessionNamespaces> {
+        let (user_fd, network_fd) = (descriptors.next()?, descriptors.next()?);
         Some(SessionNamespaces { user_fd, network_fd })
     }
 }

@@ -32,12 +32,12 @@ pub(super) fn run_sandboxed(
     control: UnixStream,
     command: ShellCommand<'_>,
     confinement: Confinement,
-    namespaces: Option<SessionNamespaces>,
+    (namespaces, rules): (Option<SessionNamespaces>, Option<OwnedFd>),
 ) -> ExitCode {
     if confinement.level == Level::Bubblewrap {
         return bwrap::run_sandboxed(control, command, &confinement);
     }
-    let (prepared, (outer_end, inner_end)) = match prepare(confinement, namespaces) {
+    let (prepared, (outer_end, inner_end)) = match prepare(confinement, namespaces, rules) {
         Ok(prepared) => prepared,
         Err(failure) => return report_failure(&control, failure),
     };
@@ -49,7 +49,7 @@ pub(super) fn run_sandboxed(
         Ok(Forked::Parent(first)) => {
             let ShellCommand { command, script, stdin } = command;
             // The command is the only reader of its stdin.
-            drop((inner_end, stdin));
+            drop((inner_end, stdin, prepared));
             run_monitor(SandboxMonitor::new(control, first, outer_end, script.ok()), command)
         }
         Err(failure) => report_failure(&control, failure),
@@ -69,9 +69,10 @@ fn run_monitor(monitor: SandboxMonitor, command: &Command) -> ExitCode {
 fn prepare(
     confinement: Confinement,
     namespaces: Option<SessionNamespaces>,
+    rules: Option<OwnedFd>,
 ) -> Result<(Prepared, (UnixStream, UnixStream)), SetupError> {
     become_subreaper()?;
-    let prepared = confinement.prepare(namespaces.as_ref())?;
+    let prepared = confinement.prepare(namespaces.as_ref(), rules)?;
     let ends = context("create a socket", UnixStream::pair())?;
     Ok((prepared, ends))
 }

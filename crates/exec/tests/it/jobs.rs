@@ -453,6 +453,7 @@ fn exit_codes_of_the_last_pipeline_are_reported() {
         ("yes | head -1 > /dev/null", vec![141, 0], "head -1 > /dev/null"),
     ] {
         let state = finished(&jobs, script).snapshot().ended.unwrap().shell_state.unwrap();
-        assert_eq!((state.pipe_codes, state.last_command.as_str()), (codes, last), "{script}");
+        let reported = (state.pipe_codes.clone(), state.last_command.as_str());
+        assert_eq!(reported, (codes, last), "{script}");
     }
 }

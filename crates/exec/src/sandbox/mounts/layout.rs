@@ -117,10 +117,9 @@ impl MountPlan {
         let programs = fs::read_link(PROGRAMS_IN_RUN).ok().map(LayerKind::Symlink);
         layers.extend(programs.map(|kind| Layer { path: PROGRAMS_IN_RUN.into(), kind }));
         layers.push(Layer { path: DEV.into(), kind: LayerKind::Devices });
-        // Without this file, programs ask the same server.
-        let resolver = fs::canonicalize(RESOLVER).ok();
-        let resolver = resolver.filter(|_| sandbox.network == Network::List);
-        layers.extend(resolver.map(|path| Layer { path, kind: LayerKind::ResolverFile }));
+        layers.extend(
+            replaced_resolver(sandbox).map(|path| Layer { path, kind: LayerKind::ResolverFile }),
+        );
         layers.extend(outside.map(|path| {
             let kind = placeholder_for(&path, &sources);
             Layer { path, kind }
@@ -142,6 +141,16 @@ impl MountPlan {
         }
         Ok(MountPlan { layers, inner_mounts })
     }
+}
+
+/// The files outside directories of the session in whose place a command sees other files.
+pub(crate) fn replaced_files(sandbox: &Sandbox) -> impl Iterator<Item = PathBuf> {
+    sandbox.replaced.iter().map(|one| one.path.clone()).chain(replaced_resolver(sandbox))
+}
+
+/// The DNS configuration, if commands have their own. Without it, programs ask the same server.
+fn replaced_resolver(sandbox: &Sandbox) -> Option<PathBuf> {
+    fs::canonicalize(RESOLVER).ok().filter(|_| sandbox.network == Network::List)
 }
 
 /// Sorts outer mounts first. Of two mounts on the same path, the later stays on top.

@@ -1,6 +1,7 @@
 //! Files: nothing changes outside, and everything inside works except changes of protected files.
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::time::Duration;
 
 use super::*;
 
@@ -167,6 +168,26 @@ fn a_running_command_cannot_read_what_takes_the_place_of_hidden_paths() {
         let output = wait_for_result(&job).output;
         assert!(!output.contains("secret"), "{output}");
         assert_eq!(output.matches("Permission denied").count(), 2, "{output}");
+    }
+}
+
+#[test]
+fn commands_see_what_appeared_since_the_last_one_except_secrets() {
+    for fixture in Fixture::for_each_sandbox() {
+        // Rules are used again only if nothing around the hidden paths was changed within a second.
+        std::thread::sleep(Duration::from_millis(1_500));
+        fs::write(fixture.path("home/soon-secret"), "secret").unwrap();
+        std::thread::sleep(Duration::from_millis(1_500));
+        assert_eq!(fixture.run_ok("cat ~/soon-secret"), "secret");
+        assert_eq!(fixture.run_ok("cat ~/soon-secret"), "secret");
+        fs::rename(fixture.path("home/soon-secret"), fixture.path("home/.aws")).unwrap();
+        fs::write(fixture.path("home/plain"), "plain").unwrap();
+        fs::create_dir(fixture.path("home/new")).unwrap();
+        fs::write(fixture.path("home/new/plain"), "plain").unwrap();
+        assert_eq!(fixture.run_ok("cat ~/plain ~/new/plain"), "plainplain");
+        fixture.assert_refused("cat ~/.aws", &["No such file", "Permission denied"]);
+        // A command that had the rules could allow more to the next one.
+        assert_eq!(fixture.run_ok("ls -l /proc/[0-9]*/fd 2>&1 | grep -c landlock || true"), "0\n");
     }
 }
 

@@ -136,7 +136,7 @@ impl FinishedCommand {
 
     /// State of the shell when it exited.
     pub(super) fn shell_state(&self) -> Option<&ShellState> {
-        self.now.ended.as_ref()?.shell_state.as_ref()
+        self.now.ended.as_ref()?.shell_state.as_deref()
     }
 
     /// Keeps the job for BashOutput, which continues at `unread_from`, or forgets it if nothing is left to read.
@@ -156,9 +156,9 @@ impl FinishedCommand {
     /// this call only.
     fn carry(&mut self, shell: &SessionShell, cx: &Cx<'_>, with_directory: bool) {
         let RunningCommand { variables, environment: before, with_login, .. } = &self.command;
-        let state = self.now.ended.as_mut().and_then(|ended| ended.shell_state.as_mut());
+        let state = self.now.ended.as_ref().and_then(|ended| ended.shell_state.clone());
         let Some(state) = state else { return };
-        let mut environment = std::mem::take(&mut state.environment);
+        let mut environment = state.environment.clone();
         for variable in variables {
             restore(&mut environment, variable, before);
         }
