@@ -1,7 +1,7 @@
 //! The MCP request handler.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rmcp::model::{
@@ -82,7 +82,9 @@ const FIRST_VERSION_WITH_INPUT_REQUIRED: &str = "2026-07-28";
 /// Answers requests with the tools of a runtime. It is public so that another handler can wrap it.
 pub struct Handler {
     runtime: Arc<Runtime>,
-    tools: Vec<Tool>,
+    /// The tools as clients see them. Made for the first client that asks, since it takes longer than the rest of the
+    /// start.
+    tools: OnceLock<Result<Vec<Tool>, ErrorData>>,
     options: ServeOptions,
     sealer: StateSealer,
     monitor: Arc<Monitor>,
@@ -117,15 +119,13 @@ impl Handler {
         options: ServeOptions,
     ) -> Result<Self, ServeError> {
         let runtime = runtime.into();
-        let tools = to_protocol::tools(&runtime, options.presentation())
-            .map_err(|error| ServeError::new(&error))?;
         let sealer = StateSealer::new().map_err(|error| ServeError::new(&error))?;
         let running = Arc::new(Semaphore::new(Self::THREADS));
         let monitor = options.monitor.clone();
         let monitor = monitor.unwrap_or_else(|| Monitor::new(Server::default(), None));
         Ok(Handler {
             runtime,
-            tools,
+            tools: OnceLock::new(),
             options,
             sealer,
             monitor,
@@ -144,6 +144,15 @@ impl Handler {
     /// Runs short calls on the message thread.
     pub(crate) fn with_submitter(self, submitter: CallSubmitter) -> Self {
         Handler { submitter: Some(submitter), ..self }
+    }
+
+    /// The tools as clients see them.
+    fn shown_tools(&self) -> Result<&[Tool], ErrorData> {
+        let shown = self.tools.get_or_init(|| {
+            let tools = to_protocol::tools(&self.runtime, self.options.presentation());
+            tools.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        });
+        shown.as_deref().map_err(Clone::clone)
     }
 
     /// Runs a call: on the message thread if the tool only reads files, which is usually short; otherwise on
@@ -351,7 +360,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.name_client(&context);
-        let mut tools = self.tools.clone();
+        let mut tools = self.shown_tools()?.to_vec();
         if let Some(caller) = Caller::of(&context) {
             // A tool that is granted and not in the token stays: a client asks for a new token when it is called.
             tools.retain(|tool| caller.granted.contains(self.scope_of(&tool.name)));
@@ -406,7 +415,7 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.name == name).cloned()
+        self.shown_tools().ok()?.iter().find(|tool| tool.name == name).cloned()
     }
 
     // Boxed: the protocol's layers would move the large future several times.

@@ -5,7 +5,7 @@ use toolcrib::{Dialect, Runtime};
 
 /// The instructions for these roots and the available tools, with the names of the dialect.
 pub(crate) fn instructions(roots: &[String], runtime: &Runtime, dialect: Dialect) -> String {
-    let has = |tool: &str| runtime.tools().any(|listed| listed.name == tool);
+    let has = |tool: &str| runtime.lists(tool);
     let changes = ["Write", "Edit", "MultiEdit", "ApplyPatch", "NotebookEdit"].into_iter().any(has);
     let (runs, edits, writes) = (has("Bash"), has("Edit"), has("Write"));
     let [read, write, edit, undo] =

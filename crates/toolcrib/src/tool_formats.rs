@@ -49,6 +49,11 @@ impl Runtime {
         self.table().rows().iter().filter(|row| row.is_listed).map(info)
     }
 
+    /// Whether a tool with exactly this name is among [`Runtime::tools`].
+    pub fn lists(&self, tool: &str) -> bool {
+        self.table().rows().iter().any(|row| row.is_listed && row.entry.name == tool)
+    }
+
     /// Returns the tool with this name. Case and `_` are ignored; names of other dialects are accepted.
     pub fn tool_named(&self, name: &str) -> Option<ToolInfo<'_>> {
         self.table().find(name).ok().map(info)
