@@ -20,7 +20,8 @@ use crate::path_encoding;
 pub struct PathSet {
     /// Paths that were added together.
     parts: Vec<Arc<SortedPaths>>,
-    /// If the set has only the existing paths of another one: the directories of the missing paths.
+    /// If the set has only the paths of another one that existed at one moment, as in a message: the directories of the
+    /// others.
     incomplete: Option<Vec<PathBuf>>,
 }
 
@@ -46,7 +47,7 @@ pub struct SetPath<'a> {
 }
 
 impl PathSet {
-    /// Adds paths. Clones made before stay as they are.
+    /// Adds paths. Clones made before stay as they are. A set from a message counts them as existing.
     pub fn add(&mut self, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
             self.parts.push(Arc::new(SortedPaths::new(paths)));
@@ -75,7 +76,8 @@ impl PathSet {
         }
     }
 
-    /// The paths that exist now, also as dangling symlinks, sorted.
+    /// The paths that exist now, also as dangling symlinks, sorted. In a set from a message, those that existed when it was
+    /// sent.
     pub fn existing(&self) -> Vec<PathBuf> {
         self.find().existing
     }

@@ -77,8 +77,8 @@ pub fn run_shim() -> ExitCode {
                         Level::Namespaces => SessionNamespaces::take(&mut descriptors),
                         _ => None,
                     };
-                    let rest = (namespaces, descriptors.next());
-                    first_process::run_sandboxed(control, command, confinement, rest)
+                    let rules = descriptors.next();
+                    first_process::run_sandboxed(control, command, confinement, namespaces, rules)
                 }
             }
         }

@@ -70,15 +70,16 @@ impl Shims {
         limits: Option<Limits>,
     ) -> Result<(Launched, Streams), JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let confinement = within.map(|(confinement, _)| confinement.looked_up());
         let namespaces = within.and_then(|(_, namespaces)| namespaces);
-        let rules = match &confinement {
-            Some(confinement) if confinement.level == Level::Namespaces => {
-                self.shared.rules.around(confinement)?
+        let (confinement, rules) = match within {
+            None => (None, None),
+            Some((confinement, _)) if confinement.level == Level::Namespaces => {
+                let (confinement, rules) = self.shared.rules.prepare(confinement)?;
+                (Some(Cow::Owned(confinement)), rules)
             }
-            _ => None,
+            // The shim makes its own rules.
+            Some((confinement, _)) => (Some(Cow::Owned(confinement.looked_up())), None),
         };
-        let confinement = confinement.map(Cow::Owned);
         let request = Request::Run(Cow::Borrowed(command), confinement, limits);
         let request = shim_messages::encode(&request).map_err(failed)?;
         let (streams, inside) = Streams::make(command).map_err(failed)?;
@@ -156,7 +157,11 @@ impl Shared {
         state.template = None;
         let template = self.launcher.start()?;
         // On a system where it cannot fork, each command has a new shim. The template may already have the id of another.
-        let Ok(shim) = template.fork() else { return self.launcher.start() };
+        let Ok(shim) = template.fork() else {
+            // Otherwise they would be forgotten with the template.
+            self.rules.forget();
+            return self.launcher.start();
+        };
         state.template = Some(Template { shim: template, last_use: Instant::now() });
         self.changed.notify_all();
         Ok(shim)

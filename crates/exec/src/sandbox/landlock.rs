@@ -13,11 +13,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 
 pub(crate) use self::reused_rules::ReusedRules;
 
-use self::surroundings::{Entry, Surroundings, paths_around};
+use self::surroundings::paths_around;
+use super::mounts::hide_and_pin::open_no_symlinks;
 use super::raw_syscalls::{
     LandlockRulesetAttr, landlock_add_port_rule, landlock_add_rule, landlock_create_ruleset,
     landlock_restrict_self, landlock_version,
@@ -92,7 +93,11 @@ pub(super) fn restrict(
     let Some(version) = version_for(confinement) else { return Ok(()) };
     let rules = match around {
         Some(ruleset) => LandlockRules { ruleset, handled: file_rights(version) },
-        None => LandlockRules::around_hidden(confinement, version)?.0,
+        None => {
+            let HiddenPaths { existing, incomplete } = HiddenPaths::of(confinement);
+            let around = paths_around(&existing, &incomplete);
+            LandlockRules::for_paths(confinement, version, &around.paths)?
+        }
     };
     if let Some(port) = confinement.proxy_port {
         // On an older version, the ruleset has no such right, and this fails.
@@ -149,9 +154,13 @@ impl HiddenPaths {
     fn of(confinement: &Confinement) -> HiddenPaths {
         let real = |path: &PathBuf| fs::canonicalize(path).ok();
         let hidden = &confinement.sandbox.hidden;
-        let mut existing: Vec<PathBuf> = hidden.iter().filter_map(real).collect();
-        let mut incomplete: Vec<PathBuf> =
-            hidden.incomplete_directories().iter().filter_map(real).collect();
+        // Roots are readable as a whole.
+        let is_outside =
+            |path: &PathBuf| !confinement.readable_roots().any(|root| path.starts_with(root));
+        let real_outside = |path: &PathBuf| real(path).filter(is_outside);
+        let mut existing: Vec<PathBuf> = hidden.iter().filter_map(real_outside).collect();
+        let incomplete = hidden.incomplete_directories();
+        let mut incomplete: Vec<PathBuf> = incomplete.iter().filter_map(real_outside).collect();
         if confinement.level.has_namespaces() {
             // Commands see other files there, which have their own rules.
             let covered = SESSION_DIRECTORIES.into_iter().chain([DEV, PROC]);
@@ -174,23 +183,23 @@ struct LandlockRules {
 }
 
 impl LandlockRules {
-    /// Rules for everything around hidden paths. Names can be listed everywhere. Files are read around hidden paths only,
-    /// so that a file that takes the place of a hidden one while the command runs cannot be read: it has no rule, and a
-    /// mount over the old one is gone with it. The same holds for a hidden file that appears.
-    fn around_hidden(
+    /// Rules for the paths around hidden ones. Names can be listed everywhere. Files are read around hidden paths only, so
+    /// that a file that takes the place of a hidden one while the command runs cannot be read: it has no rule, and a mount
+    /// over the old one is gone with it. The same holds for a hidden file that appears.
+    fn for_paths(
         confinement: &Confinement,
         version: i64,
-    ) -> Result<(LandlockRules, Surroundings), SetupError> {
+        around: &[PathBuf],
+    ) -> Result<LandlockRules, SetupError> {
         let tcp = if confinement.proxy_port.is_some() { TCP_RIGHTS } else { 0 };
         let rules = LandlockRules::new(version, scoped(confinement), tcp);
         let rules = context("create Landlock rules", rules)?;
         rules.allow(Path::new("/"), READ_DIRECTORY)?;
-        let hidden = HiddenPaths::of(confinement);
-        let around = paths_around(&hidden.existing, &hidden.incomplete);
-        for Entry { path, is_directory } in &around.entries {
-            rules.add(path, READ, *is_directory)?;
+        for path in around {
+            // Another program may have put a symlink there.
+            rules.add(path, READ, open_no_symlinks(path))?;
         }
-        Ok((rules, around))
+        Ok(rules)
     }
 
     /// Rights that the version does not have are left out.
@@ -210,21 +219,24 @@ impl LandlockRules {
         Ok(LandlockRules { ruleset: landlock_create_ruleset(handled, size)?, handled: files })
     }
 
-    /// Allows rights beneath a path. A path that cannot be opened, such as a missing one or a broken mount, gets no rule.
+    /// Allows rights beneath a path, or beneath the target of a symlink.
     fn allow(&self, path: &Path, rights: u64) -> Result<(), SetupError> {
-        self.add(path, rights, path.is_dir())
+        self.add(path, rights, open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()))
     }
 
-    /// The same for a path of a known kind. It gets no rule if it is no longer of that kind.
-    fn add(&self, path: &Path, rights: u64, is_directory: bool) -> Result<(), SetupError> {
-        let (kind, possible) = if is_directory {
-            (OFlags::DIRECTORY, u64::MAX)
-        } else {
-            (OFlags::empty(), FILE_RIGHTS)
-        };
-        let flags = OFlags::PATH | OFlags::CLOEXEC | kind;
-        let Ok(parent) = open(path, flags, Mode::empty()) else { return Ok(()) };
-        match landlock_add_rule(&self.ruleset, parent, rights & possible & self.handled) {
+    /// Allows rights beneath a file or directory, opened without access: that starts no automount, which could wait for a
+    /// server for ever. One that cannot be opened, such as a missing one or a broken mount, gets no rule.
+    fn add(
+        &self,
+        path: &Path,
+        rights: u64,
+        opened: rustix::io::Result<OwnedFd>,
+    ) -> Result<(), SetupError> {
+        let Ok(file) = opened else { return Ok(()) };
+        let Ok(about) = fstat(&file) else { return Ok(()) };
+        let is_directory = FileType::from_raw_mode(about.st_mode) == FileType::Directory;
+        let possible = if is_directory { u64::MAX } else { FILE_RIGHTS };
+        match landlock_add_rule(&self.ruleset, file, rights & possible & self.handled) {
             // A file of the kernel, such as a mounted namespace.
             Err(error) if error.raw_os_error() == Some(libc::EBADFD) => Ok(()),
             added => path_context("add a Landlock rule for", path, added),

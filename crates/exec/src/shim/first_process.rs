@@ -32,7 +32,8 @@ pub(super) fn run_sandboxed(
     control: UnixStream,
     command: ShellCommand<'_>,
     confinement: Confinement,
-    (namespaces, rules): (Option<SessionNamespaces>, Option<OwnedFd>),
+    namespaces: Option<SessionNamespaces>,
+    rules: Option<OwnedFd>,
 ) -> ExitCode {
     if confinement.level == Level::Bubblewrap {
         return bwrap::run_sandboxed(control, command, &confinement);

@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Surroundings {
     /// Together, they contain everything except hidden paths.
-    pub(super) entries: Vec<Entry>,
+    pub(super) paths: Vec<PathBuf>,
     /// The directories that were listed to find them, each as it was before.
     pub(super) listed: Vec<(PathBuf, Version)>,
 }
@@ -39,13 +39,6 @@ impl Version {
     }
 }
 
-/// A file or directory.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) path: PathBuf,
-    pub(super) is_directory: bool,
-}
-
 /// All paths except hidden ones. Rules only allow and never deny, so the siblings of each directory on the
 /// way to a hidden path are listed one by one, and the entries of the directories in which one may appear.
 pub(super) fn paths_around(hidden: &[PathBuf], incomplete: &[PathBuf]) -> Surroundings {
@@ -53,28 +46,27 @@ pub(super) fn paths_around(hidden: &[PathBuf], incomplete: &[PathBuf]) -> Surrou
     // All are normalized. Comparing paths by their components would take most of the time of a small command.
     let hidden: HashSet<&OsStr> = hidden.iter().map(|path| path.as_os_str()).collect();
     let (mut allowed, mut listed) = (Vec::new(), Vec::new());
-    let mut open = vec![Entry { path: "/".into(), is_directory: true }];
-    while let Some(entry) = open.pop() {
-        let path = entry.path.as_os_str();
-        if hidden.contains(path) {
+    let mut open = vec![PathBuf::from("/")];
+    while let Some(path) = open.pop() {
+        if hidden.contains(path.as_os_str()) {
             continue;
         }
-        let holds_hidden = above_hidden.contains(path);
-        if !holds_hidden && !above_incomplete.contains(path) {
-            allowed.push(entry);
+        let holds_hidden = above_hidden.contains(path.as_os_str());
+        if !holds_hidden && !above_incomplete.contains(path.as_os_str()) {
+            allowed.push(path);
         } else if allowed.len() + open.len() < MAX_RULES {
             // A directory that is gone has no entries.
-            let Some(version) = Version::of(&entry.path) else { continue };
-            let mut entries = entries(&entry.path);
-            listed.push((entry.path.clone(), version));
+            let Some(version) = Version::of(&path) else { continue };
+            let mut entries = entries(&path);
+            listed.push((path.clone(), version));
             if holds_hidden || entries.len() <= MAX_ENTRIES {
                 open.append(&mut entries);
             } else {
-                allowed.push(entry);
+                allowed.push(path);
             }
         }
     }
-    Surroundings { entries: allowed, listed }
+    Surroundings { paths: allowed, listed }
 }
 
 /// The paths, and all directories above them.
@@ -92,13 +84,10 @@ fn at_or_above(paths: &[PathBuf]) -> HashSet<&OsStr> {
 }
 
 /// The entries of a directory, without symlinks: the target of a symlink is allowed or hidden by its own path.
-fn entries(directory: &Path) -> Vec<Entry> {
+fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let of = |entry: fs::DirEntry| {
-        let kind = entry.file_type().ok()?;
-        (!kind.is_symlink()).then(|| Entry { path: entry.path(), is_directory: kind.is_dir() })
-    };
-    entries.filter_map(of).collect()
+    let is_symlink = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    entries.filter(|entry| !is_symlink(entry)).map(|entry| entry.path()).collect()
 }
 
 #[cfg(test)]
@@ -115,20 +104,18 @@ mod tests {
         fs::write(top.join("c"), "").unwrap();
         let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
         let around = paths_around(&[top.join("a/secret")], &[top.join("d")]);
-        for Entry { path, is_directory } in around.entries {
+        for path in around.paths {
             match path.strip_prefix(&top) {
-                Ok(path) => here.push((path.to_owned(), is_directory)),
+                Ok(path) => here.push(path.to_owned()),
                 Err(_) => elsewhere.push(path),
             }
         }
         here.sort();
-        let expected = [("a/open", true), ("b", true), ("c", false), ("d/e", true)];
-        assert_eq!(here, expected.map(|(path, is_directory)| (path.into(), is_directory)));
+        assert_eq!(here, ["a/open", "b", "c", "d/e"].map(PathBuf::from));
         assert!(elsewhere.contains(&"/etc".into()) && !elsewhere.contains(&"/".into()));
         let listed = |path: &Path| around.listed.iter().any(|(one, _)| one == path);
         assert!(listed(&top) && listed(&top.join("a")) && listed(Path::new("/")));
         assert!(!listed(&top.join("b")));
-        let whole = [Entry { path: "/".into(), is_directory: true }];
-        assert_eq!(paths_around(&[], &[]).entries, whole);
+        assert_eq!(paths_around(&[], &[]).paths, [PathBuf::from("/")]);
     }
 }

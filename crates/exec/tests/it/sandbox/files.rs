@@ -1,6 +1,7 @@
 //! Files: nothing changes outside, and everything inside works except changes of protected files.
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::*;
@@ -173,11 +174,13 @@ fn a_running_command_cannot_read_what_takes_the_place_of_hidden_paths() {
 
 #[test]
 fn commands_see_what_appeared_since_the_last_one_except_secrets() {
-    for fixture in Fixture::for_each_sandbox() {
-        // Rules are used again only if nothing around the hidden paths was changed within a second.
-        std::thread::sleep(Duration::from_millis(1_500));
+    let fixtures = Fixture::for_each_sandbox();
+    for fixture in &fixtures {
         fs::write(fixture.path("home/soon-secret"), "secret").unwrap();
-        std::thread::sleep(Duration::from_millis(1_500));
+    }
+    // Rules are used again only if nothing around the hidden paths has just been changed.
+    std::thread::sleep(Duration::from_secs(4));
+    for fixture in fixtures {
         assert_eq!(fixture.run_ok("cat ~/soon-secret"), "secret");
         assert_eq!(fixture.run_ok("cat ~/soon-secret"), "secret");
         fs::rename(fixture.path("home/soon-secret"), fixture.path("home/.aws")).unwrap();
@@ -189,6 +192,37 @@ fn commands_see_what_appeared_since_the_last_one_except_secrets() {
         // A command that had the rules could allow more to the next one.
         assert_eq!(fixture.run_ok("ls -l /proc/[0-9]*/fd 2>&1 | grep -c landlock || true"), "0\n");
     }
+}
+
+#[test]
+fn secrets_that_appear_while_commands_start_are_never_read() {
+    let fixture = Fixture::new();
+    let secret = fixture.path("home/.aws");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let appears = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                fs::write(&secret, "secret").unwrap();
+                std::thread::sleep(Duration::from_millis(3));
+                fs::remove_file(&secret).unwrap();
+                std::thread::sleep(Duration::from_millis(3));
+            }
+        });
+        let run = || {
+            // A path that appears and disappears all the time may keep a command from starting.
+            let start = || fixture.try_to_start("cat ~/.aws ~/.netrc");
+            let started = (0..40).filter_map(|_| start().ok().map(|job| wait_for_result(&job)));
+            started.map(|result| result.output).collect::<String>()
+        };
+        let outputs = [scope.spawn(run), scope.spawn(run), scope.spawn(run)];
+        let outputs = outputs.map(|output| output.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+        appears.join().unwrap();
+        for output in outputs {
+            assert!(output.contains("No such file") || output.contains("denied"), "{output}");
+            assert!(!output.contains("secret"), "{output}");
+        }
+    });
 }
 
 #[test]
