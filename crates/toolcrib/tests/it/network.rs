@@ -338,11 +338,19 @@ fn own_loopback_needs_no_rule() {
     assert!(other.accept().is_err(), "the server of this machine has a connection");
 }
 
+/// A port that is free, and that the kernel gives to no connection meanwhile: those have ports above 32767. Tests run in
+/// processes of their own, so that each begins elsewhere.
+fn free_port_beside(taken: u16) -> u16 {
+    let first = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (first..32_768).find(|port| *port != taken && is_free(port)).unwrap()
+}
+
 /// A server of a command is reachable from outside on the ports that the operator opens, and on no others.
 #[test]
 fn exposed_ports_are_reachable_from_outside() {
-    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (open, closed) = (free(), free());
+    let open = free_port_beside(0);
+    let closed = free_port_beside(open);
     let listed = Listed::exposing(&[open]);
     let serve = |port: u16| {
         let script = format!(
