@@ -20,6 +20,7 @@ pub(crate) struct Hidden {
     symlinks: HashSet<PathBuf>,
     /// Paths that other servers have registered.
     registry: Option<ReservedPaths>,
+    of_others: Mutex<OfOthers>,
     roots: Vec<PathBuf>,
     /// The user's secrets as given.
     secrets: PathSet,
@@ -28,6 +29,15 @@ pub(crate) struct Hidden {
     other_spellings: Mutex<Option<(Instant, Arc<HashSet<PathBuf>>)>>,
     /// The directory of other workspaces, which is one of the secrets.
     others: Option<PathBuf>,
+}
+
+/// Paths of other servers.
+#[derive(Debug, Default)]
+struct OfOthers {
+    /// The registered paths that were read last.
+    registered: Option<Arc<[PathBuf]>>,
+    /// Those of them that are hidden.
+    hidden: Arc<[PathBuf]>,
 }
 
 /// Why a path is hidden.
@@ -56,8 +66,8 @@ impl Hidden {
         let mut real_paths = RealPaths::default();
         let own = own.iter().map(|path| real_paths.resolve(path)).collect();
         let secrets = PathSet::from(secrets.to_vec());
-        let other_spellings = Mutex::new(None);
-        Hidden { own, symlinks, registry, roots, secrets, other_spellings, others: None }
+        let (of_others, other_spellings) = (Mutex::default(), Mutex::default());
+        Hidden { own, symlinks, registry, of_others, roots, secrets, other_spellings, others: None }
     }
 
     /// Names one of the secrets as the directory of other workspaces, so that errors say what it is.
@@ -72,8 +82,7 @@ impl Hidden {
 
     /// Paths of the host and of other servers.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
-        let recorded = self.recorded();
-        self.own.iter().chain(self.of_others(&recorded)).cloned().collect()
+        self.own.iter().chain(self.of_others().iter()).cloned().collect()
     }
 
     /// All hidden paths, in a stable order.
@@ -102,8 +111,8 @@ impl Hidden {
 
     /// Why a resolved path is hidden. `None` if it is not.
     pub(crate) fn reason(&self, path: &Path) -> Option<Reason> {
-        let recorded = self.recorded();
-        let mut own = self.own.iter().chain(self.of_others(&recorded));
+        let of_others = self.of_others();
+        let mut own = self.own.iter().chain(of_others.iter());
         if own.any(|own| path.starts_with(own)) || self.symlinks.contains(path) {
             return Some(Reason::Own);
         }
@@ -151,13 +160,16 @@ impl Hidden {
         around.find(|path| self.secrets.contains(path) || others.contains(*path))
     }
 
-    fn recorded(&self) -> Arc<[PathBuf]> {
-        self.registry.as_ref().map(ReservedPaths::paths).unwrap_or_default()
-    }
-
-    /// Registered paths, except those that contain a root: the operator has opened them.
-    fn of_others<'a>(&'a self, recorded: &'a [PathBuf]) -> impl Iterator<Item = &'a PathBuf> {
-        recorded.iter().filter(|path| !holds_any(path, &self.roots))
+    /// Paths of other servers, except those that contain a root: the operator has opened them.
+    fn of_others(&self) -> Arc<[PathBuf]> {
+        let registered = self.registry.as_ref().map(ReservedPaths::paths).unwrap_or_default();
+        let mut known = self.of_others.lock();
+        if !known.registered.as_ref().is_some_and(|known| Arc::ptr_eq(known, &registered)) {
+            let hidden = registered.iter().filter(|path| !holds_any(path, &self.roots));
+            known.hidden = hidden.cloned().collect();
+            known.registered = Some(registered);
+        }
+        known.hidden.clone()
     }
 }
 
