@@ -25,6 +25,7 @@ use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::network_namespace::configure;
 use crate::sandbox::{Confinement, Network, Sandbox};
 use crate::session_tmp::{SessionTmp, free_bytes};
+use crate::setup_error::path_context;
 use crate::shim_messages::Ending;
 use crate::shims::Shims;
 use crate::start_options::{ReservedId, StartOptions};
@@ -291,11 +292,7 @@ impl Jobs {
         let mut tmp = self.tmp.lock();
         if tmp.is_none() {
             let made = SessionTmp::make(parent);
-            *tmp = Some(made.map_err(|error| JobError::NotPrepared {
-                step: "create a directory for the session in".to_owned(),
-                what: parent.display().to_string(),
-                errno: error.raw_os_error().unwrap_or(0),
-            })?);
+            *tmp = Some(path_context("create a directory for the session in", parent, made)?);
         }
         Ok(tmp.as_ref().map_or_else(PathBuf::new, |tmp| tmp.path().to_owned()))
     }
