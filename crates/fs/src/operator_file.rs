@@ -1,7 +1,7 @@
 //! A file of the operator that is read again when it changes.
 //!
-//! Its directory is held by descriptor, so that a renamed directory or a changed symlink does not lead to another file. What is read
-//! must be complete, and must be what the operator wrote: a regular file that never had another name, and has not changed for a while.
+//! Its directory stays open, so a renamed directory or a changed symlink does not lead to another file. Only the operator's own, complete
+//! text is read: the file must be a regular file without another hard link, and must not have changed for a while.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -216,7 +216,7 @@ impl OperatorFile {
         Ok(Some(stat))
     }
 
-    /// Why a file is not read, if somebody else might have written it.
+    /// The reason not to trust a file. `None` if only the operator can have written it.
     fn objection(&self, stat: &Stat) -> Option<&'static str> {
         let owners = [Some(current_user()), Some(0), self.owner];
         match FileType::from_raw_mode(stat.st_mode) {

@@ -86,7 +86,7 @@ impl<'a> Cx<'a> {
         self.excludes(&tree.path().join(relative))
     }
 
-    /// Whether a rule excludes a file that the call did not name from what it shows.
+    /// Whether a rule excludes a file from the results of a call that did not name it.
     pub(crate) fn excludes(&self, path: &Path) -> bool {
         self.keeps_any_back() && self.policy.excludes_from_results(path)
     }

@@ -49,7 +49,7 @@ impl CurrentFile {
             current_mode: standing_mode,
             is_directory,
             is_protected,
-            // The reply shows what is changed, and editing includes reading.
+            // The reply shows the changes, so the file must also be readable.
             is_denied: cx.denies(Effect::Write, path) || cx.denies(Effect::Read, path),
             kept_reason: None,
             path: path.to_owned(),
