@@ -1,10 +1,10 @@
 """Checks the errors in replies to edits with real language servers.
 
-Usage: language_servers.py PATH-OF-TOOLCRIB
+Usage: language_servers.py PATH-OF-TOOLCRIB PATH-OF-NODE-MODULES [SERVER...]
 
-ruff and ty are installed with the interpreter that runs this, and copied to a directory that the sandbox shows: a
-checkout may be in /tmp, which it replaces. The other servers are checked if they are on the PATH; the
-output names those that are not. For each server, in a project of its own:
+ruff and ty are installed with the interpreter that runs this, tsc in the directory of Node modules. They are copied to
+a directory that the sandbox shows: a checkout may be in /tmp, which it replaces. The other servers are checked if they
+are on the PATH and print a version; the output names those that do not. For each server, in a project of its own:
 
 - an edit that introduces an error is told it, with its line, server and code;
 - an edit that moves an error, or fixes one, is told nothing;
@@ -26,6 +26,8 @@ from pathlib import Path
 PATIENCE = 300
 # Directories that root or an ordinary user can write, and that the sandbox shows.
 VISIBLE = ("/var/cache", "/var/lib", "/srv", "~/.cache")
+# Servers that the caller installs in any case.
+INSTALLED = ("ruff", "tsc")
 NOTES = ("[new error", "[no new errors", "[errors not known yet", "[check: ")
 
 
@@ -208,23 +210,35 @@ def visible_directory() -> Path:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
+    modules = Path(sys.argv[2])
     with tempfile.TemporaryDirectory(dir=visible_directory()) as tools:
         for server in ("ruff", "ty"):
             shutil.copy(Path(sys.executable).with_name(server), tools)
-        check_all(f"{tools}:{os.environ['PATH']}")
+        shutil.copytree(modules, f"{tools}/node_modules", symlinks=True)
+        check_all(f"{tools}:{tools}/node_modules/.bin:{os.environ['PATH']}", sys.argv[3:])
 
 
-def check_all(path: str) -> None:
+def why_missing(program: str, path: str) -> str | None:
+    """Why a program cannot be used. rustup installs a rust-analyzer that needs a component."""
+    found = shutil.which(program, path=path)
+    if found is None:
+        return f"{program} is not on the PATH"
+    word = "version" if program in ("go", "gopls") else "--version"
+    probe = subprocess.run([found, word], capture_output=True, text=True)
+    return None if probe.returncode == 0 else f"{program} {word} fails: {probe.stderr.strip().partition(chr(10))[0]}"
+
+
+def check_all(path: str, wanted: list[str]) -> None:
     for servers, (check, files) in PROJECTS.items():
-        if len(sys.argv) > 2 and servers[0] not in sys.argv[2:]:
+        if wanted and servers[0] not in wanted:
             continue
-        missing = [server for server in servers if shutil.which(server, path=path) is None]
-        if missing and servers == ("ruff", "ty"):
-            sys.exit(f"{', '.join(missing)}: not installed with {sys.executable}")
+        missing = [why for why in (why_missing(server, path) for server in servers) if why]
+        if missing and servers[0] in INSTALLED:
+            sys.exit("; ".join(missing))
         if missing:
-            print(f"{', '.join(servers)}: not checked, since {', '.join(missing)} is not on the PATH")
+            print(f"{', '.join(servers)}: not checked: {'; '.join(missing)}")
             continue
         with tempfile.TemporaryDirectory() as top:
             session = Session(sys.argv[1], path, Path(top), files)

@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::error::Result;
 use crate::process;
 
-/// What programs call the option that prints their version.
-const VERSION_FLAGS: [&str; 3] = ["--version", "-V", "-v"];
+/// What programs call the argument that prints their version.
+const VERSION_FLAGS: [&str; 4] = ["--version", "-V", "-v", "version"];
 
 /// strace, which traces system calls.
 pub const STRACE: Package = Package { name: "strace", program: "strace" };
@@ -29,6 +29,15 @@ pub const CHROMIUM: Package = Package { name: "chromium", program: "chromium" };
 
 /// universal-ctags, which lists definitions.
 pub const UNIVERSAL_CTAGS: Package = Package { name: "universal-ctags", program: "ctags" };
+
+/// The language server for C and C++.
+pub const CLANGD: Package = Package { name: "clangd", program: "clangd" };
+
+/// The compiler of Go, which its language server runs.
+pub const GO: Package = Package { name: "golang-go", program: "go" };
+
+/// The language server for Go.
+pub const GOPLS: Package = Package { name: "gopls", program: "gopls" };
 
 /// PostgreSQL, which the tests of the store start.
 pub const POSTGRESQL: Package =

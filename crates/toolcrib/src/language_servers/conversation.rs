@@ -151,12 +151,7 @@ impl Conversation {
         }
         self.read(Duration::ZERO);
         let stderr = visible(&self.stderr.borrow());
-        let mut lines = stderr.lines().rev().filter(|line| !line.trim().is_empty());
-        // Some runtimes print their version after the error.
-        let error = lines.clone().find(|line| line.contains("rror"));
-        let last = error.or_else(|| lines.next());
-        let words = last
-            .map_or(String::new(), |last| format!(": {}", truncate_line(last.trim(), SHOWN_CHARS)));
+        let words = error_line(&stderr).map_or(String::new(), |line| format!(": {line}"));
         let why = if ended.all_exited { "it ended" } else { otherwise };
         Failure::Broken(format!("{why}{words}"))
     }
@@ -190,5 +185,43 @@ impl Conversation {
         // It may not read any more.
         let _ = self.input.write(&bytes, &|| false);
         self.job.end(Ending::Prompt, Status::Killed);
+    }
+}
+
+/// The line of a server's messages that says why it ended: the last error that no stack trace repeats, otherwise the
+/// last line.
+fn error_line(messages: &str) -> Option<String> {
+    let lines = || messages.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    // Runtimes print stack traces and their version after the error. Frames name functions, such as `error::new`.
+    let error = lines().find(|line| line.contains("rror: "));
+    let line = error.or_else(|| lines().find(|line| line.contains("rror")));
+    line.or_else(|| lines().next()).map(|line| truncate_line(line, SHOWN_CHARS).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::error_line;
+
+    fn assert_error(messages: &str, expected: &str) {
+        assert_eq!(error_line(messages).as_deref(), Some(expected), "{messages}");
+    }
+
+    #[test]
+    fn the_error_is_found_before_a_stack_trace() {
+        assert_error(
+            "starts\nerror: no component\n\nStack backtrace:\n  0: recursion_error\n  1: main\n",
+            "error: no component",
+        );
+        assert_error(
+            "file.js:1\nTypeError: no module\n    at throwError (a.js)\n\nNode.js v24\n",
+            "TypeError: no module",
+        );
+    }
+
+    #[test]
+    fn without_an_error_the_last_line_is_used() {
+        assert_error("Error\nready\n", "Error");
+        assert_error("starts\nwas interrupted \n\n", "was interrupted");
+        assert_eq!(error_line("\n \n"), None);
     }
 }
