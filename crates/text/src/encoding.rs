@@ -223,11 +223,14 @@ impl Detector {
     /// Adds the next chunk.
     pub fn feed(&mut self, chunk: &[u8]) {
         let room = SAMPLE_BYTES - self.sample.len();
-        self.sample.extend(chunk.iter().take(room));
+        self.sample.extend_from_slice(&chunk[..room.min(chunk.len())]);
         if self.counted_bytes < STATISTICS_BYTES {
             self.counted_bytes += chunk.len();
             self.statistics.feed(chunk, false);
-            chunk.iter().for_each(|&byte| self.frequencies[usize::from(byte)] += 1);
+            // The frequencies of ASCII are not used, and most text has nothing else.
+            if !chunk.is_ascii() {
+                chunk.iter().for_each(|&byte| self.frequencies[usize::from(byte)] += 1);
+            }
         }
     }
 

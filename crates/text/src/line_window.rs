@@ -1,7 +1,5 @@
 //! Splits text into lines, and extracts a window of lines from a text in chunks, in constant memory.
 
-use std::fmt::Write as _;
-
 use crate::truncate::left_out;
 use crate::visible::visible;
 
@@ -27,7 +25,11 @@ impl Line {
 
     /// Appends the line to `shown`, formatted as by [`Line::render`].
     pub fn render_to(&self, shown: &mut String) {
-        let _ = write!(shown, "{:>6}\t", self.number);
+        let mut digits = itoa::Buffer::new();
+        let number = digits.format(self.number);
+        shown.push_str(&"      "[number.len().min(6)..]);
+        shown.push_str(number);
+        shown.push('\t');
         shown.push_str(&self.text);
         if self.left_out > 0 {
             shown.push_str(&left_out(self.left_out));
@@ -233,6 +235,9 @@ impl LineWindow {
             left_out += text[cut..].chars().count() as u64;
             text.truncate(cut);
         }
+        // The next line needs as much room.
+        bytes.clear();
+        self.held = bytes;
         Line { number: self.number.cast_signed(), text, left_out }
     }
 }

@@ -8,6 +8,14 @@ use crate::invisible::{hidden_in, invisible_name};
 /// UTF-8 become `\xNN`, so that no escape sequence reaches a terminal and no byte becomes a replacement
 /// character.
 pub fn visible(bytes: &[u8]) -> String {
+    // Most text needs no escapes, and this is found out much faster than by looking at each character.
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) if !may_have_hidden_controls(bytes) => text.to_owned(),
+        _ => with_escapes(bytes),
+    }
+}
+
+fn with_escapes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         let valid = chunk.valid();
@@ -130,6 +138,14 @@ fn is_hidden_control(c: char) -> bool {
     c.is_control() && c != '\t' && c != '\n'
 }
 
+/// Whether UTF-8 has a byte of a hidden control character. C1 begins with `0xc2`, as do some other characters.
+fn may_have_hidden_controls(utf8: &[u8]) -> bool {
+    let is_of_control =
+        |byte| byte < b' ' && byte != b'\t' && byte != b'\n' || byte == 0x7f || byte == 0xc2;
+    // Without an early end, so that compilers vectorize the loop.
+    utf8.iter().fold(false, |any, &byte| any | is_of_control(byte))
+}
+
 fn push_escape(shown: &mut String, c: char) {
     let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
 }
@@ -144,6 +160,15 @@ mod tests {
     fn controls_and_invalid_bytes_are_escaped_and_text_is_kept() {
         assert_eq!(visible(b"\x1b[2Jcaf\xe9\tna\xc3\xafve\r"), "\\x1b[2Jcaf\\xe9\tnaïve\\r");
         assert_eq!(visible("\u{9b}1m".as_bytes()), "\\x9b1m");
+    }
+
+    #[test]
+    fn exactly_the_controls_are_escaped() {
+        for c in '\0'..=char::MAX {
+            let text = format!("a{c}");
+            let is_shown = visible(text.as_bytes()) == text;
+            assert_eq!(is_shown, !is_hidden_control(c), "U+{:04X}", u32::from(c));
+        }
     }
 
     #[test]

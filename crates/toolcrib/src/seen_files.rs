@@ -171,16 +171,18 @@ struct LineHashes {
 
 impl LineHashes {
     fn feed(&mut self, chunk: &[u8]) {
-        for part in chunk.split_inclusive(|&byte| byte == b'\n') {
+        let mut rest = chunk;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
             if self.lines.len() > MAX_LINES {
                 return;
             }
-            self.line.write(part);
-            self.in_line = part.last() != Some(&b'\n');
-            if !self.in_line {
-                self.end_line();
-            }
+            let (line, after) = rest.split_at(end + 1);
+            self.line.write(line);
+            self.end_line();
+            rest = after;
         }
+        self.line.write(rest);
+        self.in_line = !rest.is_empty() || (self.in_line && chunk.is_empty());
     }
 
     /// The hashes. `None` if there are too many lines.

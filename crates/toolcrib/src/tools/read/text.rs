@@ -13,7 +13,7 @@ use crate::reply::Reply;
 use crate::seen_files::{Seen, SeenBuilder};
 
 /// Files up to this size are held in memory while they are examined. Most are.
-const SMALL_BYTES: usize = 64 << 10;
+const SMALL_BYTES: usize = 192 << 10;
 
 pub(super) fn read(
     cx: &Cx<'_>,
