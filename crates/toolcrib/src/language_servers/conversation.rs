@@ -195,7 +195,7 @@ fn error_line(messages: &str) -> Option<String> {
     // Runtimes print stack traces and their version after the error. Frames name functions, such as `error::new`.
     let error = lines().find(|line| line.contains("rror: "));
     let line = error.or_else(|| lines().find(|line| line.contains("rror")));
-    line.or_else(|| lines().next()).map(|line| truncate_line(line, SHOWN_CHARS).into())
+    line.or_else(|| lines().next()).map(|line| truncate_line(line, SHOWN_CHARS))
 }
 
 #[cfg(test)]
