@@ -84,16 +84,11 @@ impl TerminalApprover {
         let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
         let d = directory.map_or("", |_| "always in this [d]irectory, ");
         let scope = question.session_scope();
-        let y = if question.opens_path() {
-            "[y]es and open the path outside for this session"
-        } else {
-            "[y]es"
-        };
         loop {
             let m = if parts.is_over() { "" } else { "[m]ore, " };
             let line = prompt(
                 &format!(
-                    "Allow? {m}{y}, {scope} for this [s]ession, {a}{d}[n]o, {v}or no with a message to the agent (n …): "
+                    "Allow? {m}[y]es, {scope} for this [s]ession, {a}{d}[n]o, {v}or no with a message to the agent (n …): "
                 ),
                 input,
             )?;

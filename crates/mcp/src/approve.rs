@@ -66,8 +66,6 @@ pub(crate) struct Page {
     is_last: bool,
     /// What an answer for the session covers.
     session_scope: &'static str,
-    /// Whether an approval opens a path outside the workspace for the session.
-    opens_path: bool,
 }
 
 impl Channel for ApprovalChannel {
@@ -234,8 +232,7 @@ impl Page {
             };
         }
         let text = text + &question.because() + &question.for_good();
-        let (session_scope, opens_path) = (question.session_scope(), question.opens_path());
-        Page { text, is_last, session_scope, opens_path }
+        Page { text, is_last, session_scope: question.session_scope() }
     }
 }
 
@@ -262,12 +259,7 @@ pub(crate) fn input_answer(response: &Value) -> Choice {
 fn form(page: &Page) -> Option<ElicitRequestParams> {
     let mut answers = vec!["once", "session", "no"];
     let for_session = format!("Yes, {} for this session", page.session_scope);
-    let once = if page.opens_path {
-        "Yes, and open the path outside for this session"
-    } else {
-        "Yes, this once"
-    };
-    let mut names = vec![once, &for_session, "No"];
+    let mut names = vec!["Yes, this once", &for_session, "No"];
     if !page.is_last {
         answers.push("more");
         names.push("Show more first");

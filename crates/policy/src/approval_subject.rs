@@ -50,6 +50,7 @@ impl ApprovalScope {
             ApprovalScope::Effect(Effect::Reach) => "all such calls",
             ApprovalScope::Effect(Effect::Command) => "all commands",
             ApprovalScope::Path(..) | ApprovalScope::Redirection(_) => "this file",
+            ApprovalScope::Outside(Effect::Write, _) => "all edits there",
             ApprovalScope::External(_) | ApprovalScope::Outside(..) => "this path",
             ApprovalScope::Command(_) => "this command",
             ApprovalScope::Host(_) => "this host",

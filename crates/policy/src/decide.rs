@@ -406,7 +406,7 @@ impl Policy {
             (Decision::Deny, _) => format!("{shown} is outside the workspace"),
             (_, Effect::Read) => format!("{shown} is outside the workspace"),
             _ => format!(
-                "{shown} is outside the workspace; an approval opens {} to file tools for this session",
+                "{shown} is outside the workspace; an approval for the session opens {} to file tools",
                 approved_path.display()
             ),
         };

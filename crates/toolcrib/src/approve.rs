@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use toolcrib_policy::{Access, ApprovalScope, Effect, Proposal, SessionApprovals};
+use toolcrib_policy::{Access, ApprovalScope, Proposal, SessionApprovals};
 use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
 use crate::message_names::Name;
@@ -113,14 +113,6 @@ impl Question<'_> {
             [one] => one,
             _ => "the same",
         }
-    }
-
-    /// Whether every approval, also one of this call alone, opens a path outside the workspace to file tools for the
-    /// session.
-    pub fn opens_path(&self) -> bool {
-        let is_opened =
-            |asked: &ApprovalScope| matches!(asked, ApprovalScope::Outside(Effect::Write, _));
-        self.asks.iter().any(is_opened)
     }
 
     fn wants(&self) -> String {

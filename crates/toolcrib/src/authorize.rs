@@ -284,8 +284,8 @@ impl ApprovalRequest<'_> {
             self.apply(&answer, &verdict, proposals, &opened)
         };
         let opened = match &permitted {
-            // After some minutes they are closed again.
-            Ok(()) if matches!(answer, Answer::AllowFor(_)) => Vec::new(),
+            // After the call or some minutes they are closed again.
+            Ok(()) if matches!(answer, Answer::Allow | Answer::AllowFor(_)) => Vec::new(),
             Ok(()) => opened.into_iter().filter_map(opened_path).collect(),
             Err(_) => Vec::new(),
         };
@@ -318,8 +318,7 @@ impl ApprovalRequest<'_> {
             None => self.session.remember(verdict.asks.clone()),
         };
         match answer {
-            // Writing a file outside the workspace opens its directory; the question says so.
-            Answer::Allow => self.session.remember(opened.clone()),
+            Answer::Allow => {}
             Answer::AllowForSession => self.session.remember(verdict.asks.clone()),
             Answer::AllowFor(time) => self.session.remember_for(verdict.asks.clone(), *time),
             Answer::AllowAlways => always_allow(proposals.always),

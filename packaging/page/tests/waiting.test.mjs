@@ -248,7 +248,7 @@ test("approving is not possible until the end of a long command was on the scree
   assert.match(await reply(), /not allowed/);
 });
 
-test("an edit outside the workspace shows its diff, and that an approval lasts for the session", async () => {
+test("an edit outside the workspace shows its diff, and one approval allows one call", async () => {
   const { agent, tab, home } = fixture;
   await show(tab, "#/waiting");
   const outside = await home.workspace("elsewhere", { "note.txt": "one\ntwo\n" });
@@ -256,10 +256,13 @@ test("an edit outside the workspace shows its diff, and that an approval lasts f
   const { reply, asked } = await ask(tab, agent, "Edit", edit, "note.txt");
   await asked.locator(".line-added", { hasText: "three" }).waitFor();
   await asked.locator(".line-removed", { hasText: "two" }).waitFor();
-  assert.equal(await asked.getByRole("button", { name: /this session/ }).count(), 0, "it would be the same answer");
-  await approve(asked, /Approve, open for session/);
+  await asked.getByRole("button", { name: "All edits there this session" }).waitFor();
+  await approve(asked);
   await reply();
   assert.equal(await readFile(`${outside}/note.txt`, "utf8"), "one\nthree\n");
+  const again = await ask(tab, agent, "Edit", { ...edit, old_string: "three", new_string: "four" }, "note.txt");
+  await deny(again.asked);
+  assert.match(await again.reply(), /not allowed/);
 });
 
 test("a diff that is too long for the page needs a tick besides its end", async () => {
@@ -268,7 +271,7 @@ test("a diff that is too long for the page needs a tick besides its end", async 
   const outside = await home.workspace("large");
   const content = `${"a line of a large file, which is longer than the page shows\n".repeat(15_000)}`;
   const { reply, asked } = await ask(tab, agent, "Write", { file_path: `${outside}/large.txt`, content }, "large.txt");
-  const approve = asked.getByRole("button", { name: /Approve, open for session/ });
+  const approve = asked.getByRole("button", { name: /Approve once/ });
   await asked.getByRole("button", { name: "Scroll to the end first" }).click();
   await asked.getByText("Tick the box first").waitFor();
   assert.equal(await approve.isDisabled(), true);

@@ -285,9 +285,10 @@ fn approval_opens_the_directory_for_the_session() {
     assert!(nobody.text().contains("--root DIR"), "{nobody}");
     let (no, _) = machine.ask(&Answer::Deny(String::new()), "Write", write("a"));
     assert_eq!(no.unwrap_err().kind(), ErrorKind::Denied);
-    let (yes, asked) = machine.ask(&Answer::Allow, "Write", write("a"));
+    let (yes, asked) = machine.ask(&Answer::AllowForSession, "Write", write("a"));
     let text = yes.unwrap().output().to_owned();
-    assert!(asked[0].contains(&format!("an approval opens {}", machine.at("other/src").display())));
+    let opens = format!("an approval for the session opens {}", machine.at("other/src").display());
+    assert!(asked[0].contains(&opens), "{}", asked[0]);
     assert!(text.contains("commands still cannot write there"), "{text}");
     // The directory and its contents are open; its siblings are not.
     let edit = json!({"file_path": file("main.rs"), "old_string": "main", "new_string": "start"});
@@ -307,6 +308,31 @@ fn approval_opens_the_directory_for_the_session() {
     let call = Call::new("Write", write("a"));
     assert!(machine.runtime.call(&other, call, Options::default()).is_err(), "another session");
     assert!(machine.runtime.history().unwrap().is_empty(), "not of this workspace");
+}
+
+#[test]
+fn approval_of_one_call_opens_nothing() {
+    let machine = Machine::new();
+    let file = |name: &str| machine.at("other/src").join(name).display().to_string();
+    let write = |name: &str| json!({"file_path": file(name), "content": "x\n"});
+    let (yes, _) = machine.ask(&Answer::Allow, "Write", write("a"));
+    let text = yes.unwrap().output().to_owned();
+    assert!(!text.contains("is open to file tools"), "{text}");
+    for name in ["a", "b"] {
+        let later = machine.call("Write", write(name)).unwrap_err();
+        assert_eq!(later.kind(), ErrorKind::OutsideWorkspace, "{name}: {later}");
+    }
+    machine.call("Undo", json!({})).unwrap();
+    assert!(!machine.at("other/src/a").exists());
+}
+
+#[test]
+fn nobody_is_asked_about_an_edit_outside_that_cannot_succeed() {
+    let machine = Machine::new();
+    let edit = json!({"file_path": machine.at("other/src/main.rs"), "old_string": "none", "new_string": "x"});
+    let (failed, asked) = machine.ask(&Answer::AllowForSession, "Edit", edit);
+    let failed = failed.unwrap_err();
+    assert_eq!((failed.kind(), asked.len()), (ErrorKind::NoMatch, 0), "{failed}");
 }
 
 #[test]

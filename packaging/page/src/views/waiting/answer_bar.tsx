@@ -33,17 +33,13 @@ export function AnswerBar({ question, selected, blocked, disabled, onAnswer, onU
     }
   };
   const toggle = (wanted: Panel) => () => setPanel(panel === wanted ? null : wanted);
-  // An approval to write outside the workspace opens the path that the reason names, so it is the same as for the session.
-  const opens = question.rule === "outside:write";
-  const once = opens ? "Approve, open for session" : "Approve once";
-  const onceTitle = opens ? "Opens the path named below to file tools, until the session of the agent ends" : "Allows this call only";
   const covers = (question.session_covers ?? []).map(visibleText).join("; ");
   const sessionTitle = `Allows ${covers === "" ? "the same" : covers}, until the session of the agent ends`;
   const canAlways = Boolean(question.always ?? question.always_directory);
   const rulesFile = useStore((state) => state.live.servers.find((one) => one.server === question.server)?.rules_file);
   const acts = {
     y: approve(() => onAnswer({ answer: "once" })),
-    s: approve(() => onAnswer({ answer: opens ? "once" : "session" })),
+    s: approve(() => onAnswer({ answer: "session" })),
     t: approve(toggle("minutes")),
     a: approve(canAlways ? toggle("always") : () => undefined),
     n: toggle("no"),
@@ -54,8 +50,8 @@ export function AnswerBar({ question, selected, blocked, disabled, onAnswer, onU
       {selected ? <CardKeys keys={panel === null ? acts : { Escape: close }} /> : null}
       <div class="answer-bar" role="group" aria-label="Answers">
         <div class="answer-group">
-          <AnswerButton name={once} title={onceTitle} keys="y" kind="approve" disabled={disabled || blocked !== null} onClick={acts.y} />
-          {opens ? null : <AnswerButton name={sessionName(question)} title={sessionTitle} keys="s" kind="approve" disabled={disabled || blocked !== null} onClick={acts.s} />}
+          <AnswerButton name="Approve once" title="Allows this call only" keys="y" kind="approve" disabled={disabled || blocked !== null} onClick={acts.y} />
+          <AnswerButton name={sessionName(question)} title={sessionTitle} keys="s" kind="approve" disabled={disabled || blocked !== null} onClick={acts.s} />
           <AnswerButton name="For minutes…" keys="t" kind="approve" disabled={disabled || blocked !== null} open={panel === "minutes"} onClick={acts.t} />
           {canAlways ? <AnswerButton name="Always…" keys="a" kind="approve" disabled={disabled || blocked !== null} open={panel === "always"} onClick={acts.a} /> : null}
         </div>
