@@ -24,7 +24,7 @@ use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMod
 pub(crate) use self::later_changes::LaterChanges;
 pub(crate) use self::request::{ChangesBy, UndoRequest, real_paths};
 pub use self::request::{UndoPart, UndoSelection};
-pub(crate) use self::selection::{Selection, older_change_hint};
+pub(crate) use self::selection::{Selection, changes_before};
 
 use self::current_file::{CurrentFile, DENIED};
 use self::nonempty_directories::nonempty_directories;

@@ -107,6 +107,25 @@ fn a_file_in_a_directory_that_is_not_ours_is_written_in_place() {
 }
 
 #[test]
+fn an_undo_in_a_read_only_directory_names_no_other_change_there() {
+    let workspace = Workspace::new();
+    workspace.file("ws/a.txt", "one\n", 0o644);
+    std::fs::create_dir(workspace.path("ws/d")).unwrap();
+    workspace.give("ws/d");
+    let first = workspace.edit("a.txt", &[])["metadata"]["change"].clone();
+    for name in ["d/b.txt", "d/c.txt"] {
+        let new = json!({"file_path": name, "content": "x"});
+        assert_eq!(workspace.call("Write", &new, &[])["success"], true);
+    }
+    std::fs::set_permissions(workspace.path("ws/d"), PermissionsExt::from_mode(0o555)).unwrap();
+    let reply = workspace.call("Undo", &json!({}), &[]);
+    assert_eq!(reply["error"]["kind"], "permission", "{reply}");
+    let next = format!("id {first} reverts an earlier change");
+    assert!(reply["output"].as_str().unwrap().contains(&next), "{reply}");
+    std::fs::set_permissions(workspace.path("ws/d"), PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
 fn a_file_of_another_user_keeps_its_owner() {
     let workspace = Workspace::new();
     if !workspace.root {

@@ -4,6 +4,9 @@ mod group_by_ignored_directory;
 mod report;
 mod whole_directories;
 
+use std::collections::HashSet;
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_policy::Access;
@@ -12,12 +15,13 @@ use self::report::Report;
 use super::unrecorded_changes::unrecorded_changes_note;
 use crate::cx::{CHANGE, Cx, Revert};
 use crate::error::{Error, ErrorKind};
-use crate::history::{ChangeLog, IgnoredFiles};
+use crate::history::{ChangeLog, HistoryEntry, IgnoredFiles};
+use crate::message_names::UNDO;
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{
-    ChangesBy, Plan, Selection, UndoPart, UndoRequest, UndoSelection, older_change_hint, real_paths,
+    ChangesBy, Plan, Selection, UndoPart, UndoRequest, UndoSelection, changes_before, real_paths,
 };
 
 /// Reverts file changes by tools and commands, newest first, keeping later edits. If these overlap, nothing is
@@ -40,6 +44,9 @@ pub(crate) struct Undo {
     #[serde(skip)]
     part: UndoPart,
 }
+
+/// Earlier changes that are tried after one that cannot be undone.
+const MAX_TRIED: usize = 20;
 
 const METADATA: &[MetadataField] = &[
     MetadataField::new("undone", "array of integer", "always", "Ids of the reverted changes."),
@@ -95,7 +102,8 @@ impl Undo {
         let log = cx.history().session_changes(cx.session())?;
         let by = ChangesBy::of(cx.session(), &log);
         let chosen = Selection::of(&log, self.request(cx)?, &by)?;
-        let with_older = |error| self.with_older(error, &chosen, &log, &by);
+        let with_older = |error| self.with_older(cx, error, &chosen, &log, &by);
+        chosen.require_kept().map_err(with_older)?;
         let plan = Plan::of(cx, &chosen, &log, by.others()).map_err(with_older)?;
         if plan.edits.is_empty() && !plan.kept.is_empty() {
             return Err(with_older(only_kept(&plan, &chosen)));
@@ -142,13 +150,14 @@ impl Undo {
     /// Adds the way past an obstacle to the error of an undo without an id, which would meet the obstacle again.
     fn with_older(
         &self,
+        cx: &Cx<'_>,
         error: Error,
         chosen: &Selection,
         log: &ChangeLog,
         by: &ChangesBy,
     ) -> Error {
         let is_plain = (self.id, self.since, &self.path) == (None, None, &None);
-        let [change] = chosen.changes.as_slice() else { return error };
+        let [failed] = chosen.changes.as_slice() else { return error };
         let is_lasting = matches!(
             error.kind(),
             ErrorKind::Conflict
@@ -160,14 +169,24 @@ impl Undo {
                 | ErrorKind::Protected
                 | ErrorKind::ReadOnly
                 | ErrorKind::TooLarge
+                | ErrorKind::Unsupported
         );
-        match older_change_hint(log, change.id, by).filter(|_| is_plain && is_lasting) {
-            Some(older) => {
-                let hint = format!("{} {older}", error.hint_text());
-                error.hint(hint)
-            }
-            None => error,
+        if !is_plain || !is_lasting {
+            return error;
         }
+        // Only writing finds out that a directory is read-only, so a plan cannot tell.
+        let is_by_directory = matches!(error.kind(), ErrorKind::Permission | ErrorKind::ReadOnly);
+        let mut before = changes_before(log, failed.id, by).take(MAX_TRIED).filter(|change| {
+            !(is_by_directory && has_same_directory(failed, change))
+                && can_be_undone(cx, change, log, by)
+        });
+        let Some(older) = before.next() else { return error };
+        let (id, summary) = (older.id, older.summary());
+        let hint = format!(
+            "{} {UNDO} with id {id} reverts an earlier change: {summary}.",
+            error.hint_text()
+        );
+        error.hint(hint)
     }
 
     fn request(&self, cx: &Cx<'_>) -> Result<UndoRequest, Error> {
@@ -204,6 +223,21 @@ impl Undo {
             (None, None, None) => Ok(UndoRequest::Steps(steps)),
         }
     }
+}
+
+/// Whether an undo of this change alone has a plan that writes something.
+fn can_be_undone(cx: &Cx<'_>, change: &HistoryEntry, log: &ChangeLog, by: &ChangesBy) -> bool {
+    let alone = Selection::whole(vec![change.clone()]);
+    Plan::of(cx, &alone, log, by.others())
+        .is_ok_and(|plan| !plan.edits.is_empty() || plan.kept.is_empty())
+}
+
+/// Whether two changes have files in the same directory.
+fn has_same_directory(one: &HistoryEntry, other: &HistoryEntry) -> bool {
+    let directories = |change: &HistoryEntry| -> HashSet<PathBuf> {
+        change.effective_files().filter_map(|file| Some(file.path().parent()?.to_owned())).collect()
+    };
+    !directories(one).is_disjoint(&directories(other))
 }
 
 /// The error if only files that may not be changed would change.

@@ -34,10 +34,10 @@ impl Selection {
         match wanted {
             UndoRequest::Steps(steps) => last(log, steps, by),
             UndoRequest::StepsAt { steps, paths, shown } => last_at(log, steps, &paths, &shown),
-            UndoRequest::One { id, at } => one(log, id, at, by),
+            UndoRequest::One { id, at } => one(log, id, at),
             UndoRequest::Since(id) => since(log, id),
             UndoRequest::Paths { id, paths } => {
-                let parts = paths.into_iter().map(|at| one(log, id, Some(at), by));
+                let parts = paths.into_iter().map(|at| one(log, id, Some(at)));
                 let parts = parts.collect::<Result<Vec<_>, _>>()?;
                 let only = parts.iter().flat_map(|part| part.only.clone()).collect();
                 let first = parts.into_iter().next();
@@ -45,19 +45,32 @@ impl Selection {
                 Ok(Selection { only, ..first })
             }
             UndoRequest::Hunk { id, at, index } => {
-                Ok(Selection { hunk: Some(index), ..one(log, id, Some(at), by)? })
+                Ok(Selection { hunk: Some(index), ..one(log, id, Some(at))? })
             }
         }
     }
 
     /// All of these changes.
-    fn whole(changes: Vec<HistoryEntry>) -> Selection {
+    pub(crate) fn whole(changes: Vec<HistoryEntry>) -> Selection {
         Selection { changes, only: Vec::new(), hunk: None, skipped_ignored: Vec::new() }
     }
 
     /// These changes at one path.
     fn at(path: PathBuf, changes: Vec<HistoryEntry>) -> Selection {
         Selection { only: vec![path], ..Selection::whole(changes) }
+    }
+
+    /// Fails at a change of which nothing is stored: Undo must not revert an older one in its place.
+    pub(crate) fn require_kept(&self) -> Result<(), Error> {
+        let Some(lost) = self.changes.iter().find(|change| change.has_nothing_to_undo()) else {
+            return Ok(());
+        };
+        let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
+        let id = lost.id;
+        let message =
+            format!("change {id} cannot be undone: {UNDO} cannot revert what it did to {names}");
+        Err(Error::new(ErrorKind::Unsupported, message)
+            .hint(format!("Nothing was done. {HISTORY} lists the changes.")))
     }
 
     /// Whether the undo includes a path.
@@ -85,7 +98,6 @@ fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Erro
     let oldest = chosen.last().map_or(0, |change| change.id);
     let ignored = candidates().filter(|change| change.only_ignored && change.id > oldest);
     let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
-    require_kept(&chosen, log, by)?;
     if chosen.len() == steps {
         return Ok(Selection { skipped_ignored: ignored, ..Selection::whole(chosen) });
     }
@@ -141,20 +153,15 @@ fn last_at(
     }
 }
 
-fn one(
-    log: &ChangeLog,
-    id: u64,
-    at: Option<(Vec<PathBuf>, String)>,
-    by: &ChangesBy,
-) -> Result<Selection, Error> {
+fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<Selection, Error> {
     let change = find(log, id)?;
     if change.undone {
         return Err(already_undone(log, Some(id), format!("change {id} is already undone")));
     }
-    let changes = vec![change.clone()];
-    require_kept(&changes, log, by)?;
+    let whole = Selection::whole(vec![change.clone()]);
+    whole.require_kept()?;
     let Some((paths, shown)) = at else {
-        return Ok(Selection::whole(changes));
+        return Ok(whole);
     };
     if change.reverted().next().is_some() {
         return Err(Error::invalid(format!(
@@ -163,7 +170,7 @@ fn one(
         .hint("Nothing was done. Omit path."));
     }
     match paths.into_iter().find(|path| change.is_effective_at(path)) {
-        Some(path) => Ok(Selection::at(path, changes)),
+        Some(path) => Ok(Selection::at(path, whole.changes)),
         None => {
             let is_undone = change.files.iter().any(|file| file.path == shown);
             Err(if is_undone {
@@ -207,30 +214,18 @@ fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
     Ok(Selection::whole(changes))
 }
 
-/// Fails at a change of which nothing is stored: Undo must not revert an older one in its place.
-fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog, by: &ChangesBy) -> Result<(), Error> {
-    let Some(lost) = chosen.iter().find(|change| change.has_nothing_to_undo()) else {
-        return Ok(());
-    };
-    let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
-    let message =
-        format!("change {} cannot be undone: {UNDO} cannot revert what it did to {names}", lost.id);
-    let older = older_change_hint(log, lost.id, by);
-    let hint = older.unwrap_or_else(|| format!("{HISTORY} lists the changes."));
-    Err(Error::new(ErrorKind::Unsupported, message).hint(format!("Nothing was done. {hint}")))
-}
-
-/// How to revert the change before one that cannot be undone. `None` if there is none.
-pub(crate) fn older_change_hint(log: &ChangeLog, id: u64, by: &ChangesBy) -> Option<String> {
-    let can_be_undone = |change: &&HistoryEntry| {
+/// The changes before `id` that an undo without an id could select, newest first.
+pub(crate) fn changes_before<'a>(
+    log: &'a ChangeLog,
+    id: u64,
+    by: &'a ChangesBy,
+) -> impl Iterator<Item = &'a HistoryEntry> {
+    effective_changes(log).filter(move |change| {
         change.id < id
             && !change.only_ignored
             && !change.has_nothing_to_undo()
             && by.includes(change)
-    };
-    let older = effective_changes(log).find(can_be_undone)?;
-    let summary = older.summary();
-    Some(format!("{UNDO} with id {} reverts the change before it: {summary}.", older.id))
+    })
 }
 
 fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {

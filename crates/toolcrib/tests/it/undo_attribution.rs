@@ -226,9 +226,24 @@ fn a_plain_undo_that_conflicts_names_the_change_before() {
     fixture.call("Write", json!({"file_path": "c.txt", "content": "one\n"})).unwrap();
     fs::write(fixture.path("c.txt"), "by the user\n").unwrap();
     let error = fixture.call("Undo", json!({})).unwrap_err();
-    assert!(error.hint_text().contains("Undo with id 1 reverts the change before it"), "{error}");
+    assert!(error.hint_text().contains("Undo with id 1 reverts an earlier change"), "{error}");
     fixture.call("Undo", json!({"id": 1})).unwrap();
     assert_eq!(fixture.text("a.txt"), "before\n");
+}
+
+#[test]
+fn a_plain_undo_that_conflicts_names_only_changes_that_can_be_undone() {
+    let fixture = Fixture::new();
+    fixture.bash("echo first > a.txt");
+    fixture.bash("echo one > c.txt");
+    fixture.bash("echo two > c.txt");
+    fs::write(fixture.path("c.txt"), "by the user\n").unwrap();
+    // Change 2 has the same conflict.
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    assert!(error.hint_text().contains("Undo with id 1 reverts an earlier change"), "{error}");
+    fixture.call("Undo", json!({"id": 1})).unwrap();
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    assert!(!error.hint_text().contains("an earlier change"), "{error}");
 }
 
 #[test]
@@ -259,14 +274,15 @@ fn a_conflict_names_the_changes_of_other_sessions() {
         call("Edit", json!({"file_path": file, "old_string": old, "new_string": new}));
     };
     edit(&fixture.session, "b.txt", "before", "mine");
-    edit(&other, "b.txt", "mine", "theirs");
+    let new = Call::new("Write", json!({"file_path": "c.txt", "content": "theirs\n"}));
+    fixture.runtime.call(&other, new, Options::default()).unwrap();
     edit(&fixture.session, "a.txt", "before", "mine");
     edit(&other, "a.txt", "mine", "theirs");
     let error = fixture.call("Undo", json!({})).unwrap_err();
     let hint = error.hint_text();
     assert!(hint.contains("Change 4 is by another session"), "{hint}");
     // Its own earlier change, not the one of the other session.
-    assert!(hint.contains("id 1 reverts the change before it"), "{hint}");
+    assert!(hint.contains("id 1 reverts an earlier change"), "{hint}");
 }
 
 #[test]
