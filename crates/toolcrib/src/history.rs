@@ -186,8 +186,12 @@ impl History {
         seen_path: impl Fn(&Path) -> Option<PathBuf>,
         made_outside: impl Fn(u64) -> bool,
     ) -> Result<ChangeLog, Error> {
+        let journal = self.require_journal()?;
+        // Another process may have been killed during a change since this one started. If the recovery fails, only
+        // that change is missing.
+        let _ = journal.recover(&self.paths.workspace);
         let Changes { entries, damaged } =
-            self.require_journal()?.changes().map_err(|error| journal_error(&error))?;
+            journal.changes().map_err(|error| journal_error(&error))?;
         let firsts = entries.first().map(|entry| entry.id).into_iter();
         let oldest = firsts.chain(damaged.first().map(|damaged| *damaged.ids.start())).min();
         let (mut seen, mut partial) = (HashSet::<u64>::new(), HashSet::<u64>::new());

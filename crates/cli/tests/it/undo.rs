@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -176,37 +177,50 @@ fn edits_of_two_processes_compose() {
     );
 }
 
+/// Starts a server and kills it while a command of it runs, which has removed a.txt and written b.txt.
+fn kill_within_a_command(workspace: &Path) {
+    let mut server = Session::start(workspace);
+    let command = "rm a.txt; echo x > b.txt; sleep 60";
+    server.send("Bash", &json!({"command": command}));
+    let until = Instant::now() + Duration::from_secs(600);
+    while !std::fs::read(workspace.join("b.txt")).is_ok_and(|says| says == b"x\n") {
+        assert!(Instant::now() < until, "the command does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+}
+
 #[test]
 fn changes_of_a_command_can_be_undone_after_its_server_was_killed() {
     let directory = crate::command_directory();
     let workspace = directory.path();
     std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
-    let mut server = std::process::Command::new(crate::PROGRAM)
-        .arg("run")
-        .current_dir(workspace)
-        .envs(crate::isolated_home())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let call =
-        r#"{"id": 1, "tool": "Bash", "args": {"command": "rm a.txt; echo x > b.txt; sleep 60"}}"#;
-    std::io::Write::write_all(server.stdin.as_mut().unwrap(), format!("{call}\n").as_bytes())
-        .unwrap();
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(600);
-    while !std::fs::read(workspace.join("b.txt")).is_ok_and(|says| says == b"x\n") {
-        assert!(std::time::Instant::now() < until, "the command does not begin");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    server.kill().unwrap();
-    server.wait().unwrap();
-
+    kill_within_a_command(workspace);
     let log: Value =
         serde_json::from_slice(&toolcrib(workspace, &["log", "--json"], b"").stdout).unwrap();
     assert_eq!(log["changes"][0]["tool"], "Bash", "{log}");
     assert!(toolcrib(workspace, &["undo", "-y"], b"").status.success());
     assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");
     assert!(!workspace.join("b.txt").exists());
+}
+
+#[test]
+fn a_running_server_knows_the_changes_of_a_killed_one() {
+    let directory = crate::command_directory();
+    let workspace = directory.path();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    let mut running = Session::start(workspace);
+    running.call("Write", &json!({"file_path": "own.txt", "content": "own\n"}));
+    kill_within_a_command(workspace);
+    let history = running.call("History", &json!({}));
+    let change = &history["metadata"]["changes"][0];
+    assert_eq!(change["tool"], "Bash", "{history}");
+    let undone = running.call("Undo", &json!({"id": change["id"]}));
+    assert_eq!(undone["success"], true, "{undone}");
+    assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");
+    assert!(!workspace.join("b.txt").exists());
+    running.end();
 }
 
 #[test]
@@ -352,9 +366,13 @@ impl Session {
         Session { child, stdout }
     }
 
-    fn call(&mut self, tool: &str, args: &Value) -> Value {
+    fn send(&mut self, tool: &str, args: &Value) {
         let line = json!({"id": 1, "tool": tool, "args": args}).to_string();
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    fn call(&mut self, tool: &str, args: &Value) -> Value {
+        self.send(tool, args);
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
