@@ -73,6 +73,11 @@ impl ResolvedPath {
         Ok(FileMetadata::of(&stat))
     }
 
+    /// The path of its root, if that directory no longer exists.
+    pub fn removed_root(&self) -> Option<&Path> {
+        self.root.is_removed().then(|| self.root.path())
+    }
+
     /// Whether it is outside the workspace and the session's own directories.
     pub fn is_outside(&self) -> bool {
         self.root.kind() == RootKind::System

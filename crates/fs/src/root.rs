@@ -141,6 +141,11 @@ impl Root {
         now.is_some() && now == self.identity()
     }
 
+    /// Whether the directory no longer exists, at any path.
+    pub fn is_removed(&self) -> bool {
+        rustix::fs::fstat(&self.handle).is_ok_and(|status| status.st_nlink == 0)
+    }
+
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }

@@ -15,6 +15,15 @@ use crate::reachable_paths::Paths;
 use crate::session::Session;
 use crate::suggest::{MAX_NAMES, lookalike};
 
+/// The error if a root was removed while the session runs.
+pub(crate) fn removed_root_error(root: &Path) -> Error {
+    let shown = visible_name(root.as_os_str().as_encoded_bytes());
+    let message = format!("{shown} was removed while this session ran");
+    Error::new(ErrorKind::Stale, message).hint(
+        "Nothing was done. A directory that is created again at this path is another one; the operator must start the server again.",
+    )
+}
+
 /// More than any script for one call needs.
 const MAX_COMMAND_BYTES: usize = 8 << 20;
 
@@ -81,6 +90,10 @@ impl Grant {
                 }
                 resolved => Some(resolved?),
             };
+            // Otherwise a search finds nothing in it, and a file error says nothing about the cause.
+            if let Some(removed) = resolved.as_ref().and_then(ResolvedPath::removed_root) {
+                return Err(removed_root_error(removed));
+            }
             Ok(GrantedAccess { declared, resolved, requested: requested_path })
         });
         let granted: Vec<GrantedAccess> = granted.collect::<Result<_, Error>>()?;
@@ -96,15 +109,6 @@ impl Grant {
     /// Returns the withheld error, once it may be revealed.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.withheld.clone().map_or(Ok(()), Err)
-    }
-
-    /// Whether the call writes outside the workspace, or may write there.
-    pub(crate) fn writes_outside(&self) -> bool {
-        let is_outside =
-            |place: &Option<ResolvedPath>| place.as_ref().is_none_or(ResolvedPath::is_outside);
-        self.granted.iter().any(|granted| {
-            matches!(granted.declared, Access::Write(_)) && is_outside(&granted.resolved)
-        })
     }
 
     /// The accesses with resolved paths, for the policy and the approver.

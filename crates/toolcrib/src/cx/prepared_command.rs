@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_exec::{Command, Job, JobError, Jobs, Network, StartOptions, Stdin, Streams};
-use toolcrib_fs::{About, FileKind, ResolvedPath};
+use toolcrib_fs::{About, FileKind, ResolvedPath, Root};
 use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 
@@ -21,6 +21,7 @@ use crate::command_state::{
 use crate::error::{Error, ErrorKind};
 use crate::host_asker::session_rules;
 use crate::message_names::{CWD, KILL_SHELL, LIST_SHELLS, LS};
+use crate::path_access::removed_root_error;
 use crate::phrases::one_line;
 use crate::sandbox_settings::{
     Confined, SandboxSettings, confined_outside, effective_network, is_sufficient, visible_tmp,
@@ -116,7 +117,7 @@ impl Cx<'_> {
         };
         let moved = self.services.paths.workspace.roots().find(|root| !root.is_in_place());
         match moved.filter(|_| matches!(confined, Confined::Within { .. })) {
-            Some(moved) => Err(replaced_root_error(moved.path())),
+            Some(moved) => Err(replaced_root_error(moved)),
             None => {
                 Ok(PreparedCommand { cx: self, request, host, shell, bash, place, notes, confined })
             }
@@ -327,8 +328,12 @@ impl<S, F> StartJob<S> for F where
 {
 }
 
-/// The error if another directory has taken the path of a root. No command runs there.
-fn replaced_root_error(root: &Path) -> Error {
+/// The error if the path of a root no longer leads to it. No command runs there.
+fn replaced_root_error(root: &Root) -> Error {
+    if root.is_removed() {
+        return removed_root_error(root.path());
+    }
+    let root = root.path();
     let shown = visible_name(root.as_os_str().as_encoded_bytes());
     let message = format!("{shown} is not the directory that it was when this session started");
     Error::new(ErrorKind::Stale, message).hint(

@@ -213,3 +213,23 @@ fn run_later_file_is_named_once() {
     let reply = workspace.runtime.call(&other, Call::new("Edit", again), Options::default());
     assert_eq!(reply.unwrap().metadata()["runs_later"], json!(["Makefile"]));
 }
+
+#[test]
+fn every_tool_names_a_removed_workspace() {
+    let workspace = workspace("one\n");
+    workspace.read();
+    std::fs::remove_dir_all(workspace.directory.path().join("ws")).unwrap();
+    let calls = [
+        ("Read", json!({"file_path": "a.txt"})),
+        ("Write", json!({"file_path": "b.txt", "content": "b\n"})),
+        ("Edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"})),
+        ("LS", json!({})),
+        ("Glob", json!({"pattern": "*"})),
+        ("Grep", json!({"pattern": "one"})),
+    ];
+    for (tool, args) in calls {
+        let error = workspace.call(tool, args).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Stale, "{tool}: {error}");
+        assert!(error.message().ends_with("was removed while this session ran"), "{tool}: {error}");
+    }
+}
