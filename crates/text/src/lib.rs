@@ -46,7 +46,7 @@ pub use patch::{
     Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,
     PatchError, PatchErrorKind, Sign, Why,
 };
-pub use secrets::{Masker, Secrets};
+pub use secrets::{Masker, Secrets, masks};
 pub use strip_line_numbers::without_line_numbers;
 pub use terminal::{Terminal, as_seen};
 pub use text_properties::TextProperties;

@@ -82,7 +82,7 @@ impl Secrets {
         let (mut masked, mut from) = (String::new(), 0);
         command::for_each_argument(command, &mut |range, name| {
             masked += &command[from..range.start];
-            masked += &format!("[masked: {name}]");
+            masked += &mask(name);
             from = range.end;
         });
         if from == 0 {
@@ -169,6 +169,27 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
+/// What replaces a secret.
+fn mask(name: &str) -> String {
+    format!("{MASK}{name}]")
+}
+
+/// How every mask begins.
+const MASK: &str = "[masked: ";
+
+/// Names of secrets are shorter.
+const MAX_NAME: usize = 60;
+
+/// The masks in a text, such as `[masked: GitHub token]`.
+pub fn masks(text: &[u8]) -> impl Iterator<Item = &str> {
+    memchr::memmem::find_iter(text, MASK).filter_map(|start| {
+        let rest = text.get(start..)?;
+        let end = rest.iter().take(MASK.len() + MAX_NAME).position(|byte| *byte == b']')?;
+        let mask = std::str::from_utf8(rest.get(..=end)?).ok()?;
+        (end > MASK.len() && !mask.contains(char::is_control)).then_some(mask)
+    })
+}
+
 /// Masks a text line by line. It has state, since a private key has many lines.
 #[derive(Debug)]
 pub struct Masker<'s> {
@@ -200,7 +221,7 @@ impl<'s> Masker<'s> {
         let mut from = 0;
         let mut mask = |range: Range<usize>, name: &str| {
             shown += &line[from..range.start];
-            shown += &format!("[masked: {name}]");
+            shown += &self::mask(name);
             from = range.end;
             self.masked += 1;
         };

@@ -14,7 +14,7 @@ mod refusal;
 mod report;
 
 use self::plan::Plan;
-use super::new_syntax_errors::SYNTAX_ERRORS;
+use super::content_checks::SYNTAX_ERRORS;
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
 use crate::cx::Cx;

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
+use super::content_checks::{ContentChecks, SYNTAX_ERRORS};
 use super::escaped_newlines::{escaped_newlines_note, has_escaped_newlines};
-use super::new_syntax_errors::{NewSyntaxErrors, SYNTAX_ERRORS};
 use super::replacement::NO_REPLACEMENT;
 use super::replacement::{self, EditResult, Replacement};
 use super::shown_diff::DiffDetail;
@@ -103,7 +103,7 @@ impl Tool for Edit {
         if has_escaped_newlines(&self.new_string, was) {
             notes.push(escaped_newlines_note(format!("`{NEW_STRING}`")));
         }
-        let mut errors = NewSyntaxErrors::new();
+        let mut errors = ContentChecks::new();
         errors.examine(&shown, None, updated.was.as_deref(), &updated.now);
         notes.extend_from_slice(errors.notes());
         Ok(errors.facts(self.reply(cx, (&shown, &real), &updated, &made, &notes)))

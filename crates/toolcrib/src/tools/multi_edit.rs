@@ -11,8 +11,8 @@ use toolcrib_fs::Content;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
+use super::content_checks::{ContentChecks, SYNTAX_ERRORS};
 use super::escaped_newlines::{escaped_newlines_note, has_escaped_newlines};
-use super::new_syntax_errors::{NewSyntaxErrors, SYNTAX_ERRORS};
 use super::replacement::{self, EditResult, NO_REPLACEMENT, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::CHANGE;
@@ -266,8 +266,8 @@ impl OneFile {
     }
 }
 
-fn new_errors(shown: &[String], files: &[Versions]) -> NewSyntaxErrors {
-    let mut errors = NewSyntaxErrors::new();
+fn new_errors(shown: &[String], files: &[Versions]) -> ContentChecks {
+    let mut errors = ContentChecks::new();
     for (name, (was, now)) in shown.iter().zip(files) {
         let of = (files.len() > 1).then_some(name.as_str());
         errors.examine(name, of, was.as_deref(), now);

@@ -9,7 +9,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::{Encoding, Endings, TextProperties, unified_diff, visible_name};
 
 use self::form::Form;
-use super::new_syntax_errors::{NewSyntaxErrors, SYNTAX_ERRORS};
+use super::content_checks::{ContentChecks, SYNTAX_ERRORS};
 use super::shown_diff::{self, DiffDetail};
 use crate::changed_by::authors;
 use crate::cx::CHANGE;
@@ -111,7 +111,7 @@ impl Tool for Write {
         if updated.was.is_none() {
             notes.extend(cx.session_file_note(&self.file_path)?);
         }
-        let mut errors = NewSyntaxErrors::new();
+        let mut errors = ContentChecks::new();
         errors.examine(&shown, None, updated.was.as_deref(), &updated.now);
         notes.extend_from_slice(errors.notes());
         let detail = DiffDetail::for_call(self.diff, cx);

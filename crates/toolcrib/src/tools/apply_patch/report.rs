@@ -11,7 +11,7 @@ use super::plan::{Part, Plan};
 use crate::cx::{Changed, Cx};
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::new_syntax_errors::NewSyntaxErrors;
+use crate::tools::content_checks::ContentChecks;
 use crate::tools::shown_diff::DiffDetail;
 
 /// Limit of notes.
@@ -48,8 +48,8 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDeta
 
 /// The syntax errors that the patch introduced. A moved file is compared with its source; a copy has the errors of
 /// its source.
-fn new_errors(plan: &Plan) -> NewSyntaxErrors {
-    let mut errors = NewSyntaxErrors::new();
+fn new_errors(plan: &Plan) -> ContentChecks {
+    let mut errors = ContentChecks::new();
     for (at, file) in plan.files.iter().enumerate().filter(|(_, file)| file.is_changed()) {
         let mut parts = plan.parts.iter().filter(|part| part.file == at);
         let (Some(now), Some(part)) = (&file.now, parts.next()) else { continue };

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use toolcrib_text::{
     Likeness, Line, NearestMatch, SoughtText, TextProperties, each_line, find_all,
-    find_equivalents, line_numbers, nearest_block, show_invisible, split_lines, truncate_line,
-    visible, without_line_numbers,
+    find_equivalents, line_numbers, masks, nearest_block, show_invisible, split_lines,
+    truncate_line, visible, without_line_numbers,
 };
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -163,6 +163,9 @@ fn hint(
             "`\\n` in `{OLD_STRING}` is a backslash and an n; with real newlines it would match."
         )
         .into()
+    } else if let Some(mask) = masks(old.as_bytes()).next() {
+        format!("`{mask}` hides a secret in output of commands. {READ} shows the text of the file.")
+            .into()
     } else if wanted.iter().any(|line| is_elision(line)) {
         format!("`{OLD_STRING}` omits lines (`...`): give all of them, or make several edits.")
             .into()

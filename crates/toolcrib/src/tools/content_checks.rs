@@ -1,9 +1,12 @@
-//! Syntax errors that a change introduced, as notes of its reply. A change is never refused for them.
+//! Syntax errors and masks of secrets that a change introduced, as notes of its reply. A change is never refused for
+//! them.
 
 use std::time::Duration;
 
 use serde_json::Value;
+use toolcrib_text::masks;
 
+use crate::message_names::READ;
 use crate::metadata_fields::MetadataField;
 use crate::reply::Reply;
 use crate::source_syntax::{ParseBudget, base_name, errors_after_change};
@@ -23,18 +26,18 @@ pub(super) const SYNTAX_ERRORS: &[MetadataField] = &[MetadataField::new(
     "The first errors of each file: its path, the line and what is wrong.",
 )];
 
-/// The syntax errors that a change introduced in its files.
-pub(super) struct NewSyntaxErrors {
+/// What a change introduced in its files.
+pub(super) struct ContentChecks {
     budget: ParseBudget,
     /// The sentence of each file.
     notes: Vec<String>,
     facts: Vec<Value>,
 }
 
-impl NewSyntaxErrors {
-    pub(super) fn new() -> NewSyntaxErrors {
+impl ContentChecks {
+    pub(super) fn new() -> ContentChecks {
         let budget = ParseBudget::megabytes(MEGABYTES, MAX_TIME);
-        NewSyntaxErrors { budget, notes: Vec::new(), facts: Vec::new() }
+        ContentChecks { budget, notes: Vec::new(), facts: Vec::new() }
     }
 
     /// Examines a file before and after the change. `of` names it in the note, if the reply is about several files.
@@ -48,6 +51,7 @@ impl NewSyntaxErrors {
         if self.notes.len() >= MAX_FILES || was == Some(now) {
             return;
         }
+        self.notes.extend(new_mask_note(of, was.unwrap_or_default(), now));
         let errors = errors_after_change(base_name(shown), was, now, &self.budget);
         if let Some(line) = errors.old {
             let subject = of.unwrap_or("The file");
@@ -75,4 +79,14 @@ impl NewSyntaxErrors {
     pub(super) fn facts(self, reply: Reply) -> Reply {
         if self.facts.is_empty() { reply } else { reply.with("syntax_errors", self.facts) }
     }
+}
+
+/// The note about a mask that the new content has and the old one had not, or less often.
+fn new_mask_note(of: Option<&str>, was: &[u8], now: &[u8]) -> Option<String> {
+    let count = |text, mask: &str| masks(text).filter(|one| *one == mask).count();
+    let mask = masks(now).find(|mask| count(now, mask) > count(was, mask))?;
+    let subject = of.unwrap_or("The file");
+    Some(format!(
+        "{subject} now has the text `{mask}`, which hides a secret in output of commands, and not the secret itself. {READ} shows files unmasked."
+    ))
 }
