@@ -51,14 +51,24 @@ impl Default for CaptureLimits {
 /// Why a change cannot be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotKept {
-    /// The file has this many bytes, more than the limit per file.
-    TooLarge(u64),
+    /// The file has more bytes than the limit per file.
+    TooLarge {
+        /// Bytes of the file.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The same, with the limit for ignored files.
-    IgnoredTooLarge(u64),
+    IgnoredTooLarge {
+        /// Bytes of the file.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The limits of the command are reached.
-    TooMuch,
+    TooMuch(SizeLimits),
     /// The limits of the command for ignored files are reached.
-    IgnoredTooMuch,
+    IgnoredTooMuch(SizeLimits),
     /// It is neither a file nor a symlink.
     NoFile,
     /// It cannot be read.
@@ -72,15 +82,18 @@ pub enum NotKept {
 impl fmt::Display for NotKept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotKept::TooLarge(bytes) => {
-                write!(f, "{bytes} bytes, over the limit for one file")
+            NotKept::TooLarge { bytes, limit } => {
+                write!(f, "{bytes} bytes, over the limit of {} for one file", size(*limit))
             }
-            NotKept::IgnoredTooLarge(bytes) => {
-                write!(f, "{bytes} bytes, over the limit for one ignored or generated file")
+            NotKept::IgnoredTooLarge { bytes, limit } => {
+                let limit = size(*limit);
+                write!(f, "{bytes} bytes, over the limit of {limit} for one ignored or generated file")
             }
-            NotKept::TooMuch => f.write_str("over the limit for one command"),
-            NotKept::IgnoredTooMuch => {
-                f.write_str("over the limit for ignored or generated files of one command")
+            NotKept::TooMuch(limits) => {
+                write!(f, "over the limit of {limits} for one command")
+            }
+            NotKept::IgnoredTooMuch(limits) => {
+                write!(f, "over the limit of {limits} for ignored or generated files of one command")
             }
             NotKept::NoFile => f.write_str("neither a file nor a symlink"),
             NotKept::Unreadable(errno) => write!(f, "cannot be read ({errno})"),
@@ -89,6 +102,22 @@ impl fmt::Display for NotKept {
                 write!(f, "{} {}", error.path().display(), error.detail())
             }
         }
+    }
+}
+
+impl fmt::Display for SizeLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} or {} files", size(self.bytes), self.files)
+    }
+}
+
+/// `64 MiB`, or `10 bytes`.
+fn size(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    if bytes >= MIB && bytes.is_multiple_of(MIB) {
+        format!("{} MiB", bytes / MIB)
+    } else {
+        format!("{bytes} bytes")
     }
 }
 
@@ -107,25 +136,28 @@ impl Usage {
         target: &WritablePath,
         class: CaptureClass,
     ) -> Result<(Content, u32), NotKept> {
-        let (class_limits, (files, bytes), too_much) = match class {
-            CaptureClass::Tracked => (limits.tracked, &mut self.tracked, NotKept::TooMuch),
-            CaptureClass::Ignored | CaptureClass::Excluded => {
-                (limits.ignored, &mut self.ignored, NotKept::IgnoredTooMuch)
-            }
-        };
         let is_tracked = class == CaptureClass::Tracked;
-        let room = class_limits.bytes.saturating_sub(*bytes);
+        let (class_limits, (files, stored)) = match class {
+            CaptureClass::Tracked => (limits.tracked, &mut self.tracked),
+            CaptureClass::Ignored | CaptureClass::Excluded => (limits.ignored, &mut self.ignored),
+        };
+        let too_much = || match is_tracked {
+            true => NotKept::TooMuch(class_limits),
+            false => NotKept::IgnoredTooMuch(class_limits),
+        };
         if *files >= class_limits.files {
-            return Err(too_much);
+            return Err(too_much());
         }
-        let read =
-            target.read(class_limits.file_bytes.min(room)).map_err(|not_kept| match not_kept {
-                NotKept::TooLarge(size) if size <= class_limits.file_bytes => too_much,
-                NotKept::TooLarge(size) if !is_tracked => NotKept::IgnoredTooLarge(size),
-                not_kept => not_kept,
-            })?;
+        let limit = class_limits.file_bytes;
+        let room = class_limits.bytes.saturating_sub(*stored);
+        let read = target.read(limit.min(room)).map_err(|not_kept| match not_kept {
+            NotKept::TooLarge { bytes, .. } if bytes <= limit => too_much(),
+            NotKept::TooLarge { bytes, .. } if is_tracked => NotKept::TooLarge { bytes, limit },
+            NotKept::TooLarge { bytes, .. } => NotKept::IgnoredTooLarge { bytes, limit },
+            not_kept => not_kept,
+        })?;
         *files += 1;
-        *bytes += read.0.len() as u64;
+        *stored += read.0.len() as u64;
         Ok(read)
     }
 }

@@ -92,9 +92,10 @@ impl WritablePath {
 
     /// The content of the file or symlink, at most `max_bytes`, and its mode.
     pub(super) fn read(&self, max_bytes: u64) -> Result<(Content, u32), NotKept> {
+        let too_large = |bytes| NotKept::TooLarge { bytes, limit: max_bytes };
         if let Ok(target) = open_beneath::link_target(self.root.handle(), &self.relative) {
             return match target.len() as u64 {
-                size if size > max_bytes => Err(NotKept::TooLarge(size)),
+                bytes if bytes > max_bytes => Err(too_large(bytes)),
                 _ => Ok((Content::link(target), SYMLINK_MODE)),
             };
         }
@@ -104,12 +105,12 @@ impl WritablePath {
         }
         let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         if size > max_bytes {
-            return Err(NotKept::TooLarge(size));
+            return Err(too_large(size));
         }
         let mut bytes = Vec::new();
         match read_whole(&file, size, max_bytes, &mut bytes) {
             Ok(true) => Ok((bytes.into(), open_beneath::permissions(&stat).as_raw_mode())),
-            Ok(false) => Err(NotKept::TooLarge(size)),
+            Ok(false) => Err(too_large(size)),
             Err(errno) => Err(NotKept::Unreadable(errno)),
         }
     }

@@ -80,9 +80,9 @@ fn each_capture_class_has_its_limits() {
     let expected = [
         ("1", None),
         ("2", None),
-        ("3", Some(NotKept::IgnoredTooMuch)),
-        ("4", Some(NotKept::IgnoredTooMuch)),
-        ("large", Some(NotKept::IgnoredTooLarge(11))),
+        ("3", Some(NotKept::IgnoredTooMuch(ignored_limits))),
+        ("4", Some(NotKept::IgnoredTooMuch(ignored_limits))),
+        ("large", Some(NotKept::IgnoredTooLarge { bytes: 11, limit: 10 })),
     ];
     let expected: Vec<_> = expected
         .iter()

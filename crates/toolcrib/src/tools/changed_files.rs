@@ -171,10 +171,16 @@ impl Changes {
         }
         for (word, action) in kinds {
             let of_kind = |one: &&Changed| one.file.action == action && one.file.ignored;
-            let ignored = self.files.iter().filter(of_kind).count() as u64;
-            if ignored > 0 {
-                parts.push(format!("{word} {}", counted(ignored, "ignored or generated file")));
+            let ignored: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
+            if ignored.is_empty() {
+                continue;
             }
+            let count = counted(ignored.len() as u64, "ignored or generated file");
+            // No build makes a deleted `.env` or database again.
+            parts.push(match action {
+                Action::Deleted => format!("{word} {count} ({})", named(&ignored, true)),
+                _ => format!("{word} {count}"),
+            });
         }
         parts
     }

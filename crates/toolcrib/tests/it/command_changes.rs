@@ -316,9 +316,9 @@ fn files_too_large_to_capture_are_named() {
     fs::write(fixture.path("large.log"), vec![b'x'; 5 << 20]).unwrap();
     let reply = fixture.bash("rm large.bin large.log a.txt; echo x > b.txt");
     let expected =
-        "[created b.txt; deleted a.txt, large.bin; deleted 1 ignored or generated file; Undo";
+        "[created b.txt; deleted a.txt, large.bin; deleted 1 ignored or generated file (large.log); Undo";
     assert!(reply.output().contains(expected), "{}", reply.output());
-    let lost = "[not kept, so Undo cannot restore them: large.bin (68157440 bytes, over the limit for one file), large.log (5242880 bytes, over the limit for one ignored or generated file)";
+    let lost = "[not kept, so Undo cannot restore them: large.bin (68157440 bytes, over the limit of 64 MiB for one file), large.log (5242880 bytes, over the limit of 4 MiB for one ignored or generated file)";
     assert!(reply.output().contains(lost), "{}", reply.output());
     assert_eq!(reply.metadata()["files_changed"]["not_kept"], 2);
     fixture.call("Undo", json!({})).unwrap();
