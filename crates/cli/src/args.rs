@@ -178,6 +178,9 @@ pub(crate) enum Command {
         /// List connections of commands instead of changes
         #[arg(long, conflicts_with = "decisions")]
         network: bool,
+        /// List only changes of this file or directory
+        #[arg(long, value_name = "PATH", conflicts_with_all = ["decisions", "network"])]
+        path: Option<PathBuf>,
     },
     /// Show a change with its diff
     Show {

@@ -97,7 +97,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Log { limit, network: true, .. } => {
             log::connections::log(common, &operator_runtime(common)?, *limit)
         }
-        Command::Log { limit, .. } => log::log(common, &operator_runtime(common)?, *limit),
+        Command::Log { limit, path, .. } => {
+            let runtime = operator_runtime(common)?;
+            log::log(common, &runtime, *limit, path.as_deref())
+        }
         Command::Show { id } => log::show(common, &operator_runtime(common)?, *id),
         Command::Diff { since } => log::diff(&operator_runtime(common)?, *since),
         Command::Undo { since: Some(since), id: Some(_), .. } => Err(format!(

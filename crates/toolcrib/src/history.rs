@@ -456,6 +456,11 @@ impl HistoryEntry {
         has_nothing && !not_kept.is_empty()
     }
 
+    /// Whether it changed this path or one below it. The path is absolute, with real names.
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.entry.paths().any(|changed| changed.starts_with(path))
+    }
+
     /// Age of the change, in words.
     pub fn age(&self) -> String {
         age(self.time_ms)

@@ -7,6 +7,7 @@ mod ocsf;
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -20,9 +21,18 @@ use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 /// The end of the summary of a change that is not completely in this workspace.
 const ELSEWHERE: &str = "; and files outside this workspace";
 
-pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
+pub(crate) fn log(
+    common: &Common,
+    runtime: &Runtime,
+    limit: usize,
+    path: Option<&Path>,
+) -> Result<ExitCode, String> {
     let ChangeLog { changes: mut history, damaged, .. } =
         runtime.change_log().map_err(|error| error.to_string())?;
+    if let Some(path) = path {
+        let paths = real_paths(common, path)?;
+        history.retain(|change| paths.iter().any(|path| change.is_at(path)));
+    }
     history.reverse();
     let total = history.len();
     history.truncate(limit);
@@ -55,7 +65,10 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
             output::plain(&change.summary())
         );
     }
-    if total == 0 {
+    if let (0, Some(path)) = (total, path) {
+        let path = visible_name(path.as_os_str().as_encoded_bytes());
+        let _ = writeln!(text, "No change of {path} is recorded here.");
+    } else if total == 0 {
         text += "No changes are recorded here yet.\n";
     } else if history.len() < total {
         let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", history.len());
@@ -64,6 +77,22 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
         let _ = writeln!(text, "{WARNING}{damaged}{WARNING:#}");
     }
     page(&text)
+}
+
+/// The paths that a given path may mean: itself, which may be a symlink or deleted, and its target.
+fn real_paths(common: &Common, given: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |error| format!("{}: {error}", given.display());
+    let from = match common.named_roots().first() {
+        Some(root) => root.directory.join(given),
+        None => given.to_owned(),
+    };
+    let absolute = std::path::absolute(from).map_err(failed)?;
+    let real = std::fs::canonicalize(&absolute).ok();
+    let entry = absolute
+        .parent()
+        .zip(absolute.file_name())
+        .and_then(|(parent, name)| Some(std::fs::canonicalize(parent).ok()?.join(name)));
+    Ok(real.into_iter().chain(entry).chain([absolute]).collect())
 }
 
 fn damaged_facts(damaged: &DamagedChanges) -> Value {

@@ -56,6 +56,33 @@ fn the_operator_lists_and_undoes_changes() {
 }
 
 #[test]
+fn the_log_of_one_path_has_only_its_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path();
+    for name in ["sub/a.txt", "sub/b.txt", "c.txt"] {
+        let args = json!({"file_path": name, "content": "new\n"}).to_string();
+        assert!(toolcrib(workspace, &["call", "Write", "-"], args.as_bytes()).status.success());
+    }
+    std::fs::remove_file(workspace.join("sub/a.txt")).unwrap();
+    std::os::unix::fs::symlink("c.txt", workspace.join("link")).unwrap();
+    let listed = |from: &str, path: &str| {
+        let words = ["log", "--json", "--path", path];
+        let log = toolcrib(&workspace.join(from), &words, b"").stdout;
+        let log: Value = serde_json::from_slice(&log).unwrap();
+        let changes = log["changes"].as_array().unwrap().iter();
+        let files = changes.map(|change| change["files"][0]["path"].as_str().unwrap().to_owned());
+        files.collect::<Vec<_>>()
+    };
+    assert_eq!(listed("", "sub/a.txt"), ["sub/a.txt"]);
+    assert_eq!(listed("sub", "a.txt"), ["sub/a.txt"]);
+    assert_eq!(listed("", "sub"), ["sub/b.txt", "sub/a.txt"]);
+    assert_eq!(listed("", "link"), ["c.txt"]);
+    assert_eq!(listed("", "none"), [""; 0]);
+    let none = toolcrib(workspace, &["log", "--text", "--path", "none"], b"");
+    assert_eq!(text(&none.stdout), "No change of none is recorded here.\n");
+}
+
+#[test]
 fn without_a_terminal_nothing_is_undone_without_consent() {
     let directory = tempfile::tempdir().unwrap();
     let workspace = directory.path();

@@ -87,13 +87,19 @@ impl fmt::Display for NotKept {
             }
             NotKept::IgnoredTooLarge { bytes, limit } => {
                 let limit = size(*limit);
-                write!(f, "{bytes} bytes, over the limit of {limit} for one ignored or generated file")
+                write!(
+                    f,
+                    "{bytes} bytes, over the limit of {limit} for one ignored or generated file"
+                )
             }
             NotKept::TooMuch(limits) => {
                 write!(f, "over the limit of {limits} for one command")
             }
             NotKept::IgnoredTooMuch(limits) => {
-                write!(f, "over the limit of {limits} for ignored or generated files of one command")
+                write!(
+                    f,
+                    "over the limit of {limits} for ignored or generated files of one command"
+                )
             }
             NotKept::NoFile => f.write_str("neither a file nor a symlink"),
             NotKept::Unreadable(errno) => write!(f, "cannot be read ({errno})"),

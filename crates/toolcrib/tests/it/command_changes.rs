@@ -315,8 +315,7 @@ fn files_too_large_to_capture_are_named() {
     fs::write(fixture.path("large.bin"), vec![0; 65 << 20]).unwrap();
     fs::write(fixture.path("large.log"), vec![b'x'; 5 << 20]).unwrap();
     let reply = fixture.bash("rm large.bin large.log a.txt; echo x > b.txt");
-    let expected =
-        "[created b.txt; deleted a.txt, large.bin; deleted 1 ignored or generated file (large.log); Undo";
+    let expected = "[created b.txt; deleted a.txt, large.bin; deleted 1 ignored or generated file (large.log); Undo";
     assert!(reply.output().contains(expected), "{}", reply.output());
     let lost = "[not kept, so Undo cannot restore them: large.bin (68157440 bytes, over the limit of 64 MiB for one file), large.log (5242880 bytes, over the limit of 4 MiB for one ignored or generated file)";
     assert!(reply.output().contains(lost), "{}", reply.output());
