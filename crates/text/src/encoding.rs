@@ -27,6 +27,9 @@ const UTF16BE_BOM: &[u8] = b"\xfe\xff";
 /// Length of the sample that is tested for UTF-16.
 const SAMPLE_BYTES: usize = 64 << 10;
 
+/// Length from which text without a line end may be UTF-16 without a byte order mark.
+const MIN_UTF16_BYTES: usize = 16;
+
 /// Length of the sample for statistics, which are slow.
 const STATISTICS_BYTES: usize = 1 << 20;
 
@@ -54,15 +57,22 @@ impl Encoding {
     pub fn of_known(bytes: &[u8], known: Option<Encoding>) -> Encoding {
         let found = Encoding::of(bytes);
         let is_kept = |known: &Encoding| {
-            known.outlasts(found, bytes.is_ascii()) && known.decode(bytes).is_some()
+            *known != found
+                && known.outlasts(found, &TextProperties::of(bytes))
+                && known.decode(bytes).is_some()
         };
         known.filter(is_kept).unwrap_or(found)
     }
 
     /// Whether this encoding of a file is kept, provided that it can decode the content, although `found` was
-    /// detected.
-    pub fn outlasts(self, found: Encoding, is_ascii: bool) -> bool {
-        self.is_guessed() && (found.is_guessed() || found.is_utf8() && is_ascii)
+    /// detected. `raw` has the properties of the content before decoding.
+    pub fn outlasts(self, found: Encoding, raw: &TextProperties) -> bool {
+        let only_nuls_tell = |one: Encoding, other: Encoding| {
+            one == Encoding::UTF_8 && other.is_utf16() && !other.bom
+        };
+        self.is_guessed() && (found.is_guessed() || found.is_utf8() && raw.non_ascii == 0)
+            || only_nuls_tell(self, found) && raw.invalid_utf8 == 0
+            || only_nuls_tell(found, self) && raw.nuls > 0
     }
 
     /// Whether nothing but statistics distinguishes it from other encodings.
@@ -294,14 +304,15 @@ impl Detector {
         if nuls == 0 || (whole && self.sample.len() % 2 == 1) {
             return None;
         }
-        // Text with a few NULs is not UTF-16, even if it happens to decode.
-        if nuls * 5 < self.sample.len() && is_utf8_prefix(&self.sample) {
-            return None;
-        }
+        let is_utf8 = is_utf8_prefix(&self.sample);
         let plain = |kind| Encoding { kind, bom: false };
-        [plain(little), plain(big)]
-            .into_iter()
-            .find(|encoding| reads_as_text(*encoding, &self.sample))
+        [plain(little), plain(big)].into_iter().find(|encoding| {
+            let units = Utf16Units::of(*encoding, &self.sample);
+            // Text with NULs, such as a list that they separate, is not UTF-16, even if it happens to decode.
+            (!is_utf8 || units.are_mostly_ascii())
+                && (units.has_line_end || self.sample.len() >= MIN_UTF16_BYTES)
+                && reads_as_text(*encoding, &self.sample)
+        })
     }
 }
 
@@ -325,6 +336,31 @@ fn may_resemble_long_utf8(kind: &'static encoding_rs::Encoding) -> bool {
 /// Whether bytes are UTF-8, except for an incomplete character at their end.
 fn is_utf8_prefix(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
+}
+
+/// The code units of a sample, if it is UTF-16 of one byte order.
+struct Utf16Units {
+    all: usize,
+    ascii: usize,
+    has_line_end: bool,
+}
+
+impl Utf16Units {
+    fn of(encoding: Encoding, sample: &[u8]) -> Utf16Units {
+        let is_big = encoding.kind == encoding_rs::UTF_16BE;
+        let mut units = Utf16Units { all: 0, ascii: 0, has_line_end: false };
+        for pair in sample.as_chunks::<2>().0 {
+            let unit = if is_big { u16::from_be_bytes(*pair) } else { u16::from_le_bytes(*pair) };
+            units.all += 1;
+            units.ascii += usize::from((1..0x80).contains(&unit));
+            units.has_line_end |= [u16::from(b'\n'), u16::from(b'\r')].contains(&unit);
+        }
+        units
+    }
+
+    fn are_mostly_ascii(&self) -> bool {
+        self.ascii * 4 >= self.all * 3
+    }
 }
 
 /// Whether a sample makes sense as UTF-16 of one byte order: whole characters, no controls, and enough ASCII
@@ -446,6 +482,43 @@ mod tests {
         assert!(Encoding::of(b"SIGNATURE \0 here\n").is_utf8(), "a NUL in text makes no UTF-16");
         assert!(Encoding::of(b"SIGNATURES \0 here\n").is_utf8());
         assert!(Encoding::of(b"\x7fELF\0\0\0\x01\x02\0\0\0\0\x10\x11").is_utf8(), "as good as any");
+    }
+
+    #[test]
+    fn text_with_nuls_is_not_taken_for_utf16() {
+        for text in [
+            b"a\0b\n".as_slice(),
+            b"x\0y\0",
+            b"a\0b\0c\0d\0e\0",
+            b"./a\0./b\0./c\0./d\0./e\0",
+            b"ab\0cd\0ef\0gh\0ij\0kl\0",
+            b"a\0b\nc\0d\ne\0f\ng\0h\ni\0j\n",
+            b"a\0\xff\n",
+        ] {
+            assert!(Encoding::of(text).is_utf8(), "{}", text.escape_ascii());
+        }
+        for text in ["hi\n", "\r\n", "# A heading", "größer, süßer und schöner"] {
+            for name in ["UTF-16LE", "UTF-16BE"] {
+                let (encoding, bytes) = in_encoding(text, name, false);
+                assert_eq!(Encoding::of(&bytes), encoding, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_known_encoding_decides_if_only_nuls_tell() {
+        let (utf16, bytes) = in_encoding("abcdefghi\n", "UTF-16LE", false);
+        assert_eq!(Encoding::of(&bytes), utf16);
+        assert!(Encoding::of_known(&bytes, Some(Encoding::UTF_8)).is_utf8());
+        let (_, marked) = in_encoding("abcdefghi\n", "UTF-16LE", true);
+        assert!(Encoding::of_known(&marked, Some(Encoding::UTF_8)).is_utf16());
+        let (_, german) = in_encoding("größer, süßer und schöner", "UTF-16LE", false);
+        assert_eq!(Encoding::of_known(&german, Some(Encoding::UTF_8)), utf16, "no UTF-8");
+        let (_, short) = in_encoding("ab", "UTF-16LE", false);
+        assert!(Encoding::of(&short).is_utf8());
+        assert_eq!(Encoding::of_known(&short, Some(utf16)), utf16);
+        assert!(Encoding::of_known(b"ab\n", Some(utf16)).is_utf8());
+        assert!(Encoding::of_known(b"abcd", Some(utf16)).is_utf8());
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub struct Session {
     notices: Mutex<HashMap<PathBuf, Noticed>>,
     /// Number of running calls.
     running_calls: AtomicUsize,
-    /// Guessed encodings in which the session has read or written files.
+    /// Encodings in which the session has read or written files, if their content does not tell.
     encodings: Mutex<HashMap<PathBuf, Encoding>>,
     /// Files that a note has named as executed later.
     named: Mutex<HashSet<PathBuf>>,
@@ -387,14 +387,27 @@ impl Session {
         RunningCall { session: self }
     }
 
-    /// The encoding in which the session has read or written a file, if only statistics tell it.
+    /// The encoding in which the session has read or written a file, if only statistics tell it, or if its
+    /// content looks like another one.
     pub(crate) fn encoding(&self, path: &Path) -> Option<Encoding> {
         self.encodings.lock().get(path).copied()
     }
 
+    /// Remembers the encoding that was detected, or used again, for a file.
     pub(crate) fn remember_encoding(&self, path: &Path, encoding: Encoding) {
+        let is_known = self.encoding(path) == Some(encoding);
+        self.set_encoding(path, encoding, is_known || encoding.is_guessed());
+    }
+
+    /// Remembers the encoding in which a file was written.
+    pub(crate) fn remember_written(&self, path: &Path, encoding: Encoding, content: &[u8]) {
+        let is_evident = !encoding.is_guessed() && Encoding::of(content) == encoding;
+        self.set_encoding(path, encoding, !is_evident);
+    }
+
+    fn set_encoding(&self, path: &Path, encoding: Encoding, keep: bool) {
         let mut all = self.encodings.lock();
-        if !encoding.is_guessed() {
+        if !keep {
             all.remove(path);
             return;
         }

@@ -101,8 +101,9 @@ impl Tool for Write {
             form.rewrite(&self.content, (was, encoding), &shown, &mut notes)
         })?;
         cx.mark_seen_whole(&real, &updated.now);
-        if let Some(encoding) = form.encoding.filter(|_| !cx.dry_run()) {
-            cx.session().remember_encoding(&real, encoding);
+        let written = form.encoding.or(had).unwrap_or(Encoding::UTF_8);
+        if !cx.dry_run() {
+            cx.session().remember_written(&real, written, &updated.now);
         }
         notes.extend(warnings::of(&self.content, updated.was.as_deref().unwrap_or_default()));
         notes.extend(updated.changed.notes.iter().cloned());
@@ -115,8 +116,7 @@ impl Tool for Write {
         errors.examine(&shown, None, updated.was.as_deref(), &updated.now);
         notes.extend_from_slice(errors.notes());
         let detail = DiffDetail::for_call(self.diff, cx);
-        let encodings = (had, form.encoding.or(had));
-        Ok(errors.facts(reply(cx, &shown, &updated, encodings, &notes, detail)))
+        Ok(errors.facts(reply(cx, &shown, &updated, (had, written), &notes, detail)))
     }
 }
 
@@ -180,14 +180,14 @@ fn reply(
     cx: &Cx<'_>,
     shown: &str,
     updated: &Updated,
-    (encoding_before, encoding_now): (Option<Encoding>, Option<Encoding>),
+    (encoding_before, encoding_now): (Option<Encoding>, Encoding),
     notes: &[String],
     detail: DiffDetail,
 ) -> Reply {
     let Updated { was, now, changed } = updated;
     let created = was.is_none();
     let same = was.as_ref() == Some(now);
-    let encoding = Encoding::of_known(now, encoding_now);
+    let encoding = Encoding::of_known(now, Some(encoding_now));
     let lines = TextProperties::of(&encoding.decode(now).unwrap_or(now[..].into())).lines();
     let line_chars = cx.limits().line_chars;
     let diff = unified_diff(shown, was.as_deref(), Some(now), line_chars, encoding_before);

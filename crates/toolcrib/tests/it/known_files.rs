@@ -365,3 +365,17 @@ fn history_masks_secrets_and_escapes_invisible_characters() {
     let history = fixture.call("History", json!({}));
     assert!(history.lines().next().unwrap().chars().count() < 150, "{history}");
 }
+
+/// With NULs between its letters, the content looks like UTF-16.
+#[test]
+fn a_file_that_the_session_wrote_as_utf8_stays_utf8() {
+    let fixture = Fixture::new();
+    let write = |content: &str| {
+        fixture.call("Write", json!({"file_path": "list", "content": content}));
+        fs::read(fixture.top.path().join("ws/list")).unwrap()
+    };
+    write("a\0b\0c\0d\0e\0f\0g\0h\0i\0");
+    let shown = fixture.call("Read", json!({"file_path": "list"}));
+    assert!(shown.contains("a\\x00b\\x00"), "{shown}");
+    assert_eq!(write("plain\n"), b"plain\n");
+}

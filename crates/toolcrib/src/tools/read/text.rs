@@ -89,7 +89,7 @@ fn examine(cx: &Cx<'_>, file: &OpenFile) -> Result<Examined, Error> {
     raw.finish();
     let found = detector.finish(&raw);
     let known = cx.session().encoding(file.path());
-    let known = known.filter(|known| known.outlasts(found, raw.non_ascii == 0));
+    let known = known.filter(|known| known.outlasts(found, &raw));
     let (encoding, survey) = match known.map(|known| survey_letters(cx, file, known)).transpose()? {
         Some((survey, 0)) => (known.unwrap_or(found), survey),
         _ if found.is_utf8() => (found, raw),
