@@ -15,7 +15,7 @@ use crate::changed_by::authors;
 use crate::cx::CHANGE;
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
-use crate::message_names::EXPECTED_HASH;
+use crate::message_names::{BASH, EXPECTED_HASH};
 use crate::metadata_fields::MetadataField;
 use crate::phrases::counted;
 use crate::reply::Reply;
@@ -99,6 +99,12 @@ impl Tool for Write {
             }
             let encoding = *had.insert(cx.encoding(&real, was));
             form.rewrite(&self.content, (was, encoding), &shown, &mut notes)
+        });
+        let updated = updated.map_err(|error| match error.kind() {
+            ErrorKind::TooLarge => {
+                error.hint(format!("Nothing was written. Remove it with {BASH}, then call again."))
+            }
+            _ => error,
         })?;
         cx.mark_seen_whole(&real, &updated.now);
         let written = form.encoding.or(had).unwrap_or(Encoding::UTF_8);
@@ -159,19 +165,19 @@ impl Write {
         let (seen, now) = (cx.session().seen(real), Seen::of(was));
         if let Some(expected) = &self.expected_hash {
             let known = now.hash.is(expected);
-            return if known { Ok(()) } else { Err(stale_write::wrong_hash(shown, was, &now)) };
+            return if known { Ok(()) } else { Err(stale_write::wrong_hash(cx, shown, was, &now)) };
         }
         match seen {
             Some(seen) if seen.hash == now.hash && seen.is_whole() => Ok(()),
             Some(seen) if seen.hash == now.hash => {
-                Err(stale_write::partly_read(shown, was, &seen, &now))
+                Err(stale_write::partly_read(cx, shown, was, &seen, &now))
             }
             Some(seen) => {
                 let by = authors(cx.history(), cx.session(), real, seen.hash, now.hash);
-                Err(stale_write::changed(shown, was, &seen, &now, by))
+                Err(stale_write::changed(cx, shown, was, &seen, &now, by))
             }
             None if was.is_empty() => Ok(()),
-            None => Err(stale_write::never_read(shown, was, &now)),
+            None => Err(stale_write::never_read(cx, shown, was, &now)),
         }
     }
 }

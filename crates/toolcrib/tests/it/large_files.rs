@@ -78,3 +78,32 @@ fn a_long_source_file_offers_its_outline() {
     let outline = read(serde_json::json!({"file_path": "a.rs", "outline": true}));
     assert!(outline.contains("more definitions; for more, offset: "), "a long outline has pages");
 }
+
+/// Read shows neither as a whole, so the error of Write says what replaces them.
+#[test]
+fn a_file_that_read_does_not_show_as_a_whole_can_be_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.txt");
+    let limits = Limits { look_bytes: 9_000, edit_bytes: 10_000, ..Limits::default() };
+    let runtime = Runtime::builder().root(directory.path()).limits(limits).build().unwrap();
+    let session = runtime.session();
+    let write = |mut args: serde_json::Value| {
+        args["file_path"] = "a.txt".into();
+        args["content"] = "new\n".into();
+        runtime.call(&session, Call::new("Write", args), Options::default())
+    };
+    for (content, why) in [
+        ("line\n".repeat(1_900), "too large: Read shows only parts of it"),
+        ("x".repeat(5_000), "which Read cuts"),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        let error = write(json!({})).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        let hash = error.metadata()["hash"].clone();
+        assert!(error.to_string().contains(&format!("expected_hash: {hash}")), "{error}");
+        write(json!({"expected_hash": hash})).unwrap();
+    }
+    std::fs::write(&path, "line\n".repeat(3_000)).unwrap();
+    let error = write(json!({})).unwrap_err();
+    assert!(error.to_string().contains("Remove it with Bash"), "{error}");
+}

@@ -1,7 +1,9 @@
 //! Errors for overwriting content that the session has not seen. Each shows that content.
 
-use toolcrib_text::{LineWindow, TextProperties, Window};
+use toolcrib_media::{Kind, kind_of};
+use toolcrib_text::{Encoding, LineWindow, TextProperties, Window};
 
+use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::message_names::{EDIT, EXPECTED_HASH, READ};
 use crate::seen_files::Seen;
@@ -11,22 +13,23 @@ const MAX_LINES: u64 = 40;
 const MAX_CHARS: usize = 4_000;
 
 /// The error for a file that was never read.
-pub(super) fn never_read(shown: &str, was: &[u8], now: &Seen) -> Error {
+pub(super) fn never_read(cx: &Cx<'_>, shown: &str, was: &[u8], now: &Seen) -> Error {
     let message = format!("{shown} exists, and this session has not read it with {READ}");
-    refuse(ErrorKind::Conflict, message, was, now)
+    refuse(cx, ErrorKind::Conflict, message, was, now)
 }
 
 /// The error for a file that was read in part.
-pub(super) fn partly_read(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
+pub(super) fn partly_read(cx: &Cx<'_>, shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
     let message = match seen.parts() {
         Some(parts) => format!("this session has read only a part of {shown}: {parts}"),
         None => format!("this session has not read the current content of {shown}"),
     };
-    refuse(ErrorKind::Conflict, message, was, now)
+    refuse(cx, ErrorKind::Conflict, message, was, now)
 }
 
 /// The error for a file that changed since it was read.
 pub(super) fn changed(
+    cx: &Cx<'_>,
     shown: &str,
     was: &[u8],
     seen: &Seen,
@@ -37,23 +40,26 @@ pub(super) fn changed(
     let by = by.map_or(String::new(), |by| format!(", by {by}"));
     let message =
         format!("{shown} changed{where_it_changed} since this session last read or wrote it{by}");
-    refuse(ErrorKind::Stale, message, was, now)
+    refuse(cx, ErrorKind::Stale, message, was, now)
 }
 
 /// The error for a wrong hash.
-pub(super) fn wrong_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
+pub(super) fn wrong_hash(cx: &Cx<'_>, shown: &str, was: &[u8], now: &Seen) -> Error {
     let message = format!("{shown} does not have the expected hash");
-    refuse(ErrorKind::Stale, message, was, now)
+    refuse(cx, ErrorKind::Stale, message, was, now)
 }
 
-fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
+fn refuse(cx: &Cx<'_>, kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
     let hash = now.hash.short();
     let error = Error::new(kind, message);
-    let error = match whole(was) {
-        Some(content) => error.detail(format!("Current content:\n{content}")).hint(format!(
+    let error = match (whole(was), why_not_readable(cx, was)) {
+        (Some(content), _) => error.detail(format!("Current content:\n{content}")).hint(format!(
             "Nothing was written. To replace it, call again with {EXPECTED_HASH}: \"{hash}\"; to change a part of it, use {EDIT}."
         )),
-        None => error.hint(format!(
+        (None, Some(why)) => error.hint(format!(
+            "Nothing was written. {why} To replace it, call again with {EXPECTED_HASH}: \"{hash}\"."
+        )),
+        (None, None) => error.hint(format!(
             "Nothing was written. {READ} the whole file before you replace it, or change a part of it with {EDIT}."
         )),
     };
@@ -78,4 +84,30 @@ fn whole(text: &[u8]) -> Option<String> {
     let is_whole =
         lines.len() as u64 == survey.lines() && lines.iter().all(|line| line.left_out == 0);
     is_whole.then(|| lines.iter().map(|line| line.render()).collect())
+}
+
+/// Why no calls of Read show the whole file. `None` if they do.
+fn why_not_readable(cx: &Cx<'_>, was: &[u8]) -> Option<String> {
+    let limits = cx.limits();
+    if was.len() as u64 > limits.look_bytes {
+        return Some(format!("It is too large: {READ} shows only parts of it."));
+    }
+    let encoding = Encoding::of(was);
+    let is_document = matches!(kind_of(was), Some(Kind::Picture(_) | Kind::Pdf));
+    if is_document || TextProperties::of(was).looks_binary() && !encoding.is_utf16() {
+        return Some(format!("It is not text: {READ} does not show its bytes."));
+    }
+    let text = encoding.decode(was).unwrap_or(was.into());
+    let mut window = LineWindow::new(Window {
+        terminator: TextProperties::of(&text).terminator(),
+        first: 1,
+        limit: u64::MAX,
+        line_chars: limits.line_chars,
+        total_chars: usize::MAX,
+    });
+    window.feed(&text);
+    let is_cut = window.finish().iter().any(|line| line.left_out > 0);
+    is_cut.then(|| {
+        format!("It has lines of more than {} characters, which {READ} cuts.", limits.line_chars)
+    })
 }
