@@ -1,6 +1,10 @@
 //! Similar names, for suggestions.
 
+use toolcrib_text::invisible_name;
 use unicode_normalization::UnicodeNormalization;
+
+/// Quotes that callers copy together with a name.
+const QUOTES: [char; 3] = ['`', '"', '\''];
 
 /// Directory entries compared with a name. In a larger directory, only the first ones are.
 pub(crate) const MAX_NAMES: usize = 10_000;
@@ -68,6 +72,25 @@ pub(crate) fn lookalike<'a>(
     alike.next().filter(|_| alike.next().is_none())
 }
 
+/// A name without invisible characters, surrounding whitespace and quotes.
+pub(crate) fn bare_name(name: &str) -> String {
+    let visible = name.nfc().filter(|&c| c.is_whitespace() || invisible_name(c).is_none());
+    let visible: String = visible.map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    visible.trim_matches(|c: char| c.is_whitespace() || QUOTES.contains(&c)).to_owned()
+}
+
+/// A name without a line and column after it, as in `a.rs:12`, `a.rs:12:5` and `a.rs:12-20`. `None` if it has none.
+pub(crate) fn without_line(name: &str) -> Option<&str> {
+    let is_number = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit())
+            && text.chars().all(|c| c.is_ascii_digit() || c == '-')
+    };
+    let without_number = |name| str::rsplit_once(name, ':').filter(|(_, number)| is_number(number));
+    let (name, _) = without_number(name)?;
+    let name = without_number(name).map_or(name, |(name, _)| name);
+    Some(name).filter(|name| !name.is_empty())
+}
+
 /// A name without case and `_`, for comparing tool and field names.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()
@@ -84,6 +107,20 @@ mod tests {
         assert_eq!(lookalike("caf\u{e9}.txt", names), Some("cafe\u{301}.txt"));
         assert_eq!(lookalike("a\u{2003}b", names), None, "two look the same");
         assert_eq!(lookalike("Cafe.txt", names), None);
+    }
+
+    #[test]
+    fn a_name_is_found_in_what_surrounds_it() {
+        for name in ["a.txt", "`a.txt`", "a.txt\n", " \"a.txt\"", "a\u{200b}.txt\u{feff}"] {
+            assert_eq!(bare_name(name), "a.txt");
+        }
+        assert_eq!(bare_name("it's"), "it's");
+        assert_eq!(without_line("a.rs:12"), Some("a.rs"));
+        assert_eq!(without_line("a.rs:12:5"), Some("a.rs"));
+        assert_eq!(without_line("a.rs:12-20"), Some("a.rs"));
+        assert_eq!(without_line("a:b"), None);
+        assert_eq!(without_line("a.rs"), None);
+        assert_eq!(without_line(":12"), None);
     }
 
     #[test]

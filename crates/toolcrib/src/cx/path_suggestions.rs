@@ -1,17 +1,17 @@
 //! Suggests existing paths for a path that does not exist.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{BulkReader, FileKind, ResolvedPath, RootKind};
+use toolcrib_fs::{BulkReader, Directory, FileKind, ResolvedPath, RootKind};
 use toolcrib_search::{Deadline, Listing, Walk};
 use toolcrib_text::visible_name;
 
 use super::Cx;
 use crate::message_names::LS;
-use crate::suggest::similar_files;
+use crate::suggest::{MAX_NAMES, bare_name, similar_files, without_line};
 
 /// Number of suggestions.
 const MAX_SUGGESTIONS: usize = 3;
@@ -30,10 +30,10 @@ impl Cx<'_> {
             return "No directory above it is visible.".to_owned();
         };
         let parent_exists = parent.kind() == Some(FileKind::Directory);
-        let similar = if parent_exists {
-            self.similar_entries(place, &parent)
-        } else {
-            self.in_similar_directories(place)
+        let similar = match self.bare_path(place) {
+            Some(found) => vec![found],
+            None if parent_exists => self.similar_entries(place, &parent),
+            None => self.in_similar_directories(place),
         };
         let is_in_workspace = place.root().kind() == RootKind::Workspace;
         let found = if similar.is_empty() && is_in_workspace {
@@ -49,7 +49,7 @@ impl Cx<'_> {
         };
         let hint = match found.as_slice() {
             [] if parent_exists => {
-                format!("No file has a similar name. {LS} lists the directory.")
+                format!("No similar name was found. {LS} lists the directory.")
             }
             [] => format!("The directory {} does not exist either.", self.show_place(&parent)),
             [only] => format!("Did you mean {only}?"),
@@ -58,19 +58,41 @@ impl Cx<'_> {
         hint + &session_note
     }
 
+    /// The path without quotes, invisible characters and a line number, if it exists.
+    fn bare_path(&self, place: &ResolvedPath) -> Option<String> {
+        let mut bare = place.root().path().to_owned();
+        for part in place.relative().components() {
+            let Component::Normal(name) = part else { return None };
+            match bare_name(name.to_str()?).as_str() {
+                // A quote before an absolute path, which was taken for a name in the session's directory.
+                "" => bare = PathBuf::from("/"),
+                name => bare.push(name),
+            }
+        }
+        let name = bare.file_name()?.to_str()?;
+        let unnumbered = without_line(name).map(|name| bare.with_file_name(name));
+        let exists = |path: PathBuf| {
+            let directory = self.session.directory();
+            let found = self.services.paths.workspace.resolve(directory, &path).ok()?;
+            let is_seen = found.kind().is_some() && self.hidden_reason(&found.path()).is_none();
+            is_seen.then(|| self.show_place(&found))
+        };
+        std::iter::once(bare.clone()).chain(unnumbered).find_map(exists)
+    }
+
     /// Entries with a similar name in the same directory.
     fn similar_entries(&self, place: &ResolvedPath, parent: &ResolvedPath) -> Vec<String> {
-        let Ok((names, _)) = self.entry_names(parent) else { return Vec::new() };
-        let near = similar_files(
-            &shown_file_name(place.relative()),
-            names.iter().map(String::as_str),
-            MAX_SUGGESTIONS,
-        );
-        let shown = |name: &str| match self.show_place(parent).as_str() {
-            "." => name.to_owned(),
-            directory => format!("{}/{name}", directory.trim_end_matches('/')),
+        let shown = |name: &OsString| {
+            let name = visible_name(name.as_encoded_bytes());
+            match self.show_place(parent).as_str() {
+                "." => name,
+                directory => format!("{}/{name}", directory.trim_end_matches('/')),
+            }
         };
-        near.into_iter().map(shown).collect()
+        similar_in(parent, place.relative().file_name(), MAX_SUGGESTIONS)
+            .iter()
+            .map(shown)
+            .collect()
     }
 
     /// The same path below a directory whose name is similar to that of the first missing one.
@@ -84,14 +106,9 @@ impl Cx<'_> {
             }
             missing = parent;
         };
-        let Ok((names, _)) = self.entry_names(&above) else { return Vec::new() };
-        let like = similar_files(
-            &shown_file_name(missing.relative()),
-            names.iter().map(String::as_str),
-            MAX_TRIED_DIRECTORIES,
-        );
-        let exists = |name: &str| {
-            let path = Path::new(name).join(&rest);
+        let like = similar_in(&above, missing.relative().file_name(), MAX_TRIED_DIRECTORIES);
+        let exists = |name: OsString| {
+            let path = Path::new(&name).join(&rest);
             let found = self.services.paths.resolve(self.session, &above, &path).ok()?;
             let is_seen = found.kind().is_some() && self.hidden_reason(&found.path()).is_none();
             is_seen.then(|| self.show_place(&found))
@@ -107,6 +124,9 @@ impl Cx<'_> {
         let bytes = name.as_encoded_bytes();
         let after = bytes.iter().rposition(|byte| *byte == b'\\').map_or(0, |at| at + 1);
         let name = OsStr::from_bytes(&bytes[after..]);
+        let bare = name.to_str().map(bare_name);
+        let bare = bare.as_deref().map(|name| without_line(name).unwrap_or(name));
+        let name = bare.filter(|name| !name.is_empty()).map_or(name, OsStr::new);
         let Ok(top) =
             self.services.paths.workspace.resolve(self.session.directory(), Path::new("."))
         else {
@@ -163,6 +183,36 @@ fn is_same_but_for_case(one: &OsStr, other: &OsStr) -> bool {
     }
 }
 
-fn shown_file_name(path: &Path) -> String {
-    visible_name(path.file_name().unwrap_or_default().as_encoded_bytes())
+/// The entries of a directory with a name like this one, at most `most`: those with the same visible characters, or
+/// else the most similar ones.
+fn similar_in(directory: &ResolvedPath, name: Option<&OsStr>, most: usize) -> Vec<OsString> {
+    let Some(name) = name else { return Vec::new() };
+    let mut names: Vec<OsString> = Vec::new();
+    let listed = Directory::open(directory).and_then(|directory| {
+        directory.each(|name, _| {
+            names.push(name.to_owned());
+            names.len() < MAX_NAMES
+        })
+    });
+    if listed.is_err() {
+        return Vec::new();
+    }
+    names.sort();
+    let bare = |name: &OsStr| name.to_str().map(bare_name).filter(|name| !name.is_empty());
+    if let Some(wanted) = bare(name) {
+        let unnumbered = without_line(&wanted).unwrap_or(&wanted);
+        let is_alike = |found: &&OsString| {
+            bare(found).is_some_and(|found| found == wanted || found == unnumbered)
+        };
+        let alike: Vec<OsString> = names.iter().filter(is_alike).take(most).cloned().collect();
+        if !alike.is_empty() {
+            return alike;
+        }
+    }
+    let shown = |name: &OsStr| visible_name(name.as_encoded_bytes());
+    let names: Vec<(String, OsString)> =
+        names.into_iter().map(|name| (shown(&name), name)).collect();
+    let similar = similar_files(&shown(name), names.iter().map(|(shown, _)| shown.as_str()), most);
+    let entry = |similar: &str| names.iter().find(|(shown, _)| shown == similar);
+    similar.into_iter().filter_map(entry).map(|(_, name)| name.clone()).collect()
 }
