@@ -138,6 +138,11 @@ impl Cx<'_> {
         }
     }
 
+    /// The directory in which the next command starts, as replies show it.
+    pub(crate) fn next_directory(&self, shell: &SessionShell) -> String {
+        self.show_place(&self.carried_directory(shell, &mut Vec::new()))
+    }
+
     /// The directory in which the last command ended, or its nearest existing parent.
     fn carried_directory(&self, shell: &SessionShell, notes: &mut Vec<String>) -> ResolvedPath {
         let top = self.session.directory();

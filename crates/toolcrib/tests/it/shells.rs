@@ -100,6 +100,19 @@ fn removed_or_outside_directory_is_reported_and_left() {
     let note = "[it ended in a directory that no longer exists; the next command starts in .]";
     assert!(reply.output().contains(note), "{}", reply.output());
     assert_eq!(shells.bash("basename \"$PWD\""), "ws\n");
+    // Also if it started in the removed directory.
+    for (command, ended_in) in [
+        ("rmdir ../e", "a directory that no longer exists"),
+        ("rmdir ../e; cd /", "/, outside the workspace"),
+    ] {
+        shells.bash("mkdir -p d/e && cd d/e");
+        let reply = shells.call("Bash", json!({"command": command})).unwrap();
+        let note = format!("[it ended in {ended_in}; the next command starts in d]");
+        assert!(reply.output().contains(&note), "{}", reply.output());
+        assert_eq!(reply.metadata()["cwd"], "d");
+        let reply = shells.call("Bash", json!({"command": "cd .."})).unwrap();
+        assert!(!reply.output().contains("no longer exists"), "{}", reply.output());
+    }
 }
 
 /// Imitated notes are escaped wherever output is shown; the tool's own notes are not.

@@ -171,6 +171,7 @@ impl FinishedCommand {
             return;
         }
         let Some(directory) = &state.directory else {
+            self.directory = cx.next_directory(shell);
             self.carry_notes.push(format!(
                 "it ended in a directory that no longer exists; the next command starts in {}",
                 self.directory
@@ -183,10 +184,13 @@ impl FinishedCommand {
                 self.directory = shown;
             }
             Ok(_) => {}
-            Err(outside) => self.carry_notes.push(format!(
-                "it ended in {outside}, outside the workspace; the next command starts in {}",
-                self.directory
-            )),
+            Err(outside) => {
+                self.directory = cx.next_directory(shell);
+                self.carry_notes.push(format!(
+                    "it ended in {outside}, outside the workspace; the next command starts in {}",
+                    self.directory
+                ));
+            }
         }
     }
 
