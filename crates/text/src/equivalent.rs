@@ -99,9 +99,34 @@ impl SoughtText {
 /// An equivalent of the sought text in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Equivalent {
-    level: MatchLevel,
+    difference: Difference,
     /// For each sought line, its range in the file.
     lines: Vec<Range<usize>>,
+}
+
+/// How a text in a file differs from the sought text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference {
+    level: MatchLevel,
+    /// The sought text ends with a newline that the file does not have.
+    missing_newline: bool,
+}
+
+impl Difference {
+    /// The name of its level, for programs.
+    pub fn name(self) -> &'static str {
+        self.level.name()
+    }
+
+    /// A description, to follow "matched except for".
+    pub fn words(self) -> String {
+        const NEWLINE: &str = "a newline at its end that the file does not have";
+        match self.level {
+            level if !self.missing_newline => level.words().to_owned(),
+            MatchLevel::LineEndings => NEWLINE.to_owned(),
+            level => format!("{} and {NEWLINE}", level.words()),
+        }
+    }
 }
 
 impl Equivalent {
@@ -111,9 +136,9 @@ impl Equivalent {
         start..self.lines.last().map_or(start, |line| line.end)
     }
 
-    /// The level at which it was found.
-    pub fn rung(&self) -> MatchLevel {
-        self.level
+    /// How it differs from the sought text.
+    pub fn difference(&self) -> Difference {
+        self.difference
     }
 }
 

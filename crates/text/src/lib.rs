@@ -33,7 +33,7 @@ pub use diff::{
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
 pub use equivalent::{
-    Adaptation, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_equivalents,
+    Adaptation, Difference, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_equivalents,
 };
 pub use invisible::{hidden_in, invisible_name};
 pub use line_window::{Line, LineCount, LineWindow, Window, each_line, split_lines};

@@ -32,8 +32,8 @@ pub(crate) fn locate(input: &[u8]) -> String {
     }
     match places.first() {
         None => "nowhere".to_owned(),
-        Some(place) if rewritten > 0 => format!("{}, rewritten", place.rung().name()),
-        Some(place) => format!("{}, not rewritten", place.rung().name()),
+        Some(place) if rewritten > 0 => format!("{}, rewritten", place.difference().name()),
+        Some(place) => format!("{}, not rewritten", place.difference().name()),
     }
 }
 

@@ -11,6 +11,7 @@ pub struct Adaptation {
     trailing_whitespace: bool,
     indentation: bool,
     typography: bool,
+    final_newlines: bool,
 }
 
 impl Adaptation {
@@ -23,6 +24,7 @@ impl Adaptation {
             ..Adaptation::default()
         };
         let (given, written) = (SoughtText::new(given), SoughtText::new(&written));
+        adaptation.final_newlines = given.lines.len() != written.lines.len();
         for (given, written) in given.lines.iter().zip(&written.lines) {
             let [given, written] = [given, written].map(|line| LineParts::of(line));
             adaptation.indentation |= given.indentation != written.indentation;
@@ -39,6 +41,7 @@ impl Adaptation {
             (self.indentation, "indentation"),
             (self.typography, "typographic characters"),
             (self.trailing_whitespace, "trailing whitespace"),
+            (self.final_newlines, "newlines at the end"),
         ];
         let parts: Vec<&str> =
             parts.into_iter().filter(|(is_taken, _)| *is_taken).map(|(_, words)| words).collect();
@@ -78,6 +81,7 @@ mod tests {
         for (given, written, expected) in [
             ("a\nb", "a\nb", None),
             ("a\nb", "a\r\nb", Some("line endings")),
+            ("a\n", "a", Some("newlines at the end")),
             ("a\r\nb", "a\nb", Some("line endings")),
             ("\ta\n\tb", "    a\n    b", Some("indentation")),
             ("a\nb", "a  \nb", Some("trailing whitespace")),

@@ -7,7 +7,7 @@ use memchr::memmem;
 use super::indent::{Reindent, indent_of, leading_whitespace};
 use super::required_literal::{Anchor, WHITESPACE};
 use super::typography::{prefix_len, suffix_len};
-use super::{Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText};
+use super::{Difference, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText};
 
 /// The work allowed for one level. If a hostile text exceeds it, the search stops without a match.
 struct SearchBudget {
@@ -67,10 +67,9 @@ impl LevelSearch<'_> {
                 let found = self.line_at(self.line_start(hit));
                 (line, next_line) = (found.content, found.next.unwrap_or(usize::MAX));
             }
-            let Some(lines) = self.match_at(line.clone(), hit, anchor, &mut budget) else {
+            let Some(place) = self.match_at(line.clone(), hit, anchor, &mut budget) else {
                 continue;
             };
-            let place = Equivalent { level: self.level, lines };
             if found.last() != Some(&place) {
                 found.push(place);
             }
@@ -81,16 +80,18 @@ impl LevelSearch<'_> {
         found
     }
 
-    /// The range of each line, if the anchor at `hit`, in this line, is part of a match.
+    /// The match that the anchor at `hit`, in this line, is part of.
     fn match_at(
         &self,
         line: Range<usize>,
         hit: usize,
         anchor: &Anchor<'_>,
         budget: &mut SearchBudget,
-    ) -> Option<Vec<Range<usize>>> {
+    ) -> Option<Equivalent> {
+        let mut difference = Difference { level: self.level, missing_newline: false };
         if self.wanted.lines.len() == 1 && !self.level.ignores_indentation() {
-            return self.match_within_line(line, hit, anchor).map(|line| vec![line]);
+            let line = self.match_within_line(line, hit, anchor)?;
+            return Some(Equivalent { difference, lines: vec![line] });
         }
         let mut start = line.start;
         for _ in 0..anchor.line {
@@ -105,6 +106,7 @@ impl LevelSearch<'_> {
                 // The sought text ends with a newline and the file does not: nothing else is missing.
                 let nothing_left = wanted.is_empty() && at + 1 == self.wanted.lines.len();
                 lines.push(nothing_left.then_some(self.text.len()..self.text.len())?);
+                difference.missing_newline = true;
                 break;
             };
             let line = self.line_at(start);
@@ -112,7 +114,10 @@ impl LevelSearch<'_> {
             lines.push(self.match_line(at, wanted, line.content)?);
             next = line.next;
         }
-        if self.level.ignores_indentation() { self.with_uniform_indent(lines) } else { Some(lines) }
+        if self.level.ignores_indentation() {
+            lines = self.with_uniform_indent(lines)?;
+        }
+        Some(Equivalent { difference, lines })
     }
 
     /// Returns the lines if one rule maps each sought indentation to that of the file. A first line without

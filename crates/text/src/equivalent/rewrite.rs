@@ -25,14 +25,16 @@ impl Equivalent {
         new: &SoughtText,
         ending: &str,
     ) -> Option<Vec<u8>> {
-        let reindent = if self.level.ignores_indentation() {
+        let reindent = if self.difference.level.ignores_indentation() {
             Some(Reindent::between(text, &wanted.lines, &self.lines)?)
         } else {
             None
         };
         let lines = wanted.lines.iter().zip(&self.lines);
         let plain_in_file = lines
-            .flat_map(|(wanted, line)| self.level.chars_plain_in_file(&text[line.clone()], wanted))
+            .flat_map(|(wanted, line)| {
+                self.difference.level.chars_plain_in_file(&text[line.clone()], wanted)
+            })
             .collect();
         Rewriter { place: self, text, wanted, new, reindent, ending, plain_in_file }.rewrite()
     }
@@ -122,7 +124,7 @@ impl Rewriter<'_> {
 
     /// A new line, already indented, that replaces an old one.
     fn changed(&self, at: usize, line: String) -> Vec<u8> {
-        let level = self.place.level;
+        let level = self.place.difference.level;
         if level.folds_typography() {
             let (file, wanted) = (&self.text[self.line(at)], &self.wanted.lines[at]);
             level.rewrite_line(file, wanted, &line, &self.plain_in_file)

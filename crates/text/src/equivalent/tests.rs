@@ -17,7 +17,7 @@ fn edit(file: &str, old: &str, new: &str) -> Result<(MatchLevel, String), &'stat
     let ending = EndingFinder::new(text).at(range.start);
     let bytes = place.rewrite(text, &wanted, &new, ending).ok_or("no indentation")?;
     let now = [&text[..range.start], &bytes, &text[range.end..]].concat();
-    Ok((place.rung(), String::from_utf8(now).unwrap()))
+    Ok((place.difference().level, String::from_utf8(now).unwrap()))
 }
 
 #[track_caller]

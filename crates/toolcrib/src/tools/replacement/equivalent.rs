@@ -1,7 +1,7 @@
 //! Matches that differ only in whitespace, quotes and the like.
 
 use toolcrib_text::{
-    Adaptation, EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText,
+    Adaptation, Difference, EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, SoughtText,
     find_all, find_equivalents, from_visible, line_numbers, without_line_numbers,
 };
 
@@ -15,9 +15,9 @@ pub(crate) enum Matched {
     #[default]
     Exact,
     /// Except for this difference.
-    Except(MatchLevel, Adaptation),
+    Except(Difference, Adaptation),
     /// Except for line numbers before each line, and for this difference.
-    Numbered(Option<(MatchLevel, Adaptation)>),
+    Numbered(Option<(Difference, Adaptation)>),
     /// With `\\xNN` read as bytes, as Read shows them.
     ShownBytes,
 }
@@ -27,7 +27,7 @@ impl Matched {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Matched::Exact => "exact",
-            Matched::Except(rung, _) => rung.name(),
+            Matched::Except(difference, _) => difference.name(),
             Matched::Numbered(_) => "line_numbers",
             Matched::ShownBytes => "shown_bytes",
         }
@@ -41,15 +41,15 @@ impl Matched {
             Matched::ShownBytes => format!(
                 "`{OLD_STRING}` matched with each \\xNN read as a byte. `{NEW_STRING}` was read in the same way."
             ),
-            Matched::Except(rung, adaptation) => format!(
+            Matched::Except(difference, adaptation) => format!(
                 "`{OLD_STRING}` matched except for {}. {}",
-                rung.words(),
+                difference.words(),
                 written(adaptation)
             ),
             Matched::Numbered(None) => format!("`{OLD_STRING}` matched except for {numbers}."),
-            Matched::Numbered(Some((rung, adaptation))) => format!(
+            Matched::Numbered(Some((difference, adaptation))) => format!(
                 "`{OLD_STRING}` matched except for {numbers}, and {}. {}",
-                rung.words(),
+                difference.words(),
                 written(adaptation)
             ),
         })
@@ -71,10 +71,10 @@ pub(super) fn find(
     endings: Endings,
     shown: &str,
 ) -> Result<Option<(Match, Matched)>, Error> {
-    if let Some((spot, rung)) = at_level(replacement, was, endings, shown)? {
+    if let Some((spot, difference)) = at_level(replacement, was, endings, shown)? {
         let new = spot.new.as_deref().unwrap_or_default();
         let adaptation = Adaptation::between(replacement.new, new);
-        return Ok(Some((spot, Matched::Except(rung, adaptation))));
+        return Ok(Some((spot, Matched::Except(difference, adaptation))));
     }
     if let Some(found) = without_numbers(replacement, was, endings, shown)? {
         return Ok(Some(found));
@@ -101,7 +101,7 @@ fn at_level(
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Match, MatchLevel)>, Error> {
+) -> Result<Option<(Match, Difference)>, Error> {
     let (old, new) = (SoughtText::new(replacement.old), SoughtText::new(replacement.new));
     let places = find_equivalents(was, endings.terminator(), &old);
     let [place] = places.as_slice() else {
@@ -114,7 +114,7 @@ fn at_level(
     let range = place.range();
     let ending = EndingFinder::new(was).at(range.start);
     let new = place.rewrite(was, &old, &new, ending);
-    Ok(new.map(|new| (Match { range, new: Some(new) }, place.rung())))
+    Ok(new.map(|new| (Match { range, new: Some(new) }, place.difference())))
 }
 
 /// Matches text copied with the line numbers of Read. They must be those of the match: a table whose rows begin
@@ -136,8 +136,8 @@ fn without_numbers(
     };
     let bare = Replacement { old: &old, new: &new, near_line: Some(first), ..*replacement };
     let Ok((spots, matched)) = bare.find(was, endings, shown) else { return Ok(None) };
-    let rung = match matched {
-        Matched::Except(rung, adaptation) => Some((rung, adaptation)),
+    let difference = match matched {
+        Matched::Except(difference, adaptation) => Some((difference, adaptation)),
         Matched::Exact => None,
         Matched::Numbered(_) | Matched::ShownBytes => return Ok(None),
     };
@@ -149,13 +149,13 @@ fn without_numbers(
         let ending = EndingFinder::new(was).at(spot.range.start);
         spot.new = Some(new.replace('\n', ending).into_bytes());
     }
-    Ok(Some((spot, Matched::Numbered(rung))))
+    Ok(Some((spot, Matched::Numbered(difference))))
 }
 
 fn ambiguous_inexact(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) -> Error {
     let starts: Vec<usize> = places.iter().map(|place| place.range().start).collect();
     let lines = line_numbers(was, &starts, endings.terminator());
-    let but = places.first().map_or("", |place| place.rung().words());
+    let but = places.first().map_or(String::new(), |place| place.difference().words());
     let total = lines.len();
     let at_least = if total == MAX_EQUIVALENTS { "at least " } else { "" };
     several(format!("`{OLD_STRING}` has no exact match in {shown}; except for {but} it matches {at_least}{total} times"), &lines)

@@ -91,7 +91,7 @@ fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, Stri
     }
     let places = find_equivalents(text, terminator, &SoughtText::new(new));
     let place = places.iter().find(|place| has_word_boundaries(text, &place.range()))?;
-    Some((line(place.range().start)?, format!(" except for {}", place.rung().words())))
+    Some((line(place.range().start)?, format!(" except for {}", place.difference().words())))
 }
 
 /// Whether a range neither begins nor ends within a word or number.
