@@ -26,6 +26,8 @@ pub enum FsErrorKind {
     TooLarge,
     /// The system denies access.
     Permission,
+    /// The mode of a directory of this user does not permit writing. The path is that of the directory.
+    DirectoryMode,
     /// The root, the file or the file system is read-only.
     ReadOnly,
     /// The file has changed since it was read.

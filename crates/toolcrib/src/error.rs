@@ -245,6 +245,10 @@ impl Error {
                 ErrorKind::Permission,
                 "The user that runs these tools lacks the permission. Only the operator can change that.".into(),
             ),
+            FsErrorKind::DirectoryMode => (
+                ErrorKind::Permission,
+                format!("`chmod u+w '{}'` permits it; then try again.", shown.replace('\'', r"'\''")).into(),
+            ),
             FsErrorKind::ReadOnly => (
                 ErrorKind::ReadOnly,
                 "It is read-only. Make the change elsewhere, or ask the operator.".into(),

@@ -106,6 +106,32 @@ fn a_file_in_a_directory_that_is_not_ours_is_written_in_place() {
     std::fs::set_permissions(workspace.path("ws/d"), PermissionsExt::from_mode(0o755)).unwrap();
 }
 
+/// The owner of a directory can permit what its mode forbids.
+#[test]
+fn undo_in_an_own_directory_without_write_permission_names_chmod() {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("ws/d")).unwrap();
+    workspace.give("ws/d");
+    let created = workspace.call("Write", &json!({"file_path": "d/a", "content": "x"}), &[]);
+    assert_eq!(created["success"], true, "{created}");
+    let set_mode = |mode| {
+        std::fs::set_permissions(workspace.path("ws/d"), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    set_mode(0o555);
+    let reply = workspace.call("Undo", &json!({}), &[]);
+    assert_eq!(reply["error"]["kind"], "permission", "{reply}");
+    let text = reply["output"].as_str().unwrap();
+    assert!(text.starts_with("d is a directory that is not writable"), "{text}");
+    assert!(text.contains("`chmod u+w 'd'` permits it"), "{text}");
+    let new = json!({"file_path": "d/e/b", "content": "x"});
+    let reply = workspace.call("Write", &new, &[]);
+    assert!(reply["output"].as_str().unwrap().contains("chmod u+w 'd'"), "{reply}");
+    set_mode(0o755);
+    let reply = workspace.call("Undo", &json!({}), &[]);
+    assert_eq!(reply["success"], true, "{reply}");
+    assert!(!workspace.path("ws/d/a").exists());
+}
+
 #[test]
 fn an_undo_in_a_read_only_directory_names_no_other_change_there() {
     let workspace = Workspace::new();

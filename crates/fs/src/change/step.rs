@@ -114,14 +114,15 @@ impl Step {
         };
         let Some(was) = &self.was else {
             return match open_beneath::stat(directory.as_fd(), name) {
-                Err(Errno::NOENT) => self.require_creatable(&directory),
+                Err(Errno::NOENT) => self.require_creatable(&directory, parent),
                 Err(errno) => Err(self.error("cannot be inspected", errno)),
                 Ok(_) => Err(self.fail(FsErrorKind::Stale, "was created meanwhile")),
             };
         };
-        if was.is_link() {
-            self.require_creatable(&directory)?;
-        } else {
+        if was.is_link() || self.now.is_none() {
+            self.require_creatable(&directory, parent)?;
+        }
+        if !was.is_link() {
             self.require_writable(&directory, name)?;
         }
         self.require_unchanged(was)
@@ -248,17 +249,29 @@ impl Step {
 
     /// Fails if no file can be created in the nearest existing directory above.
     fn require_creatable_above(&self, missing: &Path) -> Result<(), FsError> {
-        let mut above = missing.ancestors().skip(1).map(|relative| self.open_directory(relative));
-        match above.find(|opened| !matches!(opened, Err(e) if e.kind() == FsErrorKind::NotFound)) {
-            Some(directory) => self.require_creatable(&directory?),
-            None => Ok(()),
+        for above in missing.ancestors().skip(1) {
+            match self.open_directory(above) {
+                Err(error) if error.kind() == FsErrorKind::NotFound => {}
+                directory => return self.require_creatable(&directory?, above),
+            }
         }
+        Ok(())
     }
 
-    fn require_creatable(&self, directory: &OwnedFd) -> Result<(), FsError> {
+    /// Fails if no file can be created or removed in the directory at `relative`.
+    fn require_creatable(&self, directory: &OwnedFd, relative: &Path) -> Result<(), FsError> {
         let access = Access::WRITE_OK | Access::EXEC_OK;
-        rustix::fs::accessat(directory, ".", access, AtFlags::EACCESS)
-            .map_err(|errno| self.error("is in a directory that cannot be written", errno))
+        let Err(errno) = rustix::fs::accessat(directory, ".", access, AtFlags::EACCESS) else {
+            return Ok(());
+        };
+        let is_own = rustix::fs::fstat(directory)
+            .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
+        if errno == Errno::ACCESS && is_own {
+            let place = ResolvedPath { relative: relative.to_owned(), ..self.place.clone() };
+            let detail = "is a directory that is not writable (its mode does not permit it)";
+            return Err(FsError::new(FsErrorKind::DirectoryMode, place.path(), detail));
+        }
+        Err(self.error("is in a directory that cannot be written", errno))
     }
 
     /// Fails if the file is not writable: a rename would replace it silently.
