@@ -101,8 +101,10 @@ pub fn reports_denials(
     sandbox: &Sandbox,
     command: &Command,
 ) -> Result<bool, JobError> {
-    let script = b": >> /etc/hostname; : >> /etc/passwd".to_vec();
-    let command = Command { script, ..command.clone() };
+    // For a file that exists, the kernel checks the permissions of an unprivileged user before those of the sandbox.
+    let script =
+        b": >> /etc/hostname; : >> /etc/passwd; new=/etc/.toolcrib-$$; : >> $new && rm $new";
+    let command = Command { script: script.to_vec(), ..command.clone() };
     let job = jobs.start(&command, StartOptions::sandboxed(sandbox, Arc::new(AllowAll)))?;
     job.wait(ATTEMPT_TIMEOUT, |now| !now.status.is_running());
     job.end(Ending::Immediate, Status::Killed);

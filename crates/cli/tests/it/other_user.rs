@@ -48,10 +48,13 @@ impl Workspace {
     }
 
     fn call(&self, tool: &str, args: &Value, flags: &[&str]) -> Value {
+        self.run(&[&["call", tool, &args.to_string(), "--json"], flags].concat())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Value {
         let mut command = Command::new(self.path("toolcrib"));
         command
-            .args(["call", tool, &args.to_string(), "--json"])
-            .args(flags)
+            .args(arguments)
             .args(["--root", self.path("ws").to_str().unwrap()])
             .args(["--state", self.path("state").to_str().unwrap()])
             .env("XDG_CONFIG_HOME", self.path("config"))
@@ -104,6 +107,16 @@ fn a_file_in_a_directory_that_is_not_ours_is_written_in_place() {
         assert_eq!(reply["error"]["kind"], "permission", "{reply}");
     }
     std::fs::set_permissions(workspace.path("ws/d"), PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// What the sandbox enforces and reports does not depend on the permissions of the user.
+#[test]
+fn doctor_finds_that_denied_operations_are_reported() {
+    let workspace = Workspace::new();
+    let told = workspace.run(&["doctor", "--json"]);
+    let missing = told["sandbox"]["missing"].as_array().unwrap();
+    let is_wrong = |sentence: &Value| sentence.as_str().unwrap().contains("do not report");
+    assert!(!missing.iter().any(is_wrong), "{missing:?}");
 }
 
 /// The owner of a directory can permit what its mode forbids.
