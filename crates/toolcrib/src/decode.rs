@@ -1,8 +1,9 @@
 //! Decodes the arguments of a call into a tool's struct.
 //!
 //! Models write `"50"` for 50, `filePath` for `file_path`, null for an omitted field, a list as a string that
-//! contains JSON, `file:///a/b` for `/a/b`. Such input is accepted if only one meaning is possible. Other string
-//! values are never changed, so file content arrives exactly. Other input is an error that shows the expected form.
+//! contains JSON, `file:///a/b` for `/a/b`, 5 for the text of a variable. Such input is accepted if only one
+//! meaning is possible. Other string values are never changed, so file content arrives exactly. Other input is an
+//! error that shows the expected form.
 //!
 //! Decoding follows the schema, which is derived from the same struct, so the two cannot disagree.
 
@@ -118,7 +119,7 @@ impl Fitting<'_> {
             other => return self.wrong_type(path, "an object", other),
         };
         if !schema.contains_key("properties") {
-            return fields.into();
+            return self.map(path, schema, fields).into();
         }
         let mut fitted = Map::new();
         for (given, value) in fields {
@@ -147,6 +148,23 @@ impl Fitting<'_> {
             self.problem(format!("`{}` is missing", join(path, self.name(name))));
         }
         fitted.into()
+    }
+
+    /// An object with any names, such as those of variables.
+    fn map(
+        &mut self,
+        path: &str,
+        schema: &Map<String, Value>,
+        fields: Map<String, Value>,
+    ) -> Map<String, Value> {
+        let Some(Value::Object(values)) = schema.get("additionalProperties") else { return fields };
+        let is_text = values.get("type").is_some_and(|name| name == "string");
+        let fitted = fields.into_iter().map(|(name, value)| {
+            let value = if is_text { scalar_text(value) } else { value };
+            let value = self.value(&join(path, clip(&name)), values, value);
+            (name, value)
+        });
+        fitted.collect()
     }
 
     fn array(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
@@ -298,6 +316,15 @@ impl Fitting<'_> {
 
     fn problem(&mut self, problem: String) {
         self.problems.push(problem);
+    }
+}
+
+/// The text of a boolean or an integer; any other value unchanged. A fraction does not tell its text: 3.10 is 3.1.
+fn scalar_text(value: Value) -> Value {
+    match &value {
+        Value::Bool(_) => value.to_string().into(),
+        Value::Number(number) if !number.is_f64() => value.to_string().into(),
+        _ => value,
     }
 }
 

@@ -253,9 +253,9 @@ fn openapi(schema: &Value) -> Value {
 const MARKDOWN_TOP: &str = "# The tools
 
 Generated from the doc comments of the tools by `cargo xtask docs`; do not edit. For every tool: case and
-`_` in names and fields are ignored. Numbers and booleans may be strings. A null is an omitted field. An
-unknown field is an error that names the nearest one. [replies.md](replies.md) describes the metadata of the
-replies.
+`_` in names and fields are ignored. Numbers and booleans may be strings; values in `env` may be integers and
+booleans. A null is an omitted field. An unknown field is an error that names the nearest one.
+[replies.md](replies.md) describes the metadata of the replies.
 ";
 
 fn markdown(mut page: String, tool: ToolInfo<'_>) -> String {
