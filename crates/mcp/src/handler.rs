@@ -76,8 +76,8 @@ const MAX_CLIENT_CHARS: usize = 200;
 /// The time for which a client may cache the server's description and tool list. They do not change while it runs.
 const CACHE_MILLISECONDS: u64 = 60 * 60 * 1_000;
 
-/// The first protocol version with `InputRequired` results.
-const FIRST_VERSION_WITH_INPUT_REQUIRED: &str = "2026-07-28";
+/// The first protocol version whose results have a `resultType`, which may be `InputRequired`.
+const FIRST_VERSION_WITH_RESULT_TYPES: &str = "2026-07-28";
 
 /// Answers requests with the tools of a runtime. It is public so that another handler can wrap it.
 pub struct Handler {
@@ -213,10 +213,7 @@ impl Handler {
         let may = Caller::of(context).is_none_or(|caller| caller.may(Scope::Approve));
         let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
         let can = can && may;
-        let modern = context
-            .protocol_version()
-            .is_some_and(|version| version.as_str() >= FIRST_VERSION_WITH_INPUT_REQUIRED);
-        Ok(match (can, modern) {
+        Ok(match (can, has_result_types(context)) {
             (false, _) => ApprovalChannel::Unavailable,
             (true, false) => ApprovalChannel::Elicitation {
                 context: Box::new(context.clone()),
@@ -436,16 +433,27 @@ impl ServerHandler for Handler {
         if request.method != CallToolRequestMethod::VALUE {
             return Err(unknown_method(&request.method));
         }
+        let has_type = has_result_types(&context);
         let response = Box::pin(self.call(Request::untyped(request.params)?, context)).await?;
         let result = match response {
             CallToolResponse::InputRequired(question) => serde_json::to_value(question),
-            CallToolResponse::Complete(result) => serde_json::to_value(result),
+            CallToolResponse::Complete(mut result) => {
+                // The protocol's library removes it from typed results only.
+                result.result_type = result.result_type.filter(|_| has_type);
+                serde_json::to_value(result)
+            }
             _ => Ok(Value::Null),
         };
         result
             .map(CustomResult::new)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
+}
+
+/// Whether the results of the client's protocol version have a `resultType`.
+fn has_result_types(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= FIRST_VERSION_WITH_RESULT_TYPES)
 }
 
 /// What an answer on another machine is bound to, besides the question.

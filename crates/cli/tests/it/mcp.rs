@@ -92,6 +92,18 @@ fn every_protocol_version_is_supported() {
     }
 }
 
+/// The protocol's types reject such a call, so its result takes another way.
+#[test]
+fn the_result_of_a_call_without_an_object_has_no_result_type_before_2026() {
+    let params = json!({"name": "Read", "arguments": "a.txt"});
+    let mut workspace = workspace(&[]);
+    workspace.initialize("2025-11-25", json!({}));
+    workspace.send(json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}));
+    let result = workspace.transport.receive()["result"].clone();
+    assert_eq!(result["isError"], true, "{result}");
+    assert_eq!(result.get("resultType"), None, "{result}");
+}
+
 #[test]
 fn discovery_and_the_list_answer_without_a_handshake() {
     let mut workspace = workspace(&[]);
