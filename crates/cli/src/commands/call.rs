@@ -114,14 +114,17 @@ fn read_args(args: &str) -> Result<Result<Value, Error>, String> {
     Ok(read.and_then(|bytes| parse_json(&bytes)))
 }
 
-/// The form of the arguments. A value without its field is completed.
+/// The form of the arguments. A value without its field is completed, and `field=value` is understood.
 pub(super) fn example(runtime: &Runtime, tool: &str, args: &str) -> String {
-    let tool = runtime.tool_named(tool);
-    let required = tool.and_then(|tool| tool.arguments.get("required")?.get(0)?.as_str());
+    let schema = runtime.tool_named(tool).map(|tool| tool.arguments);
+    let required = schema.as_ref().and_then(|schema| schema.get("required")?.get(0)?.as_str());
     let is_bare_value = args != "-" && !args.contains(['{', '\'', '\n']) && args.len() < 100;
     let value = if is_bare_value { args } else { "…" };
-    match required {
-        Some(field) => {
+    let is_field =
+        |name: &str| schema.as_ref().is_some_and(|schema| schema["properties"].get(name).is_some());
+    let named = value.split_once('=').filter(|(name, _)| is_field(name));
+    match named.or(required.map(|field| (field, value))) {
+        Some((field, value)) => {
             format!("The arguments are a JSON object, such as '{}'.", json!({ field: value }))
         }
         None => "The arguments are a JSON object, such as '{}'.".to_owned(),

@@ -505,12 +505,14 @@ fn a_command_is_explained_without_json() {
     let place = Project::new("");
     let (code, text) = place.run(&["policy", "explain", "Bash", "git push"]);
     assert!(code == 0 && text.contains("runs     git push\n"), "{text}");
-    for (tool, args) in [("Read", "a.txt"), ("Bash", "{\"command\": ")] {
+    for (tool, args, example) in [
+        ("Read", "a.txt", r#"{"file_path":"a.txt"}"#),
+        ("Read", "file_path=a.txt", r#"{"file_path":"a.txt"}"#),
+        ("Bash", "{\"command\": ", r#"{"command":"…"}"#),
+    ] {
         let (code, text) = place.run(&["policy", "explain", tool, args]);
-        assert!(
-            code == 1 && text.contains("hint: The arguments are a JSON object, such as"),
-            "{text}"
-        );
+        let hint = format!("hint: The arguments are a JSON object, such as '{example}'.");
+        assert!(code == 1 && text.contains(&hint), "{text}");
     }
 }
 
