@@ -174,6 +174,14 @@ impl<'a> Sides<'a> {
         let (first, last) = self.fixed;
         let old = &self.old[first..self.old.len() - last];
         let new = &self.new[first..self.new.len() - last];
+        match (old.len(), new.len()) {
+            (0, 0) => return Vec::new(),
+            (0, _) | (_, 0) => {
+                let range = |lines: &[&[u8]]| first..first + lines.len();
+                return vec![ReplacedLines { old: range(old), new: range(new) }];
+            }
+            _ => {}
+        }
         let mut numbers = HashMap::new();
         let mut number = |line: &&'a [u8]| {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
