@@ -147,9 +147,9 @@ impl Usage {
             CaptureClass::Tracked => (limits.tracked, &mut self.tracked),
             CaptureClass::Ignored | CaptureClass::Excluded => (limits.ignored, &mut self.ignored),
         };
-        let too_much = || match is_tracked {
-            true => NotKept::TooMuch(class_limits),
-            false => NotKept::IgnoredTooMuch(class_limits),
+        let too_much = || {
+            let not_kept = if is_tracked { NotKept::TooMuch } else { NotKept::IgnoredTooMuch };
+            not_kept(class_limits)
         };
         if *files >= class_limits.files {
             return Err(too_much());
