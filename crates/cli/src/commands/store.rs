@@ -110,7 +110,7 @@ fn sentence(one: &CheckedLog) -> String {
     match &one.chain.broken {
         Some(broken) => format!("{name}: BROKEN: {broken}."),
         None => format!(
-            "{name}: records {first} to {last} are right. Hash of the last: {}",
+            "{name}: records {first} to {last} are intact. Hash of the last: {}",
             one.chain.head
         ),
     }

@@ -190,7 +190,7 @@ fn calls_arrive_in_the_store_whichever_side_is_killed() {
     );
     let (is_right, said) = machine.run(&["store", "verify", &machine.at("owner.store"), "--text"]);
     assert!(
-        is_right && said.contains("acme") && said.contains("records 1 to 13 are right"),
+        is_right && said.contains("acme") && said.contains("records 1 to 13 are intact"),
         "{said}"
     );
     let other = machine.add_tenant("other");

@@ -138,7 +138,7 @@ fn command_to(to: &Head, from: &Head, branches: &Branches<'_>) -> Option<String>
     }
     // Git does not overwrite files that differ from the index, as they do after an undo.
     let checkout =
-        |words: String| Some(format!("`git checkout {words}` does, unless an undo came first"));
+        |words: String| Some(format!("`git checkout {words}` does, but not after an undo"));
     match (&to.branch, to.commit) {
         (Some(branch), Some(commit)) if from.branch.as_ref() == Some(branch) => {
             Some(format!("`git reset {}` does", commit.short()))

@@ -237,7 +237,7 @@ fn moved_head_is_reported() {
     let text = commands.output("git checkout -q first");
     assert!(text.contains("reverts the files, not the git state]"), "{text}");
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
-    assert!(text.contains("`git checkout main` does, unless an undo came first]"), "{text}");
+    assert!(text.contains("`git checkout main` does, but not after an undo]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
     assert!(text.contains("(detached) to") && text.contains("(main); an undo"), "{text}");
     // An ordinary commit is what the command says.

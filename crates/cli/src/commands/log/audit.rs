@@ -106,7 +106,7 @@ fn sentences(report: &AuditReport) -> String {
                     .to_owned(),
             };
             format!(
-                "Records {first} to {last} are right.{removed}\nHash of the last: {head}\n{kept}{torn}"
+                "Records {first} to {last} are intact.{removed}\nHash of the last: {head}\n{kept}{torn}"
             )
         }
     }
