@@ -1,6 +1,7 @@
 //! The jobs of a session, and the state that one command leaves to the next.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +14,11 @@ use super::{Variables, merged};
 use crate::command_changes::CommandChanges;
 use crate::network::SessionConnections;
 
-/// Above the kernel's limit for a program. Bounds the environment that a session carries.
+/// Half of what a program usually gets from the kernel. Bounds the environment that a session carries.
 const MAX_CARRIED_BYTES: usize = 1 << 20;
+
+/// The kernel's limit for one variable with its name, `=` and the final NUL. No program starts with a longer one.
+const MAX_VARIABLE_BYTES: usize = 128 << 10;
 
 /// The jobs of a session, and the state carried from one command to the next.
 pub(crate) struct SessionShell {
@@ -78,6 +82,22 @@ impl Carried {
     }
 }
 
+/// Removes the variables that no program can get, and the largest ones until the others fit together. Returns their
+/// names.
+fn remove_too_large(environment: &mut Variables) -> Vec<OsString> {
+    let bytes = |(name, value): &(OsString, OsString)| name.len() + value.len() + 2;
+    let mut sizes: Vec<usize> = environment.iter().map(bytes).collect();
+    sizes.sort_unstable();
+    let mut total: usize = sizes.iter().sum();
+    let mut limit = MAX_VARIABLE_BYTES;
+    while let Some(largest) = sizes.pop().filter(|_| total > MAX_CARRIED_BYTES) {
+        total -= largest;
+        limit = limit.min(largest - 1);
+    }
+    let too_large = environment.extract_if(.., |variable| bytes(variable) > limit);
+    too_large.map(|(name, _)| name).collect()
+}
+
 fn is_same(one: &Option<Arc<Variables>>, other: &Option<Arc<Variables>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -120,20 +140,20 @@ impl SessionShell {
         self.carried.lock().directory = Some(directory);
     }
 
-    /// Stores the environment. Returns `false` if it is too large for a program.
-    pub(crate) fn carry_environment(&self, environment: Variables, with_login: bool) -> bool {
-        let bytes: usize =
-            environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-        let fits = bytes <= MAX_CARRIED_BYTES;
-        if fits {
-            let mut carried = self.carried.lock();
-            // Most commands change nothing, and the secrets in it stay known.
-            if carried.environment.as_deref() != Some(&environment) {
-                carried.environment = Some(Arc::new(environment));
-            }
-            carried.with_login = with_login;
+    /// Stores the environment. Returns the names of variables that are too large for it.
+    pub(crate) fn carry_environment(
+        &self,
+        mut environment: Variables,
+        with_login: bool,
+    ) -> Vec<OsString> {
+        let too_large = remove_too_large(&mut environment);
+        let mut carried = self.carried.lock();
+        // Most commands change nothing, and the secrets in it stay known.
+        if carried.environment.as_deref() != Some(&environment) {
+            carried.environment = Some(Arc::new(environment));
         }
-        fits
+        carried.with_login = with_login;
+        too_large
     }
 
     /// The secrets in the login environment and in the exported variables. `find` finds them if one of the two is new.

@@ -81,6 +81,22 @@ fn directory_and_exports_carry_over() {
     assert_eq!(shells.bash("basename \"$PWD\""), "d\n");
 }
 
+/// Linux starts no program with a variable of 128 KiB.
+#[test]
+fn a_variable_that_no_program_can_get_is_not_carried_over() {
+    let shells = shells();
+    let script = "export SMALL=1 BIG=$(head -c 131072 /dev/zero | tr '\\0' x)";
+    let reply = shells.call("Bash", json!({"command": script})).unwrap();
+    let note = "too large to carry over to the next command: the variable BIG;";
+    assert!(reply.output().contains(note), "{reply:?}");
+    assert_eq!(shells.bash("echo ${#BIG} $SMALL"), "0 1\n");
+    // The largest of many, too.
+    let script = "for n in 1 2 3 4 5 6 7 8 9 10 11; do export V$n=$(head -c $((100000 + n)) /dev/zero | tr '\\0' x); done";
+    let reply = shells.call("Bash", json!({"command": script})).unwrap();
+    assert!(reply.output().contains("the variable V11;"), "{reply:?}");
+    assert_eq!(shells.bash("echo ${#V10} ${#V11} $SMALL"), "100010 0 1\n");
+}
+
 #[test]
 fn removed_or_outside_directory_is_reported_and_left() {
     let shells = shells();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_exec::{Ending, Job, Process, ShellState, Snapshot, Status};
+use toolcrib_text::visible_name;
 
 use super::wait::{KILL_TIMEOUT, QUIET_PERIOD, drain};
 use crate::command_state::{ReadPositions, SessionShell, Variables};
@@ -15,7 +16,11 @@ use crate::error::Error;
 use crate::message_names::CWD;
 use crate::network::notes::HostNote;
 use crate::path_rules::Danger;
+use crate::phrases::first_of;
 use crate::tools::changed_files::Changes;
+
+/// Variables that a note names.
+const NAMED_VARIABLES: usize = 5;
 
 /// A command that exited, was killed, or continues in the background.
 pub(super) struct FinishedCommand {
@@ -162,10 +167,14 @@ impl FinishedCommand {
         for variable in variables {
             restore(&mut environment, variable, before);
         }
-        if !shell.carry_environment(environment, *with_login) {
-            self.carry_notes.push(
-                "the exported variables are too large to carry over to the next command".to_owned(),
-            );
+        let too_large = shell.carry_environment(environment, *with_login);
+        if !too_large.is_empty() {
+            let noun = if too_large.len() == 1 { "variable" } else { "variables" };
+            let name = |name: &OsString| visible_name(name.as_encoded_bytes());
+            self.carry_notes.push(format!(
+                "too large to carry over to the next command: the {noun} {}; a file in /tmp can hold the text",
+                first_of(&too_large, NAMED_VARIABLES, name)
+            ));
         }
         if !with_directory {
             return;
