@@ -107,3 +107,21 @@ fn a_file_that_read_does_not_show_as_a_whole_can_be_replaced() {
     let error = write(json!({})).unwrap_err();
     assert!(error.to_string().contains("Remove it with Bash"), "{error}");
 }
+
+/// Also if other files match.
+#[test]
+fn a_search_names_files_that_are_too_large() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("large.txt"), "hello\n".repeat(2_000_000)).unwrap();
+    std::fs::write(at("small.txt"), "hello\n").unwrap();
+    let runtime = Runtime::builder().root(directory.path()).build().unwrap();
+    let session = runtime.session();
+    for mode in ["files_with_matches", "content", "count"] {
+        let call = Call::new("Grep", json!({"pattern": "hello", "output_mode": mode}));
+        let reply = runtime.call(&session, call, Options::default()).unwrap();
+        let note = "[1 file skipped as too large (large.txt); give one as path to search it]";
+        assert!(reply.output().contains(note), "{mode}: {reply:?}");
+        assert_eq!(reply.metadata()["complete"], false, "{mode}");
+    }
+}

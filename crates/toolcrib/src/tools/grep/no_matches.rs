@@ -87,15 +87,6 @@ fn skipped(search: &Search<'_>, searched: &Searched) -> Vec<String> {
     if skipped.binary > 0 {
         notes.push(format!("{} skipped: not text", counted(skipped.binary, "file")));
     }
-    if skipped.large > 0 {
-        let names = search.skipped_files().names(&skipped.large_names, skipped.large);
-        let files = counted(skipped.large, "file");
-        notes.push(if search.query.scope.is_file() {
-            format!("{names} is too large for multiline; search it without multiline")
-        } else {
-            format!("{files} skipped as too large ({names}); give one as path to search it")
-        });
-    }
     if search.unsearched.hidden > 0 {
         notes.push(format!(
             "{} skipped; use hidden: true",

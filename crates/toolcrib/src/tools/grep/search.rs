@@ -168,6 +168,7 @@ impl<'a> Search<'a> {
             unsearched_notes
                 .push(format!("{} cannot be read: {names}", counted(skipped.unreadable, "file")));
         }
+        unsearched_notes.extend(self.large(searched));
         unsearched_notes.extend(self.undecided(searched));
         if self.unsearched.denied > 0 {
             let files = counted(self.unsearched.denied, "file");
@@ -182,6 +183,21 @@ impl<'a> Search<'a> {
             ));
         }
         unsearched_notes
+    }
+
+    /// The note about files that are too large to search.
+    fn large(&self, searched: &Searched) -> Option<String> {
+        let skipped = &searched.skipped;
+        if skipped.large == 0 {
+            return None;
+        }
+        let names = self.skipped_files().names(&skipped.large_names, skipped.large);
+        Some(if self.query.scope.is_file() {
+            format!("{names} is too large for multiline; search it without multiline")
+        } else {
+            let files = counted(skipped.large, "file");
+            format!("{files} skipped as too large ({names}); give one as path to search it")
+        })
     }
 
     /// The note about lines on which the pattern backtracks too much.
@@ -243,7 +259,8 @@ impl<'a> Search<'a> {
         self.listing.complete
             && searched.complete
             && self.unsearched.denied == 0
-            && searched.undecided + searched.skipped.unreadable == 0
+            && searched.undecided == 0
+            && searched.skipped.unreadable + searched.skipped.large == 0
             && self.pruned.unreadable + self.pruned.too_deep == 0
     }
 
