@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolcrib::{Call, Dialect, Error, ErrorKind, Options, Reply, Runtime, to_json};
+use toolcrib::{Call, Dialect, Error, ErrorKind, HistoryEntry, Options, Reply, Runtime, to_json};
 
 use super::log::{fail, print};
 use crate::approve::confirm;
@@ -30,15 +30,23 @@ pub(crate) fn undo(
 
 pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<ExitCode, String> {
     let history = runtime.history().map_err(|error| error.to_string())?;
-    let last = history.iter().rev().find(|change| !change.undone && change.is_undo);
-    match last {
-        Some(undo) => revert(common, runtime, json!({"id": undo.id}), "Redo", yes),
-        None => {
-            let error = Error::new(ErrorKind::NotFound, "there is nothing to redo")
-                .hint("`toolcrib log` lists the changes.");
-            fail(common, error)
-        }
+    let Some(undo) = history.iter().rev().find(|change| !change.undone && change.is_undo) else {
+        let error = Error::new(ErrorKind::NotFound, "there is nothing to redo")
+            .hint("`toolcrib log` lists the changes.");
+        return fail(common, error);
+    };
+    let is_new_work = |change: &&HistoryEntry| {
+        let is_redo = !change.redoes.is_empty();
+        change.id > undo.id && !change.undone && !is_redo && !change.only_ignored
+    };
+    // The user thinks of the last step, and this undo may be days old.
+    if let Some(newer) = history.iter().find(is_new_work) {
+        let message = format!("change {} was made after the last undo", newer.id);
+        let error = Error::new(ErrorKind::Conflict, message)
+            .hint(format!("Nothing was done. `toolcrib undo {}` reverts that undo.", undo.id));
+        return fail(common, error);
     }
+    revert(common, runtime, json!({"id": undo.id}), "Redo", yes)
 }
 
 /// Shows a preview and asks on the terminal, unless `yes`, then reverts the changes.

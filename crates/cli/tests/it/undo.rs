@@ -56,6 +56,25 @@ fn the_operator_lists_and_undoes_changes() {
 }
 
 #[test]
+fn redo_stops_at_newer_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    edit(workspace, "one", "two");
+    assert!(toolcrib(workspace, &["undo", "-y"], b"").status.success());
+    edit(workspace, "one", "three");
+    let redo = toolcrib(workspace, &["redo", "-y"], b"");
+    let shown = format!("{}{}", text(&redo.stdout), text(&redo.stderr));
+    assert_eq!(redo.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("change 3 was made after the last undo"), "{shown}");
+    assert!(shown.contains("`toolcrib undo 2` reverts that undo"), "{shown}");
+    // Without it, the undo is the last step again.
+    assert!(toolcrib(workspace, &["undo", "3", "-y"], b"").status.success());
+    assert!(toolcrib(workspace, &["redo", "-y"], b"").status.success());
+    assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "three\n");
+}
+
+#[test]
 fn the_log_of_one_path_has_only_its_changes() {
     let directory = tempfile::tempdir().unwrap();
     let workspace = directory.path();
