@@ -102,9 +102,10 @@ impl Channel for ApprovalChannel {
 /// What came of an elicitation request.
 enum Elicited {
     Result(ElicitResult),
-    /// The request failed, or the call was cancelled.
     Failed,
     Timeout,
+    /// The call was cancelled.
+    Cancelled,
     /// It was answered elsewhere, or it needs no answer any more.
     Settled,
 }
@@ -129,6 +130,9 @@ impl ApprovalChannel {
             let began = Instant::now();
             match runtime.block_on(elicit(context, form, until, &mut settled)) {
                 Elicited::Timeout => return Answer::Unanswered("timeout".to_owned()),
+                Elicited::Cancelled => {
+                    return Answer::Unanswered("the call was cancelled".to_owned());
+                }
                 Elicited::Failed | Elicited::Settled => break,
                 Elicited::Result(result) => {
                     let is_declined = result.action != ElicitationAction::Accept;
@@ -172,7 +176,7 @@ async fn elicit(
                 _ => Elicited::Failed,
             };
         }
-        () = context.ct.cancelled() => return Elicited::Failed,
+        () = context.ct.cancelled() => (Elicited::Cancelled, "the call was cancelled"),
         () = timeout => (Elicited::Timeout, "no answer came in time"),
         _ = settled => (Elicited::Settled, "the question was answered elsewhere"),
     };
@@ -289,6 +293,16 @@ fn choice(result: &ElicitResult) -> Choice {
         (ElicitationAction::Accept, Some("once")) => Choice::Answer(Answer::Allow),
         (ElicitationAction::Accept, Some("session")) => Choice::Answer(Answer::AllowForSession),
         (ElicitationAction::Accept, Some("more")) => Choice::More,
-        _ => Choice::Answer(Answer::Deny(String::new())),
+        (ElicitationAction::Accept, Some("no")) | (ElicitationAction::Decline, _) => {
+            Choice::Answer(Answer::Deny(String::new()))
+        }
+        (ElicitationAction::Accept, _) => {
+            unanswered("the answer of the client is none of those that were offered")
+        }
+        _ => unanswered("the question was closed"),
     }
+}
+
+fn unanswered(why: &str) -> Choice {
+    Choice::Answer(Answer::Unanswered(why.to_owned()))
 }
