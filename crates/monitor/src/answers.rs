@@ -259,7 +259,10 @@ pub fn described(settled: &Settled) -> String {
     let answer = match settled.answer {
         AnswerWord::Once => "yes".to_owned(),
         AnswerWord::Session => "yes, for this session".to_owned(),
-        AnswerWord::Minutes => format!("yes, for {} minutes", settled.minutes.unwrap_or(1)),
+        AnswerWord::Minutes => match settled.minutes.unwrap_or(1) {
+            1 => "yes, for 1 minute".to_owned(),
+            minutes => format!("yes, for {minutes} minutes"),
+        },
         AnswerWord::Always => "yes, always".to_owned(),
         AnswerWord::AlwaysDirectory => "yes, always in this directory".to_owned(),
         AnswerWord::No => "no".to_owned(),

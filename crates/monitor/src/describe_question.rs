@@ -49,7 +49,7 @@ pub(crate) fn describe_question(question: &toolcrib::Question<'_>) -> Question {
         description: question.description.map(|text| sentence("description", text)),
         directory: question.directory.to_string_lossy().into_owned(),
         rule: sentence("rule", question.rule),
-        why: sentence("why", question.why),
+        why: sentence("why", &question.reason()),
         remedy: sentence("remedy", question.remedy),
         session_scope: question.session_scope().to_owned(),
         session_covers: session_covers(question),

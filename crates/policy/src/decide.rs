@@ -403,12 +403,7 @@ impl Policy {
             (Decision::Allow, _) => {
                 format!("{shown} is outside the workspace, which the profile `{profile}` allows")
             }
-            (Decision::Deny, _) => format!("{shown} is outside the workspace"),
-            (_, Effect::Read) => format!("{shown} is outside the workspace"),
-            _ => format!(
-                "{shown} is outside the workspace; an approval for the session opens {} to file tools",
-                approved_path.display()
-            ),
+            _ => format!("{shown} is outside the workspace"),
         };
         let remedy = match (decision, effect) {
             (Decision::Allow, _) => String::new(),
@@ -561,9 +556,9 @@ impl Part {
 
     fn from_rule(rule: &Rule, asked: ApprovalScope) -> Part {
         let why = match (rule.why.as_str(), rule.decision) {
-            ("", Decision::Allow) => "your rule allows it",
-            ("", Decision::Ask) => "your rule asks about it",
-            ("", Decision::Deny) => "your rule denies it",
+            ("", Decision::Allow) => "a rule allows it",
+            ("", Decision::Ask) => "a rule asks about it",
+            ("", Decision::Deny) => "a rule denies it",
             (why, _) => why,
         };
         let remedy = match rule.decision {

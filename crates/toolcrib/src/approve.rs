@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use toolcrib_policy::{Access, ApprovalScope, Proposal, SessionApprovals};
+use toolcrib_policy::{Access, ApprovalScope, Effect, Proposal, SessionApprovals};
 use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
 use crate::message_names::Name;
+use crate::phrases::first_of;
 use crate::question_turns::{QuestionTurns, Turn};
 use crate::reply::Reply;
 
@@ -17,6 +18,9 @@ const PART_CHARS: usize = 3_000;
 
 /// Limit of the reason and of the remedy. Both are sentences; only a long name in them can exceed it.
 const MAX_SENTENCE_CHARS: usize = 500;
+
+/// Paths that a reason names.
+const NAMED_PATHS: usize = 3;
 
 /// The person or program that approves calls: a user at a terminal, an MCP client, a callback.
 ///
@@ -139,7 +143,21 @@ impl Question<'_> {
 
     /// Reason of the question, as one line.
     pub fn because(&self) -> String {
-        sentence(&format!("Asked because {} ({}).", self.why, self.rule))
+        sentence(&format!("Asked because {} ({}).", self.reason(), self.rule))
+    }
+
+    /// The reason of the rule, and what an approval of a write outside the workspace opens.
+    pub fn reason(&self) -> String {
+        let opened = self.asks.iter().filter_map(|asked| match asked {
+            ApprovalScope::Outside(Effect::Write, path) => Some(path.display().to_string()),
+            _ => None,
+        });
+        let opened: Vec<String> = opened.collect();
+        if opened.is_empty() {
+            return self.why.to_owned();
+        }
+        let names = first_of(&opened, NAMED_PATHS, String::clone);
+        format!("{}; an approval for the session opens {names} to file tools", self.why)
     }
 
     /// How to allow the call without asking, as one line.

@@ -10,7 +10,7 @@ use crate::toolcrib;
 
 const DENYING: &str = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npaths = [\"**/a.txt\"]\n";
 
-const IS_DENIED: &str = "your rule denies it";
+const IS_DENIED: &str = "a rule denies it";
 
 /// Repeats a call until its reply is as expected: changes apply a second after they were made.
 fn until(mut call: impl FnMut() -> String, is_expected: impl Fn(&str) -> bool) -> String {

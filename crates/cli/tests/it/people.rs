@@ -168,7 +168,7 @@ fn an_always_or_never_answer_becomes_a_rule() {
     let never = bash("touch x", "v use Write\\ny\\n");
     assert!(never.contains("the answer was no. use Write"), "{never}");
     let refused = bash("touch x y", "y\\n");
-    assert!(refused.contains("your rule denies it"), "{refused}");
+    assert!(refused.contains("a rule denies it"), "{refused}");
 }
 
 /// Names and rules show every invisible character; content keeps its emoji.

@@ -237,7 +237,7 @@ fn rules_on_requests_are_explained() {
             "deny by network:list\n",
         ),
         ("POST https://forge.example/a/b.git/git-receive-pack", "deny by network:list\n"),
-        ("api.example.com:443", "allow    GET /v1/issues/**: your rule allows it (rule:issues)"),
+        ("api.example.com:443", "allow    GET /v1/issues/**: a rule allows it (rule:issues)"),
         (
             "api.example.com:443",
             "deny     other requests: no rule allows them on api.example.com:443",

@@ -127,9 +127,9 @@ impl ScriptWalk {
         let mut ours = parsed.offsets.clone();
         ours.sort_unstable();
         match tree_sitter_cross_check::command_offsets(text) {
-            None => self.note_unsupported("the second parser finds an error in it"),
+            None => self.note_unsupported("tree-sitter finds a syntax error in it"),
             Some(theirs) if theirs != ours => {
-                self.note_unsupported("the two parsers disagree on it");
+                self.note_unsupported("tree-sitter parses it differently");
             }
             Some(_) => {}
         }

@@ -70,7 +70,7 @@ impl Machine {
     fn ask(&self, answer: &Answer, tool: &str, args: Value) -> (Result<Reply, Error>, Vec<String>) {
         let whys = Mutex::new(Vec::new());
         let approver = |question: &Question<'_>| {
-            whys.lock().push(question.why.to_owned());
+            whys.lock().push(question.reason());
             answer.clone()
         };
         let options = Options { approver: &approver, ..Options::default() };
