@@ -288,7 +288,9 @@ impl History {
     /// of them against its current content. Files in ignored directories are counted.
     pub(crate) fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
         let mut first: BTreeMap<PathBuf, FileChange> = BTreeMap::new();
-        for change in self.change_log()?.changes {
+        let log = self.change_log()?;
+        since.map(|id| log.find(id)).transpose()?;
+        for change in log.changes {
             if since.is_none_or(|since| change.id >= since) {
                 for file in change.entry.files {
                     first.entry(file.path()).or_insert(file);

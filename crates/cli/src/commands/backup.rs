@@ -153,7 +153,8 @@ fn verified_text(checked: &Verified, address: &str) -> String {
     let mut text = summary_text(&checked.summary, address);
     let (contents, changes) = (checked.contents, checked.changes);
     if checked.problems.is_empty() {
-        text += &format!("\nAll {contents} contents are intact. The history has {changes} changes.");
+        text +=
+            &format!("\nAll {contents} contents are intact. The history has {changes} changes.");
     } else {
         text += "\nDAMAGED: it cannot be restored.";
         for problem in &checked.problems {

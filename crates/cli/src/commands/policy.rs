@@ -178,6 +178,9 @@ fn host_explanation(
 
 /// `HOST:PORT`. The port of HTTPS if there is none.
 fn host_and_port(target: &str) -> Result<(&str, u16), String> {
+    if target.is_empty() || target.starts_with(':') && !target.starts_with("::") {
+        return Err(format!("{target:?} has no host; write it as in example.com:443"));
+    }
     match target.rsplit_once(':') {
         // The last part of an IPv6 address is no port.
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse() {

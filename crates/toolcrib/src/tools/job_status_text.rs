@@ -106,14 +106,15 @@ pub(super) fn ports_note(
         }
         None => {}
     }
+    let only_session = "only commands of this session can reach it";
     let reach = match network {
         Some(Network::List) => {
-            "only commands of this session reach it; expose in config.toml opens a port to this machine"
+            format!("{only_session}; expose = [{first}] in config.toml opens it to this machine")
         }
-        Some(Network::None) => {
-            "only commands of this session can reach it; network = \"all\" in config.toml opens it to this machine"
-        }
-        Some(Network::All) | None => "programs on this machine can reach it",
+        Some(Network::None) => format!(
+            "{only_session}; network = \"list\" and expose = [{first}] in config.toml open it to this machine"
+        ),
+        Some(Network::All) | None => "programs on this machine can reach it".to_owned(),
     };
     format!("listens on port {ports}: {reach}")
 }
@@ -205,7 +206,7 @@ mod tests {
     fn ports_are_reported_with_their_reach() {
         let closed = ports_note(&[8125], Some(Network::None), None);
         assert!(closed.starts_with("listens on port 8125: only commands of this session"));
-        assert!(closed.contains("network = \"all\""));
+        assert!(closed.contains("network = \"list\" and expose = ["));
         assert_eq!(
             ports_note(&[1, 2], None, None),
             "listens on port 1, 2: programs on this machine can reach it"

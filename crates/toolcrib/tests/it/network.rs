@@ -372,9 +372,7 @@ fn exposed_ports_are_reachable_from_outside() {
         format!("[listens on port {open}: http://127.0.0.1:{open} on this machine leads to it]");
     assert!(reply.contains(&expected), "{reply}");
     assert_eq!(get(open), "served\n");
-    assert!(
-        serve(closed).contains("only commands of this session reach it; expose in config.toml")
-    );
+    assert!(serve(closed).contains("only commands of this session can reach it; expose = ["));
     assert_eq!(get(closed), "");
 }
 

@@ -140,7 +140,7 @@ impl Report {
         if !others.is_empty() {
             let its = if others.len() == 1 { "its" } else { "their" };
             self.lines.push(format!(
-                "Not reverted, because {its} previous state was not kept: {}.",
+                "Not reverted, because {its} content was not kept: {}.",
                 shown(&others)
             ));
         }
