@@ -13,6 +13,7 @@ mod server_names;
 mod session_count;
 mod sessions;
 mod start_on_thread;
+mod unparsed_message;
 mod value_count;
 mod workspace_id;
 mod workspaces;
@@ -50,6 +51,7 @@ use self::refused::Refused;
 use self::required_scopes::required_scopes;
 use self::sessions::{NoClient, SWEEP_INTERVAL, Sessions, answer_for};
 use self::start_on_thread::start_on_thread;
+use self::unparsed_message::unparsed_message;
 use self::value_count::has_many_values;
 pub use self::workspace_id::WorkspaceId;
 use self::workspaces::Workspaces;
@@ -408,8 +410,13 @@ impl<E: Endpoints> HttpServer<E> {
             let client = endpoint.sessions().client(&head.headers, &sessions, &owner);
             let client = client.map_err(no_client)?;
             head.extensions.insert(client.clone());
-            let answer = endpoint.answer(Request::from_parts(head, Full::new(body)));
-            Ok((answer_for(owner, answer).await.map_err(no_client)?, Some(client)))
+            let answer = endpoint.answer(Request::from_parts(head, Full::new(body.clone())));
+            let answer = answer_for(owner, answer).await.map_err(no_client)?;
+            // The type of the content was checked with the head.
+            if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+                return Ok((unparsed_message(&body).map(|body| body.boxed()), None));
+            }
+            Ok((answer, Some(client)))
         };
         let (answer, client) = if is_large {
             start_on_thread(&self.parsers, answer).await.map_err(|_| NOT_PARSED)??

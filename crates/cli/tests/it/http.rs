@@ -130,14 +130,17 @@ pub(crate) fn right_headers<'a>(host: &'a str, bearer: &'a str) -> Vec<(&'a str,
 }
 
 pub(crate) fn post(path: &str, headers: &[(&str, Option<&str>)], body: &Value) -> String {
-    let body = body.to_string();
+    post_text(path, headers, &body.to_string())
+}
+
+fn post_text(path: &str, headers: &[(&str, Option<&str>)], body: &str) -> String {
     let mut request = format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
     for (name, value) in headers {
         if let Some(value) = value {
             request += &format!("{name}: {value}\r\n");
         }
     }
-    request + "\r\n" + &body
+    request + "\r\n" + body
 }
 
 fn exchange(mut stream: impl Read + Write, request: &str) -> String {
@@ -347,6 +350,24 @@ fn a_preflight_request_is_refused() {
     ));
     assert_eq!(status(&answer), "401");
     assert!(!answer.to_ascii_lowercase().contains("access-control-allow"), "{answer}");
+}
+
+#[test]
+fn a_body_that_is_no_message_gets_an_error_of_json_rpc() {
+    let server = Server::start("localhost:0", &[]);
+    let bearer = server.bearer();
+    let mut headers = right_headers("localhost", &bearer);
+    headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("mcp-"));
+    for (body, code, says) in [
+        ("{", "-32700", "not valid JSON"),
+        ("", "-32700", "not valid JSON"),
+        ("5", "-32600", "not a message of MCP"),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "-32600", "Batches are not supported"),
+    ] {
+        let answer = server.ask(&post_text("/mcp", &headers, body));
+        assert_eq!(status(&answer), "400", "{body}: {answer}");
+        assert!(answer.contains(code) && answer.contains(says), "{body}: {answer}");
+    }
 }
 
 #[test]
