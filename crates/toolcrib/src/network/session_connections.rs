@@ -366,7 +366,12 @@ impl ConnectionPolicy for SessionConnections {
 
     fn address_ruling(&self, address: SocketAddr) -> Option<AddressRuling> {
         let state = self.state.lock();
-        let decision = state.rules.as_ref()?.policy.decide_address(address.ip(), address.port())?;
+        let Some(decision) =
+            state.rules.as_ref()?.policy.decide_address(address.ip(), address.port())
+        else {
+            // An approval names the address as well. Whether it is one of this command is decided later.
+            return state.has_approved(address).then_some(AddressRuling::Ask);
+        };
         Some(match decision {
             (Decision::Allow, false) => AddressRuling::Allow,
             (Decision::Allow, true) => AddressRuling::AllowInspected,
@@ -459,6 +464,18 @@ impl State {
             self.by_job.clear();
         }
         self.by_job.entry(id.clone()).or_default()
+    }
+
+    /// Whether an answer for the session or for a command covers an address that no rule names.
+    fn has_approved(&self, address: SocketAddr) -> bool {
+        let Some(rules) = &self.rules else { return false };
+        let question = HostQuestion { host: address.ip().to_string(), port: address.port() };
+        let asks = rules.policy.decide(&[question.access()], &SessionApprovals::default()).asks;
+        let covers = |allowed: &SessionApprovals| asks.iter().all(|ask| allowed.contains(ask));
+        let is_allowed = |job: &JobConnections| {
+            covers(&job.approved) || job.answers.get(&question) == Some(&HostAnswer::Allowed)
+        };
+        !asks.is_empty() && (covers(&rules.remembered) || self.by_job.values().any(is_allowed))
     }
 
     /// Whether all of these accesses were allowed for a command before it started.

@@ -161,6 +161,21 @@ fn an_approval_is_for_one_command() {
     assert_eq!(connections.iter().find(allowed), None);
 }
 
+/// Nothing answers at the broadcast address, but the connection is attempted.
+#[test]
+fn an_approved_address_is_connected_to() {
+    let listed = Listed::new();
+    let script = "curl -s -m 20 http://255.255.255.255:81/; echo ended";
+    let reply = listed.bash(script);
+    assert!(reply.contains("no approver is available"), "{reply}");
+    for (answer, is_lasting) in [(Answer::Allow, false), (Answer::AllowForSession, true)] {
+        let reply = listed.bash_asking(script, &Always::new(answer));
+        assert!(reply.contains("255.255.255.255:81 cannot be reached"), "{reply}");
+        let later = listed.bash_asking(script, &Always::new(Answer::Deny(String::new())));
+        assert_eq!(later.contains("255.255.255.255:81 cannot be reached"), is_lasting, "{later}");
+    }
+}
+
 /// A command that cannot be started leaves its approval to no other one.
 #[test]
 fn the_approval_of_a_command_that_cannot_start_is_lost() {
