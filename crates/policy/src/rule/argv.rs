@@ -21,6 +21,11 @@ impl ArgvPattern {
                 "{text:?} can match nothing: variables before a command are not part of it; begin with the command's name"
             ));
         }
+        if text.starts_with("Bash(") {
+            return Err(format!(
+                "{text:?} can match nothing: write only the command, without the name of the tool"
+            ));
+        }
         let is_operator = |(word, quoted): &&(String, bool)| {
             !quoted
                 && (word.contains(['|', ';', '>', '<', '`'])

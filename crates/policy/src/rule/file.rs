@@ -208,6 +208,7 @@ fn build_rule(entry: RuleEntry) -> Result<Rule, String> {
     let is_network = kind == Kind::Network;
     // Those of a rule for hosts are paths of URLs.
     let file_paths: &[String] = if is_network { &[] } else { &entry.paths };
+    file_paths.iter().try_for_each(|text| check_syntax_of_others(text))?;
     let paths =
         file_paths.iter().map(|text| PathPattern::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if kind == Kind::External
@@ -255,6 +256,22 @@ fn build_rule(entry: RuleEntry) -> Result<Rule, String> {
     };
     check_examples(&rule, &entry.r#match, &entry.not_match)?;
     Ok(rule)
+}
+
+/// Fails at patterns that other programs expand. Here they are plain characters, so a rule that denies would match nothing.
+fn check_syntax_of_others(path: &str) -> Result<(), String> {
+    let braces = path.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    if braces.is_some_and(|(inside, _)| inside.contains(',')) {
+        return Err(format!(
+            "{path:?} has alternatives in braces, which are not expanded: write one pattern for each"
+        ));
+    }
+    if path.starts_with('$') {
+        return Err(format!(
+            "{path:?} begins with a variable, which is not expanded: `~/` is the home directory"
+        ));
+    }
+    Ok(())
 }
 
 /// The kind of a rule. Fails if it has no patterns, or patterns of another kind.
@@ -458,7 +475,14 @@ mod tests {
             (format!("{command}paths = [\"x\"]"), "line 1: `paths` has no effect"),
             (format!("{command}commands = [\"ls\"]\ntools = []"), "line 1: `tools` is empty"),
             (format!("{read}paths = [\"../x\"]"), "line 2: \"../x\" can match nothing"),
+            (
+                format!("{read}paths = [\"**/*.{{py,c}}\"]"),
+                "line 2: \"**/*.{py,c}\" has alternatives",
+            ),
+            (format!("{read}paths = [\"$HOME/x\"]"), "begins with a variable"),
             (format!("{command}commands = [\"ls | cat\"]"), "matched separately"),
+            (format!("{command}commands = [\"Bash(npm test)\"]"), "write only the command"),
+            (network.replace("a.b", ".a.b"), "can match nothing"),
             (
                 format!("{command}commands = [\"ls\"]\nmatch = [\"ls -l\"]"),
                 "line 1: the rule does not match its own example \"ls -l\"",

@@ -41,7 +41,8 @@ impl HostPattern {
         let is_numeric =
             |host: &str| host.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '*'));
         // A name could be made to match a pattern that looks like an address.
-        if host.is_empty() || !host.chars().all(is_plain) || (host != "*" && is_numeric(host)) {
+        let has_empty_label = host.split('.').any(str::is_empty);
+        if has_empty_label || !host.chars().all(is_plain) || (host != "*" && is_numeric(host)) {
             return Err(invalid());
         }
         Ok(HostPattern { hosts: Hosts::Name(host.to_ascii_lowercase()), port })
