@@ -113,8 +113,13 @@ impl Question<'_> {
             self.asks.iter().map(ApprovalScope::short_name).collect();
         names.sort_unstable();
         names.dedup();
-        match names.as_slice() {
-            [one] => one,
+        match (names.as_slice(), self.asks.len()) {
+            ([one], 1) => one,
+            (["this file"], _) => "these files",
+            (["this path"], _) => "these paths",
+            (["this command"], _) => "these commands",
+            (["this host"], _) => "these hosts",
+            ([one], _) => one,
             _ => "the same",
         }
     }

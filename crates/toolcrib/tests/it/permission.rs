@@ -188,3 +188,19 @@ fn denial_without_approver_names_the_rule() {
     );
     assert!(error.hint_text().ends_with(&expected), "{}", error.hint_text());
 }
+
+#[test]
+fn the_scope_of_several_files_is_plural() {
+    let (_directory, runtime) = workspace();
+    let scopes = Mutex::new(Vec::new());
+    let approver = |question: &Question<'_>| {
+        scopes.lock().push(question.session_scope());
+        Answer::Deny(String::new())
+    };
+    let session = runtime.session();
+    let options = Options { approver: &approver, ..Options::default() };
+    for command in ["echo a > f1", "echo a > f1; echo b > f2"] {
+        let _ = runtime.call(&session, Call::new("Bash", json!({"command": command})), options);
+    }
+    assert_eq!(scopes.into_inner(), ["this file", "these files"]);
+}
