@@ -224,14 +224,13 @@ fn reject_protected(
     judged: &ResolvedPath,
 ) -> Result<(), Error> {
     let protection = &paths.protection;
-    let protected = place
-        .relative_aliases()
-        .find_map(|path| protection.find(path).zip(protection.narrowest_exception(path)));
-    if let Some((pattern, exception)) = protected {
-        let message = format!(
-            "{} is protected: writing it can make programs run code",
-            visible_name(path.as_os_str().as_encoded_bytes())
-        );
+    let protected = place.relative_aliases().find_map(|path| {
+        let exception = protection.narrowest_exception(path)?;
+        Some((protection.find(path)?, exception, protection.reason(path)))
+    });
+    if let Some((pattern, exception, reason)) = protected {
+        let shown = visible_name(path.as_os_str().as_encoded_bytes());
+        let message = format!("{shown} is protected: {reason}");
         return Err(Error::new(ErrorKind::Protected, message)
             .hint(format!("Nothing was written. {}", allowed_by("allow_protected", &exception)))
             .with("protected_by", pattern));

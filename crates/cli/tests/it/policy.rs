@@ -501,6 +501,23 @@ fn an_exception_for_no_protected_name_is_reported() {
 }
 
 #[test]
+fn a_protected_name_of_the_operator_has_its_own_reason() {
+    let place = Project::new("");
+    place.run(&["config", "add", "protect", "notes.md"]);
+    for (path, reason) in [
+        ("notes.md", "the setting `protect` names it"),
+        (".envrc", "writing it can make programs run code"),
+    ] {
+        let args = format!(r#"{{"file_path": "{path}", "content": "x"}}"#);
+        let (_, written) = place.run(&["call", "Write", &args, "--text"]);
+        assert!(written.contains(&format!("{path} is protected: {reason}")), "{written}");
+        let command = format!("echo x > {path}");
+        let (_, explained) = place.run(&["policy", "explain", "Bash", &command]);
+        assert!(explained.contains(&format!("{path} is protected: {reason}")), "{explained}");
+    }
+}
+
+#[test]
 fn a_command_is_explained_without_json() {
     let place = Project::new("");
     let (code, text) = place.run(&["policy", "explain", "Bash", "git push"]);

@@ -202,10 +202,14 @@ impl Script<'_> {
         }
         let rules = &self.policy.rules;
         let root = self.context.roots.iter().find_map(|root| path.strip_prefix(root).ok());
-        let protected = root.and_then(|inner| self.policy.protection.narrowest_exception(inner));
-        if let Some(exception) = protected.filter(|_| self.policy.profile != Profile::Open) {
-            let why =
-                format!("{} is protected: writing it can make programs run code", path.display());
+        let protection = &self.policy.protection;
+        let protected = root.and_then(|inner| {
+            Some((protection.narrowest_exception(inner)?, protection.reason(inner)))
+        });
+        if let Some((exception, reason)) =
+            protected.filter(|_| self.policy.profile != Profile::Open)
+        {
+            let why = format!("{} is protected: {reason}", path.display());
             let exception = shell_word(&exception);
             let remedy = format!("run `toolcrib config add allow_protected {exception}`");
             return Part::new(Decision::Deny, "protected", &why, &remedy);
