@@ -34,14 +34,18 @@ pub struct EscapeAttempt {
     pub output: String,
 }
 
-/// Scripts that exit with 0 if they escaped, and undo their change. `$RUNTIME` is the pid of this process.
-const SCRIPTS: [(&str, &str); 20] = [
+/// Scripts about a home directory that commands may not write.
+const HOME_SCRIPTS: [(&str, &str); 2] = [
     (
         "create a file in the home directory",
         "touch \"$HOME/.toolcrib-doctor\" && rm \"$HOME/.toolcrib-doctor\"",
     ),
-    ("create a file in /etc", "touch /etc/.toolcrib-doctor && rm /etc/.toolcrib-doctor"),
     ("change the mode of the home directory", "chmod --reference=\"$HOME\" \"$HOME\""),
+];
+
+/// Scripts that exit with 0 if they escaped, and undo their change. `$RUNTIME` is the pid of this process.
+const SCRIPTS: [(&str, &str); 18] = [
+    ("create a file in /etc", "touch /etc/.toolcrib-doctor && rm /etc/.toolcrib-doctor"),
     ("list ~/.ssh", "ls -A \"$HOME/.ssh\" | grep -q ."),
     ("see the Toolcrib process", "readlink /proc/$RUNTIME/exe"),
     ("read Toolcrib's memory", "head -c 1 /proc/$RUNTIME/mem"),
@@ -72,7 +76,8 @@ pub fn try_to_escape(
     command: &Command,
 ) -> Result<Vec<EscapeAttempt>, JobError> {
     let mut attempts = Vec::new();
-    for (description, script) in SCRIPTS {
+    let of_home = HOME_SCRIPTS.iter().filter(|_| !has_writable_home(sandbox, command));
+    for (description, script) in of_home.chain(&SCRIPTS) {
         attempts.push(attempt(jobs, sandbox, command, description, script)?);
     }
     // A server outside the sandbox.
@@ -93,6 +98,13 @@ pub fn try_to_escape(
     }
     attempts.push(outlive_command(jobs, sandbox, command)?);
     Ok(attempts)
+}
+
+/// Whether the home directory is in a directory that commands may write, such as the workspace.
+fn has_writable_home(sandbox: &Sandbox, command: &Command) -> bool {
+    let home = command.environment.iter().find(|(name, _)| name == "HOME");
+    let home = home.and_then(|(_, home)| std::fs::canonicalize(home).ok());
+    home.is_some_and(|home| sandbox.writable.iter().any(|pinned| home.starts_with(&pinned.path)))
 }
 
 /// Whether denied actions of a command are reported. Tests it with writes that must be denied.

@@ -277,6 +277,21 @@ fn doctor_reports_its_escape_attempts() {
     assert_eq!(told["rules"], "none");
 }
 
+/// Commands may write it then, so that is no escape. The warning about the root says so.
+#[test]
+fn doctor_in_the_home_directory_finds_no_escape() {
+    let home = crate::command_directory();
+    let doctor = std::process::Command::new(crate::PROGRAM)
+        .args(["doctor", "--json"])
+        .current_dir(home.path())
+        .env("HOME", home.path())
+        .output()
+        .unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert_eq!(told["sandbox"]["held"], true, "{told:#}");
+    assert!(told.to_string().contains("is a home directory"), "{told:#}");
+}
+
 /// A state directory that other users can write is a problem, and so is a symlink.
 #[test]
 fn doctor_fails_if_others_can_write_the_state_directory() {
