@@ -1,4 +1,6 @@
 /** Approval questions, and the function that answers them. */
+import { inspect } from "node:util";
+
 import type { Connection } from "./connection.js";
 
 export type ApprovalAnswer = "yes" | "session" | "always" | "always_directory" | "no" | "never";
@@ -38,10 +40,11 @@ export interface ApprovalDecision {
   message?: string;
 }
 
-/** Decides on a question. A function that throws denies the call. */
-export type Approver = (
-  question: ApprovalQuestion,
-) => ApprovalAnswer | ApprovalDecision | Promise<ApprovalAnswer | ApprovalDecision>;
+/** What an approver returns: an answer, one with a message, or whether this call is allowed. */
+export type Decision = ApprovalAnswer | ApprovalDecision | boolean;
+
+/** Decides on a question. A function that throws, or returns something else, denies the call. */
+export type Approver = (question: ApprovalQuestion) => Decision | Promise<Decision>;
 
 /** Asks the approver and sends its answer. */
 export async function answerQuestion(
@@ -57,9 +60,28 @@ async function decide(approver: Approver | undefined, question: ApprovalQuestion
     return { answer: "no", message: "There is no approver." };
   }
   try {
-    const decision = await approver(question);
-    return typeof decision === "string" ? { answer: decision } : decision;
+    return decisionOf(await approver(question), question.answers);
   } catch (error) {
     return { answer: "no", message: `The approver failed: ${error instanceof Error ? error.message : String(error)}` };
   }
+}
+
+/** The decision that is sent. The program does not go on with a call after an answer that it does not know. */
+function decisionOf(returned: unknown, offered: readonly ApprovalAnswer[]): ApprovalDecision {
+  if (typeof returned === "boolean") {
+    return { answer: returned ? "yes" : "no" };
+  }
+  const { answer, message } = typeof returned === "string" ? { answer: returned } : fieldsOf(returned);
+  if (typeof answer !== "string" || (message !== undefined && typeof message !== "string")) {
+    return { answer: "no", message: `The approver returned ${inspect(returned)}, which is not an answer.` };
+  }
+  const known = offered.find((one) => one === answer);
+  if (known === undefined) {
+    return { answer: "no", message: `The approver answered '${answer}'; this question takes ${offered.join(", ")}.` };
+  }
+  return message === undefined ? { answer: known } : { answer: known, message };
+}
+
+function fieldsOf(returned: unknown): { answer?: unknown; message?: unknown } {
+  return typeof returned === "object" && returned !== null ? returned : {};
 }

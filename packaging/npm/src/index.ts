@@ -1,5 +1,5 @@
 /** Toolcrib for Node: tools, commands and files of a workspace, confined and undoable. */
-export type { ApprovalAnswer, ApprovalDecision, ApprovalPath, ApprovalQuestion, Approver } from "./approval.js";
+export type { ApprovalAnswer, ApprovalDecision, ApprovalPath, ApprovalQuestion, Approver, Decision } from "./approval.js";
 export type { BackgroundJob } from "./background_job.js";
 export type { ByteStream } from "./byte_stream.js";
 export type { Command, CommandOptions, Completed, ExecOptions, Exit, SpawnOptions } from "./command.js";

@@ -95,6 +95,25 @@ test("an approver that throws denies the call", async (t) => {
   assert.match(reply.output, /no terminal/);
 });
 
+test("an approver that returns no answer denies the call and says so", async (t) => {
+  let returned;
+  const { session } = await open(t, {}, { profile: "cautious", approver: () => returned });
+  const answers = [null, undefined, "maybe", "", {}, { answer: true }, { answer: "yes", message: 5 }, 1, ["yes"]];
+  for (const answer of [...answers, Promise.resolve(null)]) {
+    returned = answer;
+    const reply = await session.call("Write", { file_path: "a.txt", content: "x" });
+    assert.equal(reply.error.kind, "denied");
+    assert.match(reply.output, /The approver (returned .*, which is not an answer|answered '.*'; this question takes yes, )/);
+  }
+});
+
+test("an approver may return a boolean", async (t) => {
+  const approver = (question) => question.paths[0].path.endsWith("a.txt");
+  const { session } = await open(t, {}, { profile: "cautious", approver });
+  assert.equal((await session.call("Write", { file_path: "a.txt", content: "x" })).success, true);
+  assert.equal((await session.call("Write", { file_path: "b.txt", content: "x" })).error.kind, "denied");
+});
+
 test("without an approver a call that needs approval is denied", async (t) => {
   const { session } = await open(t, {}, { profile: "cautious" });
   assert.equal((await session.call("Write", { file_path: "a.txt", content: "x" })).error.kind, "denied");
