@@ -139,6 +139,7 @@ class ApprovalTest(SessionTest):
         self.assertIn("RuntimeError: broken", self.ask(fail)[1].output)
         self.assertIn("maybe", self.ask(lambda _approval: "maybe")[1].output)
         self.assertIn("not an answer", self.ask(lambda _approval: None)[1].output)
+        self.assertIn("7", self.ask(lambda _approval: toolcrib.Answer.no(7))[1].output)
 
     def test_always_adds_the_rule(self) -> None:
         asked, reply = self.ask(lambda _approval: "always")

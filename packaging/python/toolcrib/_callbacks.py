@@ -39,7 +39,8 @@ class Callbacks:
         def answer(decision: object) -> list[bytes]:
             answer = answer_from(decision, approval)
             fields = {"approve": approval.id, "answer": answer.name}
-            return encode({**fields, "message": answer.message} if answer.message else fields)
+            # The program does not take a message of another type, and the call would wait.
+            return encode({**fields, "message": str(answer.message)} if answer.message else fields)
 
         def failed(error: BaseException) -> list[bytes]:
             return answer(Answer.no(f"The approver failed: {_shown(error)}"))
