@@ -3,6 +3,7 @@
 import asyncio
 import os
 import unittest
+from typing import Any
 
 from support import AsyncSessionTest, needs_operations, toolcrib
 
@@ -111,6 +112,15 @@ class AsyncFileTest(AsyncSessionTest):
             await session.restore(snapshot)
             self.assertFalse((self.ws / "x/b.bin").exists())
             self.assertEqual((await session.info()).protocol, 1)
+
+    @needs_operations
+    async def test_other_types_are_refused_before_anything_is_sent(self) -> None:
+        wrong: Any = 5
+        async with self.session() as session:
+            for write in (session.write("a.txt", wrong), session.exec("cat > a.txt", stdin=wrong)):
+                with self.assertRaisesRegex(TypeError, "must be bytes or text, not int"):
+                    await write
+            self.assertEqual(await session.read("a.txt"), b"hello\n")
 
     @needs_operations
     async def test_a_large_file(self) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 import unittest
+from typing import Any
 
 from support import SessionTest, needs_operations, toolcrib
 from toolcrib.program import locate_program
@@ -218,6 +219,28 @@ class FileTest(SessionTest):
             self.assertEqual(session.read("sub/b.bin"), data + b"end")
             session.write("empty", b"")
             self.assertEqual(session.read("empty"), b"")
+
+    @needs_operations
+    def test_other_types_are_refused_before_anything_is_sent(self) -> None:
+        with self.session() as session:
+            session.write("keep.bin", bytearray(b"keep"))
+            session.write("keep.bin", memoryview(b" this"), append=True)
+            wrong: list[Any] = [5, [1, 2], None, {"a": 1}, True]
+            for data in wrong:
+                with self.assertRaisesRegex(TypeError, "`data` must be bytes or text, not "):
+                    session.write("keep.bin", data)
+                with self.assertRaisesRegex(TypeError, "`stdin` must be bytes or text, not "):
+                    session.exec(["touch", "ran"], stdin=data)
+                if data is not None:
+                    with self.assertRaisesRegex(TypeError, "`stdin` must be bytes or text, not "):
+                        session.spawn(["touch", "ran"], stdin=data)
+            with session.spawn(["cat"]) as process:
+                with self.assertRaisesRegex(TypeError, "`data` must be bytes or text, not int"):
+                    process.stdin.write(wrong[0])
+                process.stdin.close()
+                self.assertEqual(process.stdout.read(), b"")
+            self.assertEqual(session.read("keep.bin"), b"keep this")
+            self.assertFalse((self.ws / "ran").exists())
 
     @needs_operations
     def test_large_files_are_read_and_written_in_parts(self) -> None:

@@ -33,7 +33,7 @@ class AsyncFileMethods(ABC):
 
         Data of more than 32 MiB is appended in parts: several changes, of which `Written.change` is the first.
         """
-        raw = data.encode() if isinstance(data, str) else bytes(data)
+        raw = operations.as_bytes(data, "data")
         return await self._run_steps(operations.write(path, raw, append, executable))
 
     async def stat(self, path: Path, follow: bool = True) -> Stat:

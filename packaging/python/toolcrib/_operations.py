@@ -86,6 +86,18 @@ def _change(reply: ReplyMessage) -> int | None:
     return _result(reply).get("change")
 
 
+def as_bytes(data: bytes | str, name: str) -> bytes:
+    """The bytes of an argument that is bytes or text."""
+    if isinstance(data, str):
+        return data.encode()
+    try:
+        # `bytes` also takes a number, which becomes so many zeros, and a list.
+        memoryview(data)
+    except TypeError:
+        raise TypeError(f"`{name}` must be bytes or text, not {type(data).__name__}") from None
+    return bytes(data)
+
+
 # Tools.
 
 

@@ -22,7 +22,7 @@ class AsyncProcessStdin:
 
     async def write(self, data: bytes | str) -> None:
         """Writes all of `data`; returns when the command's pipe or terminal has taken it."""
-        raw = data.encode() if isinstance(data, str) else bytes(data)
+        raw = operations.as_bytes(data, "data")
         await self._calls.run_steps(operations.write_stdin(self._process.id, raw))
 
     async def close(self) -> None:

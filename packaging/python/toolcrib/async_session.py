@@ -206,7 +206,7 @@ class AsyncSession(AsyncFileMethods):
             capture: Whether the result has the output.
             max_output: Bytes of output at which the command is ended with `LimitExceeded`; default 256 MiB.
         """
-        raw = stdin.encode() if isinstance(stdin, str) else bytes(stdin)
+        raw = operations.as_bytes(stdin, "stdin")
         operation = operations.exec(command, cwd, env, timeout, raw, None)
         collected = CollectedOutput(on_stdout, on_stderr, capture, max_output)
         process = AsyncProcess(await self._connected(), operation, max_output)
@@ -239,7 +239,7 @@ class AsyncSession(AsyncFileMethods):
             pty: Rows and columns of a terminal for the command; its output is then all in `stdout`.
             max_output: Bytes of unread output at which the command is ended; default 256 MiB.
         """
-        raw = stdin.encode() if isinstance(stdin, str) else stdin
+        raw = None if stdin is None else operations.as_bytes(stdin, "stdin")
         operation = operations.exec(command, cwd, env, timeout, raw, pty)
         process = AsyncProcess(await self._connected(), operation, max_output)
         await process.start()

@@ -210,7 +210,7 @@ class Session(FileMethods):
             max_output: Bytes of output at which the command is ended with `LimitExceeded`; default 256 MiB.
             cancel: Lets other threads cancel the command, which then raises `Cancelled`.
         """
-        raw = stdin.encode() if isinstance(stdin, str) else bytes(stdin)
+        raw = operations.as_bytes(stdin, "stdin")
         operation = operations.exec(command, cwd, env, timeout, raw, None)
         calls = self._connected()
         collected = CollectedOutput(on_stdout, on_stderr, capture, max_output)
@@ -243,7 +243,7 @@ class Session(FileMethods):
             pty: Rows and columns of a terminal for the command; its output is then all in `stdout`.
             max_output: Bytes of unread output at which the command is ended; default 256 MiB.
         """
-        raw = stdin.encode() if isinstance(stdin, str) else stdin
+        raw = None if stdin is None else operations.as_bytes(stdin, "stdin")
         process = Process(self._connected(), operations.exec(command, cwd, env, timeout, raw, pty), max_output)
         try:
             process.start()
