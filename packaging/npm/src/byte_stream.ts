@@ -1,4 +1,6 @@
-/** One output stream of a command: chunks that wait until they are read. */
+/** Bytes: an output stream of a command, whose chunks wait until they are read, and data of the caller. */
+import { inspect } from "node:util";
+import { isUint8Array } from "node:util/types";
 
 const EMPTY = new Uint8Array(0);
 
@@ -106,6 +108,18 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
     this.#wake = undefined;
     wake?.();
   }
+}
+
+/** The bytes of an argument that is bytes or text. Other values have no length, and would be sent as no bytes. */
+export function bytesOf(data: unknown, name: string): Uint8Array {
+  if (typeof data === "string") {
+    return Buffer.from(data);
+  }
+  // Not `instanceof`, because test runners have a `Uint8Array` for each realm.
+  if (isUint8Array(data)) {
+    return data;
+  }
+  throw new TypeError(`\`${name}\` must be a Uint8Array or a string, not ${inspect(data, { depth: 0 })}`);
 }
 
 /** Joins chunks. */

@@ -1,5 +1,5 @@
 /** A command that runs: its streams, signals and end. */
-import { ByteStream } from "./byte_stream.js";
+import { ByteStream, bytesOf } from "./byte_stream.js";
 import type { Channel } from "./channel.js";
 import { execArguments, exitOf, type Command, type Exit, type SpawnOptions } from "./command.js";
 import type { Connection } from "./connection.js";
@@ -33,7 +33,10 @@ export class Process implements AsyncDisposable {
 
   private constructor() {
     this.stdin = {
-      write: (data) => this.#inOrder(() => this.#writeAll(typeof data === "string" ? Buffer.from(data) : data)),
+      write: async (data) => {
+        const bytes = bytesOf(data, "data");
+        await this.#inOrder(() => this.#writeAll(bytes));
+      },
       close: () => this.#inOrder(() => this.#control("close_stdin", {})),
     };
   }

@@ -1,5 +1,6 @@
 /** A session: tools, commands and files of one workspace, in one running program. */
 import { BackgroundJob } from "./background_job.js";
+import { bytesOf } from "./byte_stream.js";
 import { Channel } from "./channel.js";
 import { Completed, type Command, type ExecOptions, type SpawnOptions } from "./command.js";
 import * as files from "./files.js";
@@ -85,7 +86,7 @@ export class Session implements AsyncDisposable {
   /** Runs a command to its end. The exit code is in the result; only a command that could not run is an error. */
   async exec(command: Command, options: ExecOptions = {}): Promise<Completed> {
     const { onStdout, onStderr, stdin, ...rest } = options;
-    const input = typeof stdin === "string" ? Buffer.from(stdin) : stdin;
+    const input = stdin === undefined ? undefined : bytesOf(stdin, "stdin");
     const process = await Process.start(this.#channel, command, rest, input, (stream, chunk) => {
       (stream === "stdout" ? onStdout : onStderr)?.(chunk);
     });
@@ -132,8 +133,7 @@ export class Session implements AsyncDisposable {
     options: files.WriteOptions = {},
   ): Promise<files.Changed & { created: boolean }> {
     const { append, executable, signal } = options;
-    const payload = typeof data === "string" ? Buffer.from(data) : data;
-    return this.#result("write", { path, append, executable }, { payload, signal });
+    return this.#result("write", { path, append, executable }, { payload: bytesOf(data, "data"), signal });
   }
 
   async stat(path: string, options: { follow?: boolean } & Abortable = {}): Promise<files.Stat> {

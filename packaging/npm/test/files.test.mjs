@@ -3,6 +3,7 @@ import { symlinkSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 
 import { AlreadyExists, Conflict, Denied, IsDirectory, LimitExceeded, NotADirectory, NotEmpty, NotFound } from "../dist/index.js";
 import { open } from "./workspace.mjs";
@@ -44,6 +45,23 @@ test("a write that is too large is refused before it is sent", async (t) => {
   const { session } = await open(t);
   await assert.rejects(session.write("large", new Uint8Array(257 * 1024 * 1024)), LimitExceeded);
   assert.equal((await session.list()).entries.length, 0);
+});
+
+test("data that is neither bytes nor text is refused before it is sent", async (t) => {
+  const { session } = await open(t, { "keep.txt": "keep" });
+  const process = await session.spawn(["cat"]);
+  for (const data of [{ a: 1 }, undefined, null, 5, [1, 2], new ArrayBuffer(2), new Uint16Array(2), new Blob(["x"])]) {
+    await assert.rejects(session.write("keep.txt", data), /^TypeError: `data` must be a Uint8Array or a string, not /);
+    await assert.rejects(process.stdin.write(data), TypeError);
+    if (data !== undefined) {
+      await assert.rejects(session.exec("cat > keep.txt", { stdin: data }), /^TypeError: `stdin` must be /);
+    }
+  }
+  await process.stdin.close();
+  assert.equal((await process.stdout.bytes()).length, 0);
+  assert.equal(await session.readText("keep.txt"), "keep");
+  await session.write("keep.txt", runInNewContext("new Uint8Array([65])"));
+  assert.equal(await session.readText("keep.txt"), "A");
 });
 
 test("a file can be made executable, and keeps its mode", async (t) => {
