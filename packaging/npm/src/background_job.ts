@@ -1,4 +1,5 @@
 /** Background jobs of the tool Bash, as the agent sees them. */
+import { checkOptions } from "./options.js";
 import type { Reply } from "./reply.js";
 import type { Session } from "./session.js";
 
@@ -33,6 +34,7 @@ export class BackgroundJob implements AsyncIterable<string> {
 
   /** Waits for the end. The metadata has `status` and `exit_code`; the output is the part that was not read yet. */
   async wait(options: { signal?: AbortSignal } = {}): Promise<Reply> {
+    checkOptions("wait", options, { signal: true });
     while (true) {
       const reply = await this.#read({ wait_for: "exit" }, options.signal);
       if (reply.metadata["status"] !== "running") {

@@ -17,6 +17,14 @@ export interface CommandOptions {
   maxBuffer?: number | undefined;
 }
 
+export const COMMAND_OPTIONS: Readonly<Record<keyof CommandOptions, true>> = {
+  cwd: true,
+  env: true,
+  timeoutMs: true,
+  signal: true,
+  maxBuffer: true,
+};
+
 export interface ExecOptions extends CommandOptions {
   /** Standard input. Default: none. */
   stdin?: string | Uint8Array | undefined;

@@ -50,6 +50,8 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
 }
 
+export const READ_OPTIONS: Readonly<Record<keyof ReadOptions, true>> = { offset: true, limit: true, signal: true };
+
 // What one request returns at most.
 const READ_CHUNK = 16 * 1024 * 1024;
 

@@ -5,6 +5,7 @@ import { execArguments, exitOf, type Command, type Exit, type SpawnOptions } fro
 import type { Connection } from "./connection.js";
 import { LimitExceeded, succeeded } from "./errors.js";
 import type { Frame, Message } from "./frame_decoder.js";
+import { checkOptions } from "./options.js";
 
 const DEFAULT_MAX_BUFFER = 256 * 1024 * 1024;
 // Small enough that other requests are not delayed.
@@ -92,6 +93,7 @@ export class Process implements AsyncDisposable {
 
   /** Waits for the end of the command. An abort ends only the waiting. */
   async wait(options: { signal?: AbortSignal } = {}): Promise<Exit> {
+    checkOptions("wait", options, { signal: true });
     const { signal } = options;
     if (!signal) {
       return this.#exited;

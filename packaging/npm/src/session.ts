@@ -2,10 +2,11 @@
 import { BackgroundJob } from "./background_job.js";
 import { bytesOf } from "./byte_stream.js";
 import { Channel } from "./channel.js";
-import { Completed, type Command, type ExecOptions, type SpawnOptions } from "./command.js";
+import { COMMAND_OPTIONS, Completed, type Command, type ExecOptions, type SpawnOptions } from "./command.js";
 import * as files from "./files.js";
 import type { Frame, Message } from "./frame_decoder.js";
 import type { BashArguments, ToolArguments, UndoArguments } from "./generated/tool_arguments.js";
+import { checkOptions } from "./options.js";
 import { Reply } from "./reply.js";
 import { Process } from "./running_process.js";
 import type { SessionOptions } from "./session_options.js";
@@ -71,6 +72,7 @@ export class Session implements AsyncDisposable {
   /** Calls a tool. A call that fails has a reply too; `reply.orThrow()` throws its error. */
   call<Name extends string>(tool: Name, ...rest: CallParameters<Name>): Promise<Reply>;
   async call(tool: string, args: object = {}, options: CallOptions = {}): Promise<Reply> {
+    checkOptions("call", options, { signal: true, dryRun: true, onProgress: true });
     const { onProgress, dryRun, signal } = options;
     const request: Message = { tool, args };
     if (dryRun) {
@@ -85,6 +87,7 @@ export class Session implements AsyncDisposable {
 
   /** Runs a command to its end. The exit code is in the result; only a command that could not run is an error. */
   async exec(command: Command, options: ExecOptions = {}): Promise<Completed> {
+    checkOptions("exec", options, { ...COMMAND_OPTIONS, stdin: true, onStdout: true, onStderr: true });
     const { onStdout, onStderr, stdin, ...rest } = options;
     const input = stdin === undefined ? undefined : bytesOf(stdin, "stdin");
     const process = await Process.start(this.#channel, command, rest, input, (stream, chunk) => {
@@ -96,6 +99,7 @@ export class Session implements AsyncDisposable {
 
   /** Starts a command. */
   async spawn(command: Command, options: SpawnOptions = {}): Promise<Process> {
+    checkOptions("spawn", options, { ...COMMAND_OPTIONS, stdin: true, pty: true });
     const stdin = options.stdin ?? (options.pty ? undefined : "open");
     return Process.start(this.#channel, command, { ...options, stdin }, undefined);
   }
@@ -113,16 +117,19 @@ export class Session implements AsyncDisposable {
 
   /** Reads a file. */
   async read(path: string, options: files.ReadOptions = {}): Promise<Uint8Array> {
+    checkOptions("read", options, files.READ_OPTIONS);
     return files.readFile(this.#channel, path, options);
   }
 
   /** Reads a file as UTF-8. */
   async readText(path: string, options: Abortable = {}): Promise<string> {
+    checkOptions("readText", options, { signal: true });
     return new TextDecoder().decode(await this.read(path, options));
   }
 
   /** Reads a file in parts of 16 MiB. */
   readParts(path: string, options: files.ReadOptions = {}): AsyncGenerator<Uint8Array> {
+    checkOptions("readParts", options, files.READ_OPTIONS);
     return files.readParts(this.#channel, path, options);
   }
 
@@ -132,17 +139,20 @@ export class Session implements AsyncDisposable {
     data: string | Uint8Array,
     options: files.WriteOptions = {},
   ): Promise<files.Changed & { created: boolean }> {
+    checkOptions("write", options, { append: true, executable: true, signal: true });
     const { append, executable, signal } = options;
     return this.#result("write", { path, append, executable }, { payload: bytesOf(data, "data"), signal });
   }
 
   async stat(path: string, options: { follow?: boolean } & Abortable = {}): Promise<files.Stat> {
+    checkOptions("stat", options, { follow: true, signal: true });
     const { follow, signal } = options;
     return files.statOf(await this.#result("stat", { path, follow }, { signal }));
   }
 
   /** Lists a directory. */
   async list(path = ".", options: Abortable = {}): Promise<files.Listing> {
+    checkOptions("list", options, { signal: true });
     return this.#result("list", { path }, options);
   }
 
@@ -150,6 +160,7 @@ export class Session implements AsyncDisposable {
     path: string,
     options: { parents?: boolean; existOk?: boolean } & Abortable = {},
   ): Promise<files.Changed & { created: boolean }> {
+    checkOptions("mkdir", options, { parents: true, existOk: true, signal: true });
     const { parents, existOk, signal } = options;
     return this.#result("mkdir", { path, parents, exist_ok: existOk }, { signal });
   }
@@ -158,17 +169,20 @@ export class Session implements AsyncDisposable {
     path: string,
     options: { recursive?: boolean; missingOk?: boolean } & Abortable = {},
   ): Promise<files.Changed & { removed: number }> {
+    checkOptions("remove", options, { recursive: true, missingOk: true, signal: true });
     const { recursive, missingOk, signal } = options;
     return this.#result("remove", { path, recursive, missing_ok: missingOk }, { signal });
   }
 
   async move(from: string, to: string, options: { overwrite?: boolean } & Abortable = {}): Promise<files.Changed> {
+    checkOptions("move", options, { overwrite: true, signal: true });
     const { overwrite, signal } = options;
     return this.#result("move", { from, to, overwrite }, { signal });
   }
 
   /** The absolute path without symlinks. */
   async realpath(path: string, options: Abortable = {}): Promise<string> {
+    checkOptions("realpath", options, { signal: true });
     return (await this.#result<{ path: string }>("realpath", { path }, options)).path;
   }
 

@@ -2,6 +2,7 @@
 import type { Approver } from "./approval.js";
 import type { Launch } from "./connection.js";
 import type { OwnTool } from "./own_tools.js";
+import { checkOptions } from "./options.js";
 import { findProgram } from "./program.js";
 
 export interface SessionOptions {
@@ -59,17 +60,8 @@ const NAMES: Readonly<Record<keyof SessionOptions, true>> = {
   onRestart: true,
 };
 
-/** Fails at an option with another name: without types, a wrong `roots` would mean the working directory. */
-function checkNames(options: SessionOptions): void {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(NAMES, name)) {
-      throw new TypeError(`Session.open has no option \`${name}\`; there are: ${Object.keys(NAMES).join(", ")}`);
-    }
-  }
-}
-
 export function launchOf(options: SessionOptions): Launch {
-  checkNames(options);
+  checkOptions("Session.open", options, NAMES);
   return {
     program: options.binary ?? findProgram(),
     args: programArguments(options),

@@ -44,8 +44,9 @@ test("a program that cannot be started or refuses its options is an error", asyn
 });
 
 test("an unknown option and a missing program are named", async (t) => {
-  const { options } = await scratch(t);
+  const { options, root } = await scratch(t);
   await assert.rejects(Session.open({ ...options, roots: "." }), /no option `roots`; there are: root, profile/);
+  await assert.rejects(Session.open(root), /^TypeError: Session.open takes an object with its options, not '/);
   const script = `import { findProgram } from ${JSON.stringify(new URL("../dist/program.js", import.meta.url))};
     try { console.log(findProgram()); } catch (error) { console.log(error.message); }`;
   const found = async (env) => {
@@ -54,6 +55,27 @@ test("an unknown option and a missing program are named", async (t) => {
   };
   assert.equal(await found({ TOOLCRIB_BINARY: "/no/such/program" }), "TOOLCRIB_BINARY names no file: /no/such/program");
   assert.match(await found({ PATH: "/no/such/directory" }), /no toolcrib in PATH.*TOOLCRIB_BINARY/);
+});
+
+test("the methods refuse options that they do not have", async (t) => {
+  const { session } = await open(t, { "a.txt": "a\n" });
+  const refused = async (action, pattern) => assert.rejects(async () => action(), pattern);
+  await refused(() => session.exec("touch ran", { timeout: 100 }), /^TypeError: exec has no option `timeout`; .*mean `timeoutMs`\?/);
+  await refused(() => session.spawn("touch ran", { onStdout() {} }), /spawn has no option `onStdout`; there are: cwd, /);
+  await refused(() => session.exec("touch ran", 100), /exec takes an object with its options, not 100/);
+  await refused(() => session.call("LS", {}, { timeoutMs: 100 }), /call has no option `timeoutMs`; there are: signal, /);
+  await refused(() => session.call("LS", {}, { dry_run: true }), /Did you mean `dryRun`/);
+  await refused(() => session.write("a.txt", "x", { apend: true }), /Did you mean `append`/);
+  await refused(() => session.remove("a.txt", null), /remove takes an object with its options, not null/);
+  const others = ["read", "readText", "readParts", "stat", "list", "mkdir", "remove", "realpath"];
+  for (const name of others) {
+    await refused(() => session[name]("a.txt", { other: 1 }), /has no option `other`; there are: [a-zA-Z, ]*signal$/);
+  }
+  await refused(() => session.move("a.txt", "b.txt", { other: 1 }), /move has no option `other`/);
+  const process = await session.spawn(["cat"]);
+  await refused(() => process.wait({ timeoutMs: 1 }), /wait has no option `timeoutMs`/);
+  await refused(() => session.job("bash_1").wait({ timeoutMs: 1 }), /wait has no option `timeoutMs`/);
+  assert.deepEqual((await session.list()).entries.map(({ name }) => name), ["a.txt"]);
 });
 
 test("a closed session refuses calls, and closing again is harmless", async (t) => {
