@@ -36,7 +36,7 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
   }
 
   /** The rest, decoded as UTF-8, in chunks that end at character boundaries. */
-  async *text(): AsyncGenerator<string, void, undefined> {
+  async *textParts(): AsyncGenerator<string, void, undefined> {
     const decoder = new TextDecoder();
     for await (const chunk of this) {
       const text = decoder.decode(chunk, { stream: true });
@@ -53,7 +53,7 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
   /** The rest as lines, without their newlines. */
   async *lines(): AsyncGenerator<string, void, undefined> {
     let line = "";
-    for await (const text of this.text()) {
+    for await (const text of this.textParts()) {
       const parts = text.split("\n");
       parts[0] = line + parts[0];
       line = parts.pop() ?? "";
@@ -62,6 +62,11 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
     if (line) {
       yield line;
     }
+  }
+
+  /** The rest, decoded as UTF-8. */
+  async text(): Promise<string> {
+    return new TextDecoder().decode(await this.bytes());
   }
 
   /** The rest as one array. */

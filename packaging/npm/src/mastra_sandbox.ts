@@ -138,8 +138,8 @@ function processHandle(workspace: Workspace) {
 
     async #follow(): Promise<CommandResult> {
       const both = Promise.all([
-        this.#pass(this.#process.stdout.text(), (text) => this.emitStdout(text)),
-        this.#pass(this.#process.stderr.text(), (text) => this.emitStderr(text)),
+        this.#pass(this.#process.stdout.textParts(), (text) => this.emitStdout(text)),
+        this.#pass(this.#process.stderr.textParts(), (text) => this.emitStderr(text)),
       ]);
       try {
         const exit = await this.#process.wait();

@@ -102,6 +102,13 @@ test("a process reads what is written to it", async (t) => {
   assert.equal((await process.wait()).exitCode, 0);
 });
 
+test("the output of a process is one text or one array", async (t) => {
+  const { session } = await open(t);
+  const process = await session.spawn("echo one; printf 'gr\\303'; sleep 0.1; printf '\\274n\\377'; echo bad >&2");
+  assert.equal(await process.stdout.text(), "one\ngrün\ufffd");
+  assert.deepEqual([...(await process.stderr.bytes())], [...Buffer.from("bad\n")]);
+});
+
 test("large input is written completely", async (t) => {
   const { session } = await open(t);
   const input = Buffer.alloc(5_000_000, "0123456789abcdef");
@@ -147,7 +154,7 @@ test("a terminal has a size, which can be changed", async (t) => {
   const { session } = await open(t);
   const process = await session.spawn("stty size; read line; stty size", { pty: { rows: 10, cols: 40 } });
   let text = "";
-  for await (const part of process.stdout.text()) {
+  for await (const part of process.stdout.textParts()) {
     text += part;
     if (/10 40\r?\n$/.test(text)) {
       await process.resize(20, 50);
