@@ -9,7 +9,7 @@ from typing import Any
 from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
-from toolcrib import AsyncSession, Session
+from toolcrib import AsyncSession, InvalidArgument, Session
 from toolcrib.adapters.langchain import async_tools, tools
 
 
@@ -61,6 +61,8 @@ class LangChain(unittest.IsolatedAsyncioTestCase):
     def test_selection(self) -> None:
         with Session(self.root) as session:
             self.assertEqual([tool.name for tool in tools(session, ["Read", "Grep"])], ["Read", "Grep"])
+            with self.assertRaisesRegex(InvalidArgument, "Did you mean Read"):
+                tools(session, ["Reed"])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from anthropic.types.beta import (
 )
 from toolcrib import AsyncSession, Reply, Session, ToolcribError
 
+from ._selection import selected
+
 
 def tools(session: Session, names: Sequence[str] | None = None) -> list[BetaFunctionTool[Any]]:
     """Toolcrib's tools, all or those in `names`, for `Anthropic().beta.messages.tool_runner`."""
@@ -29,7 +31,7 @@ def tools(session: Session, names: Sequence[str] | None = None) -> list[BetaFunc
 
         return beta_tool(call, **_described(definition))
 
-    return [tool(each) for each in session.tools(format="anthropic") if names is None or each["name"] in names]
+    return [tool(each) for each in selected(session.tools(format="anthropic"), names)]
 
 
 async def async_tools(session: AsyncSession, names: Sequence[str] | None = None) -> list[BetaAsyncFunctionTool[Any]]:
@@ -41,8 +43,7 @@ async def async_tools(session: AsyncSession, names: Sequence[str] | None = None)
 
         return beta_async_tool(call, **_described(definition))
 
-    definitions = await session.tools(format="anthropic")
-    return [tool(each) for each in definitions if names is None or each["name"] in names]
+    return [tool(each) for each in selected(await session.tools(format="anthropic"), names)]
 
 
 def agent_toolset(**options: Any) -> Callable[[AgentToolContext], list[BetaAsyncFunctionTool[Any]]]:

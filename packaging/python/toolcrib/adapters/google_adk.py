@@ -17,6 +17,7 @@ from toolcrib import AsyncSession
 
 from ._os_errors import os_errors
 from ._run_command import async_run
+from ._selection import selected
 
 
 class ToolcribEnvironment(BaseEnvironment):
@@ -81,12 +82,13 @@ class ToolcribToolset(BaseToolset):
     """Toolcrib's tools, all or those in `names`. The caller opens and closes the session."""
 
     def __init__(self, session: AsyncSession, names: Sequence[str] | None = None) -> None:
-        super().__init__(tool_filter=None if names is None else list(names))
+        super().__init__()
         self._session = session
+        self._names = names
 
     async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
-        tools = [_Tool(self._session, definition) for definition in await self._session.tools(format="mcp")]
-        return [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
+        definitions = selected(await self._session.tools(format="mcp"), self._names)
+        return [_Tool(self._session, definition) for definition in definitions]
 
 
 class _Tool(BaseTool):

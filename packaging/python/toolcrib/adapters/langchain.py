@@ -8,6 +8,8 @@ from typing import Any
 from langchain_core.tools import StructuredTool, ToolException
 from toolcrib import AsyncSession, Reply, Session
 
+from ._selection import selected
+
 
 def tools(session: Session, names: Sequence[str] | None = None) -> list[StructuredTool]:
     """Toolcrib's tools, all or those in `names`."""
@@ -15,8 +17,7 @@ def tools(session: Session, names: Sequence[str] | None = None) -> list[Structur
     def caller(name: str) -> dict[str, Any]:
         return {"func": lambda **arguments: _text(session.call(name, arguments))}
 
-    definitions = session.tools(format="mcp")
-    return [_tool(each, caller(each["name"])) for each in definitions if names is None or each["name"] in names]
+    return [_tool(each, caller(each["name"])) for each in selected(session.tools(format="mcp"), names)]
 
 
 async def async_tools(session: AsyncSession, names: Sequence[str] | None = None) -> list[StructuredTool]:
@@ -28,8 +29,7 @@ async def async_tools(session: AsyncSession, names: Sequence[str] | None = None)
 
         return {"coroutine": call}
 
-    definitions = await session.tools(format="mcp")
-    return [_tool(each, caller(each["name"])) for each in definitions if names is None or each["name"] in names]
+    return [_tool(each, caller(each["name"])) for each in selected(await session.tools(format="mcp"), names)]
 
 
 def _tool(definition: dict[str, Any], caller: dict[str, Any]) -> StructuredTool:

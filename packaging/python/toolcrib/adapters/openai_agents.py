@@ -36,6 +36,7 @@ from toolcrib import AsyncSession, Completed, Denied, ToolcribError
 
 from ._openai_running_commands import RunningCommands
 from ._run_command import NOT_ALLOWED, Ended, async_run
+from ._selection import selected
 
 _ARCHIVE_BYTES = 4 << 30
 _DEFAULT_MANIFEST_ROOT = Manifest.model_fields["root"].default
@@ -268,8 +269,7 @@ async def tools(session: AsyncSession, names: Sequence[str] | None = None) -> li
             strict_json_schema=False,
         )
 
-    definitions = await session.tools(format="mcp")
-    return [tool(each) for each in definitions if names is None or each["name"] in names]
+    return [tool(each) for each in selected(await session.tools(format="mcp"), names)]
 
 
 def _shell_output(command: str, done: Ended) -> ShellCommandOutput:

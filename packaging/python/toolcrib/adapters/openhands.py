@@ -18,6 +18,7 @@ from toolcrib import Session, ToolcribError
 
 from ._host_files import upload
 from ._run_command import run
+from ._selection import selected
 
 _STATUSES = {"A": GitChangeStatus.ADDED, "D": GitChangeStatus.DELETED, "?": GitChangeStatus.ADDED}
 
@@ -128,8 +129,7 @@ class ToolcribTools(MCPToolDefinition):
                 executor=_Executor(session, each["name"], not is_shared),
                 mcp_tool=mcp.types.Tool.model_validate(each),
             )
-            for each in session.tools(format="mcp")
-            if names is None or each["name"] in names
+            for each in selected(session.tools(format="mcp"), names)
         ]
 
 

@@ -28,6 +28,7 @@ from toolcrib import AsyncSession, NotFound, SessionClosed, ToolcribError
 
 from ._os_errors import os_errors
 from ._run_command import async_run
+from ._selection import selected
 
 PROVIDER = "toolcrib"
 
@@ -215,5 +216,4 @@ async def toolset(session: AsyncSession, names: Sequence[str] | None = None) -> 
 
         return Tool.from_schema(call, definition["name"], definition["description"], definition["inputSchema"])
 
-    definitions = await session.tools(format="mcp")
-    return FunctionToolset([tool(each) for each in definitions if names is None or each["name"] in names])
+    return FunctionToolset([tool(each) for each in selected(await session.tools(format="mcp"), names)])

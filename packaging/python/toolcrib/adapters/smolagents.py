@@ -9,6 +9,8 @@ from typing import Any
 from smolagents import Tool
 from toolcrib import Session
 
+from ._selection import selected
+
 
 class ToolcribTool(Tool):
     """A tool of a session.
@@ -43,8 +45,7 @@ class ToolcribTool(Tool):
 
 def tools(session: Session, names: Sequence[str] | None = None) -> list[ToolcribTool]:
     """Toolcrib's tools, all or those in `names`."""
-    definitions = session.tools(format="mcp")
-    return [ToolcribTool(session, each) for each in definitions if names is None or each["name"] in names]
+    return [ToolcribTool(session, each) for each in selected(session.tools(format="mcp"), names)]
 
 
 def _input(schema: dict[str, Any], is_required: bool) -> dict[str, Any]:
