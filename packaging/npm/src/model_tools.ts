@@ -1,4 +1,7 @@
 /** The tools of a session, as an adapter passes them to its framework. */
+import { InvalidArgument } from "./errors.js";
+import { nearest } from "./nearest.js";
+import { checkOptions } from "./options.js";
 import type { JsonSchema } from "./own_tools.js";
 import type { Reply } from "./reply.js";
 import type { Session } from "./session.js";
@@ -16,9 +19,20 @@ export interface ModelTool {
 }
 
 export async function modelTools(session: Session, selection: ToolSelection = {}): Promise<ModelTool[]> {
+  checkOptions("tools", selection, { only: true });
   const definitions = await session.tools("mcp");
+  const known = definitions.map(({ name }) => name);
+  const wanted = selection.only === undefined ? known : [selection.only].flat();
+  for (const name of wanted) {
+    if (!known.includes(name)) {
+      const meant = nearest(String(name), known);
+      const question = meant === undefined ? "" : `Did you mean ${meant}? `;
+      const hint = `${question}Its tools are: ${known.join(", ")}.`;
+      throw new InvalidArgument("invalid", `the session has no tool ${name}`, hint);
+    }
+  }
   return definitions
-    .filter(({ name }) => selection.only?.includes(name) ?? true)
+    .filter(({ name }) => wanted.includes(name))
     .map(({ name, description, inputSchema }) => ({
       name,
       description,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { NotFound, ToolcribError } from "../dist/index.js";
+import { modelTools } from "../dist/model_tools.js";
 import { open } from "./workspace.mjs";
 
 test("a call returns the text for the model and the metadata", async (t) => {
@@ -65,6 +66,19 @@ test("a signal cancels a call, and its reason is thrown when the command has end
   await assert.rejects(call, reason);
   await assert.rejects(session.call("LS", {}, { signal: AbortSignal.abort(reason) }), reason);
   assert.equal((await session.call("LS", {})).success, true);
+});
+
+test("adapters refuse names of tools that the session does not have", async (t) => {
+  const { session } = await open(t);
+  const chosen = await modelTools(session, { only: ["Grep", "Read"] });
+  assert.deepEqual(chosen.map(({ name }) => name), ["Read", "Grep"]);
+  await assert.rejects(modelTools(session, { only: ["Read", "Reed"] }), {
+    name: "InvalidArgument",
+    message: "the session has no tool Reed",
+    hint: /^Did you mean Read\? Its tools are: Read, /,
+  });
+  await assert.rejects(modelTools(session, { only: ["Search"] }), { hint: /^Its tools are: Read, / });
+  await assert.rejects(modelTools(session, { names: ["Read"] }), /^TypeError: tools has no option `names`; there are: only$/);
 });
 
 test("the approver is asked, and its message reaches the agent", async (t) => {
