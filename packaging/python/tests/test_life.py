@@ -78,6 +78,27 @@ class DeathTest(SessionTest):
             self.assertNotEqual(session.pid, first)
             self.assertEqual(session.history()[0].tool, "Write")
 
+    def test_a_program_that_ends_before_its_first_answer_was_not_started(self) -> None:
+        script = self.top / "failing"
+        script.write_text("#!/bin/sh\necho out of paper >&2\nexit 7\n")
+        script.chmod(0o755)
+        for options in ({"binary": "/bin/false"}, {"binary": script}, {"profile": "no-such-profile"}):
+            with self.session(**options) as session:
+                with self.assertRaisesRegex(toolcrib.StartFailed, "did not start: it exited with ") as caught:
+                    session.info()
+                self.assertNotIn("may have had effects", str(caught.exception))
+                if options.get("binary") == script:
+                    self.assertEqual((caught.exception.exit_status, caught.exception.stderr), (7, "out of paper"))
+
+    def test_a_root_that_is_no_directory_is_named(self) -> None:
+        for root in (self.top / "missing", f"{self.top / 'missing'}:ro"):
+            with toolcrib.Session([self.ws, root], **self.options) as session:
+                with self.assertRaisesRegex(toolcrib.NotFound, "the root .*/missing does not exist"):
+                    session.info()
+        with toolcrib.Session(self.ws / "a.txt", **self.options) as session:
+            with self.assertRaisesRegex(toolcrib.NotADirectory, "the root .*/a.txt is not a directory"):
+                session.info()
+
     def test_a_missing_program_is_named(self) -> None:
         with self.assertRaisesRegex(FileNotFoundError, "/no/such/file"):
             self.session(binary="/no/such/file")
@@ -280,6 +301,9 @@ class AsyncLifeTest(AsyncSessionTest):
             async with self.session(profile="no-such-profile") as session:
                 await session.call("Read", file_path="a.txt")
         self.assertIn("no-such-profile", caught.exception.stderr)
+        async with toolcrib.AsyncSession(self.top / "missing", **self.options) as session:
+            with self.assertRaisesRegex(toolcrib.NotFound, "the root .*/missing does not exist"):
+                await session.info()
 
     async def test_another_program_is_a_protocol_error(self) -> None:
         script = self.top / "other"

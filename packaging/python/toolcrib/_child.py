@@ -3,23 +3,23 @@
 import contextlib
 import os
 import signal
+import stat
 import subprocess
 from typing import IO
 
 from ._options import Options
-from .errors import SessionClosed
+from .errors import NotADirectory, NotFound, SessionClosed, StartFailed, ToolcribError
 
 STDERR_TAIL_BYTES = 8 << 10
 """Bytes of standard error that are kept for messages."""
-
-USAGE_STATUS = 2
-"""Exit status of the program for an invalid command line."""
 
 CLOSE_SECONDS = 5.0
 """Time that the program has to end after its input has ended."""
 
 TERMINATE_SECONDS = 2.0
 """Time that the program has to end after SIGTERM."""
+
+ROOT_HINT = "Check `root` of the session."
 
 
 class Child:
@@ -36,6 +36,7 @@ class Child:
             start_new_session=True,
             env=options.env,
         )
+        self._roots = options.roots
         self.stdin = _pipe(self.process.stdin)
         self.stdout = _pipe(self.process.stdout)
         self.stderr = _pipe(self.process.stderr)
@@ -93,17 +94,29 @@ class Child:
         self.process.returncode = 0
         self.close_pipes()
 
-    def death(self) -> SessionClosed:
+    def death(self, has_answered: bool) -> ToolcribError:
         """The error for requests without a reply. The program must have ended."""
         status = self.process.returncode
         stderr = self._stderr_tail.decode("utf-8", "replace").strip()
-        message = f"the toolcrib program {_describe(status)}"
-        if stderr:
-            message += f"; its last lines on standard error:\n{stderr}"
-        hint = "The call may have had effects: `history()` shows the recorded changes."
-        if status == USAGE_STATUS:
-            hint = "Check the options of the session."
-        return SessionClosed(message, hint, metadata={"exit_status": status, "stderr": stderr})
+        metadata = {"exit_status": status, "stderr": stderr}
+        words = f"; its last lines on standard error:\n{stderr}" if stderr else ""
+        # One that was killed may have run the first call.
+        if has_answered or status < 0:
+            hint = "The call may have had effects: `history()` shows the recorded changes."
+            return SessionClosed(f"the toolcrib program {_describe(status)}{words}", hint, metadata=metadata)
+        for root in self._roots:
+            path = root.removesuffix(":ro")
+            try:
+                is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+            except FileNotFoundError:
+                return NotFound(f"the root {path} does not exist", ROOT_HINT, metadata=metadata)
+            except OSError:
+                # Its standard error says more.
+                continue
+            if not is_directory:
+                return NotADirectory(f"the root {path} is not a directory", ROOT_HINT, metadata=metadata)
+        message = f"the toolcrib program did not start: it {_describe(status)} before its first answer{words}"
+        return StartFailed(message, "Check the options of the session, and that `binary` is toolcrib.", metadata=metadata)
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

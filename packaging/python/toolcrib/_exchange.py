@@ -40,6 +40,8 @@ class Exchange:
         self._lock = threading.RLock()
         self._receivers: dict[int, Receiver] = {}
         self._error: ToolcribError | None = None
+        self.has_answered = False
+        """Whether the program has sent a message."""
         self._on_unclaimed = on_unclaimed
         self._on_invocation_cancelled = on_invocation_cancelled
 
@@ -63,6 +65,7 @@ class Exchange:
     def feed(self, data: bytes) -> None:
         """Takes bytes of the program."""
         for frame in self._decoder.feed(data):
+            self.has_answered = True
             message = parse(frame)
             match message:
                 case ReplyMessage():

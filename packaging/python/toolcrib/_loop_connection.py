@@ -206,7 +206,7 @@ class LoopConnection:
         self._child.end_now()
         self._child.drain_stderr()
         _live.discard(self)
-        self._exchange.fail(self._error or self._child.death())
+        self._exchange.fail(self._error or self._child.death(self._exchange.has_answered))
         for task in self._tasks:
             task.cancel()
         if self._child.pidfd is not None and not self.loop.is_closed():

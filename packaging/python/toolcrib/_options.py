@@ -14,6 +14,7 @@ class Options:
     """How the program is started."""
 
     argv: tuple[str, ...]
+    roots: tuple[str, ...]
     env: dict[str, str] | None
 
     @staticmethod
@@ -35,8 +36,9 @@ class Options:
         if not roots:
             raise InvalidArgument("`root` names no directory")
         argv = [locate_program(binary)]
-        for one in roots:
-            argv += ["--root", os.fspath(one)]
+        names = tuple(os.fspath(one) for one in roots)
+        for name in names:
+            argv += ["--root", name]
         for flag, value in (("--profile", profile), ("--network-access", network)):
             argv += [flag, value] if value is not None else []
         for flag, path in (("--rules", rules), ("--state", state)):
@@ -46,7 +48,7 @@ class Options:
         argv += [*extra_args, "run"]
         if approvals:
             argv.append("--approvals")
-        return Options(tuple(argv), None if env is None else _environment(env))
+        return Options(tuple(argv), names, None if env is None else _environment(env))
 
 
 def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:

@@ -264,7 +264,7 @@ class ThreadConnection:
         child.end_now()
         child.drain_stderr()
         _live.discard(self)
-        self._exchange.fail(error or child.death())
+        self._exchange.fail(error or child.death(self._exchange.has_answered))
         self._selector.close()
         with self._write_lock:
             child.close_pipes()

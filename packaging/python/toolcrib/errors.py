@@ -175,6 +175,12 @@ class SessionClosed(ToolcribError):
         return str(self.metadata.get("stderr", ""))
 
 
+class StartFailed(SessionClosed):
+    """The program ended before its first answer, for example because of an invalid option (`not_started`)."""
+
+    default_kind = "not_started"
+
+
 def _subclasses(of: type[ToolcribError]) -> list[type[ToolcribError]]:
     direct = of.__subclasses__()
     return direct + [below for one in direct for below in _subclasses(one)]
