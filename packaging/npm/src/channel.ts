@@ -82,7 +82,7 @@ export class Channel {
   }
 
   async close(): Promise<void> {
-    this.#closed ??= new SessionClosed("the session is closed");
+    this.#closed ??= new SessionClosed("the session is closed", "Open a new session.");
     const connection = await this.#opening?.catch(() => undefined);
     this.#ownTools.cancelAll();
     await (connection ?? this.#connection)?.close(this.#closed);

@@ -1,8 +1,9 @@
 /** One running program: starts it, sends requests, passes replies and events to whoever waits for them. */
 import { spawn, type ChildProcess } from "node:child_process";
+import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 
-import { LimitExceeded, SessionClosed } from "./errors.js";
+import { LimitExceeded, NotADirectory, NotFound, SessionClosed, StartFailed } from "./errors.js";
 import { encodeLine, FrameDecoder, type Frame, type Message } from "./frame_decoder.js";
 import * as liveChildren from "./live_children.js";
 
@@ -26,6 +27,7 @@ interface Pipes {
 
 /** How to start the program. */
 export interface Launch {
+  roots: readonly string[];
   program: string;
   args: readonly string[];
   env: NodeJS.ProcessEnv;
@@ -53,6 +55,7 @@ export class Connection {
   #nextId = 1;
   #stderr = "";
   #failure: Error | undefined;
+  #hasAnswered = false;
 
   /** `onOther` gets the messages that answer no request: questions and invocations. */
   constructor(launch: Launch, onOther: (message: Message, connection: Connection) => void) {
@@ -62,7 +65,7 @@ export class Connection {
     liveChildren.add(this.#child);
     this.#gone = new Promise<void>((resolve) => {
       this.#child.on("error", (error) => {
-        this.#fail(new SessionClosed(`cannot start ${launch.program}: ${error.message}`));
+        this.#fail(new StartFailed(`cannot start ${launch.program}: ${error.message}`));
         resolve();
       });
       this.#child.on("exit", () => {
@@ -70,7 +73,7 @@ export class Connection {
         setTimeout(() => this.#destroyPipes(), PIPES_AFTER_EXIT_MS).unref();
       });
       this.#child.on("close", (code, signal) => {
-        this.#fail(new SessionClosed(this.#obituary(code, signal)));
+        this.#fail(this.#death(launch.roots, code, signal));
         resolve();
       });
     }).then(() => liveChildren.remove(this.#child));
@@ -153,12 +156,13 @@ export class Connection {
         this.#dispatch(frame);
       }
     } catch (error) {
-      this.#fail(new SessionClosed((error as Error).message, "", { cause: error }));
+      this.#fail(new SessionClosed((error as Error).message, "Check that `binary` is toolcrib.", { cause: error }));
       this.#child.kill("SIGTERM");
     }
   }
 
   #dispatch(frame: Frame): void {
+    this.#hasAnswered = true;
     const id = frame.message["id"];
     const waiting = typeof id === "number" ? this.#waiting.get(id) : undefined;
     if (waiting === undefined) {
@@ -198,10 +202,15 @@ export class Connection {
     }
   }
 
-  #obituary(code: number | null, signal: NodeJS.Signals | null): string {
+  #death(roots: readonly string[], code: number | null, signal: NodeJS.Signals | null): Error {
     const end = signal ? `signal ${signal}` : `exit code ${code}`;
-    const words = this.#stderr.trim();
-    return `the program ended (${end})${words ? `: ${words}` : ""}`;
+    const stderr = this.#stderr.trim();
+    const words = stderr ? `: ${stderr}` : "";
+    if (this.#hasAnswered) {
+      const hint = "The call may have had effects: `history()` shows the recorded changes.";
+      return new SessionClosed(`the program ended (${end})${words}`, hint);
+    }
+    return wrongRoot(roots) ?? new StartFailed(`the program did not start: it ended (${end}) before its first answer${words}`);
   }
 
   #destroyPipes(): void {
@@ -221,4 +230,22 @@ export class Connection {
       (handle as Partial<Record<"ref" | "unref", () => void>> | undefined)?.[keep ? "ref" : "unref"]?.();
     }
   }
+}
+
+/** The error of the first root that is no directory. */
+function wrongRoot(roots: readonly string[]): Error | undefined {
+  const hint = "Check `root` of the session.";
+  for (const root of roots) {
+    const path = root.replace(/:ro$/, "");
+    try {
+      if (!statSync(path).isDirectory()) {
+        return new NotADirectory("not_a_directory", `the root ${path} is not a directory`, hint);
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+        return new NotFound("not_found", `the root ${path} does not exist`, hint);
+      }
+    }
+  }
+  return undefined;
 }

@@ -49,8 +49,14 @@ export class Unsupported extends ToolcribError {}
 export class LimitExceeded extends ToolcribError {}
 /** The session was closed, or its program ended. */
 export class SessionClosed extends ToolcribError {
-  constructor(message: string, hint = "", options?: ErrorOptions) {
-    super("closed", message, hint, options);
+  constructor(message: string, hint = "", options?: ErrorOptions, kind = "closed") {
+    super(kind, message, hint, options);
+  }
+}
+/** The program could not be started, or ended before its first answer. */
+export class StartFailed extends SessionClosed {
+  constructor(message: string) {
+    super(message, "Check the options of the session, and that `binary` is toolcrib.", undefined, "not_started");
   }
 }
 

@@ -15,6 +15,7 @@ export {
   NotEmpty,
   NotFound,
   SessionClosed,
+  StartFailed,
   Timeout,
   ToolcribError,
   Unsupported,

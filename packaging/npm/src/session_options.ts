@@ -63,14 +63,18 @@ const NAMES: Readonly<Record<keyof SessionOptions, true>> = {
 export function launchOf(options: SessionOptions): Launch {
   checkOptions("Session.open", options, NAMES);
   return {
+    roots: rootsOf(options),
     program: options.binary ?? findProgram(),
     args: programArguments(options),
     env: { ...process.env, ...options.env },
   };
 }
 
+function rootsOf({ root = ["."] }: SessionOptions): readonly string[] {
+  return typeof root === "string" ? [root] : root;
+}
+
 function programArguments(options: SessionOptions): string[] {
-  const roots = typeof options.root === "string" ? [options.root] : (options.root ?? ["."]);
   const single = [
     ["--profile", options.profile],
     ["--outside", options.outside],
@@ -82,7 +86,7 @@ function programArguments(options: SessionOptions): string[] {
     ["--state", options.state],
   ] as const;
   return [
-    ...roots.flatMap((root) => ["--root", root]),
+    ...rootsOf(options).flatMap((root) => ["--root", root]),
     ...single.flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
     ...(options.extraArgs ?? []),
     "run",

@@ -37,10 +37,16 @@ test("info names the version, the roots and the sandbox", async (t) => {
 });
 
 test("a program that cannot be started or refuses its options is an error", async (t) => {
-  const { options } = await scratch(t);
-  await assert.rejects(Session.open({ ...options, binary: "/no/such/program" }), SessionClosed);
-  await assert.rejects(Session.open({ ...options, root: "/no/such/directory" }), /no\/such\/directory/);
-  await assert.rejects(Session.open({ ...options, binary: "/bin/cat" }), SessionClosed);
+  const { options, root } = await scratch(t);
+  const rejected = (more, error) => assert.rejects(Session.open({ ...options, ...more }), error);
+  const name = "StartFailed";
+  const hint = /^Check the options/;
+  await rejected({ binary: "/no/such/program" }, { name, hint, message: /^cannot start \/no\/such\/program/ });
+  await rejected({ binary: "/bin/false" }, { name, hint, message: /^the program did not start: .*exit code 1/ });
+  await rejected({ profile: "no-such-profile" }, { name, hint, message: /exit code 2.*: error: .*`no-such-profile`/ });
+  await rejected({ binary: "/bin/cat" }, SessionClosed);
+  await rejected({ root: [root, "/no/such/directory:ro"] }, { name: "NotFound", message: /root \/no\/such\/directory does/ });
+  await rejected({ root: process.execPath }, { name: "NotADirectory" });
 });
 
 test("an unknown option and a missing program are named", async (t) => {
@@ -88,7 +94,7 @@ test("a closed session refuses calls, and closing again is harmless", async (t) 
   await rejected;
   assert.equal(session.closed, true);
   assert.equal(existsSync(`/proc/${pid}`), false);
-  await assert.rejects(session.call("LS"), SessionClosed);
+  await assert.rejects(session.call("LS"), { name: "SessionClosed", hint: "Open a new session." });
 });
 
 // Node 20 has the symbol, but not the syntax.
