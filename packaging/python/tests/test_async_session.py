@@ -145,6 +145,18 @@ class LoopTest(AsyncSessionTest):
 
             await asyncio.to_thread(use)
             self.assertEqual(len(errors), 1)
+            with self.assertRaisesRegex(toolcrib.InvalidArgument, "belongs to another event loop"):
+                await asyncio.to_thread(asyncio.run, session.close())
+            self.assertTrue((await session.call("Read", file_path="a.txt")).success)
+
+    def test_a_session_can_be_closed_after_its_loop(self) -> None:
+        session = toolcrib.AsyncSession(self.ws, **self.options)
+        for _ in range(2):
+            self.assertTrue(asyncio.run(session.call("Read", file_path="a.txt")).success)
+        asyncio.run(session.close())
+        asyncio.run(session.close())
+        with self.assertRaisesRegex(toolcrib.SessionClosed, "the session is closed"):
+            asyncio.run(session.call("Read", file_path="a.txt"))
 
 
 if __name__ == "__main__":

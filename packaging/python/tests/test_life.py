@@ -233,6 +233,27 @@ class ExitTest(SessionTest):
             asyncio.run(main())
         """))
 
+    def test_an_async_session_can_be_closed_after_its_loop_left_a_call(self) -> None:
+        run = self.run_script("""
+            import os
+            session = toolcrib.AsyncSession(root, state=state)
+            loop = asyncio.new_event_loop()
+            loop.run_until_complete(session.call("Read", file_path="a.txt"))
+            left = loop.create_task(session.call("Bash", command="sleep 3600"))
+            loop.run_until_complete(asyncio.sleep(0.1))
+            program = f"/proc/{session.pid}"
+            loop.close()
+            def outcome():
+                try:
+                    return asyncio.run(session.call("Read", file_path="a.txt"))
+                except toolcrib.ToolcribError as error:
+                    return error.kind
+            print(outcome(), os.path.exists(program))
+            asyncio.run(session.close())
+            print(outcome(), os.path.exists(program))
+        """)
+        self.assertEqual(run.stdout, "invalid True\nclosed False\n", run.stderr)
+
 
 class LeakTest(SessionTest):
     def test_sessions_leave_nothing_behind(self) -> None:

@@ -118,8 +118,17 @@ class LoopConnection:
             for part in parts:
                 self._stdin.write(part)
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it belongs to another event loop, which may still use it."""
+        is_here = self.loop is asyncio.get_running_loop()
+        return not is_here and not self.loop.is_closed() and self._life is not None and not self._life.done()
+
     async def close(self, error: SessionClosed) -> None:
         """Ends all requests and the program, and waits for it."""
+        if self.loop.is_closed():
+            self._close_after_loop(error)
+            return
         for id in self._exchange.fail(error):
             self.send([b'{"cancel":%d}\n' % id])
         for task in self._tasks - {asyncio.current_task()}:
@@ -138,6 +147,14 @@ class LoopConnection:
         await asyncio.wait([self._life])
         if not self._life.cancelled():
             self._life.result()
+
+    def _close_after_loop(self, error: SessionClosed) -> None:
+        # Requests may be left that cannot be woken any more.
+        with contextlib.suppress(RuntimeError):
+            self._exchange.fail(error)
+        self._child.end_now()
+        self._child.close_pipes()
+        _live.discard(self)
 
     def end_input(self) -> None:
         """Makes the program end by itself."""

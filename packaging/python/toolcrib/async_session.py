@@ -95,8 +95,10 @@ class AsyncSession(AsyncFileMethods):
 
     async def close(self) -> None:
         """Ends running requests, background jobs and the program. May be called more than once."""
-        self._closed = True
         connection = self._connection
+        if connection is not None and connection.is_elsewhere:
+            raise _other_loop_error()
+        self._closed = True
         if connection is not None and not connection.is_foreign:
             await connection.close(_closed_error())
 
@@ -268,9 +270,7 @@ class AsyncSession(AsyncFileMethods):
         if connection is not None and connection.is_foreign and connection.error is not None:
             raise connection.error
         if connection is not None and connection.loop is not asyncio.get_running_loop() and connection.error is None:
-            raise InvalidArgument(
-                "this AsyncSession belongs to another event loop", "Make one `AsyncSession` for each event loop."
-            )
+            raise _other_loop_error()
         if calls is not None and calls.connection.error is None:
             return calls
         if self._starting is None:
@@ -307,3 +307,9 @@ class AsyncSession(AsyncFileMethods):
 
 def _closed_error() -> SessionClosed:
     return SessionClosed("the session is closed", "Make a new `AsyncSession`.")
+
+
+def _other_loop_error() -> InvalidArgument:
+    return InvalidArgument(
+        "this AsyncSession belongs to another event loop", "Make one `AsyncSession` for each event loop."
+    )
