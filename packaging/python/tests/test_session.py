@@ -49,6 +49,15 @@ class CallTest(SessionTest):
             self.assertEqual((undone.undone, undone.files), ((change.id,), 1))
             self.assertFalse((self.ws / "b.txt").exists())
 
+    def test_undo_takes_a_number_of_steps_or_an_id(self) -> None:
+        with self.session() as session:
+            for name in ("b.txt", "c.txt", "d.txt"):
+                session.call("Write", file_path=name, content="x").raise_for_error()
+            first = session.history()[-1].id
+            self.assertEqual(session.undo(id=first).undone, (first,))
+            self.assertEqual(session.undo(2).files, 2)
+            self.assertEqual(os.listdir(self.ws), ["a.txt"])
+
     def test_many_threads_share_a_session(self) -> None:
         for i in range(40):
             (self.ws / f"f{i}.txt").write_text(f"content {i}\n")

@@ -178,7 +178,10 @@ class AsyncSession(AsyncFileMethods):
     async def undo(
         self, steps: int | None = None, *, id: int | None = None, since: int | None = None, path: Path | None = None
     ) -> Restored:
-        """Reverts the last change, the last `steps`, the one with an `id`, or all `since` an id; later edits are kept."""
+        """Reverts the last change, the last `steps`, the one with an `id`, or all `since` an id; later edits are kept.
+
+        `undo(3)` reverts the last three changes, `undo(id=3)` only the one with the id 3.
+        """
         return await self._run(operations.undo(steps, id, since, path))
 
     async def info(self) -> Info:
