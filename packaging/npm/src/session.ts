@@ -1,4 +1,6 @@
 /** A session: tools, commands and files of one workspace, in one running program. */
+import { inspect } from "node:util";
+
 import { BackgroundJob } from "./background_job.js";
 import { bytesOf } from "./byte_stream.js";
 import { Channel } from "./channel.js";
@@ -208,6 +210,9 @@ export class Session implements AsyncDisposable {
 
   /** Takes back the last change, or those that the arguments name; later edits are kept. */
   async undo(args: UndoArguments = {}): Promise<Reply> {
+    if (typeof args !== "object" || args === null) {
+      throw new TypeError(`undo takes an object, such as { steps: 1 } or { id: 7 }, not ${inspect(args)}`);
+    }
     return (await this.call("Undo", args)).orThrow();
   }
 

@@ -53,6 +53,9 @@ test("history lists changes, and undo takes one back", async (t) => {
   (await session.call("Edit", { file_path: "a.txt", old_string: "old", new_string: "new" })).orThrow();
   const [change] = await session.history();
   assert.equal(typeof change.id, "number");
+  for (const wrong of [change.id, null, "1"]) {
+    await assert.rejects(session.undo(wrong), /^TypeError: undo takes an object, such as { steps: 1 } or { id: 7 }, not /);
+  }
   await session.undo({ id: change.id });
   assert.equal(await readFile(join(root, "a.txt"), "utf8"), "old\n");
 });
