@@ -1,9 +1,6 @@
-"""Runs the Python examples of the documentation as they are written."""
+"""Runs the Python examples of the documentation as they are written, each alone and those of a page in their order."""
 
-import ast
-import asyncio
 import contextlib
-import inspect
 import io
 import os
 import re
@@ -45,8 +42,6 @@ class Documentation(unittest.TestCase):
         # Not in /tmp, of which a session has its own.
         self.top = Path(tempfile.mkdtemp(prefix=".toolcrib-docs-", dir=Path.home()))
         self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
-        (self.top / "project").mkdir()
-        (self.top / "project" / "README.md").write_text("TODO: describe it\n")
         home = self.top / "home"
         home.mkdir()
         program = toolcrib.program.locate_program(None)
@@ -72,15 +67,24 @@ class Documentation(unittest.TestCase):
             with self.subTest(page=page, example=block):
                 if missing:
                     self.skipTest(f"{missing[0]} is not installed")
-                self.run_example(page, block)
+                self.make_project()
+                self.run_example(page, block, {})
+        for page in PAGES:
+            self.make_project()
+            names: dict[str, Any] = {}
+            for block in [block for of, block in found if of == page]:
+                with self.subTest(page=page, example=block, after="those before it"):
+                    self.run_example(page, block, names)
 
-    def run_example(self, page: str, block: str) -> None:
-        names: dict[str, Any] = {"asyncio": asyncio, "toolcrib": toolcrib, "paths": ["README.md"]}
-        code = compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        with contextlib.redirect_stdout(io.StringIO()):
-            result = eval(code, names)
-            if inspect.iscoroutine(result):
-                asyncio.run(result)
+    def make_project(self) -> None:
+        shutil.rmtree(self.top / "project", ignore_errors=True)
+        (self.top / "project").mkdir()
+        (self.top / "project" / "README.md").write_text("TODO: describe it\n")
+
+    def run_example(self, page: str, block: str, names: dict[str, Any]) -> None:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(block, page, "exec"), names)
+        self.assertNotIn("has not read it", output.getvalue())
         for value in names.values():
             if isinstance(value, toolcrib.Session):
                 value.close()
