@@ -6,20 +6,23 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anthropic import beta_async_tool, beta_tool
-from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool, ToolError
-from anthropic.lib.tools.agent_toolset import AgentToolContext
-from anthropic.types.beta import (
-    BetaManagedAgentsAgentToolset20260401BashInput,
-    BetaManagedAgentsAgentToolset20260401EditInput,
-    BetaManagedAgentsAgentToolset20260401GlobInput,
-    BetaManagedAgentsAgentToolset20260401GrepInput,
-    BetaManagedAgentsAgentToolset20260401ReadInput,
-    BetaManagedAgentsAgentToolset20260401WriteInput,
-)
 from toolcrib import AsyncSession, Reply, Session, ToolcribError
 
+from ._framework import from_package
 from ._selection import selected
+
+with from_package("anthropic"):
+    from anthropic import beta_async_tool, beta_tool
+    from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool, ToolError
+    from anthropic.lib.tools.agent_toolset import AgentToolContext
+    from anthropic.types.beta import (
+        BetaManagedAgentsAgentToolset20260401BashInput,
+        BetaManagedAgentsAgentToolset20260401EditInput,
+        BetaManagedAgentsAgentToolset20260401GlobInput,
+        BetaManagedAgentsAgentToolset20260401GrepInput,
+        BetaManagedAgentsAgentToolset20260401ReadInput,
+        BetaManagedAgentsAgentToolset20260401WriteInput,
+    )
 
 
 def tools(session: Session, names: Sequence[str] | None = None) -> list[BetaFunctionTool[Any]]:

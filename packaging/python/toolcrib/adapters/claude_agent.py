@@ -6,9 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from claude_agent_sdk import ClaudeAgentOptions, SdkMcpTool, create_sdk_mcp_server
 from toolcrib import AsyncSession
 from toolcrib.program import locate_program
+
+from ._framework import from_package
+
+with from_package("claude-agent-sdk"):
+    from claude_agent_sdk import ClaudeAgentOptions, SdkMcpTool, create_sdk_mcp_server
 
 _NAME = "toolcrib"
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from deepagents.backends.protocol import (
-    ExecuteResponse,
-    FileDownloadResponse,
-    FileUploadResponse,
-    WriteResult,
-)
-from deepagents.backends.sandbox import BaseSandbox
 from toolcrib import Session, ToolcribError
 
+from ._framework import from_package
 from ._run_command import run
+
+with from_package("deepagents"):
+    from deepagents.backends.protocol import (
+        ExecuteResponse,
+        FileDownloadResponse,
+        FileUploadResponse,
+        WriteResult,
+    )
+    from deepagents.backends.sandbox import BaseSandbox
 
 _FILE_ERRORS = {
     "not_found": "file_not_found",

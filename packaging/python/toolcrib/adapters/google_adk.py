@@ -9,15 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from google.adk.environment import BaseEnvironment, ExecutionResult
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.base_toolset import BaseToolset
-from google.genai import types
 from toolcrib import AsyncSession
 
+from ._framework import from_package
 from ._os_errors import os_errors
 from ._run_command import async_run
 from ._selection import selected
+
+with from_package("google-adk"):
+    from google.adk.environment import BaseEnvironment, ExecutionResult
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.base_toolset import BaseToolset
+    from google.genai import types
 
 
 class ToolcribEnvironment(BaseEnvironment):

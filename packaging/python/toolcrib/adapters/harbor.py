@@ -10,15 +10,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harbor.environments.base import BaseEnvironment, ExecResult
-from harbor.environments.capabilities import EnvironmentCapabilities
-from harbor.environments.definition import COMPOSE_FILE_NAME, DOCKERFILE_NAME
 from toolcrib import AsyncSession
 from toolcrib.program import locate_program
 
+from ._framework import from_package
 from ._host_files import async_download_directory, async_upload
 from ._os_errors import os_errors
 from ._run_command import async_run
+
+with from_package("harbor"):
+    from harbor.environments.base import BaseEnvironment, ExecResult
+    from harbor.environments.capabilities import EnvironmentCapabilities
+    from harbor.environments.definition import COMPOSE_FILE_NAME, DOCKERFILE_NAME
 
 _TASK_DIRECTORIES = ["/logs/agent", "/logs/verifier", "/logs/artifacts", "/tests", "/solution", "/harbor"]
 

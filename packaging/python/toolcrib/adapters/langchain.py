@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.tools import StructuredTool, ToolException
 from toolcrib import AsyncSession, Reply, Session
 
+from ._framework import from_package
 from ._selection import selected
+
+with from_package("langchain"):
+    from langchain_core.tools import StructuredTool, ToolException
 
 
 def tools(session: Session, names: Sequence[str] | None = None) -> list[StructuredTool]:

@@ -13,30 +13,34 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from agents import ApplyPatchTool, FunctionTool, ShellTool
-from agents.editor import ApplyPatchOperation, ApplyPatchResult
-from agents.sandbox.errors import (
-    ExecTimeoutError,
-    WorkspaceArchiveReadError,
-    WorkspaceArchiveWriteError,
-    WorkspaceReadNotFoundError,
-)
-from agents.sandbox.manifest import Manifest
-from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
-from agents.sandbox.session.pty_types import PtyExecUpdate
-from agents.sandbox.session.sandbox_client import BaseSandboxClient
-from agents.sandbox.session.sandbox_session import SandboxSession
-from agents.sandbox.session.sandbox_session_state import SandboxSessionState
-from agents.sandbox.session.workspace_payloads import coerce_write_payload
-from agents.sandbox.snapshot import resolve_snapshot
-from agents.sandbox.types import ExecResult
-from agents.sandbox.util.tar_utils import UnsafeTarMemberError, validate_tarfile
-from agents.tool import ShellCallOutcome, ShellCommandOutput, ShellCommandRequest, ShellResult
 from toolcrib import AsyncSession, Completed, Denied, ToolcribError
 
-from ._openai_running_commands import RunningCommands
+from ._framework import from_package
 from ._run_command import NOT_ALLOWED, Ended, async_run
 from ._selection import selected
+
+with from_package("openai-agents"):
+    from agents import ApplyPatchTool, FunctionTool, ShellTool
+    from agents.editor import ApplyPatchOperation, ApplyPatchResult
+    from agents.sandbox.errors import (
+        ExecTimeoutError,
+        WorkspaceArchiveReadError,
+        WorkspaceArchiveWriteError,
+        WorkspaceReadNotFoundError,
+    )
+    from agents.sandbox.manifest import Manifest
+    from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
+    from agents.sandbox.session.pty_types import PtyExecUpdate
+    from agents.sandbox.session.sandbox_client import BaseSandboxClient
+    from agents.sandbox.session.sandbox_session import SandboxSession
+    from agents.sandbox.session.sandbox_session_state import SandboxSessionState
+    from agents.sandbox.session.workspace_payloads import coerce_write_payload
+    from agents.sandbox.snapshot import resolve_snapshot
+    from agents.sandbox.types import ExecResult
+    from agents.sandbox.util.tar_utils import UnsafeTarMemberError, validate_tarfile
+    from agents.tool import ShellCallOutcome, ShellCommandOutput, ShellCommandRequest, ShellResult
+
+    from ._openai_running_commands import RunningCommands
 
 _ARCHIVE_BYTES = 4 << 30
 _DEFAULT_MANIFEST_ROOT = Manifest.model_fields["root"].default

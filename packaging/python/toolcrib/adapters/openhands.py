@@ -6,19 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import mcp.types
-from openhands.sdk.git.models import GitChange, GitChangeStatus, GitDiff
-from openhands.sdk.llm import ImageContent, TextContent
-from openhands.sdk.mcp.definition import MCPToolAction, MCPToolObservation
-from openhands.sdk.mcp.tool import MCPToolDefinition
-from openhands.sdk.tool import ToolExecutor
-from openhands.sdk.workspace import CommandResult, FileOperationResult, LocalWorkspace
-from pydantic import Field, PrivateAttr
 from toolcrib import Session, ToolcribError
 
+from ._framework import from_package
 from ._host_files import upload
 from ._run_command import run
 from ._selection import selected
+
+with from_package("openhands-sdk"):
+    import mcp.types
+    from openhands.sdk.git.models import GitChange, GitChangeStatus, GitDiff
+    from openhands.sdk.llm import ImageContent, TextContent
+    from openhands.sdk.mcp.definition import MCPToolAction, MCPToolObservation
+    from openhands.sdk.mcp.tool import MCPToolDefinition
+    from openhands.sdk.tool import ToolExecutor
+    from openhands.sdk.workspace import CommandResult, FileOperationResult, LocalWorkspace
+    from pydantic import Field, PrivateAttr
 
 _STATUSES = {"A": GitChangeStatus.ADDED, "D": GitChangeStatus.DELETED, "?": GitChangeStatus.ADDED}
 

@@ -10,25 +10,28 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from pydantic_ai import FunctionToolset, RunContext, Tool
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.workspaces import (
-    CommandResult,
-    FileEntry,
-    SupportsCommands,
-    SupportsFilesystem,
-    SupportsRealpath,
-    WorkspaceBackend,
-    WorkspaceCommand,
-    WorkspaceRef,
-    WorkspaceTimeoutError,
-    WorkspaceUnavailableError,
-)
 from toolcrib import AsyncSession, NotFound, SessionClosed, ToolcribError
 
+from ._framework import from_package
 from ._os_errors import os_errors
 from ._run_command import async_run
 from ._selection import selected
+
+with from_package("pydantic-ai-slim"):
+    from pydantic_ai import FunctionToolset, RunContext, Tool
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.workspaces import (
+        CommandResult,
+        FileEntry,
+        SupportsCommands,
+        SupportsFilesystem,
+        SupportsRealpath,
+        WorkspaceBackend,
+        WorkspaceCommand,
+        WorkspaceRef,
+        WorkspaceTimeoutError,
+        WorkspaceUnavailableError,
+    )
 
 PROVIDER = "toolcrib"
 

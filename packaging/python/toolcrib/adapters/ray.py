@@ -6,11 +6,15 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
-import ray
-import ray.exceptions
-from ray import ObjectRef
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from toolcrib import AsyncSession, Change, Completed, Info, InvalidArgument, Listing, Reply, Restored, Stat, Written
+
+from ._framework import from_package
+
+with from_package("ray"):
+    import ray
+    import ray.exceptions
+    from ray import ObjectRef
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 NAMESPACE = "toolcrib"
 """The namespace of the actors, so that all drivers find them."""

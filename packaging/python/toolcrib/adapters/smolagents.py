@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from smolagents import Tool
 from toolcrib import Session
 
+from ._framework import from_package
 from ._selection import selected
+
+with from_package("smolagents"):
+    from smolagents import Tool
 
 
 class ToolcribTool(Tool):

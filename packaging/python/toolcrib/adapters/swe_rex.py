@@ -5,42 +5,45 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from swerex.deployment.abstract import AbstractDeployment
-from swerex.deployment.hooks.abstract import CombinedDeploymentHook, DeploymentHook
-from swerex.exceptions import (
-    BashIncorrectSyntaxError,
-    CommandTimeoutError,
-    DeploymentNotStartedError,
-    NonZeroExitCodeError,
-    SessionDoesNotExistError,
-    SessionExistsError,
-)
-from swerex.runtime.abstract import (
-    AbstractRuntime,
-    BashAction,
-    BashInterruptAction,
-    BashObservation,
-    CloseBashSessionResponse,
-    CloseResponse,
-    CloseSessionRequest,
-    Command,
-    CommandResponse,
-    CreateBashSessionRequest,
-    CreateBashSessionResponse,
-    IsAliveResponse,
-    ReadFileRequest,
-    ReadFileResponse,
-    UploadRequest,
-    UploadResponse,
-    WriteFileRequest,
-    WriteFileResponse,
-)
-from swerex.utils.log import get_logger
 from toolcrib import AsyncSession, ToolcribError
 
+from ._framework import from_package
 from ._host_files import async_upload
 from ._os_errors import os_errors
 from ._run_command import async_run
+
+with from_package("swe-rex"):
+    from swerex.deployment.abstract import AbstractDeployment
+    from swerex.deployment.hooks.abstract import CombinedDeploymentHook, DeploymentHook
+    from swerex.exceptions import (
+        BashIncorrectSyntaxError,
+        CommandTimeoutError,
+        DeploymentNotStartedError,
+        NonZeroExitCodeError,
+        SessionDoesNotExistError,
+        SessionExistsError,
+    )
+    from swerex.runtime.abstract import (
+        AbstractRuntime,
+        BashAction,
+        BashInterruptAction,
+        BashObservation,
+        CloseBashSessionResponse,
+        CloseResponse,
+        CloseSessionRequest,
+        Command,
+        CommandResponse,
+        CreateBashSessionRequest,
+        CreateBashSessionResponse,
+        IsAliveResponse,
+        ReadFileRequest,
+        ReadFileResponse,
+        UploadRequest,
+        UploadResponse,
+        WriteFileRequest,
+        WriteFileResponse,
+    )
+    from swerex.utils.log import get_logger
 
 # Runs the command $1 with the state of the shell in the file $2: directory, variables, functions and aliases. With a
 # shell for each command, each command is one change in the journal, and a timeout does not end the session.

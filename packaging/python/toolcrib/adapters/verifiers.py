@@ -9,11 +9,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from toolcrib import AsyncProcess, AsyncSession, ToolcribError
-from verifiers.v1.errors import SandboxError
-from verifiers.v1.runtimes import ProgramResult, Runtime, RuntimeProcess, SubprocessConfig, SubprocessRuntimeInfo
 
+from ._framework import from_package
 from ._os_errors import os_errors
 from ._run_command import async_run, shell_status
+
+with from_package("verifiers"):
+    from verifiers.v1.errors import SandboxError
+    from verifiers.v1.runtimes import ProgramResult, Runtime, RuntimeProcess, SubprocessConfig, SubprocessRuntimeInfo
 
 
 class ToolcribRuntime(Runtime):
