@@ -55,6 +55,7 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     for target in &plan {
         changes.extend(target.change(&mut records)?);
     }
+    records.retain(|record| !record.steps.is_empty());
     if args.print || common.dry_run {
         return show(&changes);
     }
@@ -75,7 +76,8 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
         "{done}. The server answers with {tools} tools.\n{}",
         client.next(&server.name)
     ));
-    client.approval_note(approves).iter().for_each(|note| output::answer(note));
+    let note = client.approval_note(approves, &server.name, &directories)?;
+    note.iter().for_each(|note| output::answer(note));
     output::answer(&own_tools(client, &directories, &words)?);
     output::answer(&format!("More: {}. To revert this: toolcrib uninstall {words}", client.page()));
     if !is_found {
@@ -103,11 +105,13 @@ impl Target {
                 records.push(InstallRecord::new(file, *format, before.is_none()));
                 records.len() - 1
             });
-            let new = records[index].apply(before.unwrap_or_default(), settings);
-            new.map(Some).map_err(|problem| {
+            let record = &mut records[index];
+            let new = record.apply(before.unwrap_or_default(), settings).map_err(|problem| {
                 let by_hand = InstallRecord::new(file, *format, true).apply("", settings);
                 format!("{problem}\nAdd this by hand:\n{}", by_hand.unwrap_or_default().trim_end())
-            })
+            })?;
+            let is_leftover = record.created && record.steps.is_empty() && format.is_empty(&new);
+            Ok((!is_leftover).then_some(new))
         })
     }
 }
@@ -123,11 +127,13 @@ fn plan(
     let (file, format) = (client.file(directories), client.format());
     let text = writer::read(&file)?.unwrap_or_default();
     let path = [client.servers(), name];
-    let defaults = if approves { client.approving_fields() } else { Map::new() };
     let entry = client.entry(name, start);
-    let entry = with_other_fields(entry, format.get(&text, &keys(&path)), defaults, format);
+    let entry = with_other_fields(entry, format.get(&text, &keys(&path)), format);
     let mut plan = vec![Target { file, format, settings: vec![Setting::value(&path, entry)] }];
-    if approves && let Some(target) = client.approving_settings(name, directories) {
+    if let Some(mut target) = client.approving(name, directories) {
+        if !approves {
+            target.settings = target.settings.iter().map(Setting::withdrawn).collect();
+        }
         add(&mut plan, target);
     }
     if exclusive {
@@ -152,13 +158,8 @@ fn add(plan: &mut Vec<Target>, target: Target) {
     }
 }
 
-/// The entry, merged with other fields of an existing entry, such as a timeout. Those win over the defaults.
-fn with_other_fields(
-    entry: Value,
-    existing: Option<Value>,
-    defaults: Map<String, Value>,
-    format: FileFormat,
-) -> Value {
+/// The entry, merged with other fields of an existing entry, such as a timeout.
+fn with_other_fields(entry: Value, existing: Option<Value>, format: FileFormat) -> Value {
     // The YAML reader does not parse every field.
     let existing = existing.filter(|_| format != FileFormat::Yaml);
     let fields = |value: Value| match value {
@@ -167,9 +168,6 @@ fn with_other_fields(
     };
     let mut all = existing.map(fields).unwrap_or_default();
     all.extend(fields(entry));
-    for (name, value) in defaults {
-        all.entry(name).or_insert(value);
-    }
     Value::Object(all)
 }
 

@@ -1,6 +1,6 @@
 //! `toolcrib install` and `uninstall` for each client, each in a new home directory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::{PROGRAM, text};
@@ -146,6 +146,73 @@ fn our_tools_are_approved_unless_the_profile_is_open_or_the_client_shall_ask() {
         let written = std::fs::read_to_string(home.path().join(file)).unwrap_or_default();
         assert!(!written.contains(setting), "{client}: {written}");
     }
+}
+
+/// The files of a home directory with their content, without those of Toolcrib.
+fn files(home: &Path) -> Vec<(PathBuf, String)> {
+    let (mut found, mut open) = (Vec::new(), vec![home.to_owned()]);
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.ends_with(".state") {
+                continue;
+            } else if entry.is_dir() {
+                open.push(entry);
+            } else {
+                let name = entry.strip_prefix(home).unwrap().to_owned();
+                found.push((name, std::fs::read_to_string(&entry).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_second_installation_withdraws_the_approval_of_the_first() {
+    for (client, file, before) in CLIENTS {
+        for flags in [&["--ask"][..], &["--profile", "open"], &["--exclusive", "--ask"]] {
+            if flags.contains(&"--exclusive") && matches!(client, "vscode" | "cursor") {
+                continue;
+            }
+            for before in [None, Some(before)] {
+                let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+                let [twice, once] = homes.each_ref().map(tempfile::TempDir::path);
+                for home in [twice, once] {
+                    before.iter().for_each(|before| put(&home.join(file), before));
+                }
+                answer(twice, &["install", client]);
+                let words = [&["install", client][..], flags].concat();
+                let said = answer(twice, &words);
+                assert!(!said.contains("does not ask"), "{client} {flags:?}: {said}");
+                answer(once, &words);
+                assert_eq!(files(twice), files(once), "{client} {flags:?} {before:?}");
+                answer(twice, &["uninstall", client]);
+                let rest = before.map(|before| (PathBuf::from(file), before.to_owned()));
+                assert_eq!(files(twice), Vec::from_iter(rest), "{client} {flags:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_approval_by_the_user_is_named_and_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let settings = home.path().join(".claude/settings.json");
+    let mine = "{\"permissions\": {\"allow\": [\"mcp__toolcrib\"]}}\n";
+    put(&settings, mine);
+    answer(home.path(), &["install", "claude"]);
+    let said = answer(home.path(), &["install", "claude", "--ask"]);
+    assert!(said.contains("because of `permissions.allow` in"), "{said}");
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), mine);
+    // A value that was changed since is no longer that of `install`.
+    answer(home.path(), &["install", "codex"]);
+    let file = home.path().join(".codex/config.toml");
+    let text = std::fs::read_to_string(&file).unwrap().replace("\"approve\"", "\"writes\"");
+    std::fs::write(&file, &text).unwrap();
+    let said = answer(home.path(), &["install", "codex"]);
+    assert!(said.contains("Codex asks before each tool"), "{said}");
+    answer(home.path(), &["install", "codex", "--ask"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Settings that let a client use Toolcrib's tools without asking before each: Toolcrib decides itself, by its profile and
 //! rules, and asks through the client.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib::Profile;
 
 use super::clients::UserDirectories;
-use super::settings::{FileFormat, Setting};
-use super::{Target, client_name};
+use super::settings::{FileFormat, Setting, keys};
+use super::{Target, client_name, writer};
 use crate::args::Client;
 use crate::args::Common;
 use crate::config::Config;
@@ -23,45 +23,57 @@ pub(super) fn is_allowed(common: &Common, flags: &[String]) -> bool {
 }
 
 impl Client {
-    /// Fields of the server's entry that stop the client from asking.
-    pub(super) fn approving_fields(self) -> Map<String, Value> {
-        let field = match self {
-            Client::Codex => ("default_tools_approval_mode", json!("approve")),
-            Client::Gemini => ("trust", json!(true)),
-            _ => return Map::new(),
+    /// The setting that stops the client from asking. `None` if `install` cannot or need not tell it so.
+    pub(super) fn approving(self, name: &str, directories: &UserDirectories) -> Option<Target> {
+        let field = |field: &str, value: Value| {
+            let setting = Setting::Default(keys(&[self.servers(), name, field]), value);
+            (self.file(directories), self.format(), setting)
         };
-        Map::from_iter([(field.0.to_owned(), field.1)])
+        let (file, format, setting) = match self {
+            Client::Claude => {
+                let tools = Setting::items(&["permissions", "allow"], &[&format!("mcp__{name}")]);
+                (directories.claude_settings(), FileFormat::Json, tools)
+            }
+            Client::Codex => field("default_tools_approval_mode", json!("approve")),
+            Client::Gemini => field("trust", json!(true)),
+            _ => return None,
+        };
+        Some(Target { file, format, settings: vec![setting] })
     }
 
-    /// The settings outside the entry that stop the client from asking.
-    pub(super) fn approving_settings(
+    /// A sentence about the client's own questions, as its files are now.
+    pub(super) fn approval_note(
         self,
+        approves: bool,
         name: &str,
         directories: &UserDirectories,
-    ) -> Option<Target> {
-        let tools = format!("mcp__{name}");
-        let settings = vec![Setting::items(&["permissions", "allow"], &[&tools])];
-        (self == Client::Claude).then(|| Target {
-            file: directories.claude_settings(),
-            format: FileFormat::Json,
-            settings,
-        })
-    }
-
-    /// A sentence about the client's own questions, for a client that is told not to ask or cannot be told so.
-    pub(super) fn approval_note(self, is_approved: bool) -> Option<String> {
-        let (title, name) = (self.title(), client_name(self));
-        match self {
-            Client::Claude | Client::Codex | Client::Gemini if is_approved => Some(format!(
+    ) -> Result<Option<String>, String> {
+        let title = self.title();
+        let asks =
+            || format!("{title} asks before each tool. See \"Approve once\" in {}.", self.page());
+        let Some(Target { file, format, settings }) = self.approving(name, directories) else {
+            // These two do not ask before tools of MCP servers, unless the user has configured it.
+            let is_silent = matches!(self, Client::Opencode | Client::Goose);
+            return Ok((!is_silent).then(asks));
+        };
+        let text = writer::read(&file)?.unwrap_or_default();
+        let is_told = settings.iter().all(|setting| setting.missing(format, &text).is_empty());
+        Ok(Some(match (is_told, approves) {
+            (false, _) => asks(),
+            (true, true) => format!(
                 "{title} does not ask before Toolcrib's tools: Toolcrib's profile and rules decide. To let {title} ask, \
-                 run `toolcrib uninstall {name}`, then `toolcrib install {name} --ask`."
-            )),
-            // They do not ask before tools of MCP servers, unless the user has configured it.
-            Client::Opencode | Client::Goose => None,
-            _ => Some(format!(
-                "{title} asks before each tool. See \"Approve once\" in {}.",
-                self.page()
-            )),
-        }
+                 run `toolcrib install {} --ask`.",
+                client_name(self)
+            ),
+            (true, false) => {
+                let paths: Vec<String> = settings.iter().map(Setting::name).collect();
+                format!(
+                    "{title} does not ask before Toolcrib's tools, because of `{}` in {}. `install` did not add this \
+                     and does not remove it.",
+                    paths.join("`, `"),
+                    file.display()
+                )
+            }
+        }))
     }
 }

@@ -69,8 +69,12 @@ impl FileFormat {
 pub(super) enum Setting {
     /// The value at a path of keys.
     Value(Vec<String>, Value),
+    /// The value at a path of keys, unless there is another one.
+    Default(Vec<String>, Value),
     /// Items of the list at a path. Other items stay.
     Items(Vec<String>, Vec<String>),
+    /// What an earlier `install` wrote at a path is reverted.
+    Withdrawn(Vec<String>),
 }
 
 impl Setting {
@@ -84,7 +88,42 @@ impl Setting {
 
     fn path(&self) -> &[String] {
         match self {
-            Setting::Value(path, _) | Setting::Items(path, _) => path,
+            Setting::Value(path, _)
+            | Setting::Default(path, _)
+            | Setting::Items(path, _)
+            | Setting::Withdrawn(path) => path,
+        }
+    }
+
+    /// Its path, with dots.
+    pub(super) fn name(&self) -> String {
+        self.path().join(".")
+    }
+
+    /// The setting that withdraws this one.
+    pub(super) fn withdrawn(&self) -> Setting {
+        Setting::Withdrawn(self.path().to_vec())
+    }
+
+    /// What the text lacks of it: names of items, or its own name.
+    pub(super) fn missing(&self, format: FileFormat, text: &str) -> Vec<String> {
+        let found = format.get(text, self.path());
+        match self {
+            Setting::Value(_, value) | Setting::Default(_, value) => {
+                if found.as_ref() == Some(value) {
+                    Vec::new()
+                } else {
+                    vec![self.name()]
+                }
+            }
+            Setting::Items(_, items) => {
+                let found = found.as_ref().and_then(Value::as_array);
+                let has = |item: &String| {
+                    found.is_some_and(|all| all.iter().any(|found| found == item.as_str()))
+                };
+                items.iter().filter(|item| !has(item)).cloned().collect()
+            }
+            Setting::Withdrawn(_) => Vec::new(),
         }
     }
 }
@@ -137,6 +176,9 @@ impl InstallRecord {
         let new = settings
             .iter()
             .try_fold(text.to_owned(), |text, setting| self.apply_one(&text, setting))?;
+        if let Some(original) = original.as_ref().filter(|_| self.steps.is_empty()) {
+            return Ok(original.clone());
+        }
         if new != text {
             self.splice = original.and_then(|original| TextSplice::between(&original, &new));
         }
@@ -152,7 +194,9 @@ impl InstallRecord {
         let (format, path) = (self.format, setting.path());
         let before = format.get(text, path);
         let (after, step) = match setting {
-            Setting::Value(_, value) => {
+            Setting::Withdrawn(path) => return self.withdraw(text, path),
+            Setting::Default(..) if before.is_some() => return Ok(text.to_owned()),
+            Setting::Value(_, value) | Setting::Default(_, value) => {
                 let path = path.to_vec();
                 (value.clone(), Step::Value { path, before: before.clone(), after: value.clone() })
             }
@@ -178,6 +222,25 @@ impl InstallRecord {
         }
         self.note(step);
         format.set(text, path, &after)
+    }
+
+    /// The text without what the step at a path wrote, and without containers that are empty then.
+    fn withdraw(&mut self, text: &str, path: &[String]) -> Result<String, String> {
+        let Some(at) = self.steps.iter().position(|step| step.path() == (path, false)) else {
+            return Ok(text.to_owned());
+        };
+        let step = self.steps.remove(at);
+        let mut text = self.revert_one(text, &step)?;
+        for length in (1..=path.len()).rev() {
+            let container = Step::Container(path[..length].to_vec());
+            if self.format.is_empty_container(&text, &path[..length])
+                && let Some(at) = self.steps.iter().position(|step| *step == container)
+            {
+                text = self.revert_one(&text, &container)?;
+                self.steps.remove(at);
+            }
+        }
+        Ok(text)
     }
 
     /// Records a step. For several steps at one path, the first one's previous value counts.
