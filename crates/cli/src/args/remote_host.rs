@@ -16,6 +16,8 @@ pub(crate) struct RemoteHost {
     pub(crate) destination: String,
     /// The directory there. A relative one is below the home directory.
     pub(crate) directory: Option<String>,
+    /// All of it, as the user named it.
+    pub(crate) text: String,
     /// The host without user and port.
     host: String,
 }
@@ -59,7 +61,7 @@ impl FromStr for RemoteHost {
             None => format!("{user}{host}"),
         };
         let directory = directory.map(remote_path).transpose()?;
-        Ok(RemoteHost { destination, directory, host: host.to_owned() })
+        Ok(RemoteHost { destination, directory, text: text.to_owned(), host: host.to_owned() })
     }
 }
 

@@ -7,6 +7,7 @@ mod handshake;
 mod json;
 mod record;
 mod remote_server;
+mod repeated_command;
 mod replaced_lines;
 mod server_command;
 mod settings;
@@ -76,9 +77,11 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
         "{done}. The server answers with {tools} tools.\n{}",
         client.next(&server.name)
     ));
-    let note = client.approval_note(approves, &server.name, &directories)?;
+    let asking = repeated_command::with("--ask", common, args)?;
+    let note = client.approval_note(approves, &server.name, &directories, &asking)?;
     note.iter().for_each(|note| output::answer(note));
-    output::answer(&own_tools(client, &directories, &words)?);
+    let exclusive = repeated_command::with("--exclusive", common, args)?;
+    output::answer(&own_tools(client, &directories, &exclusive)?);
     output::answer(&format!("More: {}. To revert this: toolcrib uninstall {words}", client.page()));
     if !is_found {
         output::warning(&format!(
@@ -255,7 +258,11 @@ pub(crate) fn installed() -> Result<Vec<(&'static str, String, PathBuf)>, String
 }
 
 /// Whether the client has its own tools, which Toolcrib does not confine, and how to switch them off.
-fn own_tools(client: Client, directories: &UserDirectories, words: &str) -> Result<String, String> {
+fn own_tools(
+    client: Client,
+    directories: &UserDirectories,
+    command: &str,
+) -> Result<String, String> {
     let title = client.title();
     let text = writer::read(&client.file(directories))?.unwrap_or_default();
     let Some(exclusive) = client.exclusive(directories, &text) else {
@@ -272,7 +279,7 @@ fn own_tools(client: Client, directories: &UserDirectories, words: &str) -> Resu
     let snippet = client.exclusive(directories, "").map(|exclusive| exclusive.snippet());
     Ok(format!(
         "{title} keeps its own file and shell tools, which Toolcrib does not confine. To switch them off, run \
-         `toolcrib install {words} --exclusive`, or add to {file}:\n\n{}",
+         `{command}`, or add to {file}:\n\n{}",
         snippet.transpose()?.unwrap_or_default()
     ))
 }

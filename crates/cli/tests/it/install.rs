@@ -215,6 +215,46 @@ fn an_approval_by_the_user_is_named_and_stays() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 
+/// The command in backquotes that ends with these words.
+fn hint<'a>(said: &'a str, end: &str) -> &'a str {
+    said.split('`')
+        .find(|part| part.starts_with("toolcrib install") && part.ends_with(end))
+        .expect(said)
+}
+
+/// Pasted into a shell, in any directory, a hint changes nothing else.
+#[test]
+fn hints_repeat_the_flags_of_the_user() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join("my dir/$x")).unwrap();
+    let flags = "--profile read-only --root 'my dir' --root 'my dir/$x:ro' --tools Read,LS";
+    let command = format!("toolcrib install claude {flags} -- --dialect camel");
+    let run = |line: &str, directory: &Path| {
+        let line = line.replacen("toolcrib", "\"$PROGRAM\"", 1);
+        let done = Command::new("/bin/sh")
+            .args(["-c", &line])
+            .current_dir(directory)
+            .env_clear()
+            .env("PROGRAM", PROGRAM)
+            .env("HOME", home.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{line}: {}", text(&done.stderr));
+        let written = std::fs::read_to_string(home.path().join(".claude.json")).unwrap();
+        let entry: serde_json::Value = serde_json::from_str(&written).unwrap();
+        (text(&done.stdout).to_owned(), entry["mcpServers"]["toolcrib"]["args"].clone())
+    };
+    let (said, args) = run(&command, home.path());
+    let asking = hint(&said, "--ask -- --dialect camel").to_owned();
+    let (said, again) = run(hint(&said, "--exclusive -- --dialect camel"), Path::new("/"));
+    assert_eq!(args, again);
+    assert!(said.contains("are disabled in"), "{said}");
+    assert!(said.contains("--exclusive --ask -- --dialect camel`"), "{said}");
+    let (said, again) = run(&asking, Path::new("/"));
+    assert_eq!(args, again);
+    assert!(said.contains("asks before each tool"), "{said}");
+}
+
 #[test]
 fn a_client_without_a_configuration_gets_one_and_a_warning() {
     for (client, file, _) in CLIENTS {

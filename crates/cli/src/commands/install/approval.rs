@@ -6,7 +6,7 @@ use toolcrib::Profile;
 
 use super::clients::UserDirectories;
 use super::settings::{FileFormat, Setting, keys};
-use super::{Target, client_name, writer};
+use super::{Target, writer};
 use crate::args::Client;
 use crate::args::Common;
 use crate::config::Config;
@@ -47,6 +47,7 @@ impl Client {
         approves: bool,
         name: &str,
         directories: &UserDirectories,
+        asking: &str,
     ) -> Result<Option<String>, String> {
         let title = self.title();
         let asks =
@@ -62,8 +63,7 @@ impl Client {
             (false, _) => asks(),
             (true, true) => format!(
                 "{title} does not ask before Toolcrib's tools: Toolcrib's profile and rules decide. To let {title} ask, \
-                 run `toolcrib install {} --ask`.",
-                client_name(self)
+                 run `{asking}`."
             ),
             (true, false) => {
                 let paths: Vec<String> = settings.iter().map(Setting::name).collect();

@@ -31,14 +31,25 @@ pub(super) fn start(
         _ => (program, Vec::new()),
     };
     arguments.push("serve".to_owned());
-    let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
-    for RootArg { directory, read_only } in common.named_roots() {
-        add("--root", absolute(directory)? + if *read_only { ":ro" } else { "" });
-    }
     let is_root = |flag: &String| flag == "--root" || flag.starts_with("--root=");
     let names_roots = !common.named_roots().is_empty() || flags.iter().any(is_root);
     if let Some(project) = client.project().filter(|_| !names_roots) {
-        add("--root", project.to_owned());
+        arguments.extend(["--root".to_owned(), project.to_owned()]);
+    }
+    arguments.extend(options(common, absolute)?);
+    arguments.extend_from_slice(flags);
+    Ok(ServerCommand { program, arguments })
+}
+
+/// The options that `install` passes on to the server.
+pub(super) fn options(
+    common: &Common,
+    path: fn(&Path) -> Result<String, String>,
+) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+    for RootArg { directory, read_only } in common.named_roots() {
+        add("--root", path(directory)? + if *read_only { ":ro" } else { "" });
     }
     if let Some(profile) = common.profile {
         add("--profile", profile.to_string());
@@ -56,17 +67,16 @@ pub(super) fn start(
     }
     let files =
         [("--config", &common.config), ("--rules", &common.rules), ("--state", &common.state)];
-    for (flag, path) in files {
-        if let Some(path) = path {
-            add(flag, absolute(path)?);
+    for (flag, file) in files {
+        if let Some(file) = file {
+            add(flag, path(file)?);
         }
     }
-    arguments.extend_from_slice(flags);
-    Ok(ServerCommand { program, arguments })
+    Ok(words)
 }
 
 /// An absolute path. A path that begins with a client's variable, such as `${workspaceFolder}`, is unchanged.
-fn absolute(path: &Path) -> Result<String, String> {
+pub(super) fn absolute(path: &Path) -> Result<String, String> {
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
     let whole = if path.as_os_str().as_encoded_bytes().starts_with(b"${") {
         path.to_owned()

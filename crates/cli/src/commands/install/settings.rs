@@ -110,11 +110,7 @@ impl Setting {
         let found = format.get(text, self.path());
         match self {
             Setting::Value(_, value) | Setting::Default(_, value) => {
-                if found.as_ref() == Some(value) {
-                    Vec::new()
-                } else {
-                    vec![self.name()]
-                }
+                if found.as_ref() == Some(value) { Vec::new() } else { vec![self.name()] }
             }
             Setting::Items(_, items) => {
                 let found = found.as_ref().and_then(Value::as_array);
