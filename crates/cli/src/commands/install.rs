@@ -277,9 +277,14 @@ fn own_tools(
         return Ok(exclusive.remains.into_iter().fold(off, |text, rest| format!("{text} {rest}")));
     }
     let snippet = client.exclusive(directories, "").map(|exclusive| exclusive.snippet());
+    let place = match client {
+        // After a table, its first line would be a key of that table.
+        Client::Codex => " this, at the top, before the first table,",
+        _ => "",
+    };
     Ok(format!(
         "{title} keeps its own file and shell tools, which Toolcrib does not confine. To switch them off, run \
-         `{command}`, or add to {file}:\n\n{}",
+         `{command}`, or add{place} to {file}:\n\n{}",
         snippet.transpose()?.unwrap_or_default()
     ))
 }

@@ -215,6 +215,20 @@ fn an_approval_by_the_user_is_named_and_stays() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 
+#[test]
+fn the_snippet_for_codex_works_at_the_place_that_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let said = answer(home.path(), &["install", "codex"]);
+    assert!(said.contains("add this, at the top, before the first table, to"), "{said}");
+    let (_, snippet) = said.split_once("config.toml:\n\n").unwrap();
+    let (snippet, _) = snippet.split_once("More: ").unwrap();
+    let file = home.path().join(".codex/config.toml");
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{snippet}{written}")).unwrap();
+    let said = answer(home.path(), &["install", "codex"]);
+    assert!(said.contains("are disabled in"), "{said}");
+}
+
 /// The command in backquotes that ends with these words.
 fn hint<'a>(said: &'a str, end: &str) -> &'a str {
     said.split('`')
