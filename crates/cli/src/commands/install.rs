@@ -3,6 +3,7 @@
 mod approval;
 mod clients;
 mod exclusive;
+mod foreign_entry;
 mod handshake;
 mod json;
 mod record;
@@ -49,9 +50,22 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
             None => approval::is_allowed(common, &args.flags),
         };
     let entry = (server.name.as_str(), &start);
-    let plan = plan(client, &directories, entry, args.exclusive, approves)?;
     let record = server.record_name(&client_name(client));
     let mut records = record::read(&record)?;
+    let words = server.words(&client_name(client));
+    let foreign = forget_foreign_entry(client, &directories, &server.name, &mut records)?;
+    if let Some(entry) = &foreign {
+        let program = foreign_entry::command(entry).into_iter().next();
+        output::warning(&format!(
+            "{} has an entry `{}` that starts {}. `install` replaces it, and `toolcrib uninstall {words}` restores it. To \
+             keep both, give it another name in that file first.",
+            client.file(&directories).display(),
+            server.name,
+            program.map_or("another server".to_owned(), |program| format!("`{program}`"))
+        ));
+    }
+    let is_ours = foreign.is_none();
+    let plan = plan(client, &directories, entry, is_ours, args.exclusive, approves)?;
     let mut changes = Vec::new();
     for target in &plan {
         changes.extend(target.change(&mut records)?);
@@ -68,7 +82,7 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
         record::write(&record, &records)?;
     }
     changes.iter().try_for_each(FileChange::write)?;
-    let (title, words) = (client.title(), server.words(&client_name(client)));
+    let title = client.title();
     let done = match changes.as_slice() {
         [] => "Already installed; nothing was changed".to_owned(),
         _ => format!("{title}: installed in {}", client.file(&directories).display()),
@@ -119,11 +133,33 @@ impl Target {
     }
 }
 
+/// The entry with our name that starts something else, which the records are not about then.
+fn forget_foreign_entry(
+    client: Client,
+    directories: &UserDirectories,
+    name: &str,
+    records: &mut [InstallRecord],
+) -> Result<Option<Value>, String> {
+    let (file, path) = (client.file(directories), keys(&[client.servers(), name]));
+    let text = writer::read(&file)?.unwrap_or_default();
+    let Some(entry) = client.format().get(&text, &path) else { return Ok(None) };
+    let record = records.iter_mut().find(|record| record.file == file);
+    let written = record.as_ref().and_then(|record| Some(record.change_at(&path)?.1));
+    if !foreign_entry::is_foreign(&entry, written) {
+        return Ok(None);
+    }
+    if let Some(record) = record {
+        record.forget(&path);
+    }
+    Ok(Some(entry))
+}
+
 /// The files to change, with their settings.
 fn plan(
     client: Client,
     directories: &UserDirectories,
     (name, start): (&str, &ServerCommand),
+    is_ours: bool,
     exclusive: bool,
     approves: bool,
 ) -> Result<Vec<Target>, String> {
@@ -131,7 +167,8 @@ fn plan(
     let text = writer::read(&file)?.unwrap_or_default();
     let path = [client.servers(), name];
     let entry = client.entry(name, start);
-    let entry = with_other_fields(entry, format.get(&text, &keys(&path)), format);
+    let existing = format.get(&text, &keys(&path)).filter(|_| is_ours);
+    let entry = with_other_fields(entry, existing, format);
     let mut plan = vec![Target { file, format, settings: vec![Setting::value(&path, entry)] }];
     if let Some(mut target) = client.approving(name, directories) {
         if !approves {
@@ -199,6 +236,7 @@ pub(crate) fn uninstall(
         files.push(&file);
     }
     let mut changes = Vec::new();
+    let mut kept = false;
     for path in files {
         let written = records.iter().find(|record| record.file == path);
         changes.extend(FileChange::of(path, |before| {
@@ -208,7 +246,8 @@ pub(crate) fn uninstall(
             let mut text = exact.unwrap_or_else(|| text.to_owned());
             if path == file {
                 // Needed if there is no record, if the user has changed the entry since, or if it is older than the record.
-                text = client.format().remove(&text, &keys(&[client.servers(), name]))?;
+                let entry = keys(&[client.servers(), name]);
+                (text, kept) = without_entry(client.format(), &text, &entry, written)?;
             }
             let Some(written) = written else { return Ok(Some(text)) };
             if !is_exact {
@@ -224,19 +263,41 @@ pub(crate) fn uninstall(
     changes.iter().try_for_each(FileChange::write)?;
     record::hand_over(&client_name(client), &record, &records)?;
     record::write(&record, &[])?;
-    output::answer(&match changes.as_slice() {
-        [] => format!(
-            "{}: {name} is not installed, {} has no entry for it; nothing was changed.",
-            client.title(),
-            file.display()
+    let (title, file) = (client.title(), file.display());
+    output::answer(&match (changes.as_slice(), kept) {
+        ([], false) => format!(
+            "{title}: {name} is not installed, {file} has no entry for it; nothing was changed."
         ),
-        _ => format!(
-            "{}: {name} is removed. Restart {} to end the server.",
-            client.title(),
-            client.title()
+        ([], true) => format!(
+            "{title}: {name} is not installed, its entry in {file} starts something else; nothing was changed."
+        ),
+        (_, false) => format!("{title}: {name} is removed. Restart {title} to end the server."),
+        (_, true) => format!(
+            "{title}: {name} is removed, and {file} has the entry that starts something else. Restart {title} to end \
+             the server."
         ),
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// The text without our entry, and whether it has one that starts something else: that stays, or is restored.
+fn without_entry(
+    format: FileFormat,
+    text: &str,
+    path: &[String],
+    written: Option<&InstallRecord>,
+) -> Result<(String, bool), String> {
+    let change = written.and_then(|written| written.change_at(path));
+    let Some(entry) = format.get(text, path) else { return Ok((text.to_owned(), false)) };
+    if foreign_entry::is_foreign(&entry, change.map(|(_, after)| after)) {
+        return Ok((text.to_owned(), true));
+    }
+    match change.and_then(|(before, _)| before) {
+        Some(before) if foreign_entry::is_foreign(before, None) => {
+            Ok((format.set(text, path, before)?, true))
+        }
+        _ => Ok((format.remove(text, path)?, false)),
+    }
 }
 
 /// The clients with an entry, the name of the server, and the file of each.

@@ -229,6 +229,62 @@ fn the_snippet_for_codex_works_at_the_place_that_is_named() {
     assert!(said.contains("are disabled in"), "{said}");
 }
 
+/// An entry of our name that starts something else, for each format.
+const FOREIGN: [(&str, &str, &str); 4] = [
+    (
+        "claude",
+        ".claude.json",
+        "{\n  \"mcpServers\": {\n    \"toolcrib\": {\n      \"command\": \"docker\",\n      \"args\": [\"run\", \"mytool\"],\n      \"env\": {\"A\": \"b\"}\n    }\n  }\n}\n",
+    ),
+    ("codex", ".codex/config.toml", "[mcp_servers.toolcrib] # mine\ncommand = \"docker\"\n"),
+    (
+        "opencode",
+        ".config/opencode/opencode.json",
+        "{\"mcp\": {\"toolcrib\": {\"command\": [\"docker\"]}}}",
+    ),
+    ("goose", ".config/goose/config.yaml", "extensions:\n  toolcrib:\n    cmd: docker\n"),
+];
+
+#[test]
+fn an_entry_that_starts_something_else_is_named_and_restored() {
+    for (client, file, before) in FOREIGN {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(file);
+        put(&path, before);
+        let said = answer(home.path(), &["uninstall", client]);
+        assert!(said.contains("starts something else; nothing was changed"), "{client}: {said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}");
+        let installed = toolcrib(home.path(), &["install", client]);
+        let warned = text(&installed.stderr);
+        assert!(installed.status.success() && warned.contains("starts `docker`"), "{warned}");
+        assert!(warned.contains(&format!("`toolcrib uninstall {client}` restores it")), "{warned}");
+        let written = std::fs::read_to_string(&path).unwrap();
+        assert!(written.contains("serve") && !written.contains("docker"), "{client}: {written}");
+        assert!(!written.contains("env"), "{client}: {written}");
+        let again = toolcrib(home.path(), &["install", client, "--profile", "cautious"]);
+        assert!(!text(&again.stderr).contains("docker"), "{client}: {again:?}");
+        let said = answer(home.path(), &["uninstall", client]);
+        assert!(said.contains("has the entry that starts something else"), "{client}: {said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}: to the byte");
+    }
+}
+
+#[test]
+fn an_entry_that_the_user_put_in_place_of_ours_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".cursor/mcp.json");
+    answer(home.path(), &["install", "cursor"]);
+    let theirs = "{\"mcpServers\": {\"toolcrib\": {\"url\": \"http://localhost/mcp\"}}}\n";
+    put(&path, theirs);
+    let installed = toolcrib(home.path(), &["install", "cursor"]);
+    assert!(text(&installed.stderr).contains("starts another server"), "{installed:?}");
+    assert!(!std::fs::read_to_string(&path).unwrap().contains("url"));
+    answer(home.path(), &["uninstall", "cursor"]);
+    assert!(std::fs::read_to_string(&path).unwrap().contains("http://localhost/mcp"));
+    answer(home.path(), &["uninstall", "cursor"]);
+    assert!(std::fs::read_to_string(&path).unwrap().contains("http://localhost/mcp"));
+}
+
 /// The command in backquotes that ends with these words.
 fn hint<'a>(said: &'a str, end: &str) -> &'a str {
     said.split('`')

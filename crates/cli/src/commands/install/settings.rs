@@ -27,7 +27,7 @@ impl FileFormat {
         }
     }
 
-    fn set(self, text: &str, path: &[String], value: &Value) -> Result<String, String> {
+    pub(super) fn set(self, text: &str, path: &[String], value: &Value) -> Result<String, String> {
         match self {
             FileFormat::Json => json::set(text, path, value),
             FileFormat::Toml => toml::set(text, path, value),
@@ -248,6 +248,22 @@ impl InstallRecord {
             (Some(Step::Container(_)), Step::Container(_)) => {}
             (_, step) => self.steps.push(step),
         }
+    }
+
+    /// The value at a path before and after the change. `None` if it was not changed.
+    pub(super) fn change_at(&self, path: &[String]) -> Option<(Option<&Value>, &Value)> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Value { path: at, before, after } if at == path => Some((before.as_ref(), after)),
+            _ => None,
+        })
+    }
+
+    /// Drops what is known about a value: it is no longer ours.
+    pub(super) fn forget(&mut self, path: &[String]) {
+        self.steps.retain(|step| match step {
+            Step::Value { path: at, .. } => !at.starts_with(path),
+            _ => true,
+        });
     }
 
     /// Takes over the containers that another record of the same file created. Both entries use them.
