@@ -227,13 +227,16 @@ pub(crate) fn uninstall(
     client: Client,
     host: Option<&RemoteHost>,
 ) -> Result<ExitCode, String> {
-    let file = client.file(&directories()?);
+    let directories = directories()?;
+    let (file, entry_files) = (client.file(&directories), client.files(&directories));
     let server = Server::of(host)?;
     let (name, record) = (server.name.as_str(), server.record_name(&client_name(client)));
     let records = record::read(&record)?;
     let mut files: Vec<&Path> = records.iter().map(|record| record.file.as_path()).collect();
-    if !files.contains(&file.as_path()) {
-        files.push(&file);
+    for file in &entry_files {
+        if !files.contains(&file.as_path()) {
+            files.push(file);
+        }
     }
     let mut changes = Vec::new();
     let mut kept = false;
@@ -244,10 +247,12 @@ pub(crate) fn uninstall(
             let exact = written.and_then(|written| written.restored(text));
             let is_exact = exact.is_some();
             let mut text = exact.unwrap_or_else(|| text.to_owned());
-            if path == file {
+            if entry_files.iter().any(|file| file == path) {
                 // Needed if there is no record, if the user has changed the entry since, or if it is older than the record.
                 let entry = keys(&[client.servers(), name]);
-                (text, kept) = without_entry(client.format(), &text, &entry, written)?;
+                let is_kept;
+                (text, is_kept) = without_entry(client.format(), &text, &entry, written)?;
+                kept |= is_kept;
             }
             let Some(written) = written else { return Ok(Some(text)) };
             if !is_exact {
@@ -305,15 +310,18 @@ pub(crate) fn installed() -> Result<Vec<(&'static str, String, PathBuf)>, String
     let directories = directories()?;
     let mut ours = Vec::new();
     for client in <Client as clap::ValueEnum>::value_variants() {
-        let file = client.file(&directories);
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        let there = record::servers_on_hosts(&client_name(*client));
-        let names = std::iter::once(NAME.to_owned()).chain(there);
-        let is_installed = |name: &String| {
-            let entry = keys(&[client.servers(), name]);
-            client.format().get(&text, &entry).is_some()
-        };
-        ours.extend(names.filter(is_installed).map(|name| (client.title(), name, file.clone())));
+        for file in client.files(&directories) {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            let there = record::servers_on_hosts(&client_name(*client));
+            let names = std::iter::once(NAME.to_owned()).chain(there);
+            let is_installed = |name: &String| {
+                let entry = keys(&[client.servers(), name]);
+                client.format().get(&text, &entry).is_some()
+            };
+            ours.extend(
+                names.filter(is_installed).map(|name| (client.title(), name, file.clone())),
+            );
+        }
     }
     Ok(ours)
 }

@@ -528,6 +528,30 @@ fn exclusive_switches_off_own_tools_and_uninstall_reverts_it() {
     }
 }
 
+/// opencode reads both files. The settings of the second override those of the first.
+#[test]
+fn opencode_is_changed_in_the_file_that_wins() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join(".config/opencode");
+    let [json, jsonc] = ["opencode.json", "opencode.jsonc"].map(|name| directory.join(name));
+    put(&json, "{\"model\": \"x\"}\n");
+    answer(home.path(), &["install", "opencode"]);
+    let earlier = std::fs::read_to_string(&json).unwrap();
+    let mine = "{\n  // mine\n  \"permission\": {\n    \"bash\": \"allow\",\n  },\n}\n";
+    put(&jsonc, mine);
+    let said = answer(home.path(), &["install", "opencode", "--exclusive"]);
+    let file = jsonc.display();
+    assert!(said.contains(&format!("disabled in {file}")), "{said}");
+    let written = std::fs::read_to_string(&jsonc).unwrap();
+    for part in ["// mine", "\"bash\": \"deny\"", "serve"] {
+        assert!(written.contains(part), "{written}");
+    }
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), earlier);
+    answer(home.path(), &["uninstall", "opencode"]);
+    assert_eq!(std::fs::read_to_string(&jsonc).unwrap(), mine);
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), "{\"model\": \"x\"}\n");
+}
+
 #[test]
 fn exclusive_fails_for_a_client_without_such_a_setting() {
     for client in ["vscode", "cursor"] {

@@ -59,8 +59,20 @@ impl Client {
             Client::Cursor => home.join(".cursor/mcp.json"),
             Client::Zed => config.join("zed/settings.json"),
             Client::Gemini => home.join(".gemini/settings.json"),
-            Client::Opencode => config.join("opencode/opencode.json"),
+            Client::Opencode => {
+                let [json, jsonc] = opencode_files(config);
+                // Its settings override those of the other file.
+                if jsonc.is_file() { jsonc } else { json }
+            }
             Client::Goose => config.join("goose/config.yaml"),
+        }
+    }
+
+    /// All files of the user that may have the entry.
+    pub(super) fn files(self, directories: &UserDirectories) -> Vec<PathBuf> {
+        match self {
+            Client::Opencode => opencode_files(&directories.config).into(),
+            _ => vec![self.file(directories)],
         }
     }
 
@@ -171,6 +183,10 @@ impl Client {
             .flat_map(|directory| programs.iter().map(move |program| directory.join(program)));
         on_path.any(|program| program.is_file()) || directory.is_some_and(|there| there.is_dir())
     }
+}
+
+fn opencode_files(config: &Path) -> [PathBuf; 2] {
+    ["opencode.json", "opencode.jsonc"].map(|name| config.join("opencode").join(name))
 }
 
 /// The settings directory of graphical programs.
