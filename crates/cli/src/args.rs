@@ -144,6 +144,9 @@ pub(crate) enum Command {
         /// Remove the server on this host, which `install --host` added
         #[arg(long, value_name = "HOST")]
         host: Option<RemoteHost>,
+        /// Show the change without writing it; the same as --dry-run
+        #[arg(long)]
+        print: bool,
     },
     /// Copy this program to another machine over ssh
     #[command(long_about = PUSH)]

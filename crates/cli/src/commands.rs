@@ -84,7 +84,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         #[cfg(feature = "sandboxd")]
         Command::Sandboxd(args) => sandboxd::sandboxd(common, args),
         Command::Install(args) => install::install(common, args),
-        Command::Uninstall { client, host } => install::uninstall(common, *client, host.as_ref()),
+        Command::Uninstall { client, host, print } => {
+            install::uninstall(common, *client, host.as_ref(), *print)
+        }
         Command::Push(args) => push::push(common, args),
         Command::Doctor { host, verbose } => doctor::doctor(common, host, *verbose),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),

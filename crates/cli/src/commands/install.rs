@@ -81,7 +81,8 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
     if !changes.is_empty() {
         record::write(&record, &records)?;
     }
-    changes.iter().try_for_each(FileChange::write)?;
+    let showing = repeated_command::with("--print", common, args)?;
+    changes.iter().try_for_each(|change| change.write(&showing))?;
     let title = client.title();
     let done = match changes.as_slice() {
         [] => "Already installed; nothing was changed".to_owned(),
@@ -226,6 +227,7 @@ pub(crate) fn uninstall(
     common: &Common,
     client: Client,
     host: Option<&RemoteHost>,
+    print: bool,
 ) -> Result<ExitCode, String> {
     let directories = directories()?;
     let (file, entry_files) = (client.file(&directories), client.files(&directories));
@@ -262,10 +264,11 @@ pub(crate) fn uninstall(
             Ok((!is_leftover).then_some(text))
         })?);
     }
-    if common.dry_run {
+    if print || common.dry_run {
         return show(&changes);
     }
-    changes.iter().try_for_each(FileChange::write)?;
+    let showing = format!("toolcrib uninstall {} --print", server.words(&client_name(client)));
+    changes.iter().try_for_each(|change| change.write(&showing))?;
     record::hand_over(&client_name(client), &record, &records)?;
     record::write(&record, &[])?;
     let (title, file) = (client.title(), file.display());

@@ -1,5 +1,7 @@
 //! `toolcrib install` and `uninstall` for each client, each in a new home directory.
 
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -550,6 +552,58 @@ fn opencode_is_changed_in_the_file_that_wins() {
     answer(home.path(), &["uninstall", "opencode"]);
     assert_eq!(std::fs::read_to_string(&jsonc).unwrap(), mine);
     assert_eq!(std::fs::read_to_string(&json).unwrap(), "{\"model\": \"x\"}\n");
+}
+
+/// As another user, because permissions do not bind root.
+#[test]
+fn a_file_that_cannot_be_written_is_named_and_the_change_can_be_shown() {
+    const NOBODY: u32 = 65_534;
+    let home = tempfile::tempdir().unwrap();
+    let is_root = std::fs::metadata(home.path()).unwrap().uid() == 0;
+    let program = home.path().join("toolcrib");
+    std::fs::copy(PROGRAM, &program).unwrap();
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let give = |path: &Path| {
+        if is_root {
+            std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    };
+    mode(home.path(), 0o755);
+    give(home.path());
+    let run = |words: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(words).current_dir(home.path()).env_clear().env("HOME", home.path());
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().unwrap();
+        (output.status.success(), text(&output.stdout).to_owned() + text(&output.stderr))
+    };
+    let directory = home.path().join(".gemini");
+    std::fs::create_dir(&directory).unwrap();
+    give(&directory);
+    mode(&directory, 0o555);
+    let shown = directory.canonicalize().unwrap().display().to_string();
+    let (is_done, said) = run(&["install", "gemini", "--ask"]);
+    assert!(!is_done && said.contains(&format!("`chmod u+w '{shown}'` permits it")), "{said}");
+    assert!(said.contains("`toolcrib install gemini --ask --print` shows the change"), "{said}");
+    let (is_done, said) = run(&["install", "gemini", "--ask", "--print"]);
+    assert!(is_done && said.contains("+    \"toolcrib\": {"), "{said}");
+    mode(&directory, 0o755);
+    let file = directory.join("settings.json");
+    put(&file, "{\n  \"theme\": \"x\"\n}\n");
+    give(&file);
+    mode(&file, 0o444);
+    let (is_done, said) = run(&["install", "gemini"]);
+    assert!(!is_done && said.contains("settings.json is write-protected"), "{said}");
+    assert!(!said.contains("operator"), "{said}");
+    mode(&file, 0o644);
+    assert!(run(&["install", "gemini"]).0);
+    mode(&file, 0o444);
+    let (is_done, said) = run(&["uninstall", "gemini", "--print"]);
+    assert!(is_done && said.contains("-    \"toolcrib\": {"), "{said}");
 }
 
 #[test]

@@ -20,7 +20,8 @@ pub(super) fn with(flag: &str, common: &Common, args: &InstallArgs) -> Result<St
         words.extend(["--host-program".to_owned(), program.clone()]);
     }
     words.extend(server_command::options(common, path)?);
-    for (is_given, given) in [(args.exclusive, "--exclusive"), (args.ask, "--ask")] {
+    let given = [(args.exclusive, "--exclusive"), (args.ask, "--ask"), (args.print, "--print")];
+    for (is_given, given) in given {
         if is_given || flag == given {
             words.push(given.to_owned());
         }

@@ -16,14 +16,30 @@ impl TextSplice {
     /// The difference of two texts: the lines between their common beginning and their common end. `None` if the change
     /// added no line, so that it could not be found again, or if it is too large.
     pub(super) fn between(before: &str, after: &str) -> Option<TextSplice> {
+        let splice = TextSplice::of(before, after)?;
+        let is_usable =
+            !splice.after.is_empty() && splice.before.len() + splice.after.len() <= MAX_BYTES;
+        is_usable.then_some(splice)
+    }
+
+    /// The difference of two texts as marked lines.
+    pub(super) fn diff(before: &str, after: &str) -> String {
+        let Some(TextSplice { before, after }) = TextSplice::of(before, after) else {
+            return String::new();
+        };
+        let removed = before.lines().map(|line| format!("-{line}"));
+        let lines = removed.chain(after.lines().map(|line| format!("+{line}")));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn of(before: &str, after: &str) -> Option<TextSplice> {
         let start = common_bytes(before.split_inclusive('\n'), after.split_inclusive('\n'));
         let (before, after) = (before.get(start..)?, after.get(start..)?);
         let end =
             common_bytes(before.split_inclusive('\n').rev(), after.split_inclusive('\n').rev());
         let before = before.get(..before.len() - end)?.to_owned();
         let after = after.get(..after.len() - end)?.to_owned();
-        let is_usable = !after.is_empty() && before.len() + after.len() <= MAX_BYTES;
-        is_usable.then_some(TextSplice { before, after })
+        Some(TextSplice { before, after })
     }
 
     /// The text before the change. `None` if the changed lines are not exactly once in it.
