@@ -28,6 +28,7 @@ pub(crate) struct InstallArgs {
 pub(super) const INSTALL: &str = "\
 Register Toolcrib with an MCP client: write an entry into the client's user configuration, and keep everything else \
 in it. The server is started once first, as the client would start it; if it does not answer, nothing is written. \
+--print checks the flags, but starts no server on this machine. \
 Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's tools, unless the profile is `open`.
 
 --root, --profile, --outside, --network-access, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \

@@ -472,9 +472,59 @@ fn a_server_that_does_not_answer_is_not_installed_and_its_messages_are_shown() {
         let refused = toolcrib(home.path(), &words);
         let said = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains("did not answer") && said.contains(message), "{said}");
+        assert!(said.contains("did not answer: it ended with exit status: "), "{said}");
+        assert!(said.contains(message), "{said}");
         assert!(said.contains("Nothing was written."), "{said}");
         assert!(!home.path().join(".claude.json").exists(), "{said}");
+    }
+}
+
+#[test]
+fn flags_that_the_server_does_not_accept_are_refused_also_with_print() {
+    let home = tempfile::tempdir().unwrap();
+    for (flags, message) in [
+        (&["--tools", "Reed"][..], "Reed"),
+        (&["--", "--dialect", "nope"], "unknown dialect `nope`"),
+        (&["--", "--tools", "Reed"], "Reed"),
+        (&["--", "--nope"], "unexpected argument '--nope'"),
+        (&["--", "--help"], "leave out --help"),
+    ] {
+        for print in [&[][..], &["--print"]] {
+            let refused =
+                toolcrib(home.path(), &[&["install", "claude"][..], print, flags].concat());
+            let said = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{flags:?}: {said}");
+            assert!(said.contains(message), "{flags:?}: {said}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn paths_after_the_dashes_become_absolute() {
+    let home = tempfile::tempdir().unwrap();
+    let top = home.path().canonicalize().unwrap();
+    let path = |name: &str| top.join(name).display().to_string();
+    let flags = ["--root", "r2:ro", "--root=r3", "--state=s", "--dialect", "camel"];
+    let shown = answer(&top, &[&["install", "claude", "--print", "--"][..], &flags].concat());
+    for word in [path("r2:ro"), format!("--root={}", path("r3")), format!("--state={}", path("s"))]
+    {
+        assert!(shown.contains(&format!("\"{word}\"")), "{word}: {shown}");
+    }
+}
+
+#[test]
+fn the_warning_about_a_wide_root_is_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_str().unwrap();
+    for (flags, warning) in [
+        (&["--root", path][..], "is a home directory"),
+        (&["--root", "/"], "is the whole file system"),
+        (&["--", "--root=/"], "is the whole file system"),
+    ] {
+        let words = [&["install", "claude", "--print"][..], flags].concat();
+        let warned = toolcrib(home.path(), &words);
+        assert!(text(&warned.stderr).contains(warning), "{flags:?}: {}", text(&warned.stderr));
     }
 }
 

@@ -1,9 +1,9 @@
 //! Starts the server as a client would, and lists its tools.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -15,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The time limit for reading its messages: a process that it left behind could keep the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The time between two looks at whether it has ended.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The maximum length of its answer: the list of tools has less than 100 kB.
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
@@ -50,21 +53,37 @@ pub(super) fn count_tools(client: Client, start: &ServerCommand) -> Result<usize
             let _ = tell.send(line);
         }
     });
-    let answer = answered.recv_timeout(PATIENCE);
+    let line = answered.recv_timeout(PATIENCE);
+    let answer: Option<Value> = line.as_ref().ok().and_then(|line| serde_json::from_str(line).ok());
+    let status = if line.is_ok() && answer.is_none() { ended(&mut child) } else { None };
     let _ = child.kill();
     let _ = child.wait();
-    let answer: Option<Value> = answer.ok().and_then(|line| serde_json::from_str(&line).ok());
     let tools = answer.as_ref().and_then(|answer| answer["result"]["tools"].as_array());
     tools.map(Vec::len).ok_or_else(|| {
         let said = messages.and_then(|messages| messages.recv_timeout(LAST_WORDS).ok());
-        let said = said.unwrap_or_default();
+        let said = line.unwrap_or_default() + &said.unwrap_or_default();
         let words = start.arguments.join(" ");
+        let happened = match status {
+            Some(status) => format!("did not answer: it ended with {status}"),
+            None => "started, but did not answer".to_owned(),
+        };
         format!(
-            "`{} {words}` started, but did not answer. Its messages:\n{}",
+            "`{} {words}` {happened}. Its messages:\n{}",
             start.program,
             if said.trim().is_empty() { NO_MESSAGES } else { said.trim() }
         )
     })
+}
+
+/// How a server ended that has closed its stdout. `None` if it still runs.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let deadline = Instant::now() + LAST_WORDS;
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            status => return status.ok().flatten(),
+        }
+    }
 }
 
 /// The beginning of the server's stderr, once it has exited.

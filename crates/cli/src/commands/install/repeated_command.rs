@@ -28,7 +28,10 @@ pub(super) fn with(flag: &str, common: &Common, args: &InstallArgs) -> Result<St
     }
     if !args.flags.is_empty() {
         words.push("--".to_owned());
-        words.extend_from_slice(&args.flags);
+        words.extend(match args.there.host {
+            Some(_) => args.flags.clone(),
+            None => server_command::absolute_flags(&args.flags)?,
+        });
     }
     let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
     Ok(format!("toolcrib install {}", words.join(" ")))

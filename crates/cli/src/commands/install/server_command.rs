@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use toolcrib::check_tool_names;
+
 use super::clients::ServerCommand;
 use super::temporary_program;
-use crate::args::Client;
-use crate::args::{Common, RootArg};
-use crate::output;
+use crate::args::{Args, Client, Common, RootArg};
+use crate::{output, wide_roots};
 
 /// This program, or the package runner that started it, with the flags given to `install`. Paths are made absolute,
 /// because the client starts the server in another directory.
@@ -37,8 +40,54 @@ pub(super) fn start(
         arguments.extend(["--root".to_owned(), project.to_owned()]);
     }
     arguments.extend(options(common, absolute)?);
-    arguments.extend_from_slice(flags);
+    arguments.extend(absolute_flags(flags)?);
+    let serve = arguments.iter().position(|word| word == "serve").unwrap_or_default();
+    check(&arguments[serve..])?;
     Ok(ServerCommand { program, arguments })
+}
+
+/// Fails if the options start no server. Warns as the server would, whose warnings only the client sees.
+fn check(words: &[String]) -> Result<(), String> {
+    let words = std::iter::once(super::NAME).chain(words.iter().map(String::as_str));
+    let parsed = Args::try_parse_from(words).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            "`toolcrib serve` starts no server with these flags: leave out --help and --version"
+                .to_owned()
+        }
+        _ => {
+            let text = error.render().to_string();
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            format!("`toolcrib serve` does not accept these flags: {}", text.trim_end())
+        }
+    })?;
+    let common = parsed.common;
+    for (flag, names) in [("--tools", &common.tools), ("--no-tools", &common.no_tools)] {
+        let names = names.as_deref().unwrap_or_default();
+        check_tool_names(flag, names).map_err(|error| error.to_string())?;
+    }
+    wide_roots::warnings(common.named_roots()).iter().for_each(|text| output::warning(text));
+    Ok(())
+}
+
+/// Options whose value is a path of this machine, which means something else where the client starts the server.
+const PATH_OPTIONS: [&str; 4] = ["--root", "--config", "--rules", "--state"];
+
+/// Flags for the server with absolute paths.
+pub(super) fn absolute_flags(flags: &[String]) -> Result<Vec<String>, String> {
+    let mut is_path = false;
+    let flag = |flag: &String| {
+        if std::mem::take(&mut is_path) {
+            return absolute(Path::new(flag));
+        }
+        is_path = PATH_OPTIONS.contains(&flag.as_str());
+        match flag.split_once('=') {
+            Some((name, path)) if PATH_OPTIONS.contains(&name) => {
+                Ok(format!("{name}={}", absolute(Path::new(path))?))
+            }
+            _ => Ok(flag.clone()),
+        }
+    };
+    flags.iter().map(flag).collect()
 }
 
 /// The options that `install` passes on to the server.
