@@ -35,7 +35,7 @@ use toolcrib::Dialect;
 use self::backup::BACKUP;
 #[cfg(feature = "backup")]
 pub(crate) use self::backup::BackupCommand;
-pub(crate) use self::client::Client;
+pub(crate) use self::client::{Client, with_clients};
 pub(crate) use self::config::ConfigCommand;
 pub(crate) use self::global_options::{AmongWorkspaces, Common, NetworkWord, OuterWord, RootArg};
 pub(crate) use self::index::IndexCommand;

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
-    let args = args::Args::parse();
+    let args = args::Args::try_parse().unwrap_or_else(|error| args::with_clients(error).exit());
     if args.command.has_runtime() {
         toolcrib::raise_nofile_limit();
     }

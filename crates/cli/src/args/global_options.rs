@@ -1,6 +1,7 @@
 //! The options of every command.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use schemars::JsonSchema;
@@ -118,7 +119,7 @@ impl Common {
     /// The roots from the command line. The current directory if there are none.
     pub(crate) fn roots(&self) -> Vec<RootArg> {
         match self.named_roots.as_slice() {
-            [] => vec![RootArg::from(".")],
+            [] => vec![RootArg { directory: ".".into(), read_only: false }],
             named => named.to_vec(),
         }
     }
@@ -147,11 +148,18 @@ pub(crate) struct RootArg {
     pub(crate) read_only: bool,
 }
 
-impl From<&str> for RootArg {
-    fn from(text: &str) -> Self {
-        match text.strip_suffix(":ro") {
-            Some(directory) => RootArg { directory: directory.into(), read_only: true },
-            None => RootArg { directory: text.into(), read_only: false },
+impl FromStr for RootArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (directory, read_only) = match text.strip_suffix(":ro") {
+            Some(directory) => (directory, true),
+            None => (text, false),
+        };
+        // A variable that is not set must not widen access to the current directory.
+        if directory.is_empty() {
+            return Err("the directory is missing; `.` is the current one");
         }
+        Ok(RootArg { directory: directory.into(), read_only })
     }
 }

@@ -314,7 +314,7 @@ pub(crate) fn installed() -> Result<Vec<(&'static str, String, PathBuf)>, String
     let mut ours = Vec::new();
     for client in <Client as clap::ValueEnum>::value_variants() {
         for file in client.files(&directories) {
-            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            let text = writer::read(&file).ok().flatten().unwrap_or_default();
             let there = record::servers_on_hosts(&client_name(*client));
             let names = std::iter::once(NAME.to_owned()).chain(there);
             let is_installed = |name: &String| {

@@ -529,6 +529,43 @@ fn the_warning_about_a_wide_root_is_shown() {
 }
 
 #[test]
+fn a_byte_order_mark_stays() {
+    for (client, file, before) in CLIENTS {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(file);
+        let before = format!("\u{feff}{before}");
+        put(&path, &before);
+        answer(home.path(), &["install", client]);
+        let after = std::fs::read_to_string(&path).unwrap();
+        assert!(after.starts_with('\u{feff}') && after.contains("serve"), "{client}: {after}");
+        assert_eq!(after.matches('\u{feff}').count(), 1, "{client}: {after}");
+        assert!(answer(home.path(), &["install", client]).starts_with("Already installed"));
+        answer(home.path(), &["uninstall", client]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}: to the byte");
+    }
+}
+
+#[test]
+fn a_missing_client_and_an_empty_root_have_clear_messages() {
+    let home = tempfile::tempdir().unwrap();
+    for command in ["install", "uninstall"] {
+        let refused = toolcrib(home.path(), &[command]);
+        let said = text(&refused.stderr);
+        assert!(said.contains("the clients are claude, codex, vscode, "), "{said}");
+    }
+    for (flags, message) in [
+        (&["--root", ""][..], "the directory is missing"),
+        (&["--root", ":ro"], "the directory is missing"),
+        (&["--", "--root", ""], "a path among the flags is empty"),
+    ] {
+        let refused = toolcrib(home.path(), &[&["install", "claude"][..], flags].concat());
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(message), "{flags:?}: {said}");
+    }
+}
+
+#[test]
 fn a_broken_configuration_is_unchanged_and_the_snippet_is_shown() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(".cursor/mcp.json");

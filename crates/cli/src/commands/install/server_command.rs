@@ -127,6 +127,9 @@ pub(super) fn options(
 /// An absolute path. A path that begins with a client's variable, such as `${workspaceFolder}`, is unchanged.
 pub(super) fn absolute(path: &Path) -> Result<String, String> {
     let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+    if path.as_os_str().is_empty() {
+        return Err("a path among the flags is empty".to_owned());
+    }
     let whole = if path.as_os_str().as_encoded_bytes().starts_with(b"${") {
         path.to_owned()
     } else {

@@ -31,11 +31,12 @@ impl From<String> for Problem {
     }
 }
 
-/// The content of a file. `None` if it does not exist.
+/// The content of a file, without a byte order mark, which the tools keep. `None` if it does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<String>, String> {
     match std::fs::read_to_string(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(|error| format!("{}: {error}", file.display())),
+        Err(error) => Err(format!("{}: {error}", file.display())),
+        Ok(text) => Ok(Some(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())),
     }
 }
 
