@@ -19,7 +19,7 @@ use crate::{network_presets, output, rules, wide_roots};
 use toolcrib::user_machine;
 
 type Finding = (&'static str, Result<String, String>);
-type Clients = Result<Vec<String>, String>;
+type Clients = Result<Vec<Result<String, String>>, String>;
 
 /// Fails if a server would not start, if commands would be refused, if other users can write the state directory,
 /// or if an escape attempt succeeded at any level.
@@ -54,7 +54,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
     ]);
     findings.extend(backup::finding(common).map(|found| ("backup", found)));
     let repeated = leave_out_repeated(&mut findings);
-    let clients = clients();
+    let clients = install::installed();
     let mut checkup = runtime
         .ok()
         .map(|runtime| runtime.check_up().map_err(|error| error.text().to_string()))
@@ -63,7 +63,7 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         checkup.missing.extend(setup_weaknesses::not_enforced(common));
     }
     let problems = findings.iter().filter(|(_, found)| found.is_err()).count()
-        + usize::from(clients.is_err())
+        + clients.as_ref().map_or(1, |all| all.iter().filter(|client| client.is_err()).count())
         + usize::from(checkup.as_ref().is_some_and(|checkup| !sandbox::is_ok(checkup)))
         - repeated;
     let printed = if output::for_people(common) {
@@ -119,7 +119,7 @@ fn print_table(
         )?,
         Ok(installed) => {
             for (row, client) in installed.iter().enumerate() {
-                output::finding(if row == 0 { "clients" } else { "" }, &Ok(client.clone()))?;
+                output::finding(if row == 0 { "clients" } else { "" }, client)?;
             }
         }
         Err(problem) => output::finding("clients", &Err(problem.clone()))?,
@@ -133,13 +133,14 @@ fn print_table(
 }
 
 fn object(findings: &[Finding], clients: &Clients, checkup: Option<&Checkup>) -> Value {
-    let told = |(what, found): &Finding| match found {
-        Ok(is) => ((*what).to_owned(), Value::from(is.as_str())),
-        Err(problem) => ((*what).to_owned(), serde_json::json!({"problem": problem})),
+    let told = |found: &Result<String, String>| match found {
+        Ok(is) => Value::from(is.as_str()),
+        Err(problem) => serde_json::json!({"problem": problem}),
     };
-    let mut object: Map<String, Value> = findings.iter().map(told).collect();
+    let row = |(what, found): &Finding| ((*what).to_owned(), told(found));
+    let mut object: Map<String, Value> = findings.iter().map(row).collect();
     let clients = match clients {
-        Ok(installed) => installed.as_slice().into(),
+        Ok(installed) => installed.iter().map(told).collect(),
         Err(problem) => serde_json::json!({"problem": problem}),
     };
     object.insert("clients".to_owned(), clients);
@@ -301,14 +302,4 @@ fn login_shell() -> String {
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
     let runs = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
     format!("{} runs {runs} for each server, in a read-only sandbox", shell.display())
-}
-
-/// The clients with a Toolcrib entry, each with its file.
-fn clients() -> Clients {
-    let installed = install::installed()?;
-    let shown = installed.iter().map(|(title, server, file)| match server.as_str() {
-        install::NAME => format!("{title} ({})", file.display()),
-        server => format!("{title}, {server} ({})", file.display()),
-    });
-    Ok(shown.collect())
 }

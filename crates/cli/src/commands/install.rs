@@ -5,6 +5,7 @@ mod clients;
 mod exclusive;
 mod foreign_entry;
 mod handshake;
+mod installed;
 mod json;
 mod record;
 mod remote_server;
@@ -25,6 +26,7 @@ use serde_json::{Map, Value};
 
 use self::clients::{ServerCommand, UserDirectories};
 use self::exclusive::Exclusive;
+pub(crate) use self::installed::installed;
 use self::remote_server::Server;
 use self::settings::{FileFormat, InstallRecord, Setting, keys};
 use self::writer::FileChange;
@@ -306,27 +308,6 @@ fn without_entry(
         }
         _ => Ok((format.remove(text, path)?, false)),
     }
-}
-
-/// The clients with an entry, the name of the server, and the file of each.
-pub(crate) fn installed() -> Result<Vec<(&'static str, String, PathBuf)>, String> {
-    let directories = directories()?;
-    let mut ours = Vec::new();
-    for client in <Client as clap::ValueEnum>::value_variants() {
-        for file in client.files(&directories) {
-            let text = writer::read(&file).ok().flatten().unwrap_or_default();
-            let there = record::servers_on_hosts(&client_name(*client));
-            let names = std::iter::once(NAME.to_owned()).chain(there);
-            let is_installed = |name: &String| {
-                let entry = keys(&[client.servers(), name]);
-                client.format().get(&text, &entry).is_some()
-            };
-            ours.extend(
-                names.filter(is_installed).map(|name| (client.title(), name, file.clone())),
-            );
-        }
-    }
-    Ok(ours)
 }
 
 /// Whether the client has its own tools, which Toolcrib does not confine, and how to switch them off.

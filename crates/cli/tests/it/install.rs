@@ -756,6 +756,30 @@ fn doctor_lists_one_client_per_line() {
     assert_eq!(told["clients"].as_array().unwrap().len(), 2, "{told}");
 }
 
+#[test]
+fn doctor_reports_clients_that_cannot_start_the_server() {
+    let home = tempfile::tempdir().unwrap();
+    answer(home.path(), &["install", "claude"]);
+    let gone = "{\"mcpServers\": {\"toolcrib\": {\"command\": \"/gone/toolcrib\", \"args\": [\"serve\"]}}}";
+    put(&home.path().join(".cursor/mcp.json"), gone);
+    put(&home.path().join(".codex/config.toml"), "model = \n");
+    put(&home.path().join(".gemini/settings.json"), "{ broken");
+    let other = "{\"mcp\": {\"toolcrib\": {\"command\": [\"docker\"]}}}";
+    put(&home.path().join(".config/opencode/opencode.json"), other);
+    let doctor = toolcrib(home.path(), &["doctor", "--json"]);
+    assert_eq!(doctor.status.code(), Some(1));
+    let told: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let clients = told["clients"].as_array().unwrap();
+    assert!(clients[0].as_str().unwrap().starts_with("Claude Code ("), "{told}");
+    let problem = |at: usize| clients[at]["problem"].as_str().unwrap();
+    assert!(problem(1).starts_with("Codex: it is not known"), "{told}");
+    assert!(problem(2).contains("`/gone/toolcrib` of its entry does not exist"), "{told}");
+    assert!(problem(3).contains(".gemini/settings.json: "), "{told}");
+    assert_eq!(clients.len(), 4, "{told}");
+    let doctor = toolcrib(home.path(), &["doctor", "--text"]);
+    assert!(text(&doctor.stdout).contains("problems, see above"), "{}", text(&doctor.stdout));
+}
+
 /// A package runner may empty its cache: the entry starts the runner, which finds the program again.
 #[test]
 fn a_program_from_the_cache_of_npx_is_started_by_npx() {

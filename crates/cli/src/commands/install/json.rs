@@ -59,7 +59,7 @@ pub(super) fn is_empty(text: &str) -> bool {
         })
 }
 
-fn parse(text: &str) -> Result<CstRootNode, String> {
+pub(super) fn parse(text: &str) -> Result<CstRootNode, String> {
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())
 }
 

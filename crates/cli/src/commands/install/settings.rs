@@ -43,6 +43,15 @@ impl FileFormat {
         }
     }
 
+    /// Fails if the text is not valid. YAML is read by lines, so that none is known to be invalid.
+    pub(super) fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            FileFormat::Json => json::parse(text).map(drop),
+            FileFormat::Toml => toml::check(text),
+            FileFormat::Yaml => Ok(()),
+        }
+    }
+
     /// Whether a file with this text sets nothing.
     pub(super) fn is_empty(self, text: &str) -> bool {
         match self {

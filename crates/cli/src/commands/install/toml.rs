@@ -56,6 +56,11 @@ pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
     }
 }
 
+/// Fails if the text is not valid.
+pub(super) fn check(text: &str) -> Result<(), String> {
+    text.parse::<DocumentMut>().map(drop).map_err(|error| error.to_string())
+}
+
 /// Whether the text sets nothing.
 pub(super) fn is_empty(text: &str) -> bool {
     text.trim().is_empty()
