@@ -325,7 +325,8 @@ fn own_tools(
         ));
     };
     let file = exclusive.file.display();
-    if exclusive.is_set()? {
+    let missing = exclusive.missing()?;
+    if missing.is_empty() {
         let off = format!("{title}'s own file and shell tools are disabled in {file}.");
         return Ok(exclusive.remains.into_iter().fold(off, |text, rest| format!("{text} {rest}")));
     }
@@ -335,9 +336,17 @@ fn own_tools(
         Client::Codex => " this, at the top, before the first table,",
         _ => "",
     };
+    let kept = if missing == exclusive.all() {
+        format!("{title} keeps its own file and shell tools, which Toolcrib does not confine.")
+    } else {
+        format!(
+            "{title} keeps some of its own file and shell tools, which Toolcrib does not confine: {file} does not have \
+             the setting for `{}`.",
+            missing.join("`, `")
+        )
+    };
     Ok(format!(
-        "{title} keeps its own file and shell tools, which Toolcrib does not confine. To switch them off, run \
-         `{command}`, or add{place} to {file}:\n\n{}",
+        "{kept} To switch them off, run `{command}`, or add{place} to {file}:\n\n{}",
         snippet.transpose()?.unwrap_or_default()
     ))
 }

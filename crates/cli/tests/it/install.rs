@@ -617,6 +617,25 @@ fn exclusive_switches_off_own_tools_and_uninstall_reverts_it() {
     }
 }
 
+#[test]
+fn own_tools_that_are_not_disabled_are_named() {
+    for (client, written, edited, missing) in [
+        ("claude", "\"Bash\",", "", "the setting for `Bash`."),
+        ("codex", "shell_tool = false", "", "the setting for `features.shell_tool`."),
+        ("opencode", "\"read\": \"deny\"", "\"read\": \"allow\"", "for `permission.read`."),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        answer(home.path(), &["install", client, "--exclusive"]);
+        let (_, file, _) = EXCLUSIVE.into_iter().find(|(name, ..)| *name == client).unwrap();
+        let path = home.path().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(written), "{text}");
+        std::fs::write(&path, text.replace(written, edited)).unwrap();
+        let said = answer(home.path(), &["install", client]);
+        assert!(said.contains("keeps some of its own") && said.contains(missing), "{said}");
+    }
+}
+
 /// opencode reads both files. The settings of the second override those of the first.
 #[test]
 fn opencode_is_changed_in_the_file_that_wins() {

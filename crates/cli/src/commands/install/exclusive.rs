@@ -19,12 +19,19 @@ pub(super) struct Exclusive {
 }
 
 impl Exclusive {
-    /// Whether the file has all of these settings.
-    pub(super) fn is_set(&self) -> Result<bool, String> {
+    /// What the file lacks of these settings: names of tools, or of settings.
+    pub(super) fn missing(&self) -> Result<Vec<String>, String> {
         let text = writer::read(&self.file)?.unwrap_or_default();
-        let applied =
-            InstallRecord::new(&self.file, self.format, false).apply(&text, &self.settings);
-        Ok(applied.is_ok_and(|applied| applied == text))
+        Ok(self.missing_in(&text))
+    }
+
+    /// What a file lacks that has none of them.
+    pub(super) fn all(&self) -> Vec<String> {
+        self.missing_in("")
+    }
+
+    fn missing_in(&self, text: &str) -> Vec<String> {
+        self.settings.iter().flat_map(|setting| setting.missing(self.format, text)).collect()
     }
 
     /// The settings as the content of an otherwise empty file.

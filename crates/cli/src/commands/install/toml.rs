@@ -58,7 +58,10 @@ pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
 
 /// Fails if the text is not valid.
 pub(super) fn check(text: &str) -> Result<(), String> {
-    text.parse::<DocumentMut>().map(drop).map_err(|error| error.to_string())
+    text.parse::<DocumentMut>().map(drop).map_err(|error| {
+        let place = error.to_string().lines().next().unwrap_or_default().to_owned();
+        format!("{place}: {}", error.message().replace('\n', "; "))
+    })
 }
 
 /// Whether the text sets nothing.
