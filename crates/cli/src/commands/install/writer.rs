@@ -72,9 +72,12 @@ impl FileChange {
 
     /// Makes the change. `shown_by` is the command that shows it.
     pub(super) fn write(&self, shown_by: &str) -> Result<(), String> {
-        self.run(false).map_err(|Problem { text, is_permission }| match is_permission {
-            true => format!("{text}\n`{shown_by}` shows the change, to make it by hand."),
-            false => text,
+        self.run(false).map_err(|Problem { text, is_permission }| {
+            if is_permission {
+                format!("{text}\n`{shown_by}` shows the change, to make it by hand.")
+            } else {
+                text
+            }
         })
     }
 
