@@ -213,6 +213,12 @@ export class Session implements AsyncDisposable {
     if (typeof args !== "object" || args === null) {
       throw new TypeError(`undo takes an object, such as { steps: 1 } or { id: 7 }, not ${inspect(args)}`);
     }
+    for (const name of ["id", "since"] as const) {
+      // Without an id, the last change would be taken back, whoever made it.
+      if (name in args && (args[name] ?? null) === null) {
+        throw new TypeError(`undo: ${name} is ${args[name]}. A command that changed no file has no change to undo.`);
+      }
+    }
     return (await this.call("Undo", args)).orThrow();
   }
 

@@ -56,6 +56,9 @@ test("history lists changes, and undo takes one back", async (t) => {
   for (const wrong of [change.id, null, "1"]) {
     await assert.rejects(session.undo(wrong), /^TypeError: undo takes an object, such as { steps: 1 } or { id: 7 }, not /);
   }
+  for (const nothing of [{ id: null }, { since: undefined }]) {
+    await assert.rejects(session.undo(nothing), /^TypeError: undo: (id|since) is (null|undefined)\. /);
+  }
   await session.undo({ id: change.id });
   assert.equal(await readFile(join(root, "a.txt"), "utf8"), "old\n");
 });

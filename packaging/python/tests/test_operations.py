@@ -100,6 +100,20 @@ class ExecTest(SessionTest):
             self.assertEqual((self.ws / "a.txt").read_text(), "hello\n")
 
     @needs_operations
+    def test_no_change_is_not_the_last_change(self) -> None:
+        with self.session() as session:
+            session.exec("echo new > a.txt")
+            nothing = session.exec("true").change
+            self.assertIsNone(nothing)
+            with self.assertRaisesRegex(TypeError, "id is None"):
+                session.undo(id=nothing)
+            with self.assertRaisesRegex(TypeError, "since is None"):
+                session.undo(since=nothing)
+            self.assertEqual((self.ws / "a.txt").read_text(), "new\n")
+            session.undo()
+            self.assertEqual((self.ws / "a.txt").read_text(), "hello\n")
+
+    @needs_operations
     def test_refused_accesses_are_named(self) -> None:
         with self.session() as session:
             done = session.exec(["touch", "/etc/toolcrib-test"])

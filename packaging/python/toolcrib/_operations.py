@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from ._frames import JsonObject
@@ -143,15 +144,28 @@ def history(limit: int) -> Operation[list[Change]]:
     return Operation({"tool": "History", "args": {"limit": limit}}, value)
 
 
-def undo(steps: int | None, id: int | None, since: int | None, path: Path | None) -> Operation[Restored]:
+class Unset(Enum):
+    """An argument that was not given, which is not the same as None. It stays the same object when it is pickled."""
+
+    UNSET = "unset"
+
+
+def undo(
+    steps: int | None, id: int | None | Unset, since: int | None | Unset, path: Path | None
+) -> Operation[Restored]:
     """Reverts changes."""
+    for name, change in (("id", id), ("since", since)):
+        # Without an id, the last change would be reverted, whoever made it.
+        if change is None:
+            raise TypeError(f"undo: {name} is None. A command that changed no file has no change to undo.")
 
     def value(message: ReplyMessage) -> Restored:
         metadata = _reply(message).raise_for_error().metadata
         return Restored(tuple(metadata["undone"]), metadata["files"])
 
     args = {"steps": steps, "id": id, "since": since, "path": None if path is None else os.fspath(path)}
-    return Operation({"tool": "Undo", "args": {key: one for key, one in args.items() if one is not None}}, value)
+    given = {key: one for key, one in args.items() if one is not None and one is not Unset.UNSET}
+    return Operation({"tool": "Undo", "args": given}, value)
 
 
 def tools(format: str) -> Operation[list[JsonObject]]:

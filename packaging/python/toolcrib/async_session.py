@@ -12,7 +12,7 @@ from ._collected_output import CollectedOutput
 from ._loop_calls import AsyncCalls
 from ._loop_connection import LoopConnection
 from ._loop_files import AsyncFileMethods
-from ._operations import Command, Operation, Path, Steps
+from ._operations import Command, Operation, Path, Steps, Unset
 from ._options import Options
 from .approvals import Approver
 from .async_job import AsyncJob
@@ -176,11 +176,16 @@ class AsyncSession(AsyncFileMethods):
         return await self._run(operations.history(limit))
 
     async def undo(
-        self, steps: int | None = None, *, id: int | None = None, since: int | None = None, path: Path | None = None
+        self,
+        steps: int | None = None,
+        *,
+        id: int | None | Unset = Unset.UNSET,
+        since: int | None | Unset = Unset.UNSET,
+        path: Path | None = None,
     ) -> Restored:
         """Reverts the last change, the last `steps`, the one with an `id`, or all `since` an id; later edits are kept.
 
-        `undo(3)` reverts the last three changes, `undo(id=3)` only the one with the id 3.
+        `undo(3)` reverts the last three changes, `undo(id=3)` only the one with the id 3. An id that is None is an error.
         """
         return await self._run(operations.undo(steps, id, since, path))
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from . import _operations as operations
 from ._callbacks import Callbacks
 from ._collected_output import CollectedOutput
-from ._operations import Command, Operation, Path, Steps
+from ._operations import Command, Operation, Path, Steps, Unset
 from ._options import Options
 from ._thread_calls import Calls
 from ._thread_connection import ThreadConnection
@@ -176,11 +176,16 @@ class Session(FileMethods):
         return self._run(operations.history(limit))
 
     def undo(
-        self, steps: int | None = None, *, id: int | None = None, since: int | None = None, path: Path | None = None
+        self,
+        steps: int | None = None,
+        *,
+        id: int | None | Unset = Unset.UNSET,
+        since: int | None | Unset = Unset.UNSET,
+        path: Path | None = None,
     ) -> Restored:
         """Reverts the last change, the last `steps`, the one with an `id`, or all `since` an id; later edits are kept.
 
-        `undo(3)` reverts the last three changes, `undo(id=3)` only the one with the id 3.
+        `undo(3)` reverts the last three changes, `undo(id=3)` only the one with the id 3. An id that is None is an error.
         """
         return self._run(operations.undo(steps, id, since, path))
 

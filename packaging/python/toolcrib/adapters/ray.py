@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
 from toolcrib import AsyncSession, Change, Completed, Info, InvalidArgument, Listing, Reply, Restored, Stat, Written
+from toolcrib._operations import Unset
 
 from ._framework import from_package
 
@@ -110,7 +111,13 @@ class Workspace:
         """The newest changes in the journal."""
         return self._run("history", limit)
 
-    def undo(self, steps: int | None = None, *, id: int | None = None, since: int | None = None) -> ObjectRef[Restored]:
+    def undo(
+        self,
+        steps: int | None = None,
+        *,
+        id: int | None | Unset = Unset.UNSET,
+        since: int | None | Unset = Unset.UNSET,
+    ) -> ObjectRef[Restored]:
         """Reverts the last change, the last `steps`, the one with an `id`, or all `since` an id."""
         return self._run("undo", steps, id=id, since=since)
 
