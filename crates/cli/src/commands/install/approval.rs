@@ -68,8 +68,8 @@ impl Client {
             (true, false) => {
                 let paths: Vec<String> = settings.iter().map(Setting::name).collect();
                 format!(
-                    "{title} does not ask before Toolcrib's tools, because of `{}` in {}. `install` did not add this \
-                     and does not remove it.",
+                    "{title} does not ask before Toolcrib's tools, because of `{}` in {}. `install` has no record of \
+                     adding it. Remove it to let {title} ask.",
                     paths.join("`, `"),
                     file.display()
                 )
