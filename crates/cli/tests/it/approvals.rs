@@ -279,9 +279,9 @@ fn the_example_of_the_documentation_answers_questions() {
         .unwrap();
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
-    assert!(printed.contains("Created notes.txt"), "{printed}");
+    assert!(printed.contains("Created approved.txt"), "{printed}");
     assert!(printed.contains("Only files are changed here."), "{printed}");
-    assert!(project.join("notes.txt").exists() && !project.join("made.txt").exists());
+    assert!(project.join("approved.txt").exists() && !project.join("made.txt").exists());
     // Questions and answers are in the log.
     let words = ["log", "--decisions", "--json", "--root", "project"];
     let log = toolcrib(top.path(), &words, b"");
