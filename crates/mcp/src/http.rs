@@ -5,6 +5,7 @@ mod authorization;
 mod connection_sessions;
 mod endpoint;
 mod guard;
+mod json_rpc_error;
 mod over_quota;
 mod public_url;
 mod refused;

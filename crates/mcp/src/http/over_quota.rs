@@ -3,11 +3,13 @@
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId};
 use serde_json::{Value, json};
 use toolcrib::OverQuota;
+
+use super::json_rpc_error::json_rpc_error;
 
 /// The code of JSON-RPC for errors of a server.
 const SERVER_ERROR: i32 = -32_000;
@@ -35,7 +37,7 @@ pub(super) fn refused_call(
 }
 
 impl RefusedCall {
-    /// The response. The connection stays open, since it may be a session.
+    /// The response.
     pub(super) fn response(&self) -> Response<Full<Bytes>> {
         let (status, seconds) = (StatusCode::TOO_MANY_REQUESTS, self.over.retry_seconds());
         let data = json!({
@@ -44,12 +46,8 @@ impl RefusedCall {
             "retry_after_seconds": seconds,
         });
         let error = json!({"code": SERVER_ERROR, "message": self.over.message, "data": data});
-        let body = json!({"jsonrpc": "2.0", "id": self.id, "error": error}).to_string();
-        let mut response = Response::new(Full::new(Bytes::from(body)));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        let mut response = json_rpc_error(status, Some(&self.id), &error);
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         response
     }
 }

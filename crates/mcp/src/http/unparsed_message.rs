@@ -2,9 +2,10 @@
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
+
+use super::json_rpc_error::json_rpc_error;
 
 /// Codes of JSON-RPC.
 const PARSE_ERROR: i32 = -32_700;
@@ -25,12 +26,8 @@ pub(super) fn unparsed_message(body: &[u8]) -> Response<Full<Bytes>> {
                 .to_owned(),
         ),
     };
-    let id = parsed.ok().and_then(|message| message.get("id").cloned());
-    let id = id.filter(|id| id.is_string() || id.is_number());
+    let id =
+        parsed.ok().and_then(|message| serde_json::from_value(message.get("id")?.clone()).ok());
     let error = json!({"code": code, "message": message});
-    let body = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    json_rpc_error(StatusCode::BAD_REQUEST, id.as_ref(), &error)
 }
