@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::access::Effect;
+use crate::contacted_hosts::target;
 
 /// The approvals of a session.
 pub type SessionApprovals = BTreeSet<ApprovalScope>;
@@ -31,6 +33,11 @@ pub enum ApprovalScope {
 }
 
 impl ApprovalScope {
+    /// Connections to a port of an address.
+    pub fn address(address: SocketAddr) -> ApprovalScope {
+        ApprovalScope::Host(target(&address.ip().to_string(), Some(address.port())))
+    }
+
     /// Whether one of the approvals covers this scope.
     pub fn is_covered_by(&self, answers: &SessionApprovals) -> bool {
         let covers = |answer: &ApprovalScope| match (answer, self) {

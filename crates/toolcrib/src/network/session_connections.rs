@@ -14,7 +14,8 @@ use toolcrib_net::{
     RequestRefusal, RequestRuling, Resolver, Ruling,
 };
 use toolcrib_policy::{
-    Access, Decision, Policy, RequestSubject, RequestVerdict, SessionApprovals, Verdict,
+    Access, ApprovalScope, Decision, Policy, RequestSubject, RequestVerdict, SessionApprovals,
+    Verdict,
 };
 
 use super::gateway::SessionGateway;
@@ -468,14 +469,10 @@ impl State {
 
     /// Whether an answer for the session or for a command covers an address that no rule names.
     fn has_approved(&self, address: SocketAddr) -> bool {
-        let Some(rules) = &self.rules else { return false };
-        let question = HostQuestion { host: address.ip().to_string(), port: address.port() };
-        let asks = rules.policy.decide(&[question.access()], &SessionApprovals::default()).asks;
-        let covers = |allowed: &SessionApprovals| asks.iter().all(|ask| allowed.contains(ask));
-        let is_allowed = |job: &JobConnections| {
-            covers(&job.approved) || job.answers.get(&question) == Some(&HostAnswer::Allowed)
-        };
-        !asks.is_empty() && (covers(&rules.remembered) || self.by_job.values().any(is_allowed))
+        let scope = ApprovalScope::address(address);
+        let is_remembered = |rules: &SessionRules| rules.remembered.contains(&scope);
+        self.rules.as_ref().is_some_and(is_remembered)
+            || self.by_job.values().any(|job| job.approved.contains(&scope))
     }
 
     /// Whether all of these accesses were allowed for a command before it started.
