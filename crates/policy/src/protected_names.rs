@@ -212,7 +212,11 @@ impl Protection {
         let names = normalized_names(path);
         let by_default = DEFAULT_PATTERNS.len() + AGENT_PATTERNS.len();
         let mut by_default = self.protected.iter().take(by_default);
-        if by_default.any(|pattern| pattern.matches(&names)) { RUNS_CODE } else { BY_SETTING }
+        if by_default.any(|pattern| pattern.matches(&names)) {
+            "writing it can make programs run code"
+        } else {
+            "the setting `protect` names it"
+        }
     }
 
     /// The pattern that protects a path, which is relative to its root. `None` if the path may be written.
@@ -225,10 +229,6 @@ impl Protection {
         found.map(|pattern| pattern.text.as_str())
     }
 }
-
-/// Why a path with a protected name may not be written.
-const RUNS_CODE: &str = "writing it can make programs run code";
-const BY_SETTING: &str = "the setting `protect` names it";
 
 #[derive(Debug, Clone)]
 struct Pattern {
