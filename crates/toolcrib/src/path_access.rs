@@ -13,7 +13,7 @@ use crate::hidden_paths::Reason;
 use crate::message_names::{BASH, WRITE};
 use crate::reachable_paths::Paths;
 use crate::session::Session;
-use crate::suggest::{MAX_NAMES, lookalike};
+use crate::suggest::{entry_names, lookalike};
 
 /// The error if a root was removed while the session runs.
 pub(crate) fn removed_root_error(root: &Path) -> Error {
@@ -402,15 +402,8 @@ fn lookalike_file(paths: &Paths, session: &Session, place: &ResolvedPath) -> Opt
     }
     let name = place.relative().file_name().filter(|_| place.kind().is_none())?.to_str()?;
     let parent = place.parent().filter(|parent| parent.kind().is_some())?;
-    let mut names = Vec::new();
-    let listed = Directory::open(&parent).and_then(|directory| {
-        directory.each(|name, _| {
-            names.extend(name.to_str().map(str::to_owned));
-            names.len() < MAX_NAMES
-        })
-    });
-    listed.ok()?;
-    let found = lookalike(name, names.iter().map(String::as_str))?;
+    let (names, _) = entry_names(&parent).ok()?;
+    let found = lookalike(name, names.iter().filter_map(|name| name.to_str()))?;
     paths.resolve(session, &parent, Path::new(found)).ok()
 }
 

@@ -1,5 +1,8 @@
 //! Similar names, for suggestions.
 
+use std::ffi::OsString;
+
+use toolcrib_fs::{Directory, FsError, ResolvedPath};
 use toolcrib_text::invisible_name;
 use unicode_normalization::UnicodeNormalization;
 
@@ -7,7 +10,7 @@ use unicode_normalization::UnicodeNormalization;
 const QUOTES: [char; 3] = ['`', '"', '\''];
 
 /// Directory entries compared with a name. In a larger directory, only the first ones are.
-pub(crate) const MAX_NAMES: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 
 /// Minimum similarity of two names.
 const MIN_SIMILARITY: f64 = 0.75;
@@ -70,6 +73,19 @@ pub(crate) fn lookalike<'a>(
     let wanted = look(name);
     let mut alike = candidates.into_iter().filter(|candidate| look(candidate) == wanted);
     alike.next().filter(|_| alike.next().is_none())
+}
+
+/// The names of the entries of a directory, sorted, and whether they are all of them.
+pub(crate) fn entry_names(directory: &ResolvedPath) -> Result<(Vec<OsString>, bool), FsError> {
+    let mut names = Vec::new();
+    Directory::open(directory)?.each(|name, _| {
+        names.push(name.to_owned());
+        names.len() <= MAX_NAMES
+    })?;
+    let all = names.len() <= MAX_NAMES;
+    names.truncate(MAX_NAMES);
+    names.sort();
+    Ok((names, all))
 }
 
 /// A name without invisible characters, surrounding whitespace and quotes.

@@ -1,6 +1,6 @@
 //! The methods of [`Cx`] that read files and directories, and show paths.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Directory, FileKind, FsError, ReadFile, ResolvedPath, RootKind};
@@ -12,7 +12,7 @@ use crate::cx::OpenFile;
 use crate::error::{Error, ErrorKind};
 use crate::hidden_paths::Reason;
 use crate::message_names::{LS, READ};
-use crate::suggest::MAX_NAMES;
+use crate::suggest::entry_names;
 
 /// Entries shown if a directory was given in place of a file.
 const MAX_SHOWN_ENTRIES: usize = 20;
@@ -171,9 +171,11 @@ impl Cx<'_> {
     }
 
     fn entries_hint(&self, place: &ResolvedPath) -> String {
-        let Ok((names, all)) = self.entry_names(place) else {
+        let Ok((names, all)) = entry_names(place) else {
             return "It cannot be listed.".to_owned();
         };
+        let shown = |name: &OsString| visible_name(name.as_encoded_bytes());
+        let names: Vec<String> = names.iter().map(shown).collect();
         let more = names.len().saturating_sub(MAX_SHOWN_ENTRIES);
         let shown = names[..names.len() - more].join(", ");
         match (names.is_empty(), more, all) {
@@ -184,18 +186,5 @@ impl Cx<'_> {
                 format!("It has: {shown} and more than {more} more; {LS} lists them.")
             }
         }
-    }
-
-    /// Entries of a directory as replies show them, sorted, and whether the list is complete.
-    pub(super) fn entry_names(&self, place: &ResolvedPath) -> Result<(Vec<String>, bool), FsError> {
-        let mut names = Vec::new();
-        Directory::open(place)?.each(|name, _| {
-            names.push(visible_name(name.as_encoded_bytes()));
-            names.len() <= MAX_NAMES
-        })?;
-        let all = names.len() <= MAX_NAMES;
-        names.truncate(MAX_NAMES);
-        names.sort();
-        Ok((names, all))
     }
 }

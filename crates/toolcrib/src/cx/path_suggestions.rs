@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{BulkReader, Directory, FileKind, ResolvedPath, RootKind};
+use toolcrib_fs::{BulkReader, FileKind, ResolvedPath, RootKind};
 use toolcrib_search::{Deadline, Listing, Walk};
 use toolcrib_text::visible_name;
 
 use super::Cx;
 use crate::message_names::LS;
-use crate::suggest::{MAX_NAMES, bare_name, similar_files, without_line};
+use crate::suggest::{bare_name, entry_names, similar_files, without_line};
 
 /// Number of suggestions.
 const MAX_SUGGESTIONS: usize = 3;
@@ -187,17 +187,7 @@ fn is_same_but_for_case(one: &OsStr, other: &OsStr) -> bool {
 /// else the most similar ones.
 fn similar_in(directory: &ResolvedPath, name: Option<&OsStr>, most: usize) -> Vec<OsString> {
     let Some(name) = name else { return Vec::new() };
-    let mut names: Vec<OsString> = Vec::new();
-    let listed = Directory::open(directory).and_then(|directory| {
-        directory.each(|name, _| {
-            names.push(name.to_owned());
-            names.len() < MAX_NAMES
-        })
-    });
-    if listed.is_err() {
-        return Vec::new();
-    }
-    names.sort();
+    let Ok((names, _)) = entry_names(directory) else { return Vec::new() };
     let bare = |name: &OsStr| name.to_str().map(bare_name).filter(|name| !name.is_empty());
     if let Some(wanted) = bare(name) {
         let unnumbered = without_line(&wanted).unwrap_or(&wanted);
