@@ -1,6 +1,7 @@
 //! Syntax errors and masks of secrets that a change introduced, as notes of its reply. A change is never refused for
 //! them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -83,10 +84,43 @@ impl ContentChecks {
 
 /// The note about a mask that the new content has and the old one had not, or less often.
 fn new_mask_note(of: Option<&str>, was: &[u8], now: &[u8]) -> Option<String> {
-    let count = |text, mask: &str| masks(text).filter(|one| *one == mask).count();
-    let mask = masks(now).find(|mask| count(now, mask) > count(was, mask))?;
+    let now_has = counts(now);
+    if now_has.is_empty() {
+        return None;
+    }
+    let had = counts(was);
+    let mask = masks(now).find(|mask| now_has.get(mask) > had.get(mask))?;
     let subject = of.unwrap_or("The file");
     Some(format!(
         "{subject} now has the text `{mask}`, which hides a secret in output of commands, and not the secret itself. {READ} shows files unmasked."
     ))
+}
+
+/// How often a text has each mask.
+fn counts(text: &[u8]) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    masks(text).for_each(|mask| *counts.entry(mask).or_default() += 1);
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::new_mask_note;
+
+    #[test]
+    fn only_a_mask_that_is_more_frequent_gets_a_note() {
+        let note = |was: &str, now: &str| new_mask_note(None, was.as_bytes(), now.as_bytes());
+        assert_eq!(note("", "no mask"), None);
+        assert_eq!(note("[masked: a] [masked: b]", "[masked: b] [masked: a]"), None);
+        assert_eq!(note("[masked: a] [masked: a]", "[masked: a]"), None);
+        let more = note("[masked: a] [masked: b]", "[masked: a] [masked: b] [masked: b]");
+        assert!(more.unwrap().starts_with("The file now has the text `[masked: b]`"));
+    }
+
+    /// Text may consist of masks.
+    #[test]
+    fn many_masks_are_counted_once() {
+        let masks = "[masked: a]".repeat(300_000);
+        assert_eq!(new_mask_note(None, masks.as_bytes(), format!("{masks}\n").as_bytes()), None);
+    }
 }
