@@ -16,6 +16,7 @@ use toolcrib::{
 };
 
 use crate::args::Common;
+use crate::commands::real_path;
 use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 
 /// The end of the summary of a change that is not completely in this workspace.
@@ -87,12 +88,9 @@ fn real_paths(common: &Common, given: &Path) -> Result<Vec<PathBuf>, String> {
         None => given.to_owned(),
     };
     let absolute = std::path::absolute(from).map_err(failed)?;
-    let real = std::fs::canonicalize(&absolute).ok();
-    let entry = absolute
-        .parent()
-        .zip(absolute.file_name())
-        .and_then(|(parent, name)| Some(std::fs::canonicalize(parent).ok()?.join(name)));
-    Ok(real.into_iter().chain(entry).chain([absolute]).collect())
+    let entry = absolute.parent().zip(absolute.file_name());
+    let entry = entry.map(|(parent, name)| real_path(parent).join(name));
+    Ok(std::iter::once(real_path(&absolute)).chain(entry).collect())
 }
 
 fn damaged_facts(damaged: &DamagedChanges) -> Value {

@@ -178,17 +178,18 @@ fn host_explanation(
 
 /// `HOST:PORT`. The port of HTTPS if there is none.
 fn host_and_port(target: &str) -> Result<(&str, u16), String> {
-    if target.is_empty() || target.starts_with(':') && !target.starts_with("::") {
-        return Err(format!("{target:?} has no host; write it as in example.com:443"));
-    }
-    match target.rsplit_once(':') {
+    let (host, port) = match target.rsplit_once(':') {
         // The last part of an IPv6 address is no port.
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse() {
-            Ok(port) => Ok((host, port)),
-            Err(_) => Err(format!("{port} is not a port; write it as in example.com:443")),
+            Ok(port) => (host, port),
+            Err(_) => return Err(format!("{port} is not a port; write it as in example.com:443")),
         },
-        _ => Ok((target, HTTPS)),
+        _ => (target, HTTPS),
+    };
+    if host.is_empty() {
+        return Err(format!("{target:?} has no host; write it as in example.com:443"));
     }
+    Ok((host, port))
 }
 
 /// The decision on a host with the network setting: rules for hosts decide on connections only with `list`.
