@@ -267,7 +267,7 @@ impl InstallRecord {
         })
     }
 
-    /// Drops what is known about a value: it is no longer ours.
+    /// Removes the steps about a value that another program has replaced.
     pub(super) fn forget(&mut self, path: &[String]) {
         self.steps.retain(|step| match step {
             Step::Value { path: at, .. } => !at.starts_with(path),
