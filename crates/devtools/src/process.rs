@@ -1,5 +1,7 @@
 //! Starts other programs. Every error contains the command line, so that it can be run by hand.
 
+use std::env;
+use std::ffi::OsStr;
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::error::Result;
@@ -9,7 +11,18 @@ use crate::workspace;
 pub fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(words).current_dir(workspace::root());
+    // `cargo xtask` sets variables that describe xtask. Build scripts read them, so cargo would build `ring`, and all
+    // that depends on it, again after each change between `cargo xtask` and `cargo`.
+    for (name, _) in env::vars_os().filter(|(name, _)| is_of_package(name)) {
+        command.env_remove(name);
+    }
     command
+}
+
+/// Whether cargo sets this variable for the package that it runs.
+fn is_of_package(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b"CARGO_PKG_") || name.starts_with(b"CARGO_MANIFEST_")
 }
 
 /// Runs a command on our terminal. Fails at any exit code except 0.
