@@ -192,7 +192,9 @@ fn other_spellings(given: &PathSet) -> HashSet<PathBuf> {
             last = (existing, resolve(existing));
         }
         // The last component stays, also if it is a symlink. Missing directories have no other spelling.
-        if let (Some(directory), Ok(rest)) = (&last.1, path.strip_prefix(existing)) {
+        if let Some(directory) = &last.1
+            && let Ok(rest) = path.strip_prefix(existing)
+        {
             all.insert(directory.join(rest));
         }
         // A missing path has no other spelling.
