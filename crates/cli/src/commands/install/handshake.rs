@@ -47,11 +47,12 @@ pub(super) fn count_tools(client: Client, start: &ServerCommand) -> Result<usize
     let (tell, answered) = mpsc::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
-        let asked = input.map(|mut input| writeln!(input, "{}", question()).map(|()| input));
-        if let (Some(Ok(_input)), Some(output)) = (asked, output) {
+        // Writing fails if the server has ended. Then there is no answer to read.
+        let _open = input.map(|mut input| writeln!(input, "{}", question()).map(|()| input));
+        if let Some(output) = output {
             let _ = BufReader::new(output.take(MAX_ANSWER_BYTES)).read_line(&mut line);
-            let _ = tell.send(line);
         }
+        let _ = tell.send(line);
     });
     let line = answered.recv_timeout(PATIENCE);
     let answer: Option<Value> = line.as_ref().ok().and_then(|line| serde_json::from_str(line).ok());
