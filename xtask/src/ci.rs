@@ -180,9 +180,32 @@ fn cargo(words: &[&str]) -> Result<()> {
     process::run(&mut process::cargo(words))
 }
 
+/// The arguments of nextest. One run shows all failures. A failed test is repeated once, and is reported as flaky if it then
+/// passes: a defect to fix, but other work on the machine does not fail the run.
+pub(crate) const NEXTEST: [&str; 5] =
+    ["--workspace", "--locked", "--no-fail-fast", "--retries", "1"];
+
 /// Uses nextest if it is installed: it is faster and runs each test in its own process.
 fn test() -> Result<()> {
-    // Without these programs the tests pass but skip the parts that need them.
+    let needs = obtain_test_programs();
+    if process::probe(&mut process::cargo(&["nextest", "--version"])).is_some() {
+        let mut tests = process::cargo(&["nextest", "run"]);
+        tests.args(NEXTEST).args(["--test-threads", &test_threads()]);
+        process::run(tests.envs(needs))
+    } else {
+        let words = ["test", "--workspace", "--locked", "--all-targets"];
+        process::run(process::cargo(&words).envs(needs))
+    }
+}
+
+/// The number of tests that run at once. Many of them wait for processes and timers.
+pub(crate) fn test_threads() -> String {
+    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    threads.to_string()
+}
+
+/// Installs programs without which tests pass but skip the parts that need them. Returns variables for the tests.
+pub(crate) fn obtain_test_programs() -> Option<(&'static str, &'static str)> {
     let packages =
         [system_packages::BUBBLEWRAP, system_packages::OPENSSH_SERVER, system_packages::PYTEST];
     for package in packages {
@@ -192,29 +215,7 @@ fn test() -> Result<()> {
     }
     let postgres = system_packages::POSTGRESQL.obtain().inspect_err(|why| println!("   {why}"));
     // The tests of the store fail instead of skipping themselves.
-    let needs = postgres.is_ok().then_some(("TOOLCRIB_NEEDS_POSTGRES", "1"));
-    if process::probe(&mut process::cargo(&["nextest", "--version"])).is_some() {
-        // Many tests wait for processes and timers.
-        let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = threads.to_string();
-        // One run shows all failures. A failed test is repeated once, and is reported as flaky if it then passes: a defect
-        // to fix, but other work on the machine does not fail the run.
-        let words = [
-            "nextest",
-            "run",
-            "--workspace",
-            "--locked",
-            "--no-fail-fast",
-            "--retries",
-            "1",
-            "--test-threads",
-            &threads,
-        ];
-        process::run(process::cargo(&words).envs(needs))
-    } else {
-        let words = ["test", "--workspace", "--locked", "--all-targets"];
-        process::run(process::cargo(&words).envs(needs))
-    }
+    postgres.is_ok().then_some(("TOOLCRIB_NEEDS_POSTGRES", "1"))
 }
 
 fn doc() -> Result<()> {

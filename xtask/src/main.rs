@@ -17,6 +17,7 @@ mod backup;
 mod book;
 mod ci;
 mod clients;
+mod coverage;
 mod definitions;
 mod demo;
 mod demo_project;
@@ -53,6 +54,8 @@ enum Task {
         /// Steps, in this order
         steps: Vec<Step>,
     },
+    /// Measure which share of the lines the tests run, by crate
+    Coverage,
     /// Check house rules that neither rustfmt nor clippy check
     Tidy,
     /// Check which crate depends on which
@@ -138,6 +141,7 @@ fn main() -> ExitCode {
 fn run(task: Task) -> Result<()> {
     match task {
         Task::Ci { steps } => ci::run(&steps),
+        Task::Coverage => coverage::report(),
         Task::Tidy => tidy::check(),
         Task::Layering => layering::check(),
         Task::Deny { advisories: false } => deny::check(),

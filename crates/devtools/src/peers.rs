@@ -37,6 +37,11 @@ pub fn mdbook() -> Result<PathBuf> {
     program("mdbook", "mdbook", &["--no-default-features", "--debug"])
 }
 
+/// cargo-llvm-cov, which measures which lines run.
+pub fn coverage() -> Result<PathBuf> {
+    program("cargo-llvm-cov", "cargo-llvm-cov", &["--debug"])
+}
+
 fn program(package: &str, name: &str, flags: &[&str]) -> Result<PathBuf> {
     let is_debug = flags.contains(&"--debug");
     let root = cache::directory()?.join(if is_debug { "peers-debug" } else { "peers" });
