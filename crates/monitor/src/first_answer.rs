@@ -209,7 +209,7 @@ impl<'a> FirstAnswer<'a> {
             let state = asked.open.known_shared_state(SHARED_WAIT_ALONE);
             matches!(state, Some(SharedState::Open(_) | SharedState::Answered))
         };
-        self.monitor.has_active_viewer() || is_shared()
+        self.monitor.finds_active_viewer() || is_shared()
     }
 
     /// Nobody but a viewer and other machines can be asked.

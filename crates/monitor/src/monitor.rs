@@ -30,6 +30,9 @@ const BATCH: usize = 64;
 /// Bytes of the running calls in the state, as JSON. Together with the questions they fit into a line.
 const RUNNING_BYTES: usize = 1 << 20;
 
+/// The time in which viewers find a new socket. They search for sockets several times in it.
+const FOUND_WITHIN: Duration = Duration::from_secs(1);
+
 /// Bytes of output in one reply.
 const OUTPUT_BYTES: usize = 64 << 10;
 
@@ -50,6 +53,10 @@ pub struct Monitor {
     subscribers: AtomicUsize,
     /// Until when each client has an active viewer.
     visible: Mutex<HashMap<u64, Instant>>,
+    /// A client has an active viewer now.
+    seen: Condvar,
+    /// When the socket was opened.
+    opened: OnceLock<Instant>,
     clients: AtomicU64,
 }
 
@@ -73,6 +80,11 @@ pub(crate) struct NextEvents {
     pub(crate) events: Vec<(u64, Arc<ObservedEvent>)>,
 }
 
+fn is_any_active(visible: &HashMap<u64, Instant>) -> bool {
+    let now = Instant::now();
+    visible.values().any(|until| *until > now)
+}
+
 impl fmt::Debug for Monitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Monitor").field("names", &self.names).finish_non_exhaustive()
@@ -91,6 +103,8 @@ impl Monitor {
             added: Condvar::new(),
             subscribers: AtomicUsize::new(0),
             visible: Mutex::default(),
+            seen: Condvar::new(),
+            opened: OnceLock::new(),
             clients: AtomicU64::new(0),
         })
     }
@@ -144,8 +158,23 @@ impl Monitor {
 
     /// Whether a viewer is connected and active now.
     pub fn has_active_viewer(&self) -> bool {
-        let now = Instant::now();
-        self.visible.lock().values().any(|until| *until > now)
+        is_any_active(&self.visible.lock())
+    }
+
+    /// The same. If the socket was opened just now, waits for viewers that have not found it yet.
+    pub(crate) fn finds_active_viewer(&self) -> bool {
+        let mut visible = self.visible.lock();
+        if let Some(opened) = self.opened.get() {
+            let until = *opened + FOUND_WITHIN;
+            self.seen.wait_while_until(&mut visible, |visible| !is_any_active(visible), until);
+        }
+        is_any_active(&visible)
+    }
+
+    /// Notes that viewers can find the socket from now on.
+    pub(crate) fn note_opened(&self) {
+        // Another socket changes nothing.
+        let _ = self.opened.set(Instant::now());
     }
 
     /// Receives the calls of a runtime.
@@ -209,6 +238,7 @@ impl Monitor {
         let mut all = self.visible.lock();
         if visible {
             all.insert(client, Instant::now() + VISIBLE_FOR);
+            self.seen.notify_all();
         } else {
             all.remove(&client);
         }

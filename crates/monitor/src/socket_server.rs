@@ -54,6 +54,7 @@ impl Monitor {
     pub fn listen(self: &Arc<Monitor>, directory: &Path) -> io::Result<ListeningSocket> {
         let (listener, socket) = bind(directory, self.id())?;
         self.set_id(&socket.server);
+        self.note_opened();
         let listener = Arc::new(listener);
         let shared = Arc::new(Shared {
             monitor: self.clone(),

@@ -269,6 +269,33 @@ fn an_active_viewer_is_asked_if_the_client_cannot_ask() {
     });
 }
 
+/// Viewers search for new sockets at intervals, so the first question of a server may come before them.
+#[test]
+fn a_new_server_waits_for_viewers_to_find_it() {
+    // On a busy machine, a viewer may be too late.
+    let is_answered = (0..20).any(|_| {
+        let setup = setup();
+        let accesses = [Access::Command("make".to_owned())];
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                let (cancel, nobody) = (Cancel::new(), Gives(Answer::NoApprover));
+                FirstAnswer::new(&setup.monitor, &nobody, &cancel).ask(&question(&accesses))
+            });
+            let asked = loop {
+                let waiting = setup.waiting().pop();
+                if waiting.is_some() || asking.is_finished() {
+                    break waiting;
+                }
+            };
+            setup.client.visible(true).unwrap();
+            let answer = asked.map(|asked| given(&asked, AnswerWord::Session, None));
+            let is_answered = answer.is_some_and(|answer| setup.client.answer(answer).is_ok());
+            asking.join().unwrap() == Answer::AllowForSession && is_answered
+        })
+    });
+    assert!(is_answered);
+}
+
 #[test]
 fn a_question_without_an_answer_stays_open_for_the_next_call() {
     let setup = setup();
