@@ -63,6 +63,8 @@ pub enum Unwritable {
     ReadOnly,
     /// It is protected, beneath a writable path.
     Protected,
+    /// A rule of the operator denies it.
+    Denied,
     /// It belongs to a repository that existed before the command.
     Repository,
     /// It is hidden.

@@ -171,7 +171,7 @@ impl PathRules {
         };
         self.known.before_change(&tree, &relative);
         if self.is_denied(&tree, access, all) {
-            return Rule::Refused(Unwritable::Protected);
+            return Rule::Refused(Unwritable::Denied);
         }
         if self.protection.allows(&relative) {
             return Rule::Allowed;

@@ -174,7 +174,7 @@ pub(crate) const REFUSED: &[MetadataField] = &[
         "refused[].why",
         "string",
         "a file",
-        "`outside`, `read_only`, `protected`, `repository`, `hidden` or `holds_protected`.",
+        "`outside`, `read_only`, `protected`, `denied`, `repository`, `hidden` or `holds_protected`.",
     ),
 ];
 
@@ -271,14 +271,17 @@ fn remedy(why: Unwritable) -> &'static str {
         }
         Unwritable::ReadOnly => "read-only; a root given as DIR:ro is writable if given as DIR",
         Unwritable::Protected => {
-            "protected: it can make programs run code, or a rule protects it; allow_protected in config.toml, or the rule, can allow it"
+            "protected: it can make programs run code, or `protect` names it; allow_protected in config.toml can allow it"
+        }
+        Unwritable::Denied => {
+            "a rule denies it; the operator can change the rule, which `toolcrib policy list` shows"
         }
         Unwritable::Repository => {
             "protected: this repository existed before the session, and only git may remove or overwrite its parts; the user can do it, or allow it with allow_protected in config.toml"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::ParentOfProtected => {
-            "contains a protected path and cannot be moved or removed; allow_protected in config.toml, or the rule, can allow it"
+            "contains a protected path and cannot be moved or removed; allow_protected in config.toml can allow it"
         }
     }
 }
@@ -315,6 +318,7 @@ fn reason(why: Unwritable) -> &'static str {
         Unwritable::Outside => "outside",
         Unwritable::ReadOnly => "read_only",
         Unwritable::Protected => "protected",
+        Unwritable::Denied => "denied",
         Unwritable::Repository => "repository",
         Unwritable::Hidden => "hidden",
         Unwritable::ParentOfProtected => "holds_protected",

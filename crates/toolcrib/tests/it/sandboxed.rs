@@ -226,6 +226,10 @@ why = \"frozen\"
     assert!(!seen.output().contains("plover"), "{}", seen.output());
     here.bash("f=T/home/a.tx; cat ${f}t").unwrap_err();
     here.bash("cat frozen/deep/f; echo x > web/new").unwrap();
+    // The reply names the rules as the cause, and not the protection by name.
+    let reply = here.bash("f=$(echo frozen/deep/f); echo evil > $f; true").unwrap();
+    assert_eq!(reply.metadata()["refused"][0]["why"], "denied", "{}", reply.output());
+    assert!(reply.output().contains("a rule denies it; the operator"), "{}", reply.output());
     assert_eq!(here.read("ws/frozen/deep/f"), "canary");
 }
 
