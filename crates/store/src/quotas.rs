@@ -73,12 +73,12 @@ impl State {
         self.boot + since_boot()
     }
 
-    /// Counts the time of running commands, and forgets those that have ended.
+    /// Counts the time of running commands, and forgets those that have ended. All end with this process.
     fn measure(&mut self) {
         let now = self.now();
-        let State { count, running, .. } = self;
+        let State { count, running, is_ending, .. } = self;
         running.retain_mut(|one| {
-            let runs = one.command.has_processes();
+            let runs = one.command.has_processes() && !*is_ending;
             // The end of the last process is not known to the moment, but that of the shell is.
             let lasted = if runs { one.began.elapsed() } else { one.command.duration() };
             let more = lasted.saturating_sub(one.counted);

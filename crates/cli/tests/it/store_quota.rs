@@ -281,3 +281,19 @@ fn calls_on_stdio_fail_beyond_a_limit() {
     }
     served.end();
 }
+
+/// Without this, the next server waits half a minute for the place of a command that has ended.
+#[test]
+fn the_commands_of_a_server_that_ended_do_not_count() {
+    let Some(machine) = Machine::new() else { return };
+    machine.set("commands=1");
+    let mut served = machine.serve(&["--store", &machine.at("acme.store")]);
+    let started = served.call("Bash", json!({"command": "sleep 1000", "run_in_background": true}));
+    assert!(started.contains("sh_1"), "{started}");
+    let used = || machine.quota(&[]).1;
+    while !used().contains("commands=1, 1 used now") {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    served.end();
+    assert!(used().contains("commands=1, 0 used now"), "{}", used());
+}
