@@ -50,7 +50,7 @@ use self::monitor_socket::MonitorSocket;
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
 use crate::rules::ChangingRules;
-use crate::{output, rules, wide_roots};
+use crate::{foreign_roots, output, rules, wide_roots};
 use toolcrib::user_machine;
 
 /// The executable of this process, even if the file at its path was replaced since.
@@ -168,8 +168,9 @@ fn runtime_for_program(
     own: &[PathBuf],
     monitor: &MonitorSocket,
 ) -> Result<Runtime, String> {
-    for warning in wide_roots::warnings(&common.roots()) {
-        output::warning(&warning);
+    let roots = common.roots();
+    for warning in wide_roots::warnings(&roots).iter().chain(&foreign_roots::warnings(&roots)) {
+        output::warning(warning);
     }
     runtime_with(common, own, user_machine::login_shell(), Some(monitor))
 }

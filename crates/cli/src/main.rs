@@ -15,6 +15,7 @@ mod bounded_input;
 mod build_caches;
 mod commands;
 mod config;
+mod foreign_roots;
 mod host_name;
 mod injected_credentials;
 mod network_presets;

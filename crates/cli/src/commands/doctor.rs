@@ -15,7 +15,7 @@ use toolcrib::{Checkup, Network, Runtime, check_tool_names, login_files};
 use super::{backup, index, install, program_there};
 use crate::args::{Common, HostArgs};
 use crate::config::Config;
-use crate::{network_presets, output, rules, wide_roots};
+use crate::{foreign_roots, network_presets, output, rules, wide_roots};
 use toolcrib::user_machine;
 
 type Finding = (&'static str, Result<String, String>);
@@ -262,9 +262,10 @@ fn roots(common: &Common) -> String {
         let directory = root.directory.canonicalize().unwrap_or_else(|_| root.directory.clone());
         format!("{}{}", directory.display(), if root.read_only { " (read only)" } else { "" })
     };
-    let roots = common.roots().iter().map(shown).collect::<Vec<_>>().join(", ");
-    let warnings = wide_roots::warnings(&common.roots()).into_iter();
-    warnings.fold(roots, |text, warning| format!("{text}; WARNING: {warning}"))
+    let roots = common.roots();
+    let text = roots.iter().map(shown).collect::<Vec<_>>().join(", ");
+    let warnings = wide_roots::warnings(&roots).into_iter().chain(foreign_roots::warnings(&roots));
+    warnings.fold(text, |text, warning| format!("{text}; WARNING: {warning}"))
 }
 
 fn indexes(runtime: &Runtime) -> Result<String, String> {
