@@ -136,9 +136,9 @@ fn command_to(to: &Head, from: &Head, branches: &Branches<'_>) -> Option<String>
     if to.branch.iter().any(|branch| !is_plain(branch.as_bytes())) {
         return None;
     }
-    // Git does not overwrite files that differ from the index, as they do after an undo.
+    // Git does not overwrite files that differ from the index, as they mostly do after an undo.
     let checkout =
-        |words: String| Some(format!("`git checkout {words}` does, but not after an undo"));
+        |words: String| Some(format!("`git checkout {words}` does, if it comes before the undo"));
     match (&to.branch, to.commit) {
         (Some(branch), Some(commit)) if from.branch.as_ref() == Some(branch) => {
             Some(format!("`git reset {}` does", commit.short()))

@@ -7,7 +7,7 @@ use toolcrib_fs::BulkReader;
 
 use super::{PathRules, Rule, VERSION_CONTROL};
 use crate::git::directory::{self, Part};
-use crate::path_rules::version_control_programs::is_version_control_program;
+use crate::path_rules::version_control_programs::{is_git_clean, is_version_control_program};
 
 impl PathRules {
     /// The rule for a part of a git directory.
@@ -124,10 +124,8 @@ impl PathRules {
             return false;
         }
         // `git clean` removes nested repositories, which are untracked files to it, and nothing of its own.
-        program().is_none_or(|program| {
-            !is_version_control_program(&program)
-                || program.arguments.iter().any(|one| one == "clean")
-        })
+        program()
+            .is_none_or(|program| !is_version_control_program(&program) || is_git_clean(&program))
     }
 
     /// Called before a command adds a file or directory. In a repository, it may remove it again, like a temporary file

@@ -31,7 +31,7 @@ fn git_commands(text: &str) -> Vec<String> {
 type Row = (&'static str, &'static str, &'static str);
 
 const ROWS: &[Row] = &[
-    ("", "git checkout -q one", "`git checkout two` does, but not after an undo]"),
+    ("", "git checkout -q one", "`git checkout two` does, if it comes before the undo]"),
     (
         "",
         "git checkout -q one && git merge two",

@@ -90,6 +90,23 @@ fn user_repository_is_never_partially_removed() {
     }
 }
 
+/// Only the command `clean` of git is restricted, and not every git with this word.
+#[test]
+fn git_removes_its_own_files_whatever_its_arguments_are() {
+    let commands = Commands::after("");
+    for command in [
+        "echo 1 > clean && git add clean && git commit -qm clean",
+        "git checkout -qb clean && git checkout -q - && git branch -D clean",
+        "git tag clean && git tag -d clean",
+        "echo 2 > clean && git stash push -qm clean && git stash drop -q",
+        "git -C . commit -q --allow-empty -m apply",
+    ] {
+        let text = commands.output(command);
+        assert!(!text.contains("refused by the sandbox"), "{command}: {text}");
+        assert!(!text.contains("unable to unlink"), "{command}: {text}");
+    }
+}
+
 #[test]
 fn repository_created_by_a_command_can_be_removed() {
     let commands = Commands::after("");
@@ -237,7 +254,7 @@ fn moved_head_is_reported() {
     let text = commands.output("git checkout -q first");
     assert!(text.contains("reverts the files, not the git state]"), "{text}");
     assert!(text.contains("[HEAD moved from ") && text.contains("(main) to"), "{text}");
-    assert!(text.contains("`git checkout main` does, but not after an undo]"), "{text}");
+    assert!(text.contains("`git checkout main` does, if it comes before the undo]"), "{text}");
     let text = commands.output("git checkout -q main && git reset -q --hard HEAD~1");
     assert!(text.contains("(detached) to") && text.contains("(main); an undo"), "{text}");
     // An ordinary commit is what the command says.
