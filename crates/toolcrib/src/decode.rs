@@ -34,7 +34,8 @@ pub(crate) fn decode(
     schema: &Schema,
     arguments: Value,
 ) -> Result<Decoded<'static>, Error> {
-    let mut fitting = Fitting { entry, problems: Vec::new(), notes: Vec::new() };
+    let whole = &schema.arguments;
+    let mut fitting = Fitting { entry, whole, problems: Vec::new(), notes: Vec::new() };
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),
         arguments => arguments,
@@ -96,6 +97,8 @@ fn percent_decoded(text: &str) -> Option<String> {
 
 struct Fitting<'a> {
     entry: &'a Entry,
+    /// The schema of all arguments.
+    whole: &'a Map<String, Value>,
     problems: Vec<String>,
     notes: Vec<String>,
 }
@@ -296,11 +299,36 @@ impl Fitting<'_> {
 
     fn unknown_field(&mut self, path: &str, schema: &Map<String, Value>, given: &str) {
         let names = properties(schema).map(|(name, _)| name);
-        let meant = match similar_names(given, names, 1).first() {
-            Some(name) => format!(" (did you mean `{}`?)", self.name(name)),
-            None => String::new(),
+        let mut elsewhere = Vec::new();
+        self.add_places(given, self.whole, "", &mut elsewhere);
+        let meant = match (similar_names(given, names, 1).first(), elsewhere.as_slice()) {
+            (_, [place, others @ ..]) => {
+                let others: String = others.iter().map(|other| format!(" and `{other}`")).collect();
+                format!(", but `{place}`{others}")
+            }
+            (Some(name), []) => format!(" (did you mean `{}`?)", self.name(name)),
+            (None, []) => String::new(),
         };
         self.problem(format!("there is no field `{}`{meant}", join(path, clip(given))));
+    }
+
+    /// Adds the places of the fields with a name in a part of the schema: a common mistake is a field at another level.
+    fn add_places(
+        &self,
+        given: &str,
+        schema: &Map<String, Value>,
+        path: &str,
+        places: &mut Vec<String>,
+    ) {
+        for (name, property) in properties(schema) {
+            let place = join(path, self.name(name));
+            if fold(name) == fold(given) {
+                places.push(place.clone());
+            }
+            if let Some(item) = property.get("items").and_then(Value::as_object) {
+                self.add_places(given, item, &format!("{place}[]"), places);
+            }
+        }
     }
 
     fn wrong_type(&mut self, path: &str, expected: &str, value: Value) -> Value {

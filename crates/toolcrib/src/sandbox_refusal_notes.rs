@@ -112,8 +112,8 @@ fn is_cache(path: &Path) -> bool {
 
 fn is_package_manager_file(path: &Path) -> bool {
     let names: Vec<&str> = path.iter().filter_map(|name| name.to_str()).collect();
-    // npm creates its directory for its logs.
-    if names.last() == Some(&".npm") {
+    // npm creates its directory for its logs, and rustup when a program asks for the version of rustc.
+    if matches!(names.last(), Some(&(".npm" | ".rustup"))) {
         return true;
     }
     names.windows(2).any(|pair| {
@@ -385,6 +385,8 @@ mod tests {
         assert!(!write("/w/__pycache__/x.pyc", Unwritable::Protected));
         assert!(!write("/var/cache/other", Unwritable::Outside));
         assert!(write("/root/.npm/_logs/2026-11-17.log", Unwritable::Outside));
+        assert!(write("/root/.rustup", Unwritable::Outside));
+        assert!(!write("/root/.rustup/toolchains/x", Unwritable::Outside));
         assert!(write("/root/.cargo/.package-cache-mutate", Unwritable::Outside));
         assert!(!write("/root/.npm/_cacache/tmp/x", Unwritable::Outside));
         assert!(!write("/root/.cargo/registry/cache/x", Unwritable::Outside));

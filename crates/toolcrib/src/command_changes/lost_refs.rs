@@ -116,9 +116,9 @@ impl References {
         renamed.collect()
     }
 
-    /// Whether the newest stash entry was made since `before`.
-    pub(super) fn has_stashed_since(&self, before: &References) -> bool {
-        self.stash.last().is_some_and(|newest| !before.stash.contains(newest))
+    /// The number of stash entries made since `before`.
+    pub(super) fn stashed_since(&self, before: &References) -> usize {
+        self.stash.iter().filter(|entry| !before.stash.contains(entry)).count()
     }
 
     /// Whether the branches and tags are the same as `before`.

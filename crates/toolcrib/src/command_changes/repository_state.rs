@@ -16,9 +16,6 @@ use super::work_trees::{AddedWorkTree, WorkTrees};
 use crate::git::directory::{self, DOT_GIT};
 use crate::git::refs::ObjectId;
 
-/// The note about new stash entries.
-const STASHED: &str = "a stash entry was added: `git stash pop` restores its changes; after an undo, `git stash drop` removes it";
-
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
@@ -133,9 +130,8 @@ impl RepositoryStates {
                 &described,
             );
             notes.lost.extend(removed.into_iter().map(|note| place.adapt(note, here.as_deref())));
-            if after.references.has_stashed_since(&before.references) {
-                notes.moved.push(place.adapt(STASHED.to_owned(), here.as_deref()));
-            }
+            let stashed = stashed_note(after.references.stashed_since(&before.references));
+            notes.moved.extend(stashed.map(|note| place.adapt(note, here.as_deref())));
         }
         let mut after: BTreeMap<PathBuf, RepositoryState> =
             compared.into_iter().map(|one| (one.place.path(), one.after)).collect();
@@ -300,4 +296,13 @@ fn repository_of(workspace: &Workspace, directory: &Path) -> Option<PathBuf> {
         place.is_some_and(|(tree, relative)| tree.may_have(&relative))
     };
     directory.ancestors().find(has_repository).map(Path::to_owned)
+}
+
+/// The note about new stash entries. `None` if there are none.
+fn stashed_note(added: usize) -> Option<String> {
+    match added {
+        0 => None,
+        1 => Some("a stash entry was added: `git stash pop` restores its changes; after an undo, `git stash drop` removes it".to_owned()),
+        _ => Some(format!("{added} stash entries were added: `git stash pop` restores the changes of the newest; after an undo, `git stash drop` removes it")),
+    }
 }

@@ -307,6 +307,8 @@ fn a_stash_entry_is_reported_without_changed_files() {
         text.contains("a stash entry was added: `git stash pop` restores its changes"),
         "{text}"
     );
+    let text = commands.output("for n in 1 2; do echo $n > $n; git stash -q -u; done");
+    assert!(text.contains("2 stash entries were added: `git stash pop` restores"), "{text}");
 }
 
 /// Undo restores content of the user's commits, although a command has written it before.
