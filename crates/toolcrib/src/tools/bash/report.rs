@@ -242,8 +242,14 @@ impl<'a> Report<'a> {
         let told =
             |job: &Arc<Job>| format!("{} {}", job.id(), state_and_duration(job, &job.snapshot()));
         if !ended.is_empty() {
+            let has_output = ended.iter().any(|job| job.snapshot().written > 0);
+            let output = if has_output {
+                format!("{BASH_OUTPUT} shows the output")
+            } else {
+                "no output".into()
+            };
             let ended = first_of(ended, NAMED, told);
-            self.notes.push(format!("in the background: {ended}; {BASH_OUTPUT} shows the output"));
+            self.notes.push(format!("in the background: {ended}; {output}"));
         }
     }
 
