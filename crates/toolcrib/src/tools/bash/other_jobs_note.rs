@@ -112,8 +112,15 @@ fn runs_process_program(script: &str) -> bool {
     let is_separator = |c: char| ";|&(){}`\n".contains(c);
     beginning(script)
         .split(is_separator)
+        .filter(|command| !ends_itself(command))
         .filter_map(program)
         .any(|name| PROCESS_PROGRAMS.contains(&name))
+}
+
+/// Whether a command is a signal to its own shell.
+fn ends_itself(command: &str) -> bool {
+    let last = command.split_whitespace().next_back();
+    last.is_some_and(|word| word.trim_matches(['"', '\'']) == "$$")
 }
 
 /// The program of a simple command: its first word that is no assignment, option, number or wrapper.
@@ -171,8 +178,16 @@ mod tests {
         ] {
             assert!(runs_process_program(script), "{script}");
         }
-        for script in ["echo kill 3", "grep -rn ps .", "cat kill.txt", "skill", "git log --top", ""]
-        {
+        for script in [
+            "echo kill 3",
+            "grep -rn ps .",
+            "cat kill.txt",
+            "skill",
+            "git log --top",
+            "kill -SEGV $$",
+            "bash -c 'kill -9 $$'",
+            "",
+        ] {
             assert!(!runs_process_program(script), "{script}");
         }
     }
