@@ -306,3 +306,146 @@ fn a_conflict_names_only_changes_of_the_file_that_conflicts() {
     assert!(hint.contains("Change 4 is by another session"), "{hint}");
     assert!(!hint.contains('3'), "{hint}");
 }
+
+impl Fixture {
+    /// Starts a job, and waits until a file contains a text. Returns the id of the job.
+    fn job(&self, command: &str, name: &str, text: &str) -> String {
+        let job = json!({"command": format!("{command}; sleep 600"), "run_in_background": true});
+        let started = self.call("Bash", job).unwrap();
+        crate::eventually(|| {
+            fs::read_to_string(self.path(name)).is_ok_and(|now| now.contains(text))
+        });
+        started.metadata()["bash_id"].as_str().unwrap().to_owned()
+    }
+
+    fn edit(&self, name: &str, old: &str, new: &str) {
+        self.call("Read", json!({"file_path": name})).unwrap();
+        let edit = json!({"file_path": name, "old_string": old, "new_string": new});
+        self.call("Edit", edit).unwrap();
+    }
+
+    /// Ends a job. Returns its reply, after its changes were recorded.
+    fn kill(&self, id: &str) -> String {
+        self.call("KillShell", json!({"shell_id": id})).unwrap().text()
+    }
+}
+
+const NUMBERS: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+#[test]
+fn undo_of_a_job_keeps_an_edit_that_was_made_while_it_ran() {
+    for (command, before) in [
+        ("sed -i s/1/JOB/ a.txt", NUMBERS),
+        ("exec 3<> a.txt; printf J >&3", NUMBERS),
+        ("sed s/1/JOB/ b.txt > a.txt", "old\n2\n3\n4\n5\n6\n7\n8\n9\n"),
+    ] {
+        let fixture = Fixture::new();
+        fs::write(fixture.path("a.txt"), before).unwrap();
+        fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
+        let id = fixture.job(&format!("{command}; echo x > other"), "other", "x");
+        fixture.edit("a.txt", "9", "NINE");
+        let ended = fixture.kill(&id);
+        assert!(ended.contains("modified a.txt; created other; Undo with id 2"), "{ended}");
+        let undone = fixture.call("Undo", json!({})).unwrap().text();
+        assert!(undone.contains("Later changes were kept in: a.txt (change 1)."), "{undone}");
+        assert_eq!(fixture.text("a.txt"), before.replace('9', "NINE"), "{command}");
+        assert!(!fixture.path("other").exists());
+        fixture.call("Undo", json!({})).unwrap();
+        assert_eq!(fixture.text("a.txt"), before, "{command}");
+    }
+}
+
+#[test]
+fn undo_of_a_job_does_not_delete_a_file_that_was_edited_since() {
+    for command in
+        ["cp b.txt new.txt", "mkdir d; cp b.txt d/new.txt", "mkdir x; cp b.txt x/new.txt; mv x d"]
+    {
+        let fixture = Fixture::new();
+        fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
+        let name = if command.contains('d') { "d/new.txt" } else { "new.txt" };
+        let name = if command.starts_with("cp") { "new.txt" } else { name };
+        let id = fixture.job(command, name, "9");
+        fixture.edit(name, "9", "NINE");
+        fixture.kill(&id);
+        let error = fixture.call("Undo", json!({"id": 2})).unwrap_err().text();
+        let why = format!("it created {name}, which was changed since\n");
+        assert!(error.contains(&why) && error.contains("Undo with id 1 first."), "{error}");
+        assert_eq!(fixture.text(name), NUMBERS.replace('9', "NINE"), "{command}");
+    }
+}
+
+#[test]
+fn undo_of_a_job_keeps_files_that_others_made_in_its_directory() {
+    for after in ["echo job >> d/mine", "mv d e", "true"] {
+        let fixture = Fixture::new();
+        let command = format!(
+            "mkdir d; echo job > d/job; until [ -f go ]; do sleep 0.01; done; {after}; rm go"
+        );
+        let id = fixture.job(&format!("{command}; echo x > end"), "d/job", "job");
+        fixture.call("Write", json!({"file_path": "d/mine", "content": "mine\n"})).unwrap();
+        fs::write(fixture.path("go"), "").unwrap();
+        crate::eventually(|| fixture.path("end").exists());
+        fixture.kill(&id);
+        fixture.call("Undo", json!({})).unwrap();
+        assert_eq!(fixture.text("d/mine"), "mine\n", "{after}");
+        assert!(!fixture.path("d/job").exists() && !fixture.path("e").exists(), "{after}");
+    }
+}
+
+#[test]
+fn undo_of_a_command_keeps_what_another_command_wrote_meanwhile() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let id = fixture.job("sed -i s/1/JOB/ a.txt", "a.txt", "JOB");
+    let other = fixture.bash("sed -i s/9/NINE/ a.txt");
+    assert!(other.output().contains("modified a.txt; Undo with id 1"), "{}", other.output());
+    fixture.kill(&id);
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fixture.text("a.txt"), NUMBERS.replace('9', "NINE"));
+    fixture.call("Undo", json!({"id": 1})).unwrap();
+    assert_eq!(fixture.text("a.txt"), NUMBERS);
+}
+
+#[test]
+fn what_a_job_and_others_write_again_is_not_undone_silently() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let wait = |n: u8| format!("until [ -f go{n} ]; do sleep 0.01; done");
+    let command = format!(
+        "sed -i s/1/JOB/ a.txt; {}; sed -i s/5/FIVE/ a.txt; {}; sed -i s/7/SEVEN/ a.txt",
+        wait(1),
+        wait(2)
+    );
+    let id = fixture.job(&command, "a.txt", "JOB");
+    fixture.edit("a.txt", "9", "NINE");
+    fs::write(fixture.path("go1"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("FIVE"));
+    fixture.edit("a.txt", "3", "THREE");
+    fs::write(fixture.path("go2"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("SEVEN"));
+    let ended = fixture.kill(&id);
+    // The second change has an edit in it, so nothing tells what of it is the job's.
+    let lost = "not kept, so Undo cannot restore it: a.txt (another tool or command wrote it at the same time)";
+    assert!(ended.contains("Undo with id 3 reverts this (exceptions below)"), "{ended}");
+    assert!(ended.contains(lost), "{ended}");
+    let error = fixture.call("Undo", json!({})).unwrap_err().text();
+    assert!(error.contains("change 4 cannot be undone"), "{error}");
+    fixture.call("Undo", json!({"id": 3})).unwrap();
+    assert_eq!(fixture.text("a.txt"), "1\n2\nTHREE\n4\nFIVE\n6\nSEVEN\n8\nNINE\n");
+}
+
+#[test]
+fn what_a_job_writes_after_an_edit_can_be_undone() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let command =
+        "sed -i s/1/JOB/ a.txt; until [ -f go ]; do sleep 0.01; done; sed -i s/5/FIVE/ a.txt";
+    let id = fixture.job(command, "a.txt", "JOB");
+    fixture.edit("a.txt", "9", "NINE");
+    fs::write(fixture.path("go"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("FIVE"));
+    let ended = fixture.kill(&id);
+    assert!(ended.contains("[modified a.txt; Undo with id 2, 3 reverts this]"), "{ended}");
+    fixture.call("Undo", json!({"steps": 2})).unwrap();
+    assert_eq!(fixture.text("a.txt"), NUMBERS.replace('9', "NINE"));
+}
