@@ -31,7 +31,8 @@ use self::take_over::Finished;
 use crate::bulk_reader::Stamp;
 use crate::error::FsError;
 use crate::journal::{
-    About, CaptureNote, Effects, Entry, FileChange, Journal, KeptDirectory, KeptPath, Version,
+    About, CaptureNote, DirectoryMode, Effects, Entry, FileChange, Journal, KeptDirectory,
+    KeptPath, Version,
 };
 use crate::workspace::Workspace;
 
@@ -260,7 +261,7 @@ impl ChangeCapture {
     pub fn settle(&self, still_runs: bool, settling: &Settling<'_>) -> CapturedChanges {
         let mut state = std::mem::take(&mut *self.state.lock());
         let mut settled = CapturedChanges::default();
-        let (mut effects, mut open) = (Effects::default(), Vec::new());
+        let (mut effects, mut open, mut modes) = (Effects::default(), Vec::new(), Vec::new());
         self.add_renamed_contents(&mut state, settling.class);
         settled.incomplete = std::mem::take(&mut state.incomplete);
         let root_modes = std::mem::take(&mut state.root_modes);
@@ -286,7 +287,7 @@ impl ChangeCapture {
                 (Before::Directory(was), PathState::Directory(now))
                     if was.mode != now.mode && was.identity == now.identity =>
                 {
-                    settled.modes.push(path.clone());
+                    modes.push(DirectoryMode::new(path, was.mode, now.mode));
                 }
                 (Before::Directory(_), PathState::Directory(_)) => {}
                 (Before::Directory(was), _) => {
@@ -308,13 +309,13 @@ impl ChangeCapture {
         }
         settled.files.sort_by(|one, other| one.path.cmp(&other.path));
         for (root, mode) in root_modes {
-            if WritablePath::root_mode(&self.workspace, &root).is_some_and(|now| now != mode) {
-                settled.modes.push(root);
-            }
+            let now = WritablePath::root_mode(&self.workspace, &root).filter(|now| *now != mode);
+            modes.extend(now.map(|now| DirectoryMode::new(&root, mode, now)));
         }
-        let is_tracked = |path: &&PathBuf| (settling.class)(path, true) == CaptureClass::Tracked;
-        let modes = settled.modes.iter().filter(is_tracked);
-        effects.not_kept.extend(modes.map(|path| KeptPath::new(path)));
+        settled.modes = modes.iter().map(DirectoryMode::path).collect();
+        let is_tracked =
+            |mode: &DirectoryMode| (settling.class)(&mode.path(), true) == CaptureClass::Tracked;
+        effects.modes = modes.into_iter().filter(is_tracked).collect();
         settled.made = settled.without_files(effects.made.iter().map(KeptPath::path));
         settled.removed = settled.without_files(effects.removed.iter().map(KeptDirectory::path));
         let mut directories = settled.made.iter().chain(&settled.removed).chain(&settled.modes);

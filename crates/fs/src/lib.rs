@@ -75,9 +75,9 @@ pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
     About, AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord,
     Caps, ChangeOutbox, Changes, CommandEndRecord, ConnectionRecord, Damage, DamagedChanges,
-    DecisionRecord, Entry, FileChange, Journal, JournalImport, KeptDirectory, KeptPath,
-    OutboxChanges, OutboxPosition, OutboxRecord, PrincipalRecord, RefusalRecord, SharedHolder,
-    Version, escaped_json,
+    DecisionRecord, DirectoryMode, Entry, FileChange, Journal, JournalImport, KeptDirectory,
+    KeptPath, OutboxChanges, OutboxPosition, OutboxRecord, PrincipalRecord, RefusalRecord,
+    SharedHolder, Version, escaped_json,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

@@ -137,8 +137,36 @@ fn a_directory_mode_that_undo_does_not_restore_is_named() {
     assert_eq!(reply.output().matches("mode of the directory").count(), 2, "{}", reply.output());
     let mode = fs::metadata(fixture.path("sub")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o700);
-    let error = fixture.call("Undo", json!({})).unwrap_err();
-    assert!(error.to_string().contains("cannot be undone"), "{error}");
+    let skipped = "[skipped 1: only modes of directories changed, which Undo does not restore]";
+    let error = fixture.call("Undo", json!({})).unwrap_err().text();
+    assert!(error.contains("nothing to undo") && error.contains(skipped), "{error}");
+    let error = fixture.call("Undo", json!({"id": 1})).unwrap_err().text();
+    let why = "change 1 cannot be undone: it changed only the modes of directories";
+    assert!(error.contains(why) && error.contains("sub"), "{error}");
+    fixture.bash("chmod 711 sub; echo more >> a.txt");
+    let undone = fixture.call("Undo", json!({})).unwrap().text();
+    let stays = "The mode of the directory sub stays 711 (it was 700).";
+    assert!(undone.contains(stays) && !undone.contains("not kept"), "{undone}");
+}
+
+#[test]
+fn undo_passes_over_a_change_of_directory_modes() {
+    let skipped = "[skipped 2: only modes of directories changed, which stay as they are]";
+    for undo in [json!({}), json!({"steps": 2}), json!({"since": 1})] {
+        let fixture = Fixture::new();
+        fs::create_dir(fixture.path("sub")).unwrap();
+        fixture.bash("echo more >> a.txt");
+        fixture.bash("chmod 700 sub");
+        if undo != json!({}) {
+            fixture.bash("echo more >> b.txt");
+        }
+        let undone = fixture.call("Undo", undo).unwrap().text();
+        assert!(undone.contains(skipped), "{undone}");
+        assert_eq!(
+            (fixture.text("a.txt"), fixture.text("b.txt")),
+            ("before\n".into(), "before\n".into())
+        );
+    }
 }
 
 #[test]
