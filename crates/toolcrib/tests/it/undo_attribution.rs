@@ -250,22 +250,28 @@ fn a_plain_undo_reverts_no_change_of_a_session_beside_it() {
 #[test]
 fn a_plain_undo_that_conflicts_names_the_change_before() {
     let fixture = Fixture::new();
+    fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
     fixture.bash("echo first > a.txt");
-    fixture.call("Write", json!({"file_path": "c.txt", "content": "one\n"})).unwrap();
-    fs::write(fixture.path("c.txt"), "by the user\n").unwrap();
+    fixture.edit("b.txt", "1", "one");
+    fixture.edit("b.txt", "9", "nine");
+    fs::write(fixture.path("b.txt"), fixture.text("b.txt").replace("nine", "NINE")).unwrap();
     let error = fixture.call("Undo", json!({})).unwrap_err();
-    assert!(error.hint_text().contains("Undo with id 1 reverts an earlier change"), "{error}");
-    fixture.call("Undo", json!({"id": 1})).unwrap();
-    assert_eq!(fixture.text("a.txt"), "before\n");
+    assert!(error.hint_text().contains("Undo with id 2 reverts an earlier change"), "{error}");
+    fixture.call("Undo", json!({"id": 2})).unwrap();
+    assert_eq!(fixture.text("b.txt"), NUMBERS.replace('9', "NINE"));
+    // What is left before it is about another file.
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    assert!(!error.hint_text().contains("an earlier change"), "{error}");
 }
 
 #[test]
 fn a_plain_undo_that_conflicts_names_only_changes_that_can_be_undone() {
     let fixture = Fixture::new();
-    fixture.bash("echo first > a.txt");
-    fixture.bash("echo one > c.txt");
-    fixture.bash("echo two > c.txt");
-    fs::write(fixture.path("c.txt"), "by the user\n").unwrap();
+    fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
+    fixture.edit("b.txt", "1", "one");
+    fixture.bash("sed -i s/9/first/ b.txt");
+    fixture.bash("sed -i s/first/second/ b.txt");
+    fs::write(fixture.path("b.txt"), fixture.text("b.txt").replace("second", "third")).unwrap();
     // Change 2 has the same conflict.
     let error = fixture.call("Undo", json!({})).unwrap_err();
     assert!(error.hint_text().contains("Undo with id 1 reverts an earlier change"), "{error}");
@@ -301,9 +307,9 @@ fn a_conflict_names_the_changes_of_other_sessions() {
         call("Read", json!({"file_path": file}));
         call("Edit", json!({"file_path": file, "old_string": old, "new_string": new}));
     };
-    edit(&fixture.session, "b.txt", "before", "mine");
-    let new = Call::new("Write", json!({"file_path": "c.txt", "content": "theirs\n"}));
-    fixture.runtime.call(&other, new, Options::default()).unwrap();
+    fs::write(fixture.path("a.txt"), format!("before\n{NUMBERS}")).unwrap();
+    edit(&fixture.session, "a.txt", "9", "nine");
+    edit(&other, "a.txt", "7", "seven");
     edit(&fixture.session, "a.txt", "before", "mine");
     edit(&other, "a.txt", "mine", "theirs");
     let error = fixture.call("Undo", json!({})).unwrap_err();
