@@ -14,21 +14,25 @@
 
 mod limits;
 mod path_state;
+mod take_over;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
 pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
+pub use self::take_over::Written;
 
 use self::limits::Usage;
 use self::path_state::{DirectoryFingerprint, PathState, WritablePath};
+use self::take_over::Finished;
 use crate::bulk_reader::Stamp;
 use crate::error::FsError;
 use crate::journal::{
-    About, CaptureNote, Effects, Entry, FileChange, Journal, KeptDirectory, KeptPath, Version,
+    About, CaptureNote, DirectoryMode, Effects, Entry, FileChange, Journal, KeptDirectory,
+    KeptPath, Version,
 };
 use crate::workspace::Workspace;
 
@@ -54,16 +58,31 @@ struct State {
     incomplete: Vec<PathBuf>,
     /// The modes of roots that were touched.
     root_modes: BTreeMap<PathBuf, u32>,
+    /// Paths in new directories that others have written: they are not new with their directory.
+    by_others: BTreeSet<PathBuf>,
+    /// Changes of files that others have written since.
+    finished: Vec<Finished>,
 }
 
 #[derive(Debug)]
 struct CapturedPath {
     before: Before,
     class: CaptureClass,
+    others: Others,
     /// If the path is a directory in the end, everything in it is new.
     whole: bool,
     /// The original directory was missing at some point.
     was_missing: bool,
+}
+
+/// Whether others may have written a path, too, since it was touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    None,
+    /// The command has only a descriptor of the file with this identity, which others have written or replaced.
+    WriteFile((u64, u64)),
+    /// They have written the path.
+    WritePath,
 }
 
 /// The state before the first change.
@@ -92,7 +111,13 @@ pub type Classify<'a> = &'a dyn Fn(&Path, bool) -> CaptureClass;
 
 impl CapturedPath {
     fn new(before: Before, class: CaptureClass, whole: bool) -> CapturedPath {
-        CapturedPath { before, class, whole, was_missing: false }
+        CapturedPath { before, class, others: Others::None, whole, was_missing: false }
+    }
+
+    /// Whether the command has only a descriptor of a file that is no longer at the path.
+    fn is_of_another_file(&self, now: &PathState) -> bool {
+        let Others::WriteFile(identity) = self.others else { return false };
+        !matches!(now, PathState::File { stamp } if stamp.identity == identity)
     }
 
     /// Whether a directory that exists now is not the original one, so that everything in it is new.
@@ -111,7 +136,9 @@ impl CapturedPath {
 pub struct CapturedChanges {
     /// The number of the change in the journal. `None` without a journal, or if nothing could be stored.
     pub id: Option<u64>,
-    /// The changed files, sorted by path.
+    /// The number of a second change: of files that the command changed again after others had written them.
+    pub again: Option<u64>,
+    /// The changed files, sorted by path. One that was changed again occurs twice.
     pub files: Vec<ChangedFile>,
     /// The error if the journal could not record the change.
     pub failed: Option<FsError>,
@@ -175,12 +202,18 @@ impl ChangeCapture {
             }
             return;
         };
+        let state_now = target.state();
+        if state.touched.get(path).is_some_and(|known| known.is_of_another_file(&state_now)) {
+            state.touched.remove(path);
+        }
         if let Some(known) = state.touched.get_mut(path) {
             known.whole |= whole;
-            known.was_missing |= matches!(target.state(), PathState::Nothing);
+            known.was_missing |= matches!(state_now, PathState::Nothing);
+            if whole {
+                self.touch_files_of_others(&mut state, path, class);
+            }
             return;
         }
-        let state_now = target.state();
         let is_directory = matches!(state_now, PathState::Directory(_));
         if is_directory && whole {
             let (descendants, complete) = target.descendants(MAX_DESCENDANTS);
@@ -205,7 +238,13 @@ impl ChangeCapture {
 
     /// Whether changes of tracked paths were reported since the last [`ChangeCapture::settle`].
     pub fn has_tracked_changes(&self) -> bool {
-        self.state.lock().touched.values().any(|touched| touched.class == CaptureClass::Tracked)
+        let state = self.state.lock();
+        let mut classes = state
+            .touched
+            .values()
+            .map(|touched| touched.class)
+            .chain(state.finished.iter().map(|finished| finished.class));
+        classes.any(|class| class == CaptureClass::Tracked)
     }
 
     /// The version of a file before its first change. `None` if it was not stored.
@@ -222,27 +261,33 @@ impl ChangeCapture {
     pub fn settle(&self, still_runs: bool, settling: &Settling<'_>) -> CapturedChanges {
         let mut state = std::mem::take(&mut *self.state.lock());
         let mut settled = CapturedChanges::default();
-        let (mut effects, mut open) = (Effects::default(), Vec::new());
+        let (mut effects, mut open, mut modes) = (Effects::default(), Vec::new(), Vec::new());
         self.add_renamed_contents(&mut state, settling.class);
         settled.incomplete = std::mem::take(&mut state.incomplete);
         let root_modes = std::mem::take(&mut state.root_modes);
+        // What the command has changed again is another change.
+        let (mut again, mut finished) = (Effects::default(), BTreeSet::new());
+        for Finished { path, class, action, outcome } in std::mem::take(&mut state.finished) {
+            settled.add_file(&mut effects, &path, class, (action, outcome));
+            finished.insert(path);
+        }
         let State { touched, usage, note, .. } = &mut state;
         for (path, touched) in touched {
             let Some(target) = WritablePath::of(&self.workspace, path) else { continue };
             let now = target.state();
-            let is_file = matches!(now, PathState::File { .. });
+            if touched.is_of_another_file(&now) {
+                continue;
+            }
             let is_shared = matches!(&now, PathState::File { stamp } if stamp.is_shared);
             // Asked before the content is read: a writer that is gone by then has written all of it.
-            let has_writer =
-                || !target.open().is_ok_and(|(file, _)| (settling.has_no_writer)(file.as_fd()));
-            if still_runs && is_file && has_writer() {
-                open.push((path.clone(), touched.class));
+            if still_runs && has_writer(&target, &now, settling) {
+                open.push((path.clone(), touched.class, touched.others));
             }
             match (&touched.before, &now) {
                 (Before::Directory(was), PathState::Directory(now))
                     if was.mode != now.mode && was.identity == now.identity =>
                 {
-                    settled.modes.push(path.clone());
+                    modes.push(DirectoryMode::new(path, was.mode, now.mode));
                 }
                 (Before::Directory(_), PathState::Directory(_)) => {}
                 (Before::Directory(was), _) => {
@@ -253,38 +298,24 @@ impl ChangeCapture {
             }
             let compared = self.compare(&target, &touched.before, now, touched.class, usage);
             let Some((action, outcome)) = compared else { continue };
-            let (change, not_kept) = match outcome {
-                Ok(change) => (Some(change), None),
-                Err(not_kept) => (None, Some(not_kept)),
-            };
+            // An undo of it would remove what the others wrote.
+            let outcome =
+                if touched.others == Others::None { outcome } else { Err(NotKept::Contested) };
             if is_shared && action == Action::Modified {
                 settled.shared.push(path.clone());
             }
-            let ignored = touched.class != CaptureClass::Tracked;
-            // A build may change any number of ignored files that are not stored, and Undo skips those.
-            if not_kept.is_some() && ignored {
-                effects.ignored_not_kept += 1;
-            } else if not_kept.is_some() {
-                effects.not_kept.push(KeptPath::new(path));
-            }
-            let versions = change.as_ref().map(|change| (change.before, change.after));
-            settled.files.push(ChangedFile {
-                path: path.clone(),
-                action,
-                ignored,
-                lost: not_kept,
-                versions: versions.unwrap_or_default(),
-            });
-            effects.files.extend(change);
+            let effects = if finished.contains(path) { &mut again } else { &mut effects };
+            settled.add_file(effects, path, touched.class, (action, outcome));
         }
+        settled.files.sort_by(|one, other| one.path.cmp(&other.path));
         for (root, mode) in root_modes {
-            if WritablePath::root_mode(&self.workspace, &root).is_some_and(|now| now != mode) {
-                settled.modes.push(root);
-            }
+            let now = WritablePath::root_mode(&self.workspace, &root).filter(|now| *now != mode);
+            modes.extend(now.map(|now| DirectoryMode::new(&root, mode, now)));
         }
-        let is_tracked = |path: &&PathBuf| (settling.class)(path, true) == CaptureClass::Tracked;
-        let modes = settled.modes.iter().filter(is_tracked);
-        effects.not_kept.extend(modes.map(|path| KeptPath::new(path)));
+        settled.modes = modes.iter().map(DirectoryMode::path).collect();
+        let is_tracked =
+            |mode: &DirectoryMode| (settling.class)(&mode.path(), true) == CaptureClass::Tracked;
+        effects.modes = modes.into_iter().filter(is_tracked).collect();
         settled.made = settled.without_files(effects.made.iter().map(KeptPath::path));
         settled.removed = settled.without_files(effects.removed.iter().map(KeptDirectory::path));
         let mut directories = settled.made.iter().chain(&settled.removed).chain(&settled.modes);
@@ -300,9 +331,23 @@ impl ChangeCapture {
                 Err(error) => settled.failed = Some(error),
             }
         }
+        if let Some(journal) = &self.journal
+            && !again.is_empty()
+        {
+            let undoable = !again.has_nothing_to_undo();
+            let is_ignored = |file: &ChangedFile| !finished.contains(&file.path) || file.ignored;
+            again.only_ignored = settled.files.iter().all(is_ignored);
+            match journal.add(self.about(), again, None) {
+                Ok(id) => settled.again = undoable.then_some(id),
+                Err(error) => settled.failed = Some(error),
+            }
+        }
         // Storing a file again costs nothing: the journal already has its content.
-        for (path, class) in open {
+        for (path, class, others) in open {
             self.touch(&path, false, &|_, _| class);
+            if let Some(touched) = self.state.lock().touched.get_mut(&path) {
+                touched.others = others;
+            }
         }
         // If the journal could not record the change, the note stays, and the next start tries again.
         if settled.failed.is_none()
@@ -341,12 +386,20 @@ impl ChangeCapture {
         );
         let mut state = capture.state.lock();
         state.note = Some(note);
-        for Entry { files, removed, .. } in noted {
+        for Entry { files, removed, not_kept, .. } in noted {
             for file in files {
+                if file.after.is_some() {
+                    state.touched.remove(&file.path());
+                    state.finished.push(Finished::noted(file));
+                    continue;
+                }
                 let before = file.before.map_or(Before::Nothing, Before::Kept);
                 state
                     .touched
                     .insert(file.path(), CapturedPath::new(before, CaptureClass::Tracked, false));
+            }
+            for ended in not_kept {
+                state.touched.remove(&ended.path());
             }
             for directory in removed {
                 let stamp = DirectoryFingerprint { identity: (0, 0), mode: directory.mode };
@@ -370,8 +423,8 @@ impl ChangeCapture {
         if class == CaptureClass::Excluded || state.touched.contains_key(&path) {
             return;
         }
-        // A path in a new directory did not exist before.
-        let is_new = path.ancestors().skip(1).any(|above| self.is_new_directory(state, above));
+        // A path in a new directory did not exist before, unless others made it there.
+        let is_new = !state.by_others.contains(&path) && self.is_in_new_directory(state, &path);
         let before = match state_now {
             PathState::Nothing => Before::Nothing,
             _ if is_new => Before::Nothing,
@@ -397,6 +450,11 @@ impl ChangeCapture {
             _ => Ok(()),
         };
         state.touched.insert(path, CapturedPath::new(before, class, whole));
+    }
+
+    /// Whether a path is in a directory that is new since it was reported.
+    fn is_in_new_directory(&self, state: &State, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|above| self.is_new_directory(state, above))
     }
 
     /// Whether a reported path has become a directory, or another directory, since.
@@ -461,6 +519,9 @@ impl ChangeCapture {
                 state.incomplete.push(path);
             }
             for file in descendants {
+                if state.by_others.contains(&file) {
+                    continue;
+                }
                 let now = WritablePath::of(&self.workspace, &file).map(|target| target.state());
                 let class = class(&file, matches!(now, Some(PathState::Directory(_))));
                 let new = CapturedPath::new(Before::Nothing, class, false);
@@ -537,7 +598,38 @@ impl ChangeCapture {
     }
 }
 
+/// Whether a descriptor or a mapping may write a file.
+fn has_writer(target: &WritablePath, now: &PathState, settling: &Settling<'_>) -> bool {
+    matches!(now, PathState::File { .. })
+        && !target.open().is_ok_and(|(file, _)| (settling.has_no_writer)(file.as_fd()))
+}
+
 impl CapturedChanges {
+    /// Adds a changed file to these changes and to the effects that the journal records.
+    fn add_file(
+        &mut self,
+        effects: &mut Effects,
+        path: &Path,
+        class: CaptureClass,
+        (action, outcome): (Action, Result<FileChange, NotKept>),
+    ) {
+        let ignored = class != CaptureClass::Tracked;
+        let (change, lost) = match outcome {
+            Ok(change) => (Some(change), None),
+            Err(not_kept) => (None, Some(not_kept)),
+        };
+        // A build may change any number of ignored files that are not stored, and Undo skips those.
+        if lost.is_some() && ignored {
+            effects.ignored_not_kept += 1;
+        } else if lost.is_some() {
+            effects.not_kept.push(KeptPath::new(path));
+        }
+        let versions = change.as_ref().map(|change| (change.before, change.after));
+        let (path, versions) = (path.to_owned(), versions.unwrap_or_default());
+        self.files.push(ChangedFile { path, action, ignored, lost, versions });
+        effects.files.extend(change);
+    }
+
     /// The directories without changed files.
     fn without_files(&self, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
         // Files are sorted by path, so those in a directory directly follow it.

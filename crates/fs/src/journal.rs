@@ -58,7 +58,7 @@ pub use self::command_ends::CommandEndRecord;
 pub use self::connections::ConnectionRecord;
 pub use self::decisions::DecisionRecord;
 pub(crate) use self::entry::Effects;
-pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
+pub use self::entry::{About, DirectoryMode, Entry, FileChange, KeptDirectory, KeptPath, Version};
 pub use self::import::JournalImport;
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;

@@ -61,7 +61,7 @@ pub use bulk_reader::{BulkReader, EntryStatus, FileParts, Stamp, WholeRead};
 pub use change::{Change, ChangeRecorder, Committed, CommittedFile, HardLinks, NewMode, Step};
 pub use change_capture::{
     Action, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Classify,
-    NotKept, Settling, SizeLimits,
+    NotKept, Settling, SizeLimits, Written,
 };
 pub use content::Content;
 pub use content_addressed_cache::{
@@ -75,9 +75,9 @@ pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
     About, AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord,
     Caps, ChangeOutbox, Changes, CommandEndRecord, ConnectionRecord, Damage, DamagedChanges,
-    DecisionRecord, Entry, FileChange, Journal, JournalImport, KeptDirectory, KeptPath,
-    OutboxChanges, OutboxPosition, OutboxRecord, PrincipalRecord, RefusalRecord, SharedHolder,
-    Version, escaped_json,
+    DecisionRecord, DirectoryMode, Entry, FileChange, Journal, JournalImport, KeptDirectory,
+    KeptPath, OutboxChanges, OutboxPosition, OutboxRecord, PrincipalRecord, RefusalRecord,
+    SharedHolder, Version, escaped_json,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

@@ -101,6 +101,13 @@ pub(crate) fn one(
         })
     });
     files.extend(not_kept);
+    let modes = change.modes.iter().map(|path| {
+        json!({
+            "path": path, "kind": "modified", "hunks": [],
+            "not_kept": "only the mode of this directory was changed, which Undo does not restore",
+        })
+    });
+    files.extend(modes);
     let mut answer = json!({
         "id": change.id.to_string(),
         "tool": change.tool,

@@ -5,25 +5,28 @@ mod head_notes;
 mod index_and_config;
 mod lost_refs;
 mod repository_state;
+mod running_changes;
 mod unfinished_operation;
 mod work_trees;
 
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
-    About, BulkReader, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile,
-    Journal, Settling, Version, Workspace,
+    About, Action, BulkReader, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture,
+    ChangedFile, Journal, Settling, Version, Workspace, Written,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
 
 pub(crate) use self::repository_state::RepositoryNotes;
 use self::repository_state::RepositoryStates;
+pub(crate) use self::running_changes::RunningChanges;
 use crate::phrases::counted;
 
 /// Number of hard-linked files that are named.
@@ -46,6 +49,8 @@ pub(crate) struct CommandChanges {
     /// Recorded changes that no call has collected yet.
     uncollected: Mutex<NewChanges>,
     has_ended: AtomicBool,
+    /// The changes of all running commands, with its own.
+    running: Arc<RunningChanges>,
 }
 
 /// Changes of a command since they were last collected.
@@ -72,9 +77,10 @@ impl CommandChanges {
         own_paths: Vec<PathBuf>,
         journal: Option<Journal>,
         about: About,
-    ) -> CommandChanges {
+        running: &Arc<RunningChanges>,
+    ) -> Arc<CommandChanges> {
         let with_path = |tree: BulkReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
-        CommandChanges {
+        let changes = Arc::new(CommandChanges {
             ignored: workspace.trees().map(with_path).collect(),
             own_paths,
             heads: Mutex::default(),
@@ -88,7 +94,10 @@ impl CommandChanges {
             ),
             uncollected: Mutex::default(),
             has_ended: AtomicBool::new(false),
-        }
+            running: running.clone(),
+        });
+        running.add(&changes);
+        changes
     }
 
     /// Changes since the last call of this method. Notes have git commands for the directory of the next command.
@@ -104,8 +113,15 @@ impl CommandChanges {
     /// Called before the command changes these paths.
     pub(crate) fn before_change(&self, accesses: &[FileAccess]) {
         self.remember_rename(accesses);
+        let is_whole = |action: &FileAction| {
+            matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_))
+        };
+        let written = accesses
+            .iter()
+            .map(|FileAccess { path, action, .. }| Written { path, whole: is_whole(action) });
+        self.running.take_over(&written.collect::<Vec<_>>(), Some(self));
         for FileAccess { path, action, .. } in accesses {
-            let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
+            let whole = is_whole(action);
             self.heads.lock().before_change(&self.workspace, path);
             self.capture
                 .touch(path, whole, &|path, is_directory| self.capture_class(path, is_directory));
@@ -165,16 +181,27 @@ impl CommandChanges {
 
     /// Called when no process of the command is new.
     pub(crate) fn command_ended(&self) {
+        let mut uncollected = self.uncollected.lock();
+        uncollected.add(self.settle(false));
         self.has_ended.store(true, Ordering::Relaxed);
-        self.uncollected.lock().add(self.settle(false));
+    }
+
+    /// Called before another program writes these paths. It waits while the changes are recorded: they must not include
+    /// what that program writes.
+    fn take_over(&self, written: &[Written<'_>]) {
+        let _uncollected = self.uncollected.lock();
+        self.settling(|settling| self.capture.take_over(written, settling));
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
         let parts = self.heads.lock().changed_parts(&self.workspace);
         self.capture.set_repository_parts(parts);
+        self.settling(|settling| self.capture.settle(still_runs, settling))
+    }
+
+    fn settling<T>(&self, record: impl FnOnce(&Settling<'_>) -> T) -> T {
         let class = |path: &Path, is_directory: bool| self.capture_class(path, is_directory);
-        let settling = Settling { class: &class, has_no_writer: &|file| has_no_writer(file) };
-        self.capture.settle(still_runs, &settling)
+        record(&Settling { class: &class, has_no_writer: &|file| has_no_writer(file) })
     }
 
     fn capture_class(&self, path: &Path, is_directory: bool) -> CaptureClass {
@@ -195,11 +222,32 @@ impl CommandChanges {
 }
 
 impl NewChanges {
+    /// Adds changed files. One that was changed twice is named once.
+    fn add_files(&mut self, files: Vec<ChangedFile>) {
+        let known = self.files.iter().enumerate().map(|(at, file)| (file.path.clone(), at));
+        let mut known: HashMap<PathBuf, usize> = known.collect();
+        for file in files {
+            match known.get(&file.path).and_then(|at| self.files.get_mut(*at)) {
+                Some(first) => {
+                    if first.action != Action::Created || file.action == Action::Deleted {
+                        first.action = file.action;
+                    }
+                    first.lost = first.lost.take().or(file.lost);
+                    first.versions.1 = file.versions.1;
+                }
+                None => {
+                    known.insert(file.path.clone(), self.files.len());
+                    self.files.push(file);
+                }
+            }
+        }
+    }
+
     fn add(&mut self, settled: CapturedChanges) {
-        self.files.extend(settled.files);
+        self.add_files(settled.files);
         self.made.extend(settled.made);
         self.removed.extend(settled.removed);
-        self.ids.extend(settled.id);
+        self.ids.extend(settled.id.into_iter().chain(settled.again));
         let shared = settled.shared.iter().take(MAX_SHARED);
         self.warnings.extend(shared.map(|path| {
             format!(

@@ -26,6 +26,7 @@ pub(crate) use self::offline::add_offline_variables;
 pub(crate) use self::proxy_variables::set_proxy_variables;
 pub(crate) use self::session_caches::add_session_caches;
 pub(crate) use self::session_shell::{Carried, ReadPositions, SessionShell};
+use crate::command_changes::RunningChanges;
 use crate::network::{Inspection, SessionConnections};
 use crate::sandbox_settings::{SandboxSettings, is_sufficient};
 
@@ -80,6 +81,7 @@ pub(crate) struct ShellHost {
     resolver: Arc<dyn Resolver>,
     inspection: Option<Arc<Inspection>>,
     running: Option<Arc<RunningLimit>>,
+    running_changes: Arc<RunningChanges>,
     tmp: PathBuf,
     environment: OnceLock<Arc<Environment>>,
     /// The environment that the host passed in.
@@ -116,6 +118,7 @@ impl ShellHost {
             resolver,
             inspection: inspection.map(Arc::new),
             running: max_running.map(RunningLimit::new),
+            running_changes: Arc::default(),
             tmp,
             environment: OnceLock::new(),
             own: OnceLock::new(),
@@ -165,6 +168,11 @@ impl ShellHost {
     pub(crate) fn outer_wall(&self) -> Option<OuterWall> {
         let wall = self.sandbox.as_ref().and_then(|settings| settings.outer);
         wall.filter(|_| !is_sufficient(self.enforced()))
+    }
+
+    /// The changes of the commands that run.
+    pub(crate) fn running_changes(&self) -> &Arc<RunningChanges> {
+        &self.running_changes
     }
 
     /// Parent of the session directories.

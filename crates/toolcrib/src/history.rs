@@ -72,6 +72,8 @@ pub struct HistoryEntry {
     pub directories: Vec<HistoryDirectory>,
     /// Paths that it changed and whose previous state is not stored: Undo does not restore them.
     pub not_kept: Vec<String>,
+    /// Directories whose mode it changed: Undo does not restore it.
+    pub modes: Vec<String>,
     /// Whether it also changed paths outside the roots, which are left out here.
     pub is_partial: bool,
     /// How many of the files, the last ones, are in ignored directories. 0 if all files fit in a line.
@@ -430,6 +432,7 @@ impl History {
                 .iter()
                 .map(|kept| self.paths.show(&top, &kept.path()))
                 .collect(),
+            modes: entry.modes.iter().map(|mode| self.paths.show(&top, &mode.path())).collect(),
             is_partial: false,
             ignored_files,
             entry,
@@ -453,9 +456,14 @@ fn command(entry: &Entry) -> Option<String> {
 impl HistoryEntry {
     /// Whether nothing of it is stored, so that it cannot be undone.
     pub(crate) fn has_nothing_to_undo(&self) -> bool {
-        let Entry { files, directories, removed, not_kept, .. } = &self.entry;
+        let Entry { files, directories, removed, not_kept, modes, .. } = &self.entry;
         let has_nothing = files.is_empty() && directories.is_empty() && removed.is_empty();
-        has_nothing && !not_kept.is_empty()
+        has_nothing && !(not_kept.is_empty() && modes.is_empty())
+    }
+
+    /// Whether it changed nothing but modes of directories, which Undo does not restore.
+    pub(crate) fn has_only_modes(&self) -> bool {
+        self.has_nothing_to_undo() && self.entry.not_kept.is_empty()
     }
 
     /// Whether it changed this path or one below it. The path is absolute, with real names.
@@ -494,7 +502,8 @@ impl HistoryEntry {
         let directories =
             self.directories.iter().map(|one| format!("{} (directory {})", one.path, one.action));
         let not_kept = self.not_kept.iter().map(|path| format!("{path} (not kept)"));
-        let all: Vec<String> = files.chain(directories).chain(not_kept).collect();
+        let modes = self.modes.iter().map(|path| format!("{path} (mode of the directory)"));
+        let all: Vec<String> = files.chain(directories).chain(not_kept).chain(modes).collect();
         let mut named: Vec<String> = all.iter().take(NAMED_FILES).cloned().collect();
         let more = all.len().saturating_sub(NAMED_FILES);
         named.extend((more > 0).then(|| format!("and {more} more")));

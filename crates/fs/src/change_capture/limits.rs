@@ -69,6 +69,8 @@ pub enum NotKept {
     TooMuch(SizeLimits),
     /// The limits of the command for ignored files are reached.
     IgnoredTooMuch(SizeLimits),
+    /// Another program wrote it at the same time.
+    Contested,
     /// It is neither a file nor a symlink.
     NoFile,
     /// It cannot be read.
@@ -101,6 +103,7 @@ impl fmt::Display for NotKept {
                     "over the limit of {limits} for ignored or generated files of one command"
                 )
             }
+            NotKept::Contested => f.write_str("another tool or command wrote it at the same time"),
             NotKept::NoFile => f.write_str("neither a file nor a symlink"),
             NotKept::Unreadable(errno) => write!(f, "cannot be read ({errno})"),
             NotKept::NoJournal => f.write_str("there is no journal"),

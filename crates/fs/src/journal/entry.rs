@@ -76,6 +76,9 @@ pub struct Entry {
     /// Paths that it changed and whose previous state is not stored, so that it cannot be undone there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_kept: Vec<KeptPath>,
+    /// Directories whose mode it changed, which is not undone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<DirectoryMode>,
     /// The number of ignored files that it changed and whose previous state is not stored.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ignored_not_kept: u64,
@@ -102,6 +105,8 @@ pub(crate) struct Effects {
     pub(crate) removed: Vec<KeptDirectory>,
     /// Paths that it changes and whose previous state is not stored.
     pub(crate) not_kept: Vec<KeptPath>,
+    /// Directories whose mode it changes.
+    pub(crate) modes: Vec<DirectoryMode>,
     /// The number of ignored files that it changes and whose previous state is not stored.
     pub(crate) ignored_not_kept: u64,
     /// Ignore files exclude all of it.
@@ -120,7 +125,7 @@ impl Effects {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.has_nothing_to_undo() && self.not_kept.is_empty()
+        self.has_nothing_to_undo() && self.not_kept.is_empty() && self.modes.is_empty()
     }
 }
 
@@ -140,6 +145,17 @@ pub struct KeptDirectory {
     path: KeptPath,
     /// Its mode bits.
     pub mode: u32,
+}
+
+/// A directory whose mode was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryMode {
+    #[serde(flatten)]
+    path: KeptPath,
+    /// Its mode bits before.
+    pub before: u32,
+    /// Its mode bits after.
+    pub after: u32,
 }
 
 /// One changed file or symlink.
@@ -175,8 +191,15 @@ impl Entry {
     /// A change that is made now. It gets its number when it is complete.
     pub(super) fn new(token: String, about: About, effects: Effects) -> Entry {
         let process = std::process::id();
-        let Effects { files, made: directories, removed, not_kept, ignored_not_kept, only_ignored } =
-            effects;
+        let Effects {
+            files,
+            made: directories,
+            removed,
+            not_kept,
+            modes,
+            ignored_not_kept,
+            only_ignored,
+        } = effects;
         let id = 0;
         Entry {
             id,
@@ -188,6 +211,7 @@ impl Entry {
             directories,
             removed,
             not_kept,
+            modes,
             ignored_not_kept,
             only_ignored,
             imported_ms: None,
@@ -202,6 +226,7 @@ impl Entry {
         self.directories.iter_mut().for_each(&replace);
         self.removed.iter_mut().for_each(|directory| replace(&mut directory.path));
         self.not_kept.iter_mut().for_each(&replace);
+        self.modes.iter_mut().for_each(|mode| replace(&mut mode.path));
         self.about.only.iter_mut().for_each(&replace);
         self.about.within.iter_mut().for_each(replace);
         self
@@ -210,21 +235,24 @@ impl Entry {
     /// Removes the paths that are not wanted. Returns whether some were removed.
     pub fn retain_paths(&mut self, wanted: impl Fn(&Path) -> bool) -> bool {
         let count = |entry: &Entry| {
-            entry.files.len() + entry.directories.len() + entry.removed.len() + entry.not_kept.len()
+            let directories = entry.directories.len() + entry.removed.len() + entry.modes.len();
+            entry.files.len() + directories + entry.not_kept.len()
         };
         let before = count(self);
         self.files.retain(|file| wanted(&file.path()));
         self.directories.retain(|directory| wanted(&directory.path()));
         self.removed.retain(|directory| wanted(&directory.path()));
         self.not_kept.retain(|path| wanted(&path.path()));
+        self.modes.retain(|mode| wanted(&mode.path()));
         count(self) < before
     }
 
-    /// All changed paths: files, created or removed directories, and paths that were not kept.
+    /// All changed paths: files, directories, and paths that were not kept.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let made = self.directories.iter().chain(&self.not_kept).map(KeptPath::path);
         let removed = self.removed.iter().map(KeptDirectory::path);
-        self.files.iter().map(FileChange::path).chain(made).chain(removed)
+        let modes = self.modes.iter().map(DirectoryMode::path);
+        self.files.iter().map(FileChange::path).chain(made).chain(removed).chain(modes)
     }
 
     /// The versions before and after it, of all its files.
@@ -268,6 +296,18 @@ impl KeptDirectory {
     /// A directory with this mode.
     pub fn new(path: &Path, mode: u32) -> KeptDirectory {
         KeptDirectory { path: KeptPath::new(path), mode }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> PathBuf {
+        self.path.path()
+    }
+}
+
+impl DirectoryMode {
+    /// A directory with its mode before and after a change.
+    pub fn new(path: &Path, before: u32, after: u32) -> DirectoryMode {
+        DirectoryMode { path: KeptPath::new(path), before, after }
     }
 
     /// Its path.

@@ -4,9 +4,9 @@
 //! released and the note stays, and the next start turns it into a change.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::entry::{About, Effects, Entry, FileChange, KeptDirectory};
+use super::entry::{About, Effects, Entry, FileChange, KeptDirectory, KeptPath};
 use super::pending::{AbandonedNote, create_note};
 use super::{BLOBS, CAPTURES, Journal, log};
 use crate::content::Content;
@@ -25,7 +25,7 @@ pub(crate) struct CaptureNote {
 }
 
 impl CaptureNote {
-    /// Adds the previous version of a file.
+    /// Adds the previous version of a file, and the version after it if the change has ended.
     pub(crate) fn add_file(&mut self, file: FileChange) -> Result<(), FsError> {
         self.add(Effects::on_files(vec![file]))
     }
@@ -33,6 +33,11 @@ impl CaptureNote {
     /// Adds the previous state of a directory.
     pub(crate) fn add_directory(&mut self, directory: KeptDirectory) -> Result<(), FsError> {
         self.add(Effects { removed: vec![directory], ..Effects::default() })
+    }
+
+    /// Adds that the path has not been changed by the program since another one wrote it.
+    pub(crate) fn add_ended(&mut self, path: &Path) -> Result<(), FsError> {
+        self.add(Effects { not_kept: vec![KeptPath::new(path)], ..Effects::default() })
     }
 
     fn add(&mut self, effects: Effects) -> Result<(), FsError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolcrib_fs::{
     About, Action, Caps, CaptureClass, CaptureLimits, ChangeCapture, ChangedFile, Journal, NotKept,
-    RecoveryOutcome, Settling, SizeLimits,
+    RecoveryOutcome, Settling, SizeLimits, Written,
 };
 
 use crate::Tree;
@@ -53,6 +53,36 @@ fn captured_changes_are_recovered_after_a_crash() {
     assert_eq!(was, b"inside");
     assert!(journal.recover(&tree.workspace).unwrap().is_empty(), "once");
     assert_eq!(tree.path("state/followed").read_dir().unwrap().count(), 0);
+}
+
+/// After a crash, too, the change ends with the content that the other program found.
+#[test]
+fn what_others_write_afterwards_is_not_part_of_the_change() {
+    for crashes in [false, true] {
+        let tree = Tree::new();
+        let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+        let root = tree.path("ws").canonicalize().unwrap();
+        let capture = new_capture(&tree, &journal, CaptureLimits::default());
+        let (changed, other) = (root.join("a/f"), root.join("new"));
+        capture.touch(&changed, false, &tracked);
+        fs::write(&changed, "by the command").unwrap();
+        capture.touch(&other, false, &tracked);
+        let written = [&changed, &other].map(|path| Written { path, whole: false });
+        capture.take_over(&written, &SETTLING);
+        fs::write(&changed, "by another").unwrap();
+        fs::write(&other, "by another").unwrap();
+        if crashes {
+            drop(capture);
+            assert_eq!(journal.recover(&tree.workspace).unwrap().len(), 1);
+        } else {
+            assert_eq!(capture.settle(false, &SETTLING).files.len(), 1);
+        }
+        let entries = journal.entries().unwrap();
+        let [only] = entries[0].files.as_slice() else { panic!("{entries:?}") };
+        assert_eq!(only.path(), changed);
+        let after = journal.content(&only.after.unwrap()).unwrap().unwrap();
+        assert_eq!(after, b"by the command");
+    }
 }
 
 #[test]

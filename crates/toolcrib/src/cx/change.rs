@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toolcrib_fs::{
     About, Change, ChangeRecorder, Committed, Content, FsErrorKind, KeptPath, Locks, NewMode,
-    ResolvedPath, Step, read_entry,
+    ResolvedPath, Step, Written, read_entry,
 };
 use toolcrib_policy::Effect;
 
@@ -370,6 +370,7 @@ impl Cx<'_> {
     ) -> Result<Changed, Error> {
         self.check_cancelled()?;
         self.check_basis(&edits)?;
+        let all: Vec<PathBuf> = edits.iter().map(|(_, place)| place.path()).collect();
         let there = edits.iter().filter(|(edit, _)| edit.now.is_some());
         let written: Vec<PathBuf> = there.map(|(_, place)| place.path()).collect();
         let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
@@ -386,6 +387,7 @@ impl Cx<'_> {
         let outcome = match locks {
             None => change.check().map(|()| Committed::default()),
             Some(locks) => {
+                self.take_over(&all);
                 let journal = self.services.history.journal();
                 change.commit(locks, journal.map(|journal| ChangeRecorder { journal, about }))
             }
@@ -405,6 +407,16 @@ impl Cx<'_> {
             }
         }
         Ok(Changed::of(&committed))
+    }
+
+    /// Running commands that have changed these files record their changes first: an undo of them keeps what is written
+    /// now.
+    fn take_over(&self, paths: &[PathBuf]) {
+        let written: Vec<Written<'_>> =
+            paths.iter().map(|path| Written { path, whole: false }).collect();
+        if let Some(commands) = &self.services.commands {
+            commands.running_changes().take_over(&written, None);
+        }
     }
 
     /// The seen state of each file after these edits: the whole file if it is new, or if the session

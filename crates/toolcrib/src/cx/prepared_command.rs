@@ -307,12 +307,13 @@ impl PreparedCommand<'_> {
         }
         let sandbox = command_sandbox(services, settings, &tmp);
         let shown = shown_command(&command.script, secrets);
-        let changes = Arc::new(CommandChanges::begin(
+        let changes = CommandChanges::begin(
             &services.paths.workspace,
             services.paths.hidden.own(),
             services.history.journal().cloned(),
             About { command: Some(shown), ..self.cx.about.clone() },
-        ));
+            host.running_changes(),
+        );
         let rules = services.paths.path_rules.clone();
         let guard = Arc::new(CommandGuard::new(rules, changes.clone(), &tmp, &command.directory));
         let options = StartOptions::sandboxed(&sandbox, guard.clone()).with_id(id);

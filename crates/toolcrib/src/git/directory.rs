@@ -31,6 +31,7 @@ const CONFIGURATIONS: [&str; 2] = ["config", "config.worktree"];
 const HOOKS: &str = "hooks";
 const OBJECTS: &str = "objects";
 const REFS: &str = "refs";
+const LOGS: &str = "logs";
 /// Contains the git directories of submodules.
 const SUBMODULES: &str = "modules";
 /// Names the directory with which a worktree shares objects, references and configuration.
@@ -96,7 +97,12 @@ pub(crate) fn has_commits(path: &Path) -> bool {
     let is_named = path
         .file_name()
         .is_some_and(|last| ["HEAD", "index", "packed-refs"].iter().any(|name| last == *name));
-    !has(&["logs"]) && (is_named || has(&["objects", "refs", "reftable"]))
+    !has(&[LOGS]) && (is_named || has(&["objects", "refs", "reftable"]))
+}
+
+/// Whether a path in a `.git` is in the directory of reflogs: those of the stash are its only names.
+pub(crate) fn is_reflog(path: &Path) -> bool {
+    path.iter().skip_while(|part| *part != DOT_GIT).any(|part| part == LOGS)
 }
 
 /// The outermost git directory that contains a path. Paths are relative to the root.

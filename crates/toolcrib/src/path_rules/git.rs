@@ -135,7 +135,8 @@ impl PathRules {
             && matches!(access.action, FileAction::Create(_) | FileAction::RenameTo(_));
         let is_in_repository =
             || relative.iter().any(|name| VERSION_CONTROL.iter().any(|known| name == *known));
-        if is_new && is_in_repository() && !directory::has_commits(relative) {
+        let has_state = || directory::has_commits(relative) || directory::is_reflog(relative);
+        if is_new && is_in_repository() && !has_state() {
             self.known.mark_added(&access.path);
         }
     }

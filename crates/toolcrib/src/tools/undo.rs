@@ -176,7 +176,13 @@ impl Undo {
         }
         // Only writing finds out that a directory is read-only, so a plan cannot tell.
         let is_by_directory = matches!(error.kind(), ErrorKind::Permission | ErrorKind::ReadOnly);
-        let mut before = changes_before(log, failed.id, by).take(MAX_TRIED).filter(|change| {
+        // A change of other files has nothing to do with a conflict about one.
+        let file = error.metadata().get("file_path").and_then(|file| file.as_str());
+        let is_about_it = |change: &HistoryEntry| {
+            file.is_none_or(|file| change.files.iter().any(|one| one.path == file))
+        };
+        let before = changes_before(log, failed.id, by).filter(|change| is_about_it(change));
+        let mut before = before.take(MAX_TRIED).filter(|change| {
             !(is_by_directory && has_same_directory(failed, change))
                 && can_be_undone(cx, change, log, by)
         });

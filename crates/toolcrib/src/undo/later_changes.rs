@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Content, FileChange, Version};
+use toolcrib_fs::{Content, ContentHash, FileChange, Version};
 
 use super::selection::Selection;
 use crate::history::{ChangeLog, HistoryEntry};
@@ -29,12 +29,36 @@ impl LaterChanges<'_> {
     pub(super) fn in_effect(&self, path: &Path, id: u64) -> Vec<u64> {
         let is_undone_now =
             |change: &HistoryEntry| self.undone.changes.iter().any(|one| one.id == change.id);
+        let overtaken = self.overtaken(path, id);
         let later = self.log.changes.iter().filter(|change| {
             let is_undo = change.reverted().next().is_some();
-            change.id > id && !change.undone && !is_undo && !is_undone_now(change)
+            (change.id > id || overtaken.contains(&change.id))
+                && !change.undone
+                && !is_undo
+                && !is_undone_now(change)
         });
         let of_path = later.filter(|change| change.effective_files().any(|one| one.path() == path));
         of_path.map(|change| change.id).collect()
+    }
+
+    /// The changes of a file after `id` with smaller ids: a command gets its id when it ends, and others may have changed
+    /// the file while it ran. Then the versions fit together in this order only.
+    fn overtaken(&self, path: &Path, id: u64) -> Vec<u64> {
+        let of_path = |change: &HistoryEntry| {
+            let mut files = change.entry.files.iter();
+            Some((change.id, files.find(|one| one.path() == path)?.clone()))
+        };
+        let mut until: Vec<(u64, FileChange)> =
+            self.log.changes.iter().filter(|change| change.id <= id).filter_map(of_path).collect();
+        let Some((_, it)) = until.pop_if(|(last, _)| *last == id) else { return Vec::new() };
+        let follows = |earlier: &FileChange, later: &FileChange| {
+            content(earlier.after) == content(later.before)
+        };
+        if until.last().is_none_or(|(_, before)| follows(before, &it)) {
+            return Vec::new();
+        }
+        let first = until.iter().position(|(_, other)| follows(&it, other));
+        first.map_or(Vec::new(), |first| until[first..].iter().map(|(id, _)| *id).collect())
     }
 
     /// The change after `id` that moved a file, and where the file is now. `None` if there is none.
@@ -91,7 +115,7 @@ impl LaterChanges<'_> {
             change.id >= id && !change.undone && has_effect_after(change, id)
         };
         let all = self.log.changes.iter().filter(is_in_effect).count();
-        let is_all_since = first.len() + 1 == all;
+        let is_all_since = first.len() + 1 == all && first.iter().all(|one| *one > id);
         match first {
             [] => None,
             [one] if is_all_since => {
@@ -138,16 +162,25 @@ impl LaterChanges<'_> {
     /// Whether recorded changes, including undone ones and undos, account for all differences between the change and
     /// the current content.
     fn is_recorded(&self, path: &Path, id: u64, was: Option<&Content>) -> bool {
-        let since = self.log.changes.iter().filter(|change| change.id >= id);
+        let overtaken = self.overtaken(path, id);
+        let all = || self.log.changes.iter();
+        let since = all()
+            .filter(|change| change.id == id)
+            .chain(all().filter(|change| overtaken.contains(&change.id)))
+            .chain(all().filter(|change| change.id > id));
         let of_path = |change: &'_ HistoryEntry| {
             change.entry.files.iter().find(|one| one.path() == path).cloned()
         };
         let versions: Vec<FileChange> = since.filter_map(of_path).collect();
-        let content = |version: Option<Version>| version.map(|one| (one.hash, one.link));
         let is_gapless =
             versions.windows(2).all(|pair| content(pair[0].after) == content(pair[1].before));
         is_gapless && versions.last().is_some_and(|last| Version::is(last.after, was))
     }
+}
+
+/// What tells the contents of two versions apart.
+fn content(version: Option<Version>) -> Option<(ContentHash, bool)> {
+    version.map(|one| (one.hash, one.link))
 }
 
 /// Whether a change alters files as they were after the change `id`. An undo of a later change does not.

@@ -23,6 +23,8 @@ pub(crate) struct Selection {
     pub(crate) hunk: Option<usize>,
     /// Newer changes that affect only ignored files and are skipped.
     pub(crate) skipped_ignored: Vec<u64>,
+    /// Changes that affect only modes of directories and are skipped.
+    pub(crate) skipped_modes: Vec<u64>,
 }
 
 impl Selection {
@@ -52,7 +54,8 @@ impl Selection {
 
     /// All of these changes.
     pub(crate) fn whole(changes: Vec<HistoryEntry>) -> Selection {
-        Selection { changes, only: Vec::new(), hunk: None, skipped_ignored: Vec::new() }
+        let (skipped_ignored, skipped_modes) = (Vec::new(), Vec::new());
+        Selection { changes, only: Vec::new(), hunk: None, skipped_ignored, skipped_modes }
     }
 
     /// These changes at one path.
@@ -65,10 +68,16 @@ impl Selection {
         let Some(lost) = self.changes.iter().find(|change| change.has_nothing_to_undo()) else {
             return Ok(());
         };
-        let names = first_of(&lost.not_kept, MAX_NAMED_CHANGES, String::clone);
-        let id = lost.id;
-        let message =
-            format!("change {id} cannot be undone: {UNDO} cannot revert what it did to {names}");
+        let names = |paths: &[String]| first_of(paths, MAX_NAMED_CHANGES, String::clone);
+        let why = if lost.has_only_modes() {
+            let modes = names(&lost.modes);
+            format!(
+                "it changed only the modes of directories, which {UNDO} does not restore: {modes}"
+            )
+        } else {
+            format!("{UNDO} cannot revert what it did to {}", names(&lost.not_kept))
+        };
+        let message = format!("change {} cannot be undone: {why}", lost.id);
         Err(Error::new(ErrorKind::Unsupported, message)
             .hint(format!("Nothing was done. {HISTORY} lists the changes.")))
     }
@@ -93,13 +102,18 @@ fn effective_changes(log: &ChangeLog) -> impl Iterator<Item = &HistoryEntry> {
 
 fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Error> {
     let candidates = || effective_changes(log).filter(|change| by.includes(change));
+    let is_skipped = |change: &HistoryEntry| change.only_ignored || change.has_only_modes();
     let chosen: Vec<HistoryEntry> =
-        candidates().filter(|change| !change.only_ignored).take(steps).cloned().collect();
+        candidates().filter(|change| !is_skipped(change)).take(steps).cloned().collect();
     let oldest = chosen.last().map_or(0, |change| change.id);
-    let ignored = candidates().filter(|change| change.only_ignored && change.id > oldest);
-    let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
+    let (ignored, modes): (Vec<&HistoryEntry>, Vec<&HistoryEntry>) = candidates()
+        .filter(|change| is_skipped(change) && change.id > oldest)
+        .partition(|change| change.only_ignored);
+    let ids = |changes: Vec<&HistoryEntry>| changes.iter().map(|change| change.id).collect();
+    let (ignored, modes): (Vec<u64>, Vec<u64>) = (ids(ignored), ids(modes));
     if chosen.len() == steps {
-        return Ok(Selection { skipped_ignored: ignored, ..Selection::whole(chosen) });
+        let whole = Selection::whole(chosen);
+        return Ok(Selection { skipped_ignored: ignored, skipped_modes: modes, ..whole });
     }
     if let ChangesBy::Session { others, .. } = by {
         let message = match chosen.len() {
@@ -116,6 +130,15 @@ fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Erro
         (0, []) => not_found("there is nothing to undo"),
         (0, _) => not_found("only changes of ignored files can be undone"),
         (known, _) => not_found(format!("there are only {known} changes to undo")),
+    };
+    let error = match modes.as_slice() {
+        [] => error,
+        ids => {
+            let ids = first_of(ids, MAX_NAMED_CHANGES, u64::to_string);
+            error.detail_line(&format!(
+                "[skipped {ids}: only modes of directories changed, which {UNDO} does not restore]"
+            ))
+        }
     };
     Err(match ignored.as_slice() {
         [] => error.hint(format!("Nothing was done. {HISTORY} lists the changes.")),
@@ -211,7 +234,9 @@ fn since(log: &ChangeLog, since: u64) -> Result<Selection, Error> {
             format!("all changes since {since} are already undone"),
         ));
     }
-    Ok(Selection::whole(changes))
+    let only_modes = inside().filter(|change| change.has_only_modes() && !change.undone);
+    let skipped_modes = only_modes.map(|change| change.id).collect();
+    Ok(Selection { skipped_modes, ..Selection::whole(changes) })
 }
 
 /// The changes before `id` that an undo without an id could select, newest first.

@@ -107,6 +107,29 @@ fn git_removes_its_own_files_whatever_its_arguments_are() {
     }
 }
 
+/// The reflog of the stash has the only names of all stash entries but the last.
+#[test]
+fn reflogs_made_in_the_session_are_removed_by_git_only() {
+    let commands = Commands::after("");
+    commands.output("for n in 1 2; do echo $n >> a.txt && git stash push -q -m entry$n; done");
+    commands.output("git branch new && git branch other");
+    let reflogs = |commands: &Commands| {
+        ["stash", "heads/new", "heads/other"].map(|name| {
+            commands.read(&format!("repo/.git/logs/refs/{name}")).map(|log| log.lines().count())
+        })
+    };
+    assert_eq!(reflogs(&commands), [Some(2), Some(1), Some(1)]);
+    for remove in ["rm -rf $(echo .git)", "rm $(echo .git)/logs/refs/stash", "git clean -ffdx"] {
+        let text = commands.output(remove);
+        assert_eq!(reflogs(&commands), [Some(2), Some(1), Some(1)], "{remove}: {text}");
+    }
+    commands.output("git stash drop -q && git branch -q -D new && git branch -q -m other moved");
+    assert_eq!(reflogs(&commands), [Some(1), None, None]);
+    commands.output("git stash drop -q && git branch -q -D moved && git branch -q x/y && git branch -q -D x/y && git branch -q x");
+    assert_eq!(reflogs(&commands), [None, None, None]);
+    assert!(commands.read("repo/.git/logs/refs/heads/x").is_some());
+}
+
 #[test]
 fn repository_created_by_a_command_can_be_removed() {
     let commands = Commands::after("");

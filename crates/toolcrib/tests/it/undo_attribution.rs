@@ -137,8 +137,36 @@ fn a_directory_mode_that_undo_does_not_restore_is_named() {
     assert_eq!(reply.output().matches("mode of the directory").count(), 2, "{}", reply.output());
     let mode = fs::metadata(fixture.path("sub")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o700);
-    let error = fixture.call("Undo", json!({})).unwrap_err();
-    assert!(error.to_string().contains("cannot be undone"), "{error}");
+    let skipped = "[skipped 1: only modes of directories changed, which Undo does not restore]";
+    let error = fixture.call("Undo", json!({})).unwrap_err().text();
+    assert!(error.contains("nothing to undo") && error.contains(skipped), "{error}");
+    let error = fixture.call("Undo", json!({"id": 1})).unwrap_err().text();
+    let why = "change 1 cannot be undone: it changed only the modes of directories";
+    assert!(error.contains(why) && error.contains("sub"), "{error}");
+    fixture.bash("chmod 711 sub; echo more >> a.txt");
+    let undone = fixture.call("Undo", json!({})).unwrap().text();
+    let stays = "The mode of the directory sub stays 711 (it was 700).";
+    assert!(undone.contains(stays) && !undone.contains("not kept"), "{undone}");
+}
+
+#[test]
+fn undo_passes_over_a_change_of_directory_modes() {
+    let skipped = "[skipped 2: only modes of directories changed, which stay as they are]";
+    for undo in [json!({}), json!({"steps": 2}), json!({"since": 1})] {
+        let fixture = Fixture::new();
+        fs::create_dir(fixture.path("sub")).unwrap();
+        fixture.bash("echo more >> a.txt");
+        fixture.bash("chmod 700 sub");
+        if undo != json!({}) {
+            fixture.bash("echo more >> b.txt");
+        }
+        let undone = fixture.call("Undo", undo).unwrap().text();
+        assert!(undone.contains(skipped), "{undone}");
+        assert_eq!(
+            (fixture.text("a.txt"), fixture.text("b.txt")),
+            ("before\n".into(), "before\n".into())
+        );
+    }
 }
 
 #[test]
@@ -222,22 +250,28 @@ fn a_plain_undo_reverts_no_change_of_a_session_beside_it() {
 #[test]
 fn a_plain_undo_that_conflicts_names_the_change_before() {
     let fixture = Fixture::new();
+    fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
     fixture.bash("echo first > a.txt");
-    fixture.call("Write", json!({"file_path": "c.txt", "content": "one\n"})).unwrap();
-    fs::write(fixture.path("c.txt"), "by the user\n").unwrap();
+    fixture.edit("b.txt", "1", "one");
+    fixture.edit("b.txt", "9", "nine");
+    fs::write(fixture.path("b.txt"), fixture.text("b.txt").replace("nine", "NINE")).unwrap();
     let error = fixture.call("Undo", json!({})).unwrap_err();
-    assert!(error.hint_text().contains("Undo with id 1 reverts an earlier change"), "{error}");
-    fixture.call("Undo", json!({"id": 1})).unwrap();
-    assert_eq!(fixture.text("a.txt"), "before\n");
+    assert!(error.hint_text().contains("Undo with id 2 reverts an earlier change"), "{error}");
+    fixture.call("Undo", json!({"id": 2})).unwrap();
+    assert_eq!(fixture.text("b.txt"), NUMBERS.replace('9', "NINE"));
+    // What is left before it is about another file.
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    assert!(!error.hint_text().contains("an earlier change"), "{error}");
 }
 
 #[test]
 fn a_plain_undo_that_conflicts_names_only_changes_that_can_be_undone() {
     let fixture = Fixture::new();
-    fixture.bash("echo first > a.txt");
-    fixture.bash("echo one > c.txt");
-    fixture.bash("echo two > c.txt");
-    fs::write(fixture.path("c.txt"), "by the user\n").unwrap();
+    fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
+    fixture.edit("b.txt", "1", "one");
+    fixture.bash("sed -i s/9/first/ b.txt");
+    fixture.bash("sed -i s/first/second/ b.txt");
+    fs::write(fixture.path("b.txt"), fixture.text("b.txt").replace("second", "third")).unwrap();
     // Change 2 has the same conflict.
     let error = fixture.call("Undo", json!({})).unwrap_err();
     assert!(error.hint_text().contains("Undo with id 1 reverts an earlier change"), "{error}");
@@ -273,9 +307,9 @@ fn a_conflict_names_the_changes_of_other_sessions() {
         call("Read", json!({"file_path": file}));
         call("Edit", json!({"file_path": file, "old_string": old, "new_string": new}));
     };
-    edit(&fixture.session, "b.txt", "before", "mine");
-    let new = Call::new("Write", json!({"file_path": "c.txt", "content": "theirs\n"}));
-    fixture.runtime.call(&other, new, Options::default()).unwrap();
+    fs::write(fixture.path("a.txt"), format!("before\n{NUMBERS}")).unwrap();
+    edit(&fixture.session, "a.txt", "9", "nine");
+    edit(&other, "a.txt", "7", "seven");
     edit(&fixture.session, "a.txt", "before", "mine");
     edit(&other, "a.txt", "mine", "theirs");
     let error = fixture.call("Undo", json!({})).unwrap_err();
@@ -305,4 +339,147 @@ fn a_conflict_names_only_changes_of_the_file_that_conflicts() {
     let hint = error.hint_text();
     assert!(hint.contains("Change 4 is by another session"), "{hint}");
     assert!(!hint.contains('3'), "{hint}");
+}
+
+impl Fixture {
+    /// Starts a job, and waits until a file contains a text. Returns the id of the job.
+    fn job(&self, command: &str, name: &str, text: &str) -> String {
+        let job = json!({"command": format!("{command}; sleep 600"), "run_in_background": true});
+        let started = self.call("Bash", job).unwrap();
+        crate::eventually(|| {
+            fs::read_to_string(self.path(name)).is_ok_and(|now| now.contains(text))
+        });
+        started.metadata()["bash_id"].as_str().unwrap().to_owned()
+    }
+
+    fn edit(&self, name: &str, old: &str, new: &str) {
+        self.call("Read", json!({"file_path": name})).unwrap();
+        let edit = json!({"file_path": name, "old_string": old, "new_string": new});
+        self.call("Edit", edit).unwrap();
+    }
+
+    /// Ends a job. Returns its reply, after its changes were recorded.
+    fn kill(&self, id: &str) -> String {
+        self.call("KillShell", json!({"shell_id": id})).unwrap().text()
+    }
+}
+
+const NUMBERS: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+#[test]
+fn undo_of_a_job_keeps_an_edit_that_was_made_while_it_ran() {
+    for (command, before) in [
+        ("sed -i s/1/JOB/ a.txt", NUMBERS),
+        ("exec 3<> a.txt; printf J >&3", NUMBERS),
+        ("sed s/1/JOB/ b.txt > a.txt", "old\n2\n3\n4\n5\n6\n7\n8\n9\n"),
+    ] {
+        let fixture = Fixture::new();
+        fs::write(fixture.path("a.txt"), before).unwrap();
+        fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
+        let id = fixture.job(&format!("{command}; echo x > other"), "other", "x");
+        fixture.edit("a.txt", "9", "NINE");
+        let ended = fixture.kill(&id);
+        assert!(ended.contains("modified a.txt; created other; Undo with id 2"), "{ended}");
+        let undone = fixture.call("Undo", json!({})).unwrap().text();
+        assert!(undone.contains("Later changes were kept in: a.txt (change 1)."), "{undone}");
+        assert_eq!(fixture.text("a.txt"), before.replace('9', "NINE"), "{command}");
+        assert!(!fixture.path("other").exists());
+        fixture.call("Undo", json!({})).unwrap();
+        assert_eq!(fixture.text("a.txt"), before, "{command}");
+    }
+}
+
+#[test]
+fn undo_of_a_job_does_not_delete_a_file_that_was_edited_since() {
+    for command in
+        ["cp b.txt new.txt", "mkdir d; cp b.txt d/new.txt", "mkdir x; cp b.txt x/new.txt; mv x d"]
+    {
+        let fixture = Fixture::new();
+        fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
+        let name = if command.contains('d') { "d/new.txt" } else { "new.txt" };
+        let name = if command.starts_with("cp") { "new.txt" } else { name };
+        let id = fixture.job(command, name, "9");
+        fixture.edit(name, "9", "NINE");
+        fixture.kill(&id);
+        let error = fixture.call("Undo", json!({"id": 2})).unwrap_err().text();
+        let why = format!("it created {name}, which was changed since\n");
+        assert!(error.contains(&why) && error.contains("Undo with id 1 first."), "{error}");
+        assert_eq!(fixture.text(name), NUMBERS.replace('9', "NINE"), "{command}");
+    }
+}
+
+#[test]
+fn undo_of_a_job_keeps_files_that_others_made_in_its_directory() {
+    for after in ["echo job >> d/mine", "mv d e", "true"] {
+        let fixture = Fixture::new();
+        let command = format!(
+            "mkdir d; echo job > d/job; until [ -f go ]; do sleep 0.01; done; {after}; rm go"
+        );
+        let id = fixture.job(&format!("{command}; echo x > end"), "d/job", "job");
+        fixture.call("Write", json!({"file_path": "d/mine", "content": "mine\n"})).unwrap();
+        fs::write(fixture.path("go"), "").unwrap();
+        crate::eventually(|| fixture.path("end").exists());
+        fixture.kill(&id);
+        fixture.call("Undo", json!({})).unwrap();
+        assert_eq!(fixture.text("d/mine"), "mine\n", "{after}");
+        assert!(!fixture.path("d/job").exists() && !fixture.path("e").exists(), "{after}");
+    }
+}
+
+#[test]
+fn undo_of_a_command_keeps_what_another_command_wrote_meanwhile() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let id = fixture.job("sed -i s/1/JOB/ a.txt", "a.txt", "JOB");
+    let other = fixture.bash("sed -i s/9/NINE/ a.txt");
+    assert!(other.output().contains("modified a.txt; Undo with id 1"), "{}", other.output());
+    fixture.kill(&id);
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fixture.text("a.txt"), NUMBERS.replace('9', "NINE"));
+    fixture.call("Undo", json!({"id": 1})).unwrap();
+    assert_eq!(fixture.text("a.txt"), NUMBERS);
+}
+
+#[test]
+fn what_a_job_and_others_write_again_is_not_undone_silently() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let wait = |n: u8| format!("until [ -f go{n} ]; do sleep 0.01; done");
+    let command = format!(
+        "sed -i s/1/JOB/ a.txt; {}; sed -i s/5/FIVE/ a.txt; {}; sed -i s/7/SEVEN/ a.txt",
+        wait(1),
+        wait(2)
+    );
+    let id = fixture.job(&command, "a.txt", "JOB");
+    fixture.edit("a.txt", "9", "NINE");
+    fs::write(fixture.path("go1"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("FIVE"));
+    fixture.edit("a.txt", "3", "THREE");
+    fs::write(fixture.path("go2"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("SEVEN"));
+    let ended = fixture.kill(&id);
+    // The second change has an edit in it, so nothing tells what of it is the job's.
+    let lost = "not kept, so Undo cannot restore it: a.txt (another tool or command wrote it at the same time)";
+    assert!(ended.contains("Undo with id 3 reverts this (exceptions below)"), "{ended}");
+    assert!(ended.contains(lost), "{ended}");
+    let error = fixture.call("Undo", json!({})).unwrap_err().text();
+    assert!(error.contains("change 4 cannot be undone"), "{error}");
+    fixture.call("Undo", json!({"id": 3})).unwrap();
+    assert_eq!(fixture.text("a.txt"), "1\n2\nTHREE\n4\nFIVE\n6\nSEVEN\n8\nNINE\n");
+}
+
+#[test]
+fn what_a_job_writes_after_an_edit_can_be_undone() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let command =
+        "sed -i s/1/JOB/ a.txt; until [ -f go ]; do sleep 0.01; done; sed -i s/5/FIVE/ a.txt";
+    let id = fixture.job(command, "a.txt", "JOB");
+    fixture.edit("a.txt", "9", "NINE");
+    fs::write(fixture.path("go"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("FIVE"));
+    let ended = fixture.kill(&id);
+    assert!(ended.contains("[modified a.txt; Undo with id 2, 3 reverts this]"), "{ended}");
+    fixture.call("Undo", json!({"steps": 2})).unwrap();
+    assert_eq!(fixture.text("a.txt"), NUMBERS.replace('9', "NINE"));
 }

@@ -1,9 +1,9 @@
 //! The reply of an undo: one line per change and file, without content.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Content, FileKind, KeptPath, NewMode};
+use toolcrib_fs::{Content, DirectoryMode, FileKind, KeptPath, NewMode};
 use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
 use super::group_by_ignored_directory;
@@ -144,6 +144,7 @@ impl Report {
                 shown(&others)
             ));
         }
+        self.add_modes(cx, chosen);
         let ignored: u64 = chosen.changes.iter().map(|change| change.entry.ignored_not_kept).sum();
         if ignored > 0 {
             let files = counted(ignored, "more ignored or generated file");
@@ -162,6 +163,33 @@ impl Report {
         if !chosen.skipped_ignored.is_empty() {
             let ids = first_of(&chosen.skipped_ignored, NAMED, u64::to_string);
             self.lines.push(format!("[skipped {ids}: only ignored or generated files changed]"));
+        }
+        if !chosen.skipped_modes.is_empty() {
+            let ids = first_of(&chosen.skipped_modes, NAMED, u64::to_string);
+            self.lines.push(format!(
+                "[skipped {ids}: only modes of directories changed, which stay as they are]"
+            ));
+        }
+    }
+
+    /// Adds the modes of directories, which stay.
+    fn add_modes(&mut self, cx: &Cx<'_>, chosen: &Selection) {
+        // The oldest change of a directory has the mode that it had.
+        let modes = chosen.changes.iter().flat_map(|change| &change.entry.modes);
+        let modes: BTreeMap<PathBuf, &DirectoryMode> =
+            modes.map(|mode| (mode.path(), mode)).collect();
+        for (path, mode) in modes.iter().take(NAMED) {
+            let now = cx.entry(path).ok().and_then(|place| place.mode()).unwrap_or(mode.after);
+            if now != mode.before {
+                let (shown, before) = (cx.show_real(path), mode.before);
+                self.lines.push(format!(
+                    "The mode of the directory {shown} stays {now:o} (it was {before:o})."
+                ));
+            }
+        }
+        if modes.len() > NAMED {
+            let more = counted((modes.len() - NAMED) as u64, "more directory");
+            self.lines.push(format!("The modes of {more} stay, too."));
         }
     }
 }
