@@ -162,7 +162,8 @@ fn runtime(common: &Common) -> Result<Runtime, String> {
 }
 
 /// A runtime with the settings of an agent, for a process that may lack the user's login environment. `own` lists
-/// further paths that no tool may access, besides our configuration and state.
+/// further paths that no tool may access, besides our configuration and state. Each was checked: it is hidden from all
+/// servers from then on.
 fn runtime_for_program(
     common: &Common,
     own: &[PathBuf],
@@ -199,14 +200,16 @@ fn runtime_with(
     }
     let mut claimed = own_paths(common, &config)?;
     claimed.extend_from_slice(own);
-    server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
     let builder = with_tools(Runtime::builder(), common, &config)
         .inspection(config.inspection()?)
         .rules_source(rules.clone());
     let builder = monitor.into_iter().fold(builder, |builder, monitor| monitor.observe(builder));
     let held_to = (profile, rules.rules(), sandbox);
-    build(builder, common, &common.roots(), &config, held_to, own, login_shell)
+    let runtime = build(builder, common, &common.roots(), &config, held_to, own, login_shell)?;
+    // Not before: a state directory that is refused would stay hidden from all other servers.
+    server_private_paths::record(&claimed);
+    Ok(runtime)
 }
 
 /// A runtime with the settings of an agent and these rules, to explain decisions. It runs no command.

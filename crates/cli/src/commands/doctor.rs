@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 use toolcrib::{Checkup, Network, Runtime, check_tool_names, login_files};
 
-use super::{backup, index, install, program_there};
+use super::{backup, index, install, program_there, server_private_paths};
 use crate::args::{Common, HostArgs};
 use crate::config::Config;
 use crate::{network_presets, output, rules, wide_roots};
@@ -53,6 +53,8 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         ("login shell", Ok(login_shell())),
     ]);
     findings.extend(backup::finding(common).map(|found| ("backup", found)));
+    // Most users have no server with files elsewhere.
+    findings.extend(hidden_paths().map(|found| ("hidden", Ok(found))));
     let repeated = leave_out_repeated(&mut findings);
     let clients = install::installed();
     let mut checkup = runtime
@@ -270,6 +272,17 @@ fn roots(common: &Common) -> String {
 fn indexes(runtime: &Runtime) -> Result<String, String> {
     let roots = runtime.indexes().map_err(|error| error.text().to_string())?;
     Ok(roots.iter().map(index::sentence).collect::<Vec<_>>().join("; "))
+}
+
+/// The paths outside the usual directories that servers have recorded as theirs.
+fn hidden_paths() -> Option<String> {
+    let (paths, records) = server_private_paths::recorded()?;
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    Some(format!(
+        "{}: files of servers, which no tool can access; they are recorded in {}",
+        paths.join(", "),
+        records.display()
+    ))
 }
 
 /// The language servers that check edited files.
