@@ -318,6 +318,7 @@ fn build(
     if let Some(file) = rules::named_file(common) {
         builder = builder.rules_file(&file);
     }
+    builder = builder.setting_hints(config::hints(common));
     for root in roots {
         let directory = as_spelled_by_shell(&root.directory);
         builder = if root.read_only {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib::{LocatedRule, Rules, visible_name};
 
 use crate::args::Common;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::{network_presets, output, rules};
 
 /// A rule, and the place that it comes from.
@@ -132,10 +132,13 @@ pub(crate) fn presets(common: &Common) -> Result<ExitCode, String> {
         };
         output::answer(&format!("{:<9} {enabled}  {hosts}{requests}", preset.name));
     }
-    output::answer("To turn one on: toolcrib config add network_presets NAME");
+    let settings = config::hints(common);
+    let turn_on = settings.command(&["add", "network_presets", "NAME"]);
+    output::answer(&format!("To turn one on: {turn_on}"));
     if config.network_name() != "list" {
         output::answer(&format!(
-            "They have an effect with: toolcrib config set network list (now {})",
+            "They have an effect with: {} (now {})",
+            settings.what_sets("network", "list"),
             config.network_name()
         ));
     }

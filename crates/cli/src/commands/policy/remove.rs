@@ -7,7 +7,7 @@ use toolcrib::Rules;
 
 use super::list::{ListedRule, in_force};
 use crate::args::Common;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::{output, rules};
 
 /// Removes the rule with this number, this name or these words.
@@ -20,8 +20,9 @@ pub(crate) fn remove(common: &Common, given: &[String]) -> Result<ExitCode, Stri
     match &rule.file {
         None => {
             return Err(format!(
-                "`{}` comes from network_presets; `toolcrib config remove network_presets NAME` removes a preset",
-                rule.words()
+                "`{}` comes from network_presets; `{}` removes a preset",
+                rule.words(),
+                config::hints(common).command(&["remove", "network_presets", "NAME"])
             ));
         }
         Some(other) if *other != file => {
