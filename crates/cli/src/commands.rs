@@ -43,6 +43,7 @@ use std::time::Duration;
 
 use toolcrib::{
     Decision, Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling,
+    shell_word,
 };
 
 use self::backup::ServedBackup;
@@ -246,7 +247,8 @@ fn make_configuration_directory(common: &Common) {
 }
 
 /// A runtime for the operator's own commands: typing a command approves it, and the operator sees paths that are
-/// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so.
+/// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so. A
+/// workspace that is more than the project is only named.
 fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::of(common)?;
     let runtime = |roots: &[RootArg]| operator_runtime_of(common, roots, &config);
@@ -256,8 +258,30 @@ fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     }
     let enclosing = here.enclosing_workspace().ok().flatten().filter(|above| above.is_dir());
     let Some(directory) = enclosing else { return Ok(here) };
+    if is_more_than_the_project(&directory) {
+        output::note(&format!(
+            "No calls are recorded for this directory. For the workspace {}, which contains it, add `--root {}`.",
+            directory.display(),
+            shell_word(&directory.display().to_string())
+        ));
+        return Ok(here);
+    }
     output::note(&format!("Workspace: {}, which contains this directory.", directory.display()));
     runtime(&[RootArg { directory, read_only: false }])
+}
+
+/// Whether a workspace around the current directory contains its whole repository and more, or is the home directory:
+/// there `install` records its changes, which `undo` in a project must not revert.
+fn is_more_than_the_project(workspace: &Path) -> bool {
+    let Ok(here) = std::env::current_dir() else { return false };
+    let repository = here.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
+    let home = user_machine::home().and_then(|home| home.canonicalize().ok());
+    let limits = [repository.map(Path::to_owned), home];
+    let [is_around_repository, is_home] = limits.map(|limit| match limit {
+        Some(limit) => limit.starts_with(workspace),
+        None => false,
+    });
+    is_home || (is_around_repository && repository != Some(workspace))
 }
 
 fn operator_runtime_of(
