@@ -10,6 +10,7 @@ mod call;
 mod completions;
 mod configuration;
 mod doctor;
+mod given_directories;
 mod index;
 mod install;
 mod jobs;

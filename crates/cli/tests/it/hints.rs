@@ -172,3 +172,29 @@ fn a_setting_that_a_flag_decides_is_not_to_be_changed_in_the_file() {
         assert!(said.contains(expected) && !said.contains("config set"), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn hints_about_changes_have_the_state_and_the_root_that_were_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = std::fs::canonicalize(directory.path()).unwrap();
+    std::fs::create_dir(top.join("my ws")).unwrap();
+    let given = ["--state", "state", "--root", "my ws"];
+    let flags = format!("--state {0}/state --root '{0}/my ws'", top.display());
+    let run = |words: &[&str]| toolcrib(&top, &[words, &given].concat(), b"");
+    let args = serde_json::json!({"file_path": "a.txt", "content": "one\n"}).to_string();
+    assert!(run(&["call", "Write", &args]).status.success());
+    let edit = serde_json::json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    assert!(run(&["call", "Edit", &edit.to_string()]).status.success());
+    for (words, expected) in [
+        (&["undo", "1"][..], format!("`toolcrib undo {flags} 2`")),
+        (&["undo", "99"], format!("`toolcrib log {flags}`")),
+        (&["show", "99"], format!("`toolcrib log {flags}`")),
+        (&["redo"], format!("`toolcrib log {flags}`")),
+    ] {
+        for format in ["--text", "--json"] {
+            let output = run(&[words, &["-y", format][usize::from(words[0] == "show")..]].concat());
+            let said = text(&output.stdout).to_owned() + text(&output.stderr);
+            assert!(!output.status.success() && said.contains(&expected), "{words:?}: {said}");
+        }
+    }
+}

@@ -590,6 +590,22 @@ fn a_rule_is_removed_by_number_name_or_words() {
 }
 
 #[test]
+fn errors_of_a_removal_name_the_rules_file() {
+    let place = Project::new("");
+    let file = place.home.path().join("other rules.toml");
+    let given = ["--rules", file.to_str().unwrap()];
+    std::fs::write(&file, "").unwrap();
+    for rule in ["7", "command ls"] {
+        let (code, said) = place.run(&[&["policy", "remove", rule], &given[..]].concat());
+        let list = format!("`toolcrib policy list --rules '{}'`", file.display());
+        assert!(code == 2 && said.contains(&list), "{said}");
+    }
+    std::fs::write(&file, "[[rule]\n").unwrap();
+    let (code, said) = place.run(&[&["policy", "remove", "1"], &given[..]].concat());
+    assert!(code == 2 && said.contains(&format!("{}: ", file.display())), "{said}");
+}
+
+#[test]
 fn an_addition_says_if_the_rule_exists_and_what_it_matches() {
     let place = Project::new("");
     let add = ["policy", "allow", "command", "git push"];

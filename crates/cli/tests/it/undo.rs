@@ -421,7 +421,8 @@ fn an_undo_that_cannot_go_on_names_the_next_id() {
     let stopped = run(&["undo", "-y"]);
     let said = text(&stopped.stderr);
     assert_eq!(stopped.status.code(), Some(1));
-    assert!(said.contains("no longer stored") && said.contains("toolcrib undo 1"), "{said}");
+    let next = format!("`toolcrib undo --state {} 1`", state.display());
+    assert!(said.contains("no longer stored") && said.contains(&next), "{said}");
     assert!(run(&["undo", "1", "-y"]).status.success());
     assert!(!workspace.join("b.txt").exists());
 }

@@ -89,7 +89,10 @@ fn object((at, listed): (usize, &ListedRule)) -> Value {
 /// The user's rules, those of presets, and those of the project.
 pub(super) fn in_force(common: &Common, config: &Config) -> Result<Vec<ListedRule>, String> {
     let located = |text: &str, file: Option<&PathBuf>| -> Result<_, String> {
-        let rules = Rules::locate(text).map_err(|error| error.to_string())?;
+        let rules = Rules::locate(text).map_err(|error| match file {
+            Some(file) => format!("{}: {error}", file.display()),
+            None => error.to_string(),
+        })?;
         let listed = rules.into_iter().map(|rule| ListedRule { rule, file: file.cloned() });
         Ok(listed.collect::<Vec<_>>())
     };
