@@ -245,12 +245,13 @@ fn remove(
     let Some(list) = document.get_mut(key).and_then(Item::as_array_mut) else {
         return Err(format!("{key} is not set, so nothing can be removed from it"));
     };
+    let before = toml_edit::Value::from(list.clone()).decorated("", "");
     for text in values {
         let wanted = value(key, key_type, text)?.to_string();
         let is_it = |known: &toml_edit::Value| known.to_string().trim() == wanted.trim();
         let Some(at) = list.iter().position(is_it) else {
-            let known = toml_edit::Value::from(list.clone()).decorated("", "");
-            return Err(format!("{key} does not have `{text}`; it is {known}"));
+            // Not the list without the values that were found: none is removed from the file then.
+            return Err(format!("{key} does not have `{text}`; it is {before}"));
         };
         remove_at(list, at);
     }

@@ -694,6 +694,9 @@ fn one_setting_is_shown_and_values_are_removed_from_lists() {
     let (code, said) = place.run(&["config", "remove", "network_presets", "npm", "--dry-run"]);
     assert!(code == 0 && said.contains("Nothing was written"), "{said}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    let (code, said) = place.run(&["config", "remove", "network_presets", "npm", "nope"]);
+    assert!(code == 2 && said.contains("does not have `nope`; it is [\"npm\", \"pip\"]"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     assert_eq!(place.run(&["config", "remove", "network_presets", "npm"]).0, 0);
     assert_eq!(place.run(&["config", "remove", "expose", "1", "2"]).0, 0);
     let now = std::fs::read_to_string(&file).unwrap();
