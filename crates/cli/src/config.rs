@@ -2,9 +2,11 @@
 //! restrictions than were written would be unsafe.
 
 mod amount;
+mod changed_settings;
 mod key_table;
 mod problem;
 
+pub(crate) use self::changed_settings::{ChangedSetting, line};
 pub(crate) use self::key_table::KeyType;
 
 use std::fmt::Display;

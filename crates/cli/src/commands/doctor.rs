@@ -14,7 +14,7 @@ use toolcrib::{Checkup, Network, Runtime, check_tool_names, login_files};
 
 use super::{backup, index, install, program_there, server_private_paths};
 use crate::args::{Common, HostArgs};
-use crate::config::Config;
+use crate::config::{self, ChangedSetting, Config};
 use crate::{network_presets, output, rules, wide_roots};
 use toolcrib::user_machine;
 
@@ -55,6 +55,8 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
     findings.extend(backup::finding(common).map(|found| ("backup", found)));
     // Most users have no server with files elsewhere.
     findings.extend(hidden_paths().map(|found| ("hidden", Ok(found))));
+    // A problem with the configuration has its own row.
+    let settings = Config::changed_settings(common).unwrap_or_default();
     let repeated = leave_out_repeated(&mut findings);
     let clients = install::installed();
     let mut checkup = runtime
@@ -69,10 +71,10 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         + usize::from(checkup.as_ref().is_some_and(|checkup| !sandbox::is_ok(checkup)))
         - repeated;
     let printed = if output::for_people(common) {
-        print_table(&findings, &clients, checkup.as_ref(), verbose)
+        print_table((&findings, &settings), &clients, checkup.as_ref(), verbose)
             .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref())))
     } else {
-        writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref()))
+        writeln!(io::stdout(), "{}", object((&findings, &settings), &clients, checkup.as_ref()))
     };
     output::printed(printed)?;
     let well = problems == 0;
@@ -108,12 +110,16 @@ fn summary(problems: usize, checkup: Option<&Checkup>) -> String {
 }
 
 fn print_table(
-    findings: &[Finding],
+    (findings, settings): (&[Finding], &[ChangedSetting]),
     clients: &Clients,
     checkup: Option<&Checkup>,
     verbose: bool,
 ) -> io::Result<()> {
     findings.iter().try_for_each(|(what, found)| output::finding(what, found))?;
+    for (row, setting) in settings.iter().enumerate() {
+        let what = if row == 0 { "settings" } else { "" };
+        output::finding(what, &Ok(config::line(setting)))?;
+    }
     match clients.as_deref() {
         Ok([]) => output::finding(
             "clients",
@@ -134,7 +140,11 @@ fn print_table(
     }
 }
 
-fn object(findings: &[Finding], clients: &Clients, checkup: Option<&Checkup>) -> Value {
+fn object(
+    (findings, settings): (&[Finding], &[ChangedSetting]),
+    clients: &Clients,
+    checkup: Option<&Checkup>,
+) -> Value {
     let told = |found: &Result<String, String>| match found {
         Ok(is) => Value::from(is.as_str()),
         Err(problem) => serde_json::json!({"problem": problem}),
@@ -145,6 +155,7 @@ fn object(findings: &[Finding], clients: &Clients, checkup: Option<&Checkup>) ->
         Ok(installed) => installed.iter().map(told).collect(),
         Err(problem) => serde_json::json!({"problem": problem}),
     };
+    object.insert("settings".to_owned(), settings.iter().cloned().collect::<Map<_, _>>().into());
     object.insert("clients".to_owned(), clients);
     object.insert("sandbox".to_owned(), checkup.map_or(Value::Null, sandbox::object));
     object.into()
