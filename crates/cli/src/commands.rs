@@ -10,6 +10,7 @@ mod call;
 mod completions;
 mod configuration;
 mod doctor;
+mod given_directories;
 mod index;
 mod install;
 mod jobs;
@@ -43,6 +44,7 @@ use std::time::Duration;
 
 use toolcrib::{
     Decision, Dialect, Profile, Rules, Runtime, RuntimeBuilder, SandboxSettings, Spelling,
+    shell_word,
 };
 
 use self::backup::ServedBackup;
@@ -162,7 +164,8 @@ fn runtime(common: &Common) -> Result<Runtime, String> {
 }
 
 /// A runtime with the settings of an agent, for a process that may lack the user's login environment. `own` lists
-/// further paths that no tool may access, besides our configuration and state.
+/// further paths that no tool may access, besides our configuration and state. Each was checked: it is hidden from all
+/// servers from then on.
 fn runtime_for_program(
     common: &Common,
     own: &[PathBuf],
@@ -200,14 +203,16 @@ fn runtime_with(
     }
     let mut claimed = own_paths(common, &config)?;
     claimed.extend_from_slice(own);
-    server_private_paths::record(&claimed);
     let sandbox = config.sandbox()?;
     let builder = with_tools(Runtime::builder(), common, &config)
         .inspection(config.inspection()?)
         .rules_source(rules.clone());
     let builder = monitor.into_iter().fold(builder, |builder, monitor| monitor.observe(builder));
     let held_to = (profile, rules.rules(), sandbox);
-    build(builder, common, &common.roots(), &config, held_to, own, login_shell)
+    let runtime = build(builder, common, &common.roots(), &config, held_to, own, login_shell)?;
+    // Not before: a state directory that is refused would stay hidden from all other servers.
+    server_private_paths::record(&claimed);
+    Ok(runtime)
 }
 
 /// A runtime with the settings of an agent and these rules, to explain decisions. It runs no command.
@@ -244,7 +249,8 @@ fn make_configuration_directory(common: &Common) {
 }
 
 /// A runtime for the operator's own commands: typing a command approves it, and the operator sees paths that are
-/// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so.
+/// hidden from agents. In a subdirectory of a workspace it is the runtime of that workspace, and a note says so. A
+/// workspace that is more than the project is only named.
 fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::of(common)?;
     let runtime = |roots: &[RootArg]| operator_runtime_of(common, roots, &config);
@@ -254,8 +260,30 @@ fn operator_runtime(common: &Common) -> Result<Runtime, String> {
     }
     let enclosing = here.enclosing_workspace().ok().flatten().filter(|above| above.is_dir());
     let Some(directory) = enclosing else { return Ok(here) };
+    if is_more_than_the_project(&directory) {
+        output::note(&format!(
+            "No calls are recorded for this directory. For the workspace {}, which contains it, add `--root {}`.",
+            directory.display(),
+            shell_word(&directory.display().to_string())
+        ));
+        return Ok(here);
+    }
     output::note(&format!("Workspace: {}, which contains this directory.", directory.display()));
     runtime(&[RootArg { directory, read_only: false }])
+}
+
+/// Whether a workspace around the current directory contains its whole repository and more, or is the home directory:
+/// there `install` records its changes, which `undo` in a project must not revert.
+fn is_more_than_the_project(workspace: &Path) -> bool {
+    let Ok(here) = std::env::current_dir() else { return false };
+    let repository = here.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
+    let home = user_machine::home().and_then(|home| home.canonicalize().ok());
+    let limits = [repository.map(Path::to_owned), home];
+    let [is_around_repository, is_home] = limits.map(|limit| match limit {
+        Some(limit) => limit.starts_with(workspace),
+        None => false,
+    });
+    is_home || (is_around_repository && repository != Some(workspace))
 }
 
 fn operator_runtime_of(
@@ -316,6 +344,7 @@ fn build(
     if let Some(file) = rules::named_file(common) {
         builder = builder.rules_file(&file);
     }
+    builder = builder.setting_hints(config::hints(common));
     for root in roots {
         let directory = as_spelled_by_shell(&root.directory);
         builder = if root.read_only {

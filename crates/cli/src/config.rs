@@ -2,9 +2,11 @@
 //! restrictions than were written would be unsafe.
 
 mod amount;
+mod changed_settings;
 mod key_table;
 mod problem;
 
+pub(crate) use self::changed_settings::{ChangedSetting, line};
 pub(crate) use self::key_table::KeyType;
 
 use std::fmt::Display;
@@ -15,8 +17,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
     Amount, Caps, CommandLimits, HardLinks, IndexSettings, InspectionSettings, LanguageServer,
-    Limits, Network, Outside, Profile, Protection, SandboxSettings, UpstreamProxies, UpstreamProxy,
-    user_machine,
+    Limits, Network, Outside, Profile, Protection, SandboxSettings, SettingHints, UpstreamProxies,
+    UpstreamProxy, user_machine,
 };
 
 use crate::args::{Common, NetworkWord, OuterWord};
@@ -433,6 +435,22 @@ fn at_least<T: PartialOrd + Display>(name: &str, value: Option<T>, least: T) -> 
 /// The configuration file that is read if no other one is given.
 pub(crate) fn default_path() -> Option<PathBuf> {
     user_machine::configuration_directory().map(|directory| directory.join("config.toml"))
+}
+
+/// How messages say that a setting is changed.
+pub(crate) fn hints(common: &Common) -> SettingHints {
+    let file = common.config.as_ref();
+    let file = file.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()));
+    let hints = SettingHints::default();
+    let hints = file.iter().fold(hints, |hints, file| hints.in_file(file));
+    [
+        ("profile", "--profile", common.profile.is_some()),
+        ("outside", "--outside", common.outside.is_some()),
+        ("network", "--network-access", common.network_access.is_some()),
+    ]
+    .into_iter()
+    .filter(|(_, _, is_given)| *is_given)
+    .fold(hints, |hints, (setting, flag, _)| hints.with_flag(setting, flag))
 }
 
 fn bytes(megabytes: Option<u64>, usual: u64) -> u64 {

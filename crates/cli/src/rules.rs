@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use toolcrib::{Rules, check_tools_of_rules};
+use toolcrib::{Rules, check_tools_of_rules, shell_word};
 
 use crate::args::Common;
 use crate::config::Config;
@@ -130,6 +130,12 @@ pub(crate) fn named_file(common: &Common) -> Option<PathBuf> {
     let own = common.among.as_ref().and_then(|among| among.rules.as_ref());
     let file = own.or(common.rules.as_ref())?;
     Some(std::path::absolute(file).unwrap_or_else(|_| file.clone()))
+}
+
+/// The flag that names the user's rules file, after a space, if it was given. For a shell.
+pub(crate) fn flag(common: &Common) -> String {
+    let file = common.rules.as_ref();
+    file.map_or(String::new(), |file| format!(" --rules {}", shell_word(&shown(file))))
 }
 
 /// The user's rules file, and its text. The text is empty if the file does not exist.

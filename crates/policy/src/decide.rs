@@ -19,6 +19,7 @@ use crate::profile::Profile;
 use crate::protected_names::Protection;
 use crate::rule::{Kind, Rule, Rules};
 use crate::rule_proposal::Proposal;
+use crate::setting_hints::SettingHints;
 
 /// The rule that denies commands that damage the system.
 pub const DANGER: &str = "danger";
@@ -61,6 +62,7 @@ pub struct Policy {
     rules: Rules,
     /// The file that rules are added to, if that is not the usual one.
     rules_file: Option<String>,
+    settings: SettingHints,
     home: Option<PathBuf>,
     roots: Vec<PathBuf>,
     protection: Protection,
@@ -90,6 +92,12 @@ impl Policy {
     #[must_use]
     pub fn rules_file(self, file: Option<String>) -> Self {
         Policy { rules_file: file, ..self }
+    }
+
+    /// Sets how messages say that a setting is changed.
+    #[must_use]
+    pub fn setting_hints(self, settings: SettingHints) -> Self {
+        Policy { settings, ..self }
     }
 
     /// The rules for calls of one tool.
@@ -407,7 +415,7 @@ impl Policy {
         };
         let remedy = match (decision, effect) {
             (Decision::Allow, _) => String::new(),
-            (_, Effect::Read) => "run `toolcrib config set outside read`".to_owned(),
+            (_, Effect::Read) => self.settings.to_set("outside", "read"),
             _ => format!("add --root {}", path.parent().unwrap_or(path).display()),
         };
         let rule = format!("outside:{}", effect.name());
@@ -474,7 +482,7 @@ impl Policy {
         let looser = order.skip_while(|other| *other != self.profile).skip(1);
         let allows = |profile: &Profile| self.decision_in(*profile, effect) == Decision::Allow;
         if let Some(profile) = looser.into_iter().find(allows) {
-            return use_profile(profile);
+            return self.use_profile(profile);
         }
         let subject = match effect {
             Effect::Command => "the command",
@@ -484,15 +492,20 @@ impl Policy {
         let file = self.rules_file.as_deref().unwrap_or("rules.toml");
         let rule = format!("add a rule that allows {subject} to {file}");
         match decision {
-            Decision::Deny => format!("{}, and {rule}", use_profile(Profile::Workspace)),
+            Decision::Deny => format!("{}, and {rule}", self.use_profile(Profile::Workspace)),
             _ => rule,
         }
     }
-}
 
-/// How to use another profile.
-fn use_profile(profile: Profile) -> String {
-    format!("use --profile {profile}, or run `toolcrib config set profile {profile}`")
+    /// How to use another profile.
+    fn use_profile(&self, profile: Profile) -> String {
+        let to_set = self.settings.to_set("profile", profile.name());
+        if self.settings.is_flag("profile") {
+            to_set
+        } else {
+            format!("use --profile {profile}, or {to_set}")
+        }
+    }
 }
 
 /// The decision on one access, or on one part of a script.

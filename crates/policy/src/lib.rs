@@ -21,6 +21,7 @@ mod read_only_commands;
 mod rule;
 mod rule_proposal;
 mod runs_later;
+mod setting_hints;
 mod shown_parts;
 mod system_damage;
 
@@ -42,4 +43,5 @@ pub use protected_names::Protection;
 pub use rule::{LocatedRule, RequestSubject, RuleError, Rules};
 pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;
+pub use setting_hints::SettingHints;
 pub use system_damage::{Danger, find_danger};

@@ -22,28 +22,40 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The settings as command line flags. Writes a configuration file next to the journal.
+    /// The settings as command line flags and as the configuration file at its usual place: messages name a flag that
+    /// decides a setting, and another file.
     pub(crate) fn flags(&self, workspace: &Path) -> Vec<String> {
-        let config = self.state.with_file_name("config.toml");
         let hard_links = if self.write_through { "write_through" } else { "break" };
-        let text =
-            format!("absolute_paths = {}\nhard_links = \"{hard_links}\"\n", self.absolute_paths);
-        std::fs::write(&config, text).expect("the directory of the case can be written");
+        let mut text = format!(
+            "profile = \"{}\"\nabsolute_paths = {}\nhard_links = \"{hard_links}\"\n",
+            self.profile.name(),
+            self.absolute_paths
+        );
+        text.extend(self.outside.map(|outside| format!("outside = \"{outside}\"\n")));
+        let config = self.config_home().join("toolcrib");
+        std::fs::create_dir_all(&config)
+            .and_then(|()| std::fs::write(config.join("config.toml"), text))
+            .expect("the directory of the case can be written");
         let mode = if self.read_only { ":ro" } else { "" };
-        let outside = self.outside.map(|outside| format!("--outside={outside}"));
-        let flags = [
+        vec![
             format!("--root={}{mode}", workspace.display()),
-            format!("--profile={}", self.profile.name()),
-            format!("--config={}", config.display()),
             format!("--state={}", self.state.display()),
-        ];
-        flags.into_iter().chain(outside).collect()
+        ]
     }
 
-    /// The environment of the program: a home next to the workspace and a separate state directory.
-    pub(crate) fn variables(&self, workspace: &Path) -> [(&'static str, PathBuf); 2] {
+    /// The environment of the program: a home next to the workspace and separate directories for the configuration and
+    /// the state.
+    pub(crate) fn variables(&self, workspace: &Path) -> [(&'static str, PathBuf); 3] {
         let state_home = self.state.with_file_name("state_home");
-        [("HOME", Setup::home(workspace)), ("XDG_STATE_HOME", state_home)]
+        [
+            ("HOME", Setup::home(workspace)),
+            ("XDG_CONFIG_HOME", self.config_home()),
+            ("XDG_STATE_HOME", state_home),
+        ]
+    }
+
+    fn config_home(&self) -> PathBuf {
+        self.state.with_file_name("config_home")
     }
 
     /// The home directory of the case.

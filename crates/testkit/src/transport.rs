@@ -79,7 +79,7 @@ impl Transport for InProcessTransport {
 pub struct CallTransport {
     program: PathBuf,
     flags: Vec<String>,
-    variables: [(&'static str, PathBuf); 2],
+    variables: [(&'static str, PathBuf); 3],
 }
 
 impl CallTransport {

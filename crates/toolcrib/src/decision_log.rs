@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{DecisionRecord, Journal, Workspace, unix_ms};
+use toolcrib_fs::{CallRecord, DecisionRecord, Journal, Workspace, unix_ms};
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line, visible_name};
 
@@ -92,7 +92,12 @@ impl DecisionLog {
         let logged: BTreeSet<&Path> = logged.map(|decided| Path::new(&decided.workspace)).collect();
         let here = Path::new(&self.workspace);
         let nearest = here.ancestors().find(|above| logged.contains(above));
-        Ok(nearest.filter(|nearest| *nearest != here).map(Path::to_owned))
+        let Some(enclosing) = nearest.filter(|nearest| *nearest != here) else { return Ok(None) };
+        // A call that failed before the decision is in the log of calls only.
+        let is_here =
+            |call: &CallRecord| call.tool != OPERATOR_TOOL && Path::new(&call.workspace) == here;
+        let called = journal.calls(None, 1, is_here).map_err(|error| journal_error(&error))?;
+        Ok(called.calls.is_empty().then(|| enclosing.to_owned()))
     }
 
     /// Checks that decisions can be logged now. Succeeds without a journal.

@@ -203,8 +203,8 @@ pub use toolcrib_net::{Resolver, SystemResolver, UpstreamProxies, UpstreamProxy}
 pub use toolcrib_policy::{
     Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, CommandStep,
     Decision, Effect, LocatedRule, NewRule, Outside, PartDecision, Profile, Proposal, Protection,
-    RedirectedFile, Role, RuleError, Rules, SessionApprovals, StepPart, UnknownOutside,
-    UnknownProfile, Unparsed, UnparsedKind, Word, command_steps,
+    RedirectedFile, Role, RuleError, Rules, SessionApprovals, SettingHints, StepPart,
+    UnknownOutside, UnknownProfile, Unparsed, UnparsedKind, Word, command_steps, shell_word,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use toolcrib_fs::{Directory, FileKind, FsErrorKind, ResolvedPath};
-use toolcrib_policy::{Access, Effect, Outside, shell_word};
+use toolcrib_policy::{Access, Effect, Outside};
 use toolcrib_text::visible_name;
 
 use crate::error::{Error, ErrorKind};
@@ -211,8 +211,9 @@ pub(crate) fn require_restorable(paths: &Paths, place: &ResolvedPath) -> Result<
 }
 
 /// The sentence about the command that adds a path to a setting.
-fn allowed_by(setting: &str, path: &str) -> String {
-    format!("The operator can allow it with `toolcrib config add {setting} {}`.", shell_word(path))
+fn allowed_by(paths: &Paths, setting: &str, path: &str) -> String {
+    let command = paths.settings.command(&["add", setting, path]);
+    format!("The operator can allow it with `{command}`.")
 }
 
 /// Rejects a path with a protected name. `path` is the path in the call, `judged` the path for the rules for
@@ -232,7 +233,10 @@ fn reject_protected(
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message = format!("{shown} is protected: {reason}");
         return Err(Error::new(ErrorKind::Protected, message)
-            .hint(format!("Nothing was written. {}", allowed_by("allow_protected", &exception)))
+            .hint(format!(
+                "Nothing was written. {}",
+                allowed_by(paths, "allow_protected", &exception)
+            ))
             .with("protected_by", pattern));
     }
     if paths.path_rules.refuses_writing(judged) {
@@ -240,8 +244,10 @@ fn reject_protected(
         let message =
             format!("{shown} is protected: git runs it or reads its configuration from it");
         let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
-        return Err(Error::new(ErrorKind::Protected, message)
-            .hint(format!("Nothing was written. {}", allowed_by("allow_protected", &pattern))));
+        return Err(Error::new(ErrorKind::Protected, message).hint(format!(
+            "Nothing was written. {}",
+            allowed_by(paths, "allow_protected", &pattern)
+        )));
     }
     Ok(())
 }
@@ -251,7 +257,7 @@ fn reject_protected(
 pub(crate) fn entry(paths: &Paths, session: &Session, path: &Path) -> Result<ResolvedPath, Error> {
     let shown = visible_name(path.as_os_str().as_encoded_bytes());
     if let Some(reason) = paths.closed_reason(session, path) {
-        return Err(hidden_error(&shown, &reason));
+        return Err(hidden_error(paths, &shown, &reason));
     }
     let known = paths.workspace.with(session.opened_roots().iter().cloned());
     let outside = || {
@@ -285,7 +291,7 @@ pub(crate) fn resolve_any(
                 let mut names = [error.path(), &requested].into_iter();
                 let reason = names.find_map(|path| paths.closed_reason(session, path));
                 let unknown = || Error::from_fs(&shown(path), &error);
-                reason.map_or_else(unknown, |reason| hidden_error(&shown(path), &reason))
+                reason.map_or_else(unknown, |reason| hidden_error(paths, &shown(path), &reason))
             }
             _ => Error::from_fs(&shown(error.path()), &error),
         };
@@ -308,7 +314,7 @@ pub(crate) fn resolve_any(
     let mut names: Vec<PathBuf> = place.path_aliases().collect();
     names.push(requested);
     if let Some(reason) = names.iter().find_map(|path| paths.closed_reason(session, path)) {
-        return Err(hidden_error(&shown(path), &reason).into());
+        return Err(hidden_error(paths, &shown(path), &reason).into());
     }
     Ok(place)
 }
@@ -319,7 +325,7 @@ fn requested(paths: &Paths, session: &Session, path: &Path) -> Result<PathBuf, E
 }
 
 /// The error for a hidden path.
-fn hidden_error(shown: &str, reason: &Reason) -> Error {
+fn hidden_error(paths: &Paths, shown: &str, reason: &Reason) -> Error {
     match reason {
         Reason::Own => {
             let message = format!("{shown} belongs to Toolcrib's own state");
@@ -333,7 +339,7 @@ fn hidden_error(shown: &str, reason: &Reason) -> Error {
             Error::new(ErrorKind::Protected, message)
                 .hint(format!(
                     "File tools and sandboxed commands cannot read or write it. {}",
-                    allowed_by("allow_hidden", &place)
+                    allowed_by(paths, "allow_hidden", &place)
                 ))
                 .with("hidden_by", place)
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use toolcrib_exec::SESSION_TMP;
 use toolcrib_fs::{ForbiddenFiles, FsError, FsErrorKind, ResolvedPath, Root, Workspace};
-use toolcrib_policy::{Outside, Profile, Protection};
+use toolcrib_policy::{Outside, Profile, Protection, SettingHints};
 use toolcrib_text::visible_name;
 
 use crate::command_state::ShellHost;
@@ -36,6 +36,8 @@ pub(crate) struct Paths {
     pub(crate) profile: Profile,
     /// Access of file tools outside the roots.
     pub(crate) outside: Outside,
+    /// How messages say that a setting is changed.
+    pub(crate) settings: SettingHints,
     /// Whether commands have a private `/tmp` depends on their sandbox.
     pub(crate) commands: Option<Arc<ShellHost>>,
 }

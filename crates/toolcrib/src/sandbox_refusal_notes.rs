@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib_exec::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
+use toolcrib_policy::SettingHints;
 use toolcrib_text::visible_name;
 
 use crate::metadata_fields::MetadataField;
@@ -39,6 +40,7 @@ pub(crate) fn notes(
     output: &str,
     directory: &Path,
     most_lines: usize,
+    settings: &SettingHints,
 ) -> Vec<String> {
     // Refusals beyond the limit are not counted.
     let is_capped = refusals.len() > MAX_REFUSALS;
@@ -65,7 +67,11 @@ pub(crate) fn notes(
             }
             others => first_of(others, MAX_NAMED, |refusal| description(refusal)),
         };
-        format!("{}: {names} ({})", kind.refused, kind.remedy)
+        let remedy = match *kind {
+            NO_NETWORK => network_remedy(settings),
+            Kind { remedy, .. } => remedy.to_owned(),
+        };
+        format!("{}: {names} ({remedy})", kind.refused)
     };
     if kinds.len() <= most_lines {
         return kinds.iter().map(line).collect();
@@ -177,6 +183,14 @@ pub(crate) const REFUSED: &[MetadataField] = &[
         "`outside`, `read_only`, `protected`, `denied`, `repository`, `hidden` or `holds_protected`.",
     ),
 ];
+
+/// What gives commands a network.
+pub(crate) fn network_remedy(settings: &SettingHints) -> String {
+    format!(
+        "the user can allow it: `{}` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml",
+        settings.what_sets("network", "list")
+    )
+}
 
 /// The same, for programs.
 pub(crate) fn facts(refusals: &[Refusal]) -> Option<Value> {
@@ -343,13 +357,16 @@ mod tests {
             Refusal::Connect("93.184.216.34:443".parse().unwrap()),
         ];
         assert_eq!(
-            notes(&refusals, "", Path::new("/w"), MAX_LINES),
+            notes(&refusals, "", Path::new("/w"), MAX_LINES, &SettingHints::default()),
             [
                 "network is off; refused: the lookup of a host name, connect 93.184.216.34:443 (the user can allow it: `toolcrib config set network list` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR or caches in config.toml can allow it)",
             ]
         );
-        assert_eq!(notes(&[], "", Path::new("/w"), MAX_LINES), Vec::<String>::new());
+        assert_eq!(
+            notes(&[], "", Path::new("/w"), MAX_LINES, &SettingHints::default()),
+            Vec::<String>::new()
+        );
         assert_eq!(facts(&[]), None);
     }
 
@@ -360,12 +377,13 @@ mod tests {
             Refusal::Change(DeniedAction::Remove, "/w/.git/HEAD".into(), Unwritable::Repository),
         ];
         let output = "rm: cannot remove '.git/config': Permission denied\n";
-        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES);
+        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES, &SettingHints::default());
         assert!(all[0].starts_with("refused by the sandbox: remove /w/.git/HEAD ("), "{all:?}");
-        let all = notes(&refusals[..1], output, Path::new("/w"), MAX_LINES);
+        let all =
+            notes(&refusals[..1], output, Path::new("/w"), MAX_LINES, &SettingHints::default());
         assert!(all[0].starts_with("refused by the sandbox: the path shown above ("), "{all:?}");
         let output = "/etc/0: Permission denied\n/etc/1: Permission denied\n";
-        let all = notes(&written(2), output, Path::new("/w"), MAX_LINES);
+        let all = notes(&written(2), output, Path::new("/w"), MAX_LINES, &SettingHints::default());
         assert!(all[0].starts_with("refused by the sandbox: the paths shown above ("), "{all:?}");
     }
 
@@ -373,7 +391,7 @@ mod tests {
     fn paths_that_the_output_shows_without_a_failure_are_named() {
         let refusals = [Refusal::Socket("/run/x.sock".into())];
         let output = "LISTEN 0 128 /run/x.sock\ncurl: (7) Couldn't connect to server\n";
-        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES);
+        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES, &SettingHints::default());
         assert!(all[0].starts_with("refused by the sandbox: connect /run/x.sock ("), "{all:?}");
     }
 
@@ -406,25 +424,35 @@ mod tests {
         ] {
             for why in [Unwritable::Outside, Unwritable::Hidden] {
                 let refused = [Refusal::Write(Path::new("/home/me").join(name), why)];
-                assert_eq!(notes(&refused, "", Path::new("/w"), MAX_LINES), [""; 0], "{name}");
+                assert_eq!(
+                    notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default()),
+                    [""; 0],
+                    "{name}"
+                );
             }
         }
         let refused = [Refusal::Write("/home/me/.ssh/config".into(), Unwritable::Hidden)];
-        assert_eq!(notes(&refused, "", Path::new("/w"), MAX_LINES).len(), 1);
+        assert_eq!(
+            notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default()).len(),
+            1
+        );
         let refused = [Refusal::Write("/w/.python_history".into(), Unwritable::Protected)];
-        assert_eq!(notes(&refused, "", Path::new("/w"), MAX_LINES).len(), 1);
+        assert_eq!(
+            notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default()).len(),
+            1
+        );
     }
 
     #[test]
     fn created_files_are_called_so() {
         let refused = [Refusal::Change(DeniedAction::Make, "/up/new".into(), Unwritable::Outside)];
-        let all = notes(&refused, "", Path::new("/w"), MAX_LINES);
+        let all = notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default());
         assert!(all[0].starts_with("refused by the sandbox: create /up/new ("), "{all:?}");
     }
 
     #[test]
     fn notes_are_bounded() {
-        let all = notes(&written(21), "", Path::new("/w"), MAX_LINES);
+        let all = notes(&written(21), "", Path::new("/w"), MAX_LINES, &SettingHints::default());
         assert_eq!(all.len(), 1);
         assert!(all[0].contains("write /etc/2 and more ("), "{all:?}");
         let mut many = written(2);
@@ -432,7 +460,7 @@ mod tests {
         for why in [Unwritable::Protected, Unwritable::Hidden, Unwritable::ParentOfProtected] {
             many.push(Refusal::Write("/x".into(), why));
         }
-        let all = notes(&many, "", Path::new("/w"), MAX_LINES);
+        let all = notes(&many, "", Path::new("/w"), MAX_LINES, &SettingHints::default());
         assert!(all[0].starts_with("network is off"), "{all:?}");
         assert_eq!(all.len(), 3);
         assert_eq!(all[2], "refused by the sandbox: 3 more attempts, for other reasons");

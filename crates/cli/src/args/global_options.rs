@@ -37,6 +37,13 @@ pub(crate) enum OuterWord {
 }
 
 impl OuterWord {
+    /// Its name in arguments and in the configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            OuterWord::Gvisor => "gvisor",
+        }
+    }
+
     pub(crate) fn wall(self) -> OuterWall {
         match self {
             OuterWord::Gvisor => OuterWall::Gvisor,

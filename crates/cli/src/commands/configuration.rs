@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toml_edit::{Array, DocumentMut, Item};
-use toolcrib::{check_tool_names, similar_names};
+use toolcrib::{SettingHints, check_tool_names, similar_names};
 
 use crate::args::{Common, ConfigCommand};
 use crate::config::{self, Config, KeyType};
@@ -22,13 +22,15 @@ pub(crate) fn configuration(
         Some(ConfigCommand::Show { key: Some(key) }) => show_one(common, key),
         Some(ConfigCommand::Keys) => keys(common),
         Some(ConfigCommand::Set { key, values }) => {
-            change(common, key, |document| set(document, key, values, false))
+            change(common, key, |document| set(document, key, values, None))
         }
         Some(ConfigCommand::Add { key, values }) => {
-            change(common, key, |document| set(document, key, values, true))
+            let hints = config::hints(common);
+            change(common, key, |document| set(document, key, values, Some(&hints)))
         }
         Some(ConfigCommand::Remove { key, values }) => {
-            change(common, key, |document| remove(document, key, values))
+            let hints = config::hints(common);
+            change(common, key, |document| remove(document, key, values, &hints))
         }
         Some(ConfigCommand::Unset { key }) => change(common, key, |document| {
             known(key)?;
@@ -62,9 +64,10 @@ fn show(common: &Common) -> Result<ExitCode, String> {
         "" => output::answer("Every setting has its default."),
         text => output::answer(&format!("\n{text}\n")),
     }
-    output::answer(
-        "`toolcrib config keys` lists all settings; `toolcrib config set KEY VALUE` changes one.",
-    );
+    output::answer(&format!(
+        "`toolcrib config keys` lists all settings; `{}` changes one.",
+        config::hints(common).command(&["set", "KEY", "VALUE"])
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -169,7 +172,8 @@ fn warn_about_presets(common: &Common, key: &str, config: &Config) -> Result<(),
         output::warning(&format!("{}: {}", preset.name, preset.missing()));
     }
     if !config.network_presets.is_empty() && config.network_name() != "list" {
-        output::warning("presets need `toolcrib config set network list`");
+        let list = config::hints(common).what_sets("network", "list");
+        output::warning(&format!("presets need `{list}`"));
     }
     Ok(())
 }
@@ -186,19 +190,25 @@ fn sentence(path: &Path, key: &str, line: Option<String>, changed: bool, dry_run
     }
 }
 
-/// Sets a key, or adds to a list.
-fn set(document: &mut DocumentMut, key: &str, values: &[String], adds: bool) -> Result<(), String> {
+/// Sets a key, or adds to a list. `adds` says how a key that is no list is set.
+fn set(
+    document: &mut DocumentMut,
+    key: &str,
+    values: &[String],
+    adds: Option<&SettingHints>,
+) -> Result<(), String> {
     let key_type = known(key)?;
     let is_list = matches!(key_type, KeyType::Strings | KeyType::Integers);
-    if adds && !is_list {
-        return Err(format!("{key} is not a list; use `toolcrib config set {key} VALUE`"));
+    if let Some(hints) = adds.filter(|_| !is_list) {
+        let command = hints.command(&["set", key, "VALUE"]);
+        return Err(format!("{key} is not a list; use `{command}`"));
     }
     let values = values.iter().map(|text| value(key, key_type, text));
     let values: Vec<toml_edit::Value> = values.collect::<Result<_, String>>()?;
     let new = match values.as_slice() {
         _ if is_list => {
             let mut list = match document.get(key).and_then(Item::as_array) {
-                Some(list) if adds => list.clone(),
+                Some(list) if adds.is_some() => list.clone(),
                 _ => Array::new(),
             };
             for value in values {
@@ -222,20 +232,26 @@ fn set(document: &mut DocumentMut, key: &str, values: &[String], adds: bool) -> 
 }
 
 /// Removes values from a list.
-fn remove(document: &mut DocumentMut, key: &str, values: &[String]) -> Result<(), String> {
+fn remove(
+    document: &mut DocumentMut,
+    key: &str,
+    values: &[String],
+    hints: &SettingHints,
+) -> Result<(), String> {
     let key_type = known(key)?;
     if !matches!(key_type, KeyType::Strings | KeyType::Integers) {
-        return Err(format!("{key} is not a list; use `toolcrib config unset {key}`"));
+        return Err(format!("{key} is not a list; use `{}`", hints.command(&["unset", key])));
     }
     let Some(list) = document.get_mut(key).and_then(Item::as_array_mut) else {
         return Err(format!("{key} is not set, so nothing can be removed from it"));
     };
+    let before = toml_edit::Value::from(list.clone()).decorated("", "");
     for text in values {
         let wanted = value(key, key_type, text)?.to_string();
         let is_it = |known: &toml_edit::Value| known.to_string().trim() == wanted.trim();
         let Some(at) = list.iter().position(is_it) else {
-            let known = toml_edit::Value::from(list.clone()).decorated("", "");
-            return Err(format!("{key} does not have `{text}`; it is {known}"));
+            // Not the list without the values that were found: none is removed from the file then.
+            return Err(format!("{key} does not have `{text}`; it is {before}"));
         };
         remove_at(list, at);
     }
@@ -334,7 +350,8 @@ mod tests {
             ("[\n  \"a\",\n  \"b\",\n]", "a", "[\n  \"b\",\n]"),
         ] {
             let mut document: DocumentMut = format!("protect = {list}\n").parse().unwrap();
-            remove(&mut document, "protect", &[removed.to_owned()]).unwrap();
+            remove(&mut document, "protect", &[removed.to_owned()], &SettingHints::default())
+                .unwrap();
             assert_eq!(document.to_string(), format!("protect = {expected}\n"));
         }
     }

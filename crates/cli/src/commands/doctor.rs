@@ -12,9 +12,9 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 use toolcrib::{Checkup, Network, Runtime, check_tool_names, login_files};
 
-use super::{backup, index, install, program_there};
+use super::{backup, index, install, program_there, server_private_paths};
 use crate::args::{Common, HostArgs};
-use crate::config::Config;
+use crate::config::{self, ChangedSetting, Config};
 use crate::{foreign_roots, network_presets, output, rules, wide_roots};
 use toolcrib::user_machine;
 
@@ -53,6 +53,10 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         ("login shell", Ok(login_shell())),
     ]);
     findings.extend(backup::finding(common).map(|found| ("backup", found)));
+    // Most users have no server with files elsewhere.
+    findings.extend(hidden_paths().map(|found| ("hidden", Ok(found))));
+    // A problem with the configuration has its own row.
+    let settings = Config::changed_settings(common).unwrap_or_default();
     let repeated = leave_out_repeated(&mut findings);
     let clients = install::installed();
     let mut checkup = runtime
@@ -67,10 +71,10 @@ pub(crate) fn doctor(common: &Common, args: &HostArgs, verbose: bool) -> Result<
         + usize::from(checkup.as_ref().is_some_and(|checkup| !sandbox::is_ok(checkup)))
         - repeated;
     let printed = if output::for_people(common) {
-        print_table(&findings, &clients, checkup.as_ref(), verbose)
+        print_table((&findings, &settings), &clients, checkup.as_ref(), verbose)
             .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref())))
     } else {
-        writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref()))
+        writeln!(io::stdout(), "{}", object((&findings, &settings), &clients, checkup.as_ref()))
     };
     output::printed(printed)?;
     let well = problems == 0;
@@ -106,12 +110,16 @@ fn summary(problems: usize, checkup: Option<&Checkup>) -> String {
 }
 
 fn print_table(
-    findings: &[Finding],
+    (findings, settings): (&[Finding], &[ChangedSetting]),
     clients: &Clients,
     checkup: Option<&Checkup>,
     verbose: bool,
 ) -> io::Result<()> {
     findings.iter().try_for_each(|(what, found)| output::finding(what, found))?;
+    for (row, setting) in settings.iter().enumerate() {
+        let what = if row == 0 { "settings" } else { "" };
+        output::finding(what, &Ok(config::line(setting)))?;
+    }
     match clients.as_deref() {
         Ok([]) => output::finding(
             "clients",
@@ -132,7 +140,11 @@ fn print_table(
     }
 }
 
-fn object(findings: &[Finding], clients: &Clients, checkup: Option<&Checkup>) -> Value {
+fn object(
+    (findings, settings): (&[Finding], &[ChangedSetting]),
+    clients: &Clients,
+    checkup: Option<&Checkup>,
+) -> Value {
     let told = |found: &Result<String, String>| match found {
         Ok(is) => Value::from(is.as_str()),
         Err(problem) => serde_json::json!({"problem": problem}),
@@ -143,6 +155,7 @@ fn object(findings: &[Finding], clients: &Clients, checkup: Option<&Checkup>) ->
         Ok(installed) => installed.iter().map(told).collect(),
         Err(problem) => serde_json::json!({"problem": problem}),
     };
+    object.insert("settings".to_owned(), settings.iter().cloned().collect::<Map<_, _>>().into());
     object.insert("clients".to_owned(), clients);
     object.insert("sandbox".to_owned(), checkup.map_or(Value::Null, sandbox::object));
     object.into()
@@ -271,6 +284,17 @@ fn roots(common: &Common) -> String {
 fn indexes(runtime: &Runtime) -> Result<String, String> {
     let roots = runtime.indexes().map_err(|error| error.text().to_string())?;
     Ok(roots.iter().map(index::sentence).collect::<Vec<_>>().join("; "))
+}
+
+/// The paths outside the usual directories that servers have recorded as theirs.
+fn hidden_paths() -> Option<String> {
+    let (paths, records) = server_private_paths::recorded()?;
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    Some(format!(
+        "{}: files of servers, which no tool can access; they are recorded in {}",
+        paths.join(", "),
+        records.display()
+    ))
 }
 
 /// The language servers that check edited files.

@@ -128,7 +128,10 @@ impl Target {
             let record = &mut records[index];
             let new = record.apply(before.unwrap_or_default(), settings).map_err(|problem| {
                 let by_hand = InstallRecord::new(file, *format, true).apply("", settings);
-                format!("{problem}\nAdd this by hand:\n{}", by_hand.unwrap_or_default().trim_end())
+                format!(
+                    "{problem}\nNothing was written. Repair the file and run the command again, or add this by hand:\n{}",
+                    by_hand.unwrap_or_default().trim_end()
+                )
             })?;
             let is_leftover = record.created && record.steps.is_empty() && format.is_empty(&new);
             Ok((!is_leftover).then_some(new))
@@ -242,6 +245,11 @@ pub(crate) fn uninstall(
             files.push(file);
         }
     }
+    let entry = keys(&[client.servers(), name]);
+    for path in &files {
+        let written = records.iter().find(|record| record.file == **path);
+        check_readable(path, client.format(), &entry, written)?;
+    }
     let mut changes = Vec::new();
     let mut kept = false;
     for path in files {
@@ -253,7 +261,6 @@ pub(crate) fn uninstall(
             let mut text = exact.unwrap_or_else(|| text.to_owned());
             if entry_files.iter().any(|file| file == path) {
                 // Needed if there is no record, if the user has changed the entry since, or if it is older than the record.
-                let entry = keys(&[client.servers(), name]);
                 let is_kept;
                 (text, is_kept) = without_entry(client.format(), &text, &entry, written)?;
                 kept |= is_kept;
@@ -288,6 +295,27 @@ pub(crate) fn uninstall(
         ),
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fails if a file is not valid: it would seem to have none of our settings.
+fn check_readable(
+    file: &Path,
+    format: FileFormat,
+    entry: &[String],
+    written: Option<&InstallRecord>,
+) -> Result<(), String> {
+    let text = writer::read(file)?.unwrap_or_default();
+    let checked = match written.map_or(format, |written| written.format) {
+        // Lines that `install` could not have edited are no problem in a file that has nothing of it.
+        FileFormat::Yaml if written.is_some() => FileFormat::Yaml.remove(&text, entry).map(drop),
+        format => format.check(&text),
+    };
+    checked.map_err(|problem| {
+        format!(
+            "{}: {problem}\nNothing was changed. Repair the file and run the command again.",
+            file.display()
+        )
+    })
 }
 
 /// The text without our entry, and whether it has one that starts something else: that stays, or is restored.

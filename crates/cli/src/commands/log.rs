@@ -16,7 +16,7 @@ use toolcrib::{
 };
 
 use crate::args::Common;
-use crate::commands::real_path;
+use crate::commands::{given_directories, real_path};
 use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 
 /// The end of the summary of a change that is not completely in this workspace.
@@ -183,6 +183,7 @@ fn facts(change: &HistoryEntry) -> Value {
 }
 
 pub(super) fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
+    let error = given_directories::in_hint(common, error);
     if output::for_people(common) {
         output::error(&error).map_err(|error| error.to_string())?;
     } else {

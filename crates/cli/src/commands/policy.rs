@@ -12,20 +12,17 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use toolcrib::{
-    Call, Decision, Explanation, Network, PartDecision, Profile, Runtime, ShellCommand, parse_json,
-    to_json,
+    Call, Decision, Explanation, Network, PartDecision, Profile, Runtime, SettingHints,
+    ShellCommand, parse_json, to_json,
 };
 
 use super::call::example;
 use crate::args::Common;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::{output, rules};
 
 /// The beginning of the names of rules that allow commands because they only read. These need no network.
 const HARMLESS: &str = "command:";
-
-/// The setting with which rules for hosts decide on connections.
-const LIST_SETTING: &str = "run `toolcrib config set network list`";
 
 const HTTPS: u16 = 443;
 
@@ -64,8 +61,8 @@ pub(crate) fn explain(
         parsed.and_then(|args| runtime.explain(&runtime.session(), Call::new(tool, args)));
     match explained {
         Ok(explanation) => {
-            let offline = is_offline(common, runtime, &explanation)?;
-            show_with(common, &explanation, offline)
+            let offline = offline(common, runtime, &explanation)?;
+            show_with(common, &explanation, offline.as_deref())
         }
         Err(error) => {
             let printed = if output::for_people(common) {
@@ -82,13 +79,13 @@ pub(crate) fn explain(
 /// `policy test COMMAND`
 pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<ExitCode, String> {
     let explanation = runtime.explain_command(&runtime.session(), command);
-    let offline = is_offline(common, runtime, &explanation)?;
-    show_with(common, &explanation, offline)
+    let offline = offline(common, runtime, &explanation)?;
+    show_with(common, &explanation, offline.as_deref())
 }
 
 /// `policy host HOST:PORT`, or `policy host 'METHOD URL'`
 pub(crate) fn host(common: &Common, runtime: &Runtime, target: &str) -> Result<ExitCode, String> {
-    show_with(common, &host_explanation(common, runtime, target)?, false)
+    show_with(common, &host_explanation(common, runtime, target)?, None)
 }
 
 /// The text of `policy explain`, without colours.
@@ -100,8 +97,8 @@ pub(crate) fn explain_text(
 ) -> Result<String, String> {
     let explained = runtime.explain(&runtime.session(), Call::new(tool, args));
     let explanation = explained.map_err(|error| error.text())?;
-    let offline = is_offline(common, runtime, &explanation)?;
-    Ok(plain_text(&explanation, offline))
+    let offline = offline(common, runtime, &explanation)?;
+    Ok(plain_text(&explanation, offline.as_deref()))
 }
 
 /// The text of `policy test`, without colours.
@@ -111,8 +108,8 @@ pub(crate) fn test_text(
     command: &str,
 ) -> Result<String, String> {
     let explanation = runtime.explain_command(&runtime.session(), command);
-    let offline = is_offline(common, runtime, &explanation)?;
-    Ok(plain_text(&explanation, offline))
+    let offline = offline(common, runtime, &explanation)?;
+    Ok(plain_text(&explanation, offline.as_deref()))
 }
 
 /// The text of `policy host`, without colours.
@@ -121,29 +118,30 @@ pub(crate) fn host_text(
     runtime: &Runtime,
     target: &str,
 ) -> Result<String, String> {
-    Ok(plain_text(&host_explanation(common, runtime, target)?, false))
+    Ok(plain_text(&host_explanation(common, runtime, target)?, None))
 }
 
-fn plain_text(explanation: &Explanation, offline: bool) -> String {
+fn plain_text(explanation: &Explanation, offline: Option<&str>) -> String {
     anstream::adapter::strip_str(&for_people(explanation, offline)).to_string()
 }
 
-/// Whether an allowed command would reach no host that it may need.
-fn is_offline(
+/// What turns the network on, if an allowed command would reach no host that it may need.
+fn offline(
     common: &Common,
     runtime: &Runtime,
     explanation: &Explanation,
-) -> Result<bool, String> {
+) -> Result<Option<String>, String> {
     let config = Config::of(common)?;
     let commands = explanation.commands.iter().flat_map(|seen| &seen.commands);
     let local = commands.filter(|command| runtime.contacts_only_own_loopback(command));
     let local: Vec<String> = local.map(|command| command.shown().join(" ")).collect();
     let is_local =
         |basis: &PartDecision| basis.rule.starts_with(HARMLESS) || local.contains(&basis.subject);
-    Ok(explanation.decision == Decision::Allow
+    let is_offline = explanation.decision == Decision::Allow
         && config.profile(common)? != Profile::Open
         && config.sandbox()?.network == Network::None
-        && !explanation.bases.iter().all(is_local))
+        && !explanation.bases.iter().all(is_local);
+    Ok(is_offline.then(|| config::hints(common).what_sets("network", "list")))
 }
 
 fn host_explanation(
@@ -173,7 +171,7 @@ fn host_explanation(
     }
     let config = Config::of(common)?;
     let (profile, network) = (config.profile(common)?, config.sandbox()?.network);
-    Ok(with_network_setting(explanation, profile, network))
+    Ok(with_network_setting(explanation, profile, network, &config::hints(common)))
 }
 
 /// `HOST:PORT`. The port of HTTPS if there is none.
@@ -197,6 +195,7 @@ fn with_network_setting(
     explanation: Explanation,
     profile: Profile,
     network: Network,
+    settings: &SettingHints,
 ) -> Explanation {
     let is_by_rule = explanation.rule.starts_with("rule:");
     let (decision, rule, why) = match (profile, network) {
@@ -216,8 +215,10 @@ fn with_network_setting(
         ),
     };
     let remedy = match (decision, explanation.decision) {
-        (Decision::Deny, Decision::Allow) => LIST_SETTING.to_owned(),
-        (Decision::Deny, _) => format!("{LIST_SETTING}, and {}", explanation.remedy),
+        (Decision::Deny, Decision::Allow) => settings.to_set("network", "list"),
+        (Decision::Deny, _) => {
+            format!("{}, and {}", settings.to_set("network", "list"), explanation.remedy)
+        }
         _ => String::new(),
     };
     let mut why = why.to_owned();
@@ -244,17 +245,17 @@ fn url_parts(url: &str) -> Option<(&str, u16, &str)> {
     Some((host, port, if path.is_empty() { "/" } else { path }))
 }
 
-/// Shows an explanation. A command that is `offline` may run, but reaches no host.
+/// Shows an explanation. With `offline`, which turns the network on, the command may run, but reaches no host.
 fn show_with(
     common: &Common,
     explanation: &Explanation,
-    offline: bool,
+    offline: Option<&str>,
 ) -> Result<ExitCode, String> {
     let text = if output::for_people(common) {
         for_people(explanation, offline)
     } else {
         let mut object = as_json(explanation);
-        if offline {
+        if offline.is_some() {
             object["network"] = "none".into();
         }
         object.to_string() + "\n"
@@ -292,7 +293,7 @@ fn basis(basis: &PartDecision) -> Value {
     json!({"about": about, "decision": decision.name(), "rule": rule, "why": why})
 }
 
-fn for_people(explanation: &Explanation, offline: bool) -> String {
+fn for_people(explanation: &Explanation, offline: Option<&str>) -> String {
     let style: Style = match explanation.decision {
         Decision::Allow => output::ADDED,
         Decision::Ask => AnsiColor::Yellow.on_default(),
@@ -306,8 +307,11 @@ fn for_people(explanation: &Explanation, offline: bool) -> String {
         let lead = if explanation.rule == "danger" { "instead," } else { "to allow it," };
         let _ = writeln!(text, "  {lead} {}", output::plain(&explanation.remedy));
     }
-    if offline {
-        text += "  but the network is off; `toolcrib config set network list` turns it on for hosts that rules allow\n";
+    if let Some(setting) = offline {
+        let _ = writeln!(
+            text,
+            "  but the network is off; `{setting}` turns it on for hosts that rules allow"
+        );
     }
     for seen in &explanation.commands {
         for command in &seen.commands {

@@ -42,6 +42,8 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let needs_token = !exposure.has_identity();
             let token_file =
                 needs_token.then(|| token_file(common, args.token_file.as_deref())).transpose()?;
+            // A file in the state directory is checked with it, and hidden with it.
+            args.token_file.as_ref().and(token_file.as_deref()).map(token::check).transpose()?;
             let store = ServedStore::start(common, args)?;
             let lease = ServedStore::hold(store.as_ref(), None)?;
             let backup = ServedBackup::start(args.backup())?;

@@ -28,3 +28,10 @@ pub(super) fn record(own: &[PathBuf]) {
         ));
     }
 }
+
+/// The paths that servers have recorded, and the directory of the records. `None` if there are none.
+pub(super) fn recorded() -> Option<(Vec<PathBuf>, PathBuf)> {
+    let directory = user_machine::registry_directory()?;
+    let paths = ReservedPaths::new(&directory).paths();
+    (!paths.is_empty()).then(|| (paths.to_vec(), directory))
+}

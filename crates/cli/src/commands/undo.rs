@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolcrib::{Call, Dialect, Error, ErrorKind, HistoryEntry, Options, Reply, Runtime, to_json};
 
+use super::given_directories;
 use super::log::{fail, print};
 use crate::approve::confirm;
 use crate::args::Common;
@@ -96,6 +97,7 @@ fn revert(
     }
     let options = Options { dry_run: common.dry_run, ..operator() };
     let outcome = runtime.call(&session, Call::new("Undo", args), options);
+    let outcome = outcome.map_err(|error| given_directories::in_hint(common, error));
     if let (false, Ok(reply)) = (asks, &outcome) {
         warn_about_parts(runtime, reply);
     }

@@ -180,7 +180,13 @@ fn the_log_can_be_turned_off() {
     let (is_done, _) =
         audited.run(&["call", "Read", "{\"file_path\": \"a.txt\"}", "--config", &config]);
     assert!(is_done);
-    assert_eq!(audited.verify(&[])["records"], 0);
+    assert_eq!(
+        (&audited.verify(&[])["records"], &audited.verify(&[])["off"]),
+        (&json!(0), &json!(false))
+    );
+    assert_eq!(audited.verify(&["--config", &config])["off"], true);
+    let (_, said) = audited.run(&["log", "verify", "--text", "--config", &config]);
+    assert!(said.contains("The log is off (`audit = false`)"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Hidden paths of a home directory and of other servers, through the program.
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -122,6 +123,44 @@ fn servers_do_not_see_the_state_of_other_servers() {
     let seen = replies[0].to_string();
     assert!(!seen.contains("canary") && !seen.contains("journal"), "{seen}");
     assert!(std::fs::read_dir(&first).unwrap().count() > 0, "there was something to see");
+}
+
+/// A path with a typing error is often that of another project.
+#[test]
+fn a_path_that_is_refused_is_not_hidden_from_later_servers() {
+    let (_kept, home) = directory();
+    let project = home.join("project");
+    put(&project.join("a.txt"));
+    put(&home.join("token"));
+    for path in [&project, &home.join("token")] {
+        let mode = if path.is_dir() { 0o755 } else { 0o644 };
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let toolcrib = |words: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(words).current_dir(&home).env_clear().env("HOME", &home);
+        command.env("PATH", "/usr/bin:/bin").output().unwrap()
+    };
+    for refused in [
+        &["--state", "project", "call", "LS"][..],
+        &["--state", "project", "serve", "--http", "0", "--token-file", "new-token"],
+        &["serve", "--http", "0", "--token-file", "token"],
+    ] {
+        let output = toolcrib(refused);
+        assert!(!output.status.success(), "{refused:?}");
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        assert!(said.contains("chmod"), "{refused:?}: {said}");
+    }
+    let calls = ["project/a.txt", "token"].map(|file| call("Read", json!({"file_path": file})));
+    let (replies, _) = run(&home, &[], &calls);
+    assert!(replies.iter().all(|reply| reply.to_string().contains("canary")), "{replies:?}");
+    assert!(!home.join("new-token").exists());
+    // A path that is used is hidden, and `doctor` names it.
+    toolcrib(&["--state", "used", "call", "LS"]);
+    let output = toolcrib(&["doctor", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let hidden = found["hidden"].as_str().unwrap();
+    assert!(hidden.contains("/used: files of servers") && !hidden.contains("project"), "{hidden}");
 }
 
 /// The configuration is reached through symlinks in a root, as with a repository of dotfiles. Neither commands nor

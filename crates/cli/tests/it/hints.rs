@@ -103,3 +103,98 @@ fn hints_about_changes_name_commands() {
     let next = id.parse::<u64>().unwrap() + 1;
     assert!(undone.contains(&format!("`toolcrib undo {next}` redoes it.")), "{undone}");
 }
+
+/// Without it, a pasted command would change the usual file.
+#[test]
+fn hints_about_settings_name_the_configuration_file_that_was_given() {
+    let directory = crate::command_directory();
+    let top = std::fs::canonicalize(directory.path()).unwrap();
+    let (workspace, config) = (top.join("ws"), top.join("my config.toml"));
+    std::fs::create_dir(&workspace).unwrap();
+    std::fs::write(&config, "profile = \"read-only\"\n").unwrap();
+    let file = format!("--config '{}/../my config.toml'", workspace.display());
+    let said = |words: &[&str]| {
+        // As it was typed, relative to another directory.
+        let output = toolcrib(
+            &workspace,
+            &[words, &["--config", "../my config.toml", "--text"]].concat(),
+            b"",
+        );
+        text(&output.stdout).to_owned() + text(&output.stderr)
+    };
+    let write = r#"{"file_path": ".envrc", "content": ""}"#;
+    let workspace_profile = &["--profile", "workspace"][..];
+    for (words, expected) in [
+        (
+            [&["call", "Write", write][..], workspace_profile].concat(),
+            format!("`toolcrib config add {file} allow_protected .envrc`"),
+        ),
+        (
+            [&["call", "Bash", r#"{"command": "echo > .envrc"}"#][..], workspace_profile].concat(),
+            format!("toolcrib config add {file} allow_protected .envrc"),
+        ),
+        (
+            vec!["call", "Write", r#"{"file_path": "a", "content": ""}"#],
+            format!(
+                "use --profile workspace, or run `toolcrib config set {file} profile workspace`"
+            ),
+        ),
+        (vec!["policy", "host", "a.b"], format!("run `toolcrib config set {file} network list`")),
+        (vec!["policy", "presets"], format!("toolcrib config add {file} network_presets NAME")),
+        (vec!["config"], format!("`toolcrib config set {file} KEY VALUE`")),
+        (vec!["config", "unset", "x"], "`toolcrib config keys`".to_owned()),
+        (
+            vec!["config", "add", "profile", "open"],
+            format!("use `toolcrib config set {file} profile VALUE`"),
+        ),
+    ] {
+        let said = said(&words);
+        assert!(said.contains(&expected), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_setting_that_a_flag_decides_is_not_to_be_changed_in_the_file() {
+    let directory = crate::command_directory();
+    let write = r#"{"file_path": "a", "content": ""}"#;
+    for (words, expected) in [
+        (
+            &["call", "Write", write, "--profile", "read-only"][..],
+            "change the flag `--profile` to `--profile workspace`",
+        ),
+        (
+            &["policy", "host", "a.b", "--network-access", "none"],
+            "change the flag `--network-access` to `--network-access list`",
+        ),
+    ] {
+        let output = toolcrib(directory.path(), &[words, &["--text"]].concat(), b"");
+        let said = text(&output.stdout).to_owned() + text(&output.stderr);
+        assert!(said.contains(expected) && !said.contains("config set"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn hints_about_changes_have_the_state_and_the_root_that_were_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = std::fs::canonicalize(directory.path()).unwrap();
+    std::fs::create_dir(top.join("my ws")).unwrap();
+    let given = ["--state", "state", "--root", "my ws"];
+    let flags = format!("--state {0}/state --root '{0}/my ws'", top.display());
+    let run = |words: &[&str]| toolcrib(&top, &[words, &given].concat(), b"");
+    let args = serde_json::json!({"file_path": "a.txt", "content": "one\n"}).to_string();
+    assert!(run(&["call", "Write", &args]).status.success());
+    let edit = serde_json::json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    assert!(run(&["call", "Edit", &edit.to_string()]).status.success());
+    for (words, expected) in [
+        (&["undo", "1"][..], format!("`toolcrib undo {flags} 2`")),
+        (&["undo", "99"], format!("`toolcrib log {flags}`")),
+        (&["show", "99"], format!("`toolcrib log {flags}`")),
+        (&["redo"], format!("`toolcrib log {flags}`")),
+    ] {
+        for format in ["--text", "--json"] {
+            let output = run(&[words, &["-y", format][usize::from(words[0] == "show")..]].concat());
+            let said = text(&output.stdout).to_owned() + text(&output.stderr);
+            assert!(!output.status.success() && said.contains(&expected), "{words:?}: {said}");
+        }
+    }
+}

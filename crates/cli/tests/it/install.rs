@@ -574,7 +574,40 @@ fn a_broken_configuration_is_unchanged_and_the_snippet_is_shown() {
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
     assert!(said.contains("by hand:\n{") && said.contains("mcpServers"), "{said}");
+    assert!(said.contains("Nothing was written. Repair the file"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{ broken");
+}
+
+/// A file that cannot be parsed seems to have no entry.
+#[test]
+fn uninstall_changes_nothing_if_one_of_the_files_is_broken() {
+    for (client, file) in [
+        ("claude", ".claude.json"),
+        ("claude", ".claude/settings.json"),
+        ("codex", ".codex/config.toml"),
+        ("vscode", ".config/Code/User/mcp.json"),
+        ("cursor", ".cursor/mcp.json"),
+        ("goose", ".config/goose/config.yaml"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        answer(home.path(), &["install", client]);
+        let path = home.path().join(file);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{whole}\t}} broken\n")).unwrap();
+        let before = files(home.path());
+        for flags in [&["--print"][..], &[]] {
+            let refused = toolcrib(home.path(), &[&["uninstall", client][..], flags].concat());
+            let said = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{client}, {file}: {said}");
+            assert!(said.contains(&format!("{}: ", path.display())), "{said}");
+            assert!(said.contains("Nothing was changed."), "{said}");
+            assert_eq!(files(home.path()), before, "{client}, {file}");
+        }
+        std::fs::write(&path, whole).unwrap();
+        let said = answer(home.path(), &["uninstall", client]);
+        assert!(said.contains("toolcrib is removed"), "{said}");
+        assert!(!path.exists(), "{client}: {file}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod approvals;
 mod audit;
 mod changing_rules;
 mod dialects;
+mod doctor;
 mod documentation;
 mod dry_run;
 mod hidden;

@@ -1,7 +1,7 @@
 //! Pages that show the exact input and output of the program.
 //!
 //! A page of `cases/` has `run` blocks (the input of `toolcrib run`, with escapes) and `command` blocks (a command
-//! line). Each is followed by an `output` block, with the exit code if it is not 0.
+//! line). Each is followed by an `output` block, with the exit code if it is not 0. `$TOP` is the directory.
 
 use std::path::Path;
 
@@ -61,6 +61,7 @@ fn play(page: Document) -> Document {
             let code = output.status.code().unwrap();
             let info = if code == 0 { "output".to_owned() } else { format!("output exit={code}") };
             let body = format!("{}{}", text(&output.stdout), text(&output.stderr));
+            let body = body.replace(workspace.path().to_str().unwrap(), "$TOP");
             real.push(Segment::Block { fence: "```".to_owned(), info, body });
         }
     }

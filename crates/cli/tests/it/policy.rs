@@ -590,6 +590,22 @@ fn a_rule_is_removed_by_number_name_or_words() {
 }
 
 #[test]
+fn errors_of_a_removal_name_the_rules_file() {
+    let place = Project::new("");
+    let file = place.home.path().join("other rules.toml");
+    let given = ["--rules", file.to_str().unwrap()];
+    std::fs::write(&file, "").unwrap();
+    for rule in ["7", "command ls"] {
+        let (code, said) = place.run(&[&["policy", "remove", rule], &given[..]].concat());
+        let list = format!("`toolcrib policy list --rules '{}'`", file.display());
+        assert!(code == 2 && said.contains(&list), "{said}");
+    }
+    std::fs::write(&file, "[[rule]\n").unwrap();
+    let (code, said) = place.run(&[&["policy", "remove", "1"], &given[..]].concat());
+    assert!(code == 2 && said.contains(&format!("{}: ", file.display())), "{said}");
+}
+
+#[test]
 fn an_addition_says_if_the_rule_exists_and_what_it_matches() {
     let place = Project::new("");
     let add = ["policy", "allow", "command", "git push"];
@@ -677,6 +693,9 @@ fn one_setting_is_shown_and_values_are_removed_from_lists() {
     }
     let (code, said) = place.run(&["config", "remove", "network_presets", "npm", "--dry-run"]);
     assert!(code == 0 && said.contains("Nothing was written"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    let (code, said) = place.run(&["config", "remove", "network_presets", "npm", "nope"]);
+    assert!(code == 2 && said.contains("does not have `nope`; it is [\"npm\", \"pip\"]"), "{said}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     assert_eq!(place.run(&["config", "remove", "network_presets", "npm"]).0, 0);
     assert_eq!(place.run(&["config", "remove", "expose", "1", "2"]).0, 0);

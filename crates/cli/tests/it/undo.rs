@@ -312,6 +312,55 @@ fn in_a_subdirectory_the_workspace_around_it_is_used() {
     assert_eq!(text(&toolcrib(&sub, &["log"], b"").stderr), note);
 }
 
+/// Undo in a project must not revert what was done around it, as `toolcrib install` does in the home directory.
+#[test]
+fn a_workspace_that_is_more_than_the_project_is_named_and_not_used() {
+    let directory = crate::command_directory();
+    let top = std::fs::canonicalize(directory.path()).unwrap();
+    let (home, around) = (top.join("home"), top.join("around"));
+    let (project, repository) = (home.join("project"), around.join("repository"));
+    for deep in [project.join("src"), repository.join("src"), repository.join(".git")] {
+        std::fs::create_dir_all(deep).unwrap();
+    }
+    let run = |directory: &Path, words: &[&str]| {
+        let mut command = Command::new(crate::PROGRAM);
+        command.args(words).current_dir(directory).env("HOME", &home);
+        command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME").output().unwrap()
+    };
+    let write = r#"{"file_path": "a.txt", "content": "a\n"}"#;
+    for (workspace, below) in [(&home, &project), (&around, &repository)] {
+        assert!(run(workspace, &["call", "Write", write]).status.success());
+        let note = format!(
+            "No calls are recorded for this directory. For the workspace {0}, which contains it, add `--root {0}`.\n",
+            workspace.display()
+        );
+        for here in [below.clone(), below.join("src")] {
+            let undone = run(&here, &["undo", "-y"]);
+            assert!(!undone.status.success(), "{undone:?}");
+            assert!(text(&undone.stderr).starts_with(&note), "{undone:?}");
+            assert!(workspace.join("a.txt").exists());
+            for words in [&["log"][..], &["log", "verify"], &["log", "export"], &["redo", "-y"]] {
+                let said = run(&here, words);
+                assert!(text(&said.stderr).starts_with(&note), "{words:?}: {said:?}");
+                assert!(!text(&said.stdout).contains("a.txt"), "{words:?}: {said:?}");
+            }
+        }
+        // A call makes it a workspace of its own, also one that failed.
+        run(below, &["call", "Read", "{}"]);
+        let log = run(below, &["log"]);
+        assert_eq!(text(&log.stderr), "", "{log:?}");
+        assert!(
+            run(below, &["undo", "-y", "--root", workspace.to_str().unwrap()]).status.success()
+        );
+        assert!(!workspace.join("a.txt").exists());
+    }
+    // A workspace within the repository is used as before.
+    assert!(run(&repository, &["call", "Write", write]).status.success());
+    let undone = run(&repository.join("src"), &["undo", "-y"]);
+    assert!(text(&undone.stderr).contains("which contains this directory"), "{undone:?}");
+    assert!(!repository.join("a.txt").exists());
+}
+
 /// The journal drops its oldest changes, and says so instead of denying that they were made.
 #[test]
 fn a_dropped_change_is_named_as_dropped() {
@@ -372,7 +421,8 @@ fn an_undo_that_cannot_go_on_names_the_next_id() {
     let stopped = run(&["undo", "-y"]);
     let said = text(&stopped.stderr);
     assert_eq!(stopped.status.code(), Some(1));
-    assert!(said.contains("no longer stored") && said.contains("toolcrib undo 1"), "{said}");
+    let next = format!("`toolcrib undo --state {} 1`", state.display());
+    assert!(said.contains("no longer stored") && said.contains(&next), "{said}");
     assert!(run(&["undo", "1", "-y"]).status.success());
     assert!(!workspace.join("b.txt").exists());
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{DANGER, Decision, Part, Policy, use_profile};
+use super::{DANGER, Decision, Part, Policy};
 use crate::access::Effect;
 use crate::approval_subject::ApprovalScope;
 use crate::command::{
@@ -10,7 +10,6 @@ use crate::command::{
     Word, analyze_command, normalize_lexically,
 };
 use crate::contacted_hosts::{NamedHost, contacted_hosts, hosts_in, is_loopback};
-use crate::new_rule::shell_word;
 use crate::profile::Profile;
 use crate::read_only_commands::{
     files_if_read_only, is_neutral_in_environment, is_neutral_in_shell,
@@ -78,7 +77,7 @@ impl Script<'_> {
             let sandbox = "make the sandbox available (`toolcrib doctor` says what is missing)";
             part.verdict.remedy = match self.policy.profile {
                 Profile::Workspace => sandbox.to_owned(),
-                _ => format!("{}, and {sandbox}", use_profile(Profile::Workspace)),
+                _ => format!("{}, and {sandbox}", self.policy.use_profile(Profile::Workspace)),
             };
         }
         part.about(WHOLE_COMMAND.to_owned())
@@ -210,8 +209,8 @@ impl Script<'_> {
             protected.filter(|_| self.policy.profile != Profile::Open)
         {
             let why = format!("{} is protected: {reason}", path.display());
-            let exception = shell_word(&exception);
-            let remedy = format!("run `toolcrib config add allow_protected {exception}`");
+            let command = self.policy.settings.command(&["add", "allow_protected", &exception]);
+            let remedy = format!("run `{command}`");
             return Part::new(Decision::Deny, "protected", &why, &remedy);
         }
         let read = rules.for_path(Kind::Read, &path, self.context);

@@ -300,7 +300,13 @@ fn executed(cx: &Cx<'_>, command: &RunningCommand, timed_out: bool) -> Result<Ex
         None => (None, None),
     };
     let refusals = job.refusals();
-    let refused = sandbox_refusal_notes::notes(&refusals, "", job.directory(), MAX_REFUSAL_LINES);
+    let refused = sandbox_refusal_notes::notes(
+        &refusals,
+        "",
+        job.directory(),
+        MAX_REFUSAL_LINES,
+        &cx.paths().settings,
+    );
     let mut notes = command.notes.clone();
     notes.extend(LimitNote::of(job, &now, None, "").map(|note| note.text()));
     notes.extend(host_lines(&cx.take_host_notes(job)));

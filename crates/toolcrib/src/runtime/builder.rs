@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use toolcrib_exec::{Network, OuterWall, PinnedPath};
 use toolcrib_fs::{Caps, HardLinks, Journal, ReservedPaths, Root, RootMode, Workspace, real_path};
 use toolcrib_net::{ProxiedResolver, Resolver, SystemResolver, UpstreamProxies};
-use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules};
+use toolcrib_policy::{Outside, Policy, Profile, Protection, Rules, SettingHints};
 use toolcrib_search::{IndexSettings, ListingCaches};
 
 use super::Runtime;
@@ -72,6 +72,7 @@ pub struct RuntimeBuilder {
     profile: Profile,
     rules: Rules,
     rules_file: Option<String>,
+    settings: SettingHints,
     rules_source: Option<Arc<dyn RulesSource>>,
     home: Option<PathBuf>,
     limits: Limits,
@@ -171,6 +172,13 @@ impl RuntimeBuilder {
     /// rule.
     pub fn rules_file(mut self, file: &Path) -> Self {
         self.rules_file = Some(file.display().to_string());
+        self
+    }
+
+    /// Sets how messages say that a setting is changed: with which configuration file, and which settings a flag
+    /// decides.
+    pub fn setting_hints(mut self, settings: SettingHints) -> Self {
+        self.settings = settings;
         self
     }
 
@@ -467,6 +475,7 @@ impl RuntimeBuilder {
         let policy = Policy::new(self.profile)
             .rules(rules)
             .rules_file(self.rules_file)
+            .setting_hints(self.settings.clone())
             .network_by_name(is_listed)
             .protection(self.protection.clone());
         let policy = self.outside.into_iter().fold(policy, Policy::outside);
@@ -497,6 +506,7 @@ impl RuntimeBuilder {
             only_absolute: self.absolute_paths,
             profile: self.profile,
             outside,
+            settings: self.settings,
             commands: commands.clone(),
         });
         let services = Services {

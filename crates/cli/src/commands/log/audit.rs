@@ -12,6 +12,7 @@ use toolcrib::{AuditBreak, AuditReport, Runtime, escaped_json, visible_name};
 
 use super::ocsf;
 use crate::args::{AuditFormat, Common, LogCommand};
+use crate::config::Config;
 use crate::host_name::host_name;
 use crate::output;
 
@@ -32,6 +33,9 @@ pub(crate) fn run(
     }
 }
 
+/// Follows the report if the log is off.
+const OFF: &str = "\nThe log is off (`audit = false`): calls are not recorded in it now.";
+
 /// What is known about the copy of a log in a store. Empty without one.
 #[derive(Default)]
 struct Copy {
@@ -48,8 +52,10 @@ fn verify(
     copy: Copy,
 ) -> Result<ExitCode, String> {
     let report = runtime.verify_audit(kept).map_err(|error| error.to_string())?;
+    let is_off = !Config::of(common)?.audits();
     if output::for_people(common) {
-        output::answer(&(sentences(&report) + &copy.sentence));
+        let off = if is_off { OFF } else { "" };
+        output::answer(&(sentences(&report) + &copy.sentence + off));
     } else {
         let mut object = json!({
             "records": report.records,
@@ -58,6 +64,7 @@ fn verify(
             "kept_at": report.kept_at,
             "torn_bytes": report.torn_bytes,
             "problem": report.broken.as_ref().map(ToString::to_string),
+            "off": is_off,
         });
         if let Some(facts) = copy.facts {
             object["store"] = facts;

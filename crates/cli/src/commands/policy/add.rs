@@ -5,11 +5,9 @@ use std::process::ExitCode;
 use serde_json::json;
 use toolcrib::{Decision, Network, NewRule, Profile, Rules};
 
-use super::LIST_SETTING;
 use super::list::in_force;
 use crate::args::{Common, NewRuleArgs, RuleKind};
-use crate::config::Config;
-use crate::ssh::quote;
+use crate::config::{self, Config};
 use crate::{output, rules};
 
 /// Adds a rule, and shows it.
@@ -97,15 +95,13 @@ fn covering_rules(common: &Common, rule: &NewRule) -> Result<Vec<CoveringRule>, 
         let (name, decision) = rules.covering(rule.kind, pattern, least)?;
         let at = listed.iter().position(|one| one.rule.name == name)?;
         let is_own = listed[at].file.as_ref() == Some(&file);
-        let flags = common.rules.as_ref();
-        let flags = flags.map(|file| format!(" --rules {}", quote(&file.to_string_lossy())));
-        let flags = flags.unwrap_or_default();
+        let flag = rules::flag(common);
         Some(CoveringRule {
             pattern: pattern.clone(),
             rule: name.to_owned(),
             decision,
             from: listed[at].from(),
-            removal: is_own.then(|| format!("toolcrib policy remove{flags} {}", at + 1)),
+            removal: is_own.then(|| format!("toolcrib policy remove{flag} {}", at + 1)),
         })
     };
     Ok(rule.patterns.iter().filter_map(covering).collect())
@@ -146,13 +142,14 @@ fn note(common: &Common, kind: RuleKind) -> Result<(), String> {
     if profile == Profile::ReadOnly && matches!(kind, RuleKind::Edit | RuleKind::Command) {
         output::warning("the profile `read-only` denies it, and a rule cannot change that");
     } else if kind == RuleKind::Network && profile != Profile::Open {
+        let list = config::hints(common).to_set("network", "list");
         match config.sandbox()?.network {
             Network::List => {}
             Network::None => output::warning(&format!(
-                "the network is off, so commands still reach no host; {LIST_SETTING}"
+                "the network is off, so commands still reach no host; {list}"
             )),
             Network::All => output::warning(&format!(
-                "with network = \"all\" the rule applies only to hosts in the text of a command; {LIST_SETTING}"
+                "with network = \"all\" the rule applies only to hosts in the text of a command; {list}"
             )),
         }
     }

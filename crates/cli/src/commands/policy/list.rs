@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib::{LocatedRule, Rules, visible_name};
 
 use crate::args::Common;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::{network_presets, output, rules};
 
 /// A rule, and the place that it comes from.
@@ -89,7 +89,10 @@ fn object((at, listed): (usize, &ListedRule)) -> Value {
 /// The user's rules, those of presets, and those of the project.
 pub(super) fn in_force(common: &Common, config: &Config) -> Result<Vec<ListedRule>, String> {
     let located = |text: &str, file: Option<&PathBuf>| -> Result<_, String> {
-        let rules = Rules::locate(text).map_err(|error| error.to_string())?;
+        let rules = Rules::locate(text).map_err(|error| match file {
+            Some(file) => format!("{}: {error}", file.display()),
+            None => error.to_string(),
+        })?;
         let listed = rules.into_iter().map(|rule| ListedRule { rule, file: file.cloned() });
         Ok(listed.collect::<Vec<_>>())
     };
@@ -132,10 +135,13 @@ pub(crate) fn presets(common: &Common) -> Result<ExitCode, String> {
         };
         output::answer(&format!("{:<9} {enabled}  {hosts}{requests}", preset.name));
     }
-    output::answer("To turn one on: toolcrib config add network_presets NAME");
+    let settings = config::hints(common);
+    let turn_on = settings.command(&["add", "network_presets", "NAME"]);
+    output::answer(&format!("To turn one on: {turn_on}"));
     if config.network_name() != "list" {
         output::answer(&format!(
-            "They have an effect with: toolcrib config set network list (now {})",
+            "They have an effect with: {} (now {})",
+            settings.what_sets("network", "list"),
             config.network_name()
         ));
     }

@@ -7,21 +7,22 @@ use toolcrib::Rules;
 
 use super::list::{ListedRule, in_force};
 use crate::args::Common;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::{output, rules};
 
 /// Removes the rule with this number, this name or these words.
 pub(crate) fn remove(common: &Common, given: &[String]) -> Result<ExitCode, String> {
     let config = Config::of(common)?;
     let listed = in_force(common, &config)?;
-    let rule = find(&listed, given)?;
+    let rule = find(&listed, given, &rules::flag(common))?;
     let (file, text) = rules::user_text(common)?;
     let shown = file.display();
     match &rule.file {
         None => {
             return Err(format!(
-                "`{}` comes from network_presets; `toolcrib config remove network_presets NAME` removes a preset",
-                rule.words()
+                "`{}` comes from network_presets; `{}` removes a preset",
+                rule.words(),
+                config::hints(common).command(&["remove", "network_presets", "NAME"])
             ));
         }
         Some(other) if *other != file => {
@@ -65,7 +66,11 @@ fn own_name(shown: &str) -> &str {
 }
 
 /// The rule with this number, this name, these words or these patterns.
-fn find<'a>(listed: &'a [ListedRule], given: &[String]) -> Result<&'a ListedRule, String> {
+fn find<'a>(
+    listed: &'a [ListedRule],
+    given: &[String],
+    flag: &str,
+) -> Result<&'a ListedRule, String> {
     let number = match given {
         [one] => one.parse::<usize>().ok(),
         _ => None,
@@ -73,7 +78,8 @@ fn find<'a>(listed: &'a [ListedRule], given: &[String]) -> Result<&'a ListedRule
     if let Some(number) = number {
         let rule = number.checked_sub(1).and_then(|at| listed.get(at));
         return rule.ok_or_else(|| {
-            format!("there is no rule {number}; `toolcrib policy list` lists {}", listed.len())
+            let count = listed.len();
+            format!("there is no rule {number}; `toolcrib policy list{flag}` lists {count}")
         });
     }
     let given = given.join(" ");
@@ -87,7 +93,7 @@ fn find<'a>(listed: &'a [ListedRule], given: &[String]) -> Result<&'a ListedRule
     match found.as_slice() {
         [one] => Ok(&listed[*one]),
         [] => Err(format!(
-            "no rule is `{given}`; `toolcrib policy list` lists the rules with their numbers"
+            "no rule is `{given}`; `toolcrib policy list{flag}` lists the rules with their numbers"
         )),
         several => {
             let numbers: Vec<String> = several.iter().map(|at| (at + 1).to_string()).collect();

@@ -8,24 +8,37 @@ use toolcrib_mcp::Token;
 /// Larger than any token.
 const MAX_TOKEN_BYTES: u64 = 4_096;
 
+/// Fails if the file exists and cannot be used. Creates none: other servers would see it until its path is recorded.
+pub(in super::super) fn check(file: &Path) -> Result<(), String> {
+    read(file).map(drop).map_err(|problem| at(file, &problem))
+}
+
 /// Reads the token. Creates a random one if the file does not exist.
 pub(in super::super) fn read_or_make(file: &Path) -> Result<Token, String> {
     let found = || {
-        let private = PrivateFile::locate(file).map_err(words)?;
-        let content = match private.read(MAX_TOKEN_BYTES).map_err(words)? {
-            Some(content) => content,
-            None => {
-                private.create(new_token()?.as_bytes()).map_err(words)?;
-                private
-                    .read(MAX_TOKEN_BYTES)
-                    .map_err(words)?
-                    .ok_or("was removed after it was created")?
-            }
+        let private = match read(file)? {
+            (_, Some(token)) => return Ok(token),
+            (private, None) => private,
         };
+        private.create(new_token()?.as_bytes()).map_err(words)?;
+        read(file)?.1.ok_or_else(|| "was removed after it was created".to_owned())
+    };
+    found().map_err(|problem| at(file, &problem))
+}
+
+/// The file in its directory, and the token if the file exists.
+fn read(file: &Path) -> Result<(PrivateFile, Option<Token>), String> {
+    let private = PrivateFile::locate(file).map_err(words)?;
+    let content = private.read(MAX_TOKEN_BYTES).map_err(words)?;
+    let token = content.map(|content| {
         let text = std::str::from_utf8(&content).map_err(|_| "is not text")?;
         Token::new(text).map_err(|error| error.to_string())
-    };
-    found().map_err(|problem: String| format!("{}: {problem}", file.display()))
+    });
+    Ok((private, token.transpose()?))
+}
+
+fn at(file: &Path, problem: &str) -> String {
+    format!("{}: {problem}", file.display())
 }
 
 fn new_token() -> Result<String, String> {

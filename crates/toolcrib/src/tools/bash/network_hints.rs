@@ -1,6 +1,10 @@
 //! Notes about the network and the `/tmp` of commands, which differ from the user's: the network may be off, and both are
 //! those of the session.
 
+use toolcrib_policy::SettingHints;
+
+use crate::sandbox_refusal_notes::network_remedy;
+
 /// Phrases with which package managers report that they do not use the network.
 const OFFLINE: [&str; 6] = [
     "--offline",
@@ -22,10 +26,13 @@ const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const MAX_BYTES: usize = 64 << 10;
 
 /// The note for a command without network that reports to be offline.
-pub(super) fn offline_note(output: &str) -> Option<&'static str> {
-    contains_any(end(output), &OFFLINE).then_some(
-        "network is off, so package managers are set to offline; the user can allow it: `toolcrib config set network list` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml",
-    )
+pub(super) fn offline_note(settings: &SettingHints, output: &str) -> Option<String> {
+    contains_any(end(output), &OFFLINE).then(|| {
+        format!(
+            "network is off, so package managers are set to offline; {}",
+            network_remedy(settings)
+        )
+    })
 }
 
 /// The note for a command that reached nothing on its own localhost.
@@ -100,8 +107,11 @@ mod tests {
     #[test]
     fn offline_package_managers_are_recognized() {
         let cargo = "As a reminder, you're using offline mode (--offline) which can sometimes cause surprising resolution failures";
-        assert!(offline_note(cargo).is_some());
-        assert!(offline_note("module lookup disabled by GOPROXY=off").is_some());
-        assert_eq!(offline_note("error: unknown option"), None);
+        assert!(offline_note(&SettingHints::default(), cargo).is_some());
+        assert!(
+            offline_note(&SettingHints::default(), "module lookup disabled by GOPROXY=off")
+                .is_some()
+        );
+        assert_eq!(offline_note(&SettingHints::default(), "error: unknown option"), None);
     }
 }

@@ -215,7 +215,7 @@ impl<'a> Report<'a> {
             && self.finished.now.ended.as_ref().is_some_and(|ended| ended.exit != Exit::Code(0))
             && !job.refusals().iter().any(Refusal::is_network);
         if is_offline {
-            self.notes.extend(offline_note(&output).map(str::to_owned));
+            self.notes.extend(offline_note(&cx.paths().settings, &output));
         }
         let has_own_tmp = matches!(&self.finished.command.confined, Confined::Within { level, .. } if level.has_namespaces());
         if has_own_tmp
@@ -263,7 +263,13 @@ impl<'a> Report<'a> {
             |refusal: &Refusal| !matches!(refusal, Refusal::Write(path, _) if is_content(path));
         let others: Vec<Refusal> = job.refusals().into_iter().filter(is_other).collect();
         let lines = sandbox_refusal_notes::MAX_LINES.saturating_sub(content_notes.len()).max(1);
-        let notes = sandbox_refusal_notes::notes(&others, &self.shown.text, job.directory(), lines);
+        let notes = sandbox_refusal_notes::notes(
+            &others,
+            &self.shown.text,
+            job.directory(),
+            lines,
+            &cx.paths().settings,
+        );
         self.notes.extend(content_notes);
         self.notes.extend(notes);
     }
