@@ -278,12 +278,9 @@ fn is_more_than_the_project(workspace: &Path) -> bool {
     let Ok(here) = std::env::current_dir() else { return false };
     let repository = here.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
     let home = user_machine::home().and_then(|home| home.canonicalize().ok());
-    let limits = [repository.map(Path::to_owned), home];
-    let [is_around_repository, is_home] = limits.map(|limit| match limit {
-        Some(limit) => limit.starts_with(workspace),
-        None => false,
-    });
-    is_home || (is_around_repository && repository != Some(workspace))
+    let contains = |limit: &Path| limit.starts_with(workspace);
+    home.as_deref().is_some_and(contains)
+        || repository.is_some_and(|repository| repository != workspace && contains(repository))
 }
 
 fn operator_runtime_of(

@@ -30,8 +30,6 @@ pub(crate) fn sandboxd(common: &Common, args: &SandboxdArgs) -> Result<ExitCode,
     } else {
         Some(token_file(common, args.token_file.as_deref())?)
     };
-    // A file in the state directory is checked with it, and hidden with it.
-    args.token_file.as_ref().and(token_file.as_deref()).map(token::check).transpose()?;
     let monitor = MonitorSocket::new(common, "sandboxd", args.no_monitor)?;
     // Tools never access the token file, wherever it is.
     let own: Vec<_> = token_file.iter().cloned().collect();

@@ -42,8 +42,6 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
             let needs_token = !exposure.has_identity();
             let token_file =
                 needs_token.then(|| token_file(common, args.token_file.as_deref())).transpose()?;
-            // A file in the state directory is checked with it, and hidden with it.
-            args.token_file.as_ref().and(token_file.as_deref()).map(token::check).transpose()?;
             let store = ServedStore::start(common, args)?;
             let lease = ServedStore::hold(store.as_ref(), None)?;
             let backup = ServedBackup::start(args.backup())?;
@@ -173,7 +171,13 @@ pub(super) fn token_file(common: &Common, named: Option<&Path>) -> Result<PathBu
     };
     let file = named.map(Path::to_owned).or_else(usual);
     let file = file.ok_or("the state directory is unknown; name a token file with --token-file")?;
-    std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))
+    let file =
+        std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    // Before its path is hidden from other servers. A file in the state directory is checked with that.
+    if named.is_some() {
+        token::check(&file)?;
+    }
+    Ok(file)
 }
 
 fn http_options(

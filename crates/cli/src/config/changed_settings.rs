@@ -6,7 +6,7 @@ use toolcrib::UpstreamProxy;
 use super::{Config, default_path};
 use crate::args::{Common, NetworkWord, OuterWord};
 
-/// What is shown in place of words that may be secrets.
+/// Replaces words that may be secrets.
 const OMITTED: &str = "…";
 
 /// A setting and its value.

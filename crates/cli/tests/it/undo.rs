@@ -315,7 +315,7 @@ fn in_a_subdirectory_the_workspace_around_it_is_used() {
     assert_eq!(text(&toolcrib(&sub, &["log"], b"").stderr), note);
 }
 
-/// Undo in a project must not revert what was done around it, as `toolcrib install` does in the home directory.
+/// Undo in a project must not revert changes of the home directory, such as those of `toolcrib install`.
 #[test]
 fn a_workspace_that_is_more_than_the_project_is_named_and_not_used() {
     let directory = crate::command_directory();

@@ -8,8 +8,8 @@ use toolcrib_fs::Written;
 
 use super::CommandChanges;
 
-/// The changes of all running commands of a runtime. Tools and commands report what they are about to write, so that no
-/// other command claims it.
+/// The changes of all running commands of a runtime. Tools and commands report a path before they write it, so that another
+/// command does not record the new content as its own.
 #[derive(Debug, Default)]
 pub(crate) struct RunningChanges {
     commands: Mutex<Vec<Weak<CommandChanges>>>,

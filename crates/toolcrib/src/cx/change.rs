@@ -409,8 +409,8 @@ impl Cx<'_> {
         Ok(Changed::of(&committed))
     }
 
-    /// Running commands that have changed these files record their changes first: an undo of them keeps what is written
-    /// now.
+    /// Running commands that have changed these files record their changes first, so that an undo of them keeps the new
+    /// content.
     fn take_over(&self, paths: &[PathBuf]) {
         let written: Vec<Written<'_>> =
             paths.iter().map(|path| Written { path, whole: false }).collect();

@@ -259,7 +259,7 @@ fn a_plain_undo_that_conflicts_names_the_change_before() {
     assert!(error.hint_text().contains("Undo with id 2 reverts an earlier change"), "{error}");
     fixture.call("Undo", json!({"id": 2})).unwrap();
     assert_eq!(fixture.text("b.txt"), NUMBERS.replace('9', "NINE"));
-    // What is left before it is about another file.
+    // The only earlier change is about another file.
     let error = fixture.call("Undo", json!({})).unwrap_err();
     assert!(!error.hint_text().contains("an earlier change"), "{error}");
 }
