@@ -1,4 +1,4 @@
-//! Runs blocking I/O on several threads.
+//! Runs work on several threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;

@@ -103,6 +103,7 @@ mod message_names;
 mod metadata_fields;
 mod network;
 mod operator_logs;
+mod outlines;
 mod output_notes;
 mod path_access;
 mod path_rules;

@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::history::History;
 use crate::language_servers::LanguageServers;
 use crate::limits::Limits;
+use crate::outlines::Outlines;
 use crate::quota::{CommandPlace, Quota};
 use crate::reachable_paths::Paths;
 use crate::session::Session;
@@ -37,6 +38,8 @@ pub(crate) struct Services {
     pub(crate) caches: Vec<PinnedPath>,
     /// Listing caches and indexes of earlier searches.
     pub(crate) listings: ListingCaches,
+    /// Definitions of files that were parsed lately.
+    pub(crate) outlines: Outlines,
     /// The host's own program, which decodes PDFs and images.
     pub(crate) helper: Option<PathBuf>,
     pub(crate) limits: Limits,

@@ -30,6 +30,18 @@ impl ParseBudget {
         ParseBudget { steps, until: Instant::now() + at_most }
     }
 
+    /// The number of remaining steps.
+    pub(crate) fn remaining(&self) -> u64 {
+        self.steps.get()
+    }
+
+    /// Takes as many steps as an earlier parse of the text. Fails if the parse would have ended before.
+    pub(crate) fn take(&self, steps: u64) -> Result<(), Unparsed> {
+        let remaining = self.steps.get().saturating_sub(steps);
+        self.steps.set(remaining);
+        if remaining == 0 { Err(Unparsed::OverBudget) } else { Ok(()) }
+    }
+
     /// Takes a step. Returns whether the budget is used up.
     pub(crate) fn is_over(&self) -> bool {
         self.steps.set(self.steps.get().saturating_sub(1));

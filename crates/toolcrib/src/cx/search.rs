@@ -10,6 +10,7 @@ use toolcrib_search::{Listing, ListingCaches, Walk, walk};
 use super::Cx;
 use crate::cancel_and_progress::Cancel;
 use crate::error::{Error, ErrorKind};
+use crate::outlines::Outlines;
 
 /// The file or directory of a search.
 #[derive(Debug, Clone)]
@@ -109,6 +110,11 @@ impl<'a> Cx<'a> {
     /// Listing cache of a tree. Directories outside the workspace are neither cached nor watched.
     pub(crate) fn listing_caches(&self, tree: &BulkReader) -> Option<&'a ListingCaches> {
         (tree.kind() == RootKind::Workspace).then_some(&self.services.listings)
+    }
+
+    /// Definitions of files that were parsed lately.
+    pub(crate) fn outlines(&self) -> &'a Outlines {
+        &self.services.outlines
     }
 
     /// The cancellation flag, for threads.

@@ -28,6 +28,7 @@ use crate::language_servers::{LanguageServer, LanguageServers};
 use crate::limits::Limits;
 use crate::message_names::SHELL_TOOL;
 use crate::network::Inspection;
+use crate::outlines::Outlines;
 use crate::path_rules::PathRules;
 use crate::reachable_paths::Paths;
 use crate::sandbox_settings::SandboxSettings;
@@ -518,6 +519,7 @@ impl RuntimeBuilder {
             commands,
             caches: pinned_caches,
             listings: ListingCaches::new(self.index, indexes),
+            outlines: Outlines::default(),
             helper: self.helper,
             limits: self.limits,
             hard_links: self.hard_links,

@@ -54,6 +54,13 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         hidden: InvisibleCharacters::default(),
         enclosing: Enclosing::new(),
     };
+    let mut before = 0;
+    let on_page = found.iter().filter(|one| {
+        let first = before;
+        before += one.hits.count;
+        before > query.offset && first < end
+    });
+    Enclosing::parse(search, on_page);
     page.fill(&found, keep);
     page.reply(&searched, total, is_total)
 }

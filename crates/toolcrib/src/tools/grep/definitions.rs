@@ -13,9 +13,10 @@ use toolcrib_text::visible;
 use super::no_matches;
 use super::query::last_name;
 use super::search::{Found, Search, bytes};
+use crate::outlines::Outlines;
 use crate::phrases::{counted, more_note, range_text};
 use crate::reply::Reply;
-use crate::source_syntax::{ParseBudget, Unparsed, base_name, may_have_definitions, outline};
+use crate::source_syntax::{ParseBudget, Unparsed, base_name, may_have_definitions};
 use crate::suggest::similar_names;
 
 /// Megabytes and time for one file: several times the largest that is parsed.
@@ -100,16 +101,18 @@ pub(super) fn similar_names_note(search: &Search<'_>) -> Option<String> {
         .map(|file| Candidate { path: search.listing.path(*file), shown: search.show(*file) })
         .filter(|one| may_have_definitions(base_name(&one.shown)))
         .collect();
-    let tree = &search.query.scope.tree;
+    let (tree, outlines) = (&search.query.scope.tree, search.cx.outlines());
     let work = |(): &mut (), one: &Candidate| -> Vec<(String, u64)> {
         if stop.is_over() {
             return Vec::new();
         }
         let Some(bytes) = bytes(tree, &one.path, MAX_BYTES as u64) else { return Vec::new() };
         let budget = ParseBudget::megabytes(MEGABYTES, SIMILAR_TIME);
-        let outline = outline(base_name(&one.shown), &bytes, &budget).unwrap_or_default();
-        let defined = outline.definitions.into_iter().filter(|one| !one.name.is_empty());
-        defined.map(|one| (one.name, one.first_line)).collect()
+        let Ok(outline) = outlines.of_file(base_name(&one.shown), &bytes, &budget) else {
+            return Vec::new();
+        };
+        let defined = outline.definitions.iter().filter(|one| !one.name.is_empty());
+        defined.map(|one| (one.name.clone(), one.first_line)).collect()
     };
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     map_in_order(
@@ -150,8 +153,9 @@ fn examine(search: &Search<'_>, found: &[Found]) -> Definitions {
     };
     let candidates: Vec<Candidate> = found.iter().map(candidate).collect();
     let (tree, name, stop) = (&search.query.scope.tree, &search.query.text, &search.stop);
+    let outlines = search.cx.outlines();
     let work = |(): &mut (), one: &Candidate| {
-        if stop.is_over() { Err(None) } else { entries(tree, one, name).map_err(Some) }
+        if stop.is_over() { Err(None) } else { entries(tree, outlines, one, name).map_err(Some) }
     };
     let mut all = Definitions::default();
     let take = |one: &Candidate, result: Result<InFile, Unexamined>| {
@@ -171,14 +175,19 @@ fn examine(search: &Search<'_>, found: &[Found]) -> Definitions {
 }
 
 /// The definitions of a name in a file.
-fn entries(tree: &BulkReader, one: &Candidate, name: &str) -> Result<InFile, Unparsed> {
+fn entries(
+    tree: &BulkReader,
+    outlines: &Outlines,
+    one: &Candidate,
+    name: &str,
+) -> Result<InFile, Unparsed> {
     let shown = one.shown.as_str();
     if !may_have_definitions(base_name(shown)) {
         return Err(Unparsed::Language);
     }
     let bytes = bytes(tree, &one.path, MAX_BYTES as u64).ok_or(Unparsed::TooLarge)?;
     let budget = ParseBudget::megabytes(MEGABYTES, MAX_TIME);
-    let outline = outline(base_name(shown), &bytes, &budget)?;
+    let outline = outlines.of_file(base_name(shown), &bytes, &budget)?;
     let path = shown.rsplit_once('.').map_or(shown, |(path, _)| path);
     let places: Vec<&str> = path.split('/').filter(|place| !place.is_empty()).collect();
     let found: Vec<&Definition> = outline.find(name, &places).map(|(_, one)| one).collect();

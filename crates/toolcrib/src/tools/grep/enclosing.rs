@@ -1,19 +1,25 @@
 //! Names the definitions that the shown lines are in.
 
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use toolcrib_fs::in_parallel;
 use toolcrib_search::{Decoded, Decoder, FileId, LineMatches, ShownLine};
 use toolcrib_syntax::{Definition, MAX_BYTES, Outline};
 use toolcrib_text::visible;
 
-use super::search::{Search, bytes};
+use super::search::{Found, Search};
 use crate::phrases::counted;
 use crate::search_decoder::SearchDecoder;
-use crate::source_syntax::{ParseBudget, Unparsed, base_name, has_definitions, outline};
+use crate::source_syntax::{ParseBudget, Unparsed, has_definitions};
 
 /// Megabytes and time for all files of a reply: about a quarter of a second.
 const MEGABYTES: u64 = 1;
 const MAX_TIME: Duration = Duration::from_secs(1);
+
+/// With more threads, starting them would take longer than what they save.
+const MAX_THREADS: usize = 8;
 
 /// Characters of a name with those around it. The end is kept.
 const MAX_CHARS: usize = 120;
@@ -33,6 +39,35 @@ impl Enclosing {
         Enclosing { budget: ParseBudget::megabytes(MEGABYTES, MAX_TIME), unnamed: 0 }
     }
 
+    /// Parses these files on all cores, so that their definitions are known when their lines are shown.
+    pub(super) fn parse<'f>(search: &Search<'_>, files: impl Iterator<Item = &'f Found>) {
+        if !search.query.numbers {
+            return;
+        }
+        let mut bytes = 0;
+        let is_within_budget = |one: &&Found| {
+            bytes += one.stamp.size;
+            bytes <= MEGABYTES << 20
+        };
+        let files: Vec<PathBuf> = files
+            .take_while(is_within_budget)
+            .map(|one| search.listing.path(one.file))
+            .filter(|path| source_name(path).is_some())
+            .collect();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let (tree, outlines) = (&search.query.scope.tree, search.cx.outlines());
+        let parse = |path: &PathBuf| {
+            let bytes = super::search::bytes(tree, path, MAX_BYTES as u64);
+            if let Some((name, bytes)) = source_name(path).zip(bytes) {
+                let budget = ParseBudget::megabytes(MEGABYTES, MAX_TIME);
+                // A failure is noticed again when the file is shown.
+                let _ = outlines.of_file(name, &bytes, &budget);
+            }
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = in_parallel(threads.min(MAX_THREADS), &files, parse);
+    }
+
     /// The definitions of the shown lines. `None` if they are not known.
     pub(super) fn names(
         &mut self,
@@ -41,14 +76,11 @@ impl Enclosing {
         hits: &LineMatches,
     ) -> Option<Names> {
         let path = search.listing.path(file);
-        let name = path.file_name()?.to_str().map(base_name)?;
-        if !search.query.numbers || !has_definitions(name) {
-            return None;
-        }
-        let named =
-            bytes(&search.query.scope.tree, &path, MAX_BYTES as u64).ok_or(Unparsed::TooLarge);
+        let name = source_name(&path).filter(|_| search.query.numbers)?;
+        let named = super::search::bytes(&search.query.scope.tree, &path, MAX_BYTES as u64)
+            .ok_or(Unparsed::TooLarge);
         let named = named.and_then(|bytes| {
-            let outline = outline(name, &bytes, &self.budget)?;
+            let outline = search.cx.outlines().of_file(name, &bytes, &self.budget)?;
             Ok(has_lines(&bytes, &hits.lines).then(|| names(&outline, &hits.lines)))
         });
         match named {
@@ -68,6 +100,11 @@ impl Enclosing {
             files => format!("[definitions not named in {}]\n", counted(files, "file")),
         }
     }
+}
+
+/// The name of a file without directories, if its language is supported.
+fn source_name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str().filter(|name| has_definitions(name))
 }
 
 /// Whether the bytes have the shown lines: the file may have changed since it was searched.

@@ -1,6 +1,7 @@
 //! Reads one definition of a source file, or lists its definitions.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_fs::Content;
@@ -14,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::message_names::{OUTLINE, SYMBOL};
 use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::source_syntax::{ParseBudget, Unparsed, base_name, outline};
+use crate::source_syntax::{ParseBudget, Unparsed, base_name};
 use crate::suggest::similar_names;
 
 /// Megabytes and time for one file that the caller named: several times the largest that is parsed.
@@ -29,7 +30,7 @@ const ATTEMPTS: usize = 3;
 
 /// The definitions of a file, and the bytes that have them.
 struct Source {
-    outline: Outline,
+    outline: Arc<Outline>,
     bytes: Content,
 }
 
@@ -43,7 +44,7 @@ pub(super) fn read(
 ) -> Result<Reply, Error> {
     let mut attempt = 1;
     loop {
-        let source = Source::of(file)?;
+        let source = Source::of(cx, file)?;
         let one = find(&source.outline, file, name)?;
         let path = visible(source.outline.path(one).as_bytes());
         let lines = one.last_line + 1 - one.doc_line;
@@ -73,7 +74,7 @@ pub(super) fn list(
     part: Part,
     mut header: Vec<String>,
 ) -> Result<Reply, Error> {
-    let source = Source::of(file)?;
+    let source = Source::of(cx, file)?;
     let outline = &source.outline;
     let range = match within {
         Some(name) => {
@@ -203,14 +204,14 @@ fn candidates(outline: &Outline, found: &[&Definition]) -> String {
 }
 
 impl Source {
-    fn of(file: &OpenFile) -> Result<Source, Error> {
+    fn of(cx: &Cx<'_>, file: &OpenFile) -> Result<Source, Error> {
         let (shown, most) = (file.shown(), MAX_BYTES as u64);
         if file.size() > most {
             return Err(unknown(shown, Unparsed::TooLarge));
         }
         let bytes = Content::from(file.read_all(most)?);
         let budget = ParseBudget::megabytes(MEGABYTES, MAX_TIME);
-        let outline = outline(base_name(shown), &bytes, &budget);
+        let outline = cx.outlines().of_file(base_name(shown), &bytes, &budget);
         Ok(Source { outline: outline.map_err(|why| unknown(shown, why))?, bytes })
     }
 }
