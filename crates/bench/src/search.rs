@@ -114,7 +114,8 @@ fn measure(
 
 /// Builds the index as a server does in the background. The table has the cost.
 fn build(command: &mut Command) -> Result<Table> {
-    let status: Value = serde_json::from_str(&process::capture(command.arg("build"))?)?;
+    let status: Value =
+        serde_json::from_str(&process::capture(command.args(["build", "--json"]))?)?;
     let figure = |key: &str| status[0][key].as_f64();
     let mut table = Table::new("index", &["files", "MB", "seconds to build"]);
     let megabytes = figure("bytes").map(|bytes| bytes / 1e6);
