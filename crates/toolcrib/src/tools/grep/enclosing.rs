@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use toolcrib_fs::in_parallel;
 use toolcrib_search::{Decoded, Decoder, FileId, LineMatches, ShownLine};
@@ -56,14 +56,19 @@ impl Enclosing {
             .collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let (tree, outlines) = (&search.query.scope.tree, search.cx.outlines());
+        let (stop, until) = (&search.stop, Instant::now() + MAX_TIME);
         let parse = |path: &PathBuf| {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || stop.is_over() {
+                return Ok::<(), Infallible>(());
+            }
             let bytes = super::search::bytes(tree, path, MAX_BYTES as u64);
             if let Some((name, bytes)) = source_name(path).zip(bytes) {
-                let budget = ParseBudget::megabytes(MEGABYTES, MAX_TIME);
+                let budget = ParseBudget::megabytes(MEGABYTES, left);
                 // A failure is noticed again when the file is shown.
                 let _ = outlines.of_file(name, &bytes, &budget);
             }
-            Ok::<(), Infallible>(())
+            Ok(())
         };
         let Ok(()) = in_parallel(threads.min(MAX_THREADS), &files, parse);
     }
