@@ -1,4 +1,5 @@
 /** Vercel AI SDK: tools for `generateText` and agents, and a session as `experimental_sandbox`. */
+import { fromPackage } from "./framework.js";
 import { modelTools, type ToolSelection } from "./model_tools.js";
 import type { Picture, Reply } from "./reply.js";
 import type { Session } from "./session.js";
@@ -29,7 +30,7 @@ export interface AiTool {
 
 /** The tools of the session, for the option `tools`. A failed call is a tool error, which the model reads. */
 export async function tools(session: Session, selection?: ToolSelection): Promise<Record<string, AiTool>> {
-  const { jsonSchema } = await import("ai");
+  const { jsonSchema } = await fromPackage("ai", () => import("ai"));
   const all = await modelTools(session, selection);
   return Object.fromEntries(
     all.map(({ name, description, schema, call }) => [

@@ -1,4 +1,5 @@
 /** Anthropic SDK: tools for `client.beta.messages.toolRunner`. */
+import { fromPackage } from "./framework.js";
 import { modelTools, type ToolSelection } from "./model_tools.js";
 import type { Picture, Reply } from "./reply.js";
 import type { Session } from "./session.js";
@@ -24,7 +25,7 @@ export interface AnthropicRunnableTool {
 
 /** The tools of the session, for the option `tools` of the tool runner. A failed call has `is_error`. */
 export async function tools(session: Session, selection?: ToolSelection): Promise<AnthropicRunnableTool[]> {
-  const { ToolError } = await import("@anthropic-ai/sdk/lib/tools/ToolError");
+  const { ToolError } = await fromPackage("@anthropic-ai/sdk", () => import("@anthropic-ai/sdk/lib/tools/ToolError"));
   const all = await modelTools(session, selection);
   return all.map(({ name, description, schema, call }) => ({
     type: "custom",

@@ -95,13 +95,17 @@ export class Completed implements Exit {
   }
 }
 
-/** The arguments of the operation `exec`. */
+/** The arguments of the operation `exec`. Fails at a timeout that JSON has no number for: it would mean no limit. */
 export function execArguments(command: Command, options: SpawnOptions): Message {
+  const { timeoutMs } = options;
+  if (timeoutMs != null && !(Number.isSafeInteger(timeoutMs) && timeoutMs >= 0)) {
+    throw new RangeError(`timeoutMs is a whole number of milliseconds, not ${timeoutMs}; without it there is no limit`);
+  }
   return {
     ...(typeof command === "string" ? { shell: command } : { argv: command }),
     cwd: options.cwd,
     env: options.env,
-    timeout_ms: options.timeoutMs,
+    timeout_ms: timeoutMs,
     stdin: options.stdin,
     pty: options.pty,
   };

@@ -1,4 +1,5 @@
 /** LangChain: tools for `createAgent`, LangGraph's ToolNode and `bindTools`. */
+import { fromPackage } from "./framework.js";
 import { modelTools, type ToolSelection } from "./model_tools.js";
 import type { Reply } from "./reply.js";
 import type { Session } from "./session.js";
@@ -14,10 +15,9 @@ interface CallConfig {
  */
 // `any`: the type belongs to LangChain.
 export async function tools(session: Session, selection?: ToolSelection): Promise<any[]> {
-  const [{ tool }, { ToolMessage }] = await Promise.all([
-    import("@langchain/core/tools"),
-    import("@langchain/core/messages"),
-  ]);
+  const [{ tool }, { ToolMessage }] = await fromPackage("langchain @langchain/core", () =>
+    Promise.all([import("@langchain/core/tools"), import("@langchain/core/messages")]),
+  );
   const all = await modelTools(session, selection);
   return all.map(({ name, description, schema, call }) => {
     const run = async (args: unknown, config?: CallConfig) => {

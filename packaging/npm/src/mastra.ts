@@ -1,4 +1,5 @@
 /** Mastra: tools for an agent, and a session as the filesystem and the sandbox of a workspace. */
+import { fromPackage } from "./framework.js";
 import { modelTools, type ToolSelection } from "./model_tools.js";
 import type { Session } from "./session.js";
 
@@ -8,7 +9,7 @@ export { sandbox } from "./mastra_sandbox.js";
 /** The tools of the session, by name, for the option `tools` of an agent. A failed call is a tool error. */
 // `any`: the type belongs to Mastra.
 export async function tools(session: Session, selection?: ToolSelection): Promise<Record<string, any>> {
-  const { createTool } = await import("@mastra/core/tools");
+  const { createTool } = await fromPackage("@mastra/core", () => import("@mastra/core/tools"));
   const all = await modelTools(session, selection);
   return Object.fromEntries(
     all.map(({ name, description, schema, call }) => [

@@ -4,6 +4,7 @@ import { posix } from "node:path";
 import { orNull, writeWithParents } from "./adapter_files.js";
 import { AlreadyExists, Denied, IsDirectory, NotADirectory, NotEmpty, NotFound } from "./errors.js";
 import type { Stat } from "./files.js";
+import { fromPackage } from "./framework.js";
 import type { Session } from "./session.js";
 
 type Errors = typeof import("@mastra/core/workspace");
@@ -30,7 +31,10 @@ interface ListOptions {
 
 /** Opens the session's files for `new Workspace({ filesystem })`. */
 export async function filesystem(session: Session): Promise<MastraFilesystem> {
-  const [errors, info] = await Promise.all([import("@mastra/core/workspace"), session.info()]);
+  const [errors, info] = await Promise.all([
+    fromPackage("@mastra/core", () => import("@mastra/core/workspace")),
+    session.info(),
+  ]);
   return new MastraFilesystem(session, errors, info.roots);
 }
 

@@ -1,6 +1,7 @@
 /** The commands of a session in the form of Mastra's WorkspaceSandbox. */
 import { shellExitCode } from "./adapter_files.js";
 import type { Exit } from "./command.js";
+import { fromPackage } from "./framework.js";
 import type { Process } from "./running_process.js";
 import type { Session } from "./session.js";
 
@@ -29,7 +30,7 @@ type Workspace = typeof import("@mastra/core/workspace");
 /** Makes the sandbox for `new Workspace({ sandbox })`. Its processes end with the session. */
 // `any`: the class is made from Mastra's.
 export async function sandbox(session: Session): Promise<any> {
-  const workspace = await import("@mastra/core/workspace");
+  const workspace = await fromPackage("@mastra/core", () => import("@mastra/core/workspace"));
   const info = await session.info();
   const Processes = processManager(workspace, session);
   class ToolcribSandbox extends workspace.MastraSandbox {

@@ -1,4 +1,5 @@
 /** OpenAI Agents SDK: function tools, and the implementations of its shell and apply_patch tools. */
+import { fromPackage } from "./framework.js";
 import { modelTools, type ToolSelection } from "./model_tools.js";
 import type { Reply } from "./reply.js";
 import type { Session } from "./session.js";
@@ -6,7 +7,7 @@ import type { Session } from "./session.js";
 /** The tools of the session, for the option `tools` of an agent. A failed call is text for the model. */
 // `any`: the type belongs to the SDK.
 export async function tools(session: Session, selection?: ToolSelection): Promise<any[]> {
-  const { tool } = await import("@openai/agents");
+  const { tool } = await fromPackage("@openai/agents", () => import("@openai/agents"));
   const all = await modelTools(session, selection);
   return all.map(({ name, description, schema, call }) =>
     tool({

@@ -69,6 +69,9 @@ test("the methods refuse options that they do not have", async (t) => {
   await refused(() => session.exec("touch ran", { timeout: 100 }), /^TypeError: exec has no option `timeout`; .*mean `timeoutMs`\?/);
   await refused(() => session.spawn("touch ran", { onStdout() {} }), /spawn has no option `onStdout`; there are: cwd, /);
   await refused(() => session.exec("touch ran", 100), /exec takes an object with its options, not 100/);
+  for (const timeoutMs of [NaN, Infinity, -1, 1.5]) {
+    await refused(() => session.exec("touch ran", { timeoutMs }), /^RangeError: timeoutMs is a whole number of milliseconds, not /);
+  }
   await refused(() => session.call("LS", {}, { timeoutMs: 100 }), /call has no option `timeoutMs`; there are: signal, /);
   await refused(() => session.call("LS", {}, { dry_run: true }), /Did you mean `dryRun`/);
   await refused(() => session.write("a.txt", "x", { apend: true }), /Did you mean `append`/);
@@ -82,6 +85,20 @@ test("the methods refuse options that they do not have", async (t) => {
   await refused(() => process.wait({ timeoutMs: 1 }), /wait has no option `timeoutMs`/);
   await refused(() => session.job("bash_1").wait({ timeoutMs: 1 }), /wait has no option `timeoutMs`/);
   assert.deepEqual((await session.list()).entries.map(({ name }) => name), ["a.txt"]);
+});
+
+test("an adapter without its framework says how to install it", async (t) => {
+  const { session } = await open(t);
+  for (const [adapter, framework] of [
+    ["ai", "ai"],
+    ["anthropic", "@anthropic-ai/sdk"],
+    ["langchain", "langchain @langchain/core"],
+    ["mastra", "@mastra/core"],
+    ["openai_agents", "@openai/agents"],
+  ]) {
+    const { tools } = await import(`../dist/${adapter}.js`);
+    await assert.rejects(tools(session), ({ message }) => message.endsWith(`framework: npm install ${framework}`));
+  }
 });
 
 test("a closed session refuses calls, and closing again is harmless", async (t) => {
