@@ -31,7 +31,7 @@ in it. The server is started once first, as the client would start it; if it doe
 --print checks the flags, but starts no server on this machine. \
 Claude Code, Codex and Gemini CLI are told not to ask before each of Toolcrib's tools, unless the profile is `open`.
 
---root, --profile, --outside, --network-access, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
+--root, --profile, --outside, --network-access, --outer, --tools, --no-tools, --config, --rules and --state are passed on to `toolcrib serve` in \
 the entry, with absolute paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
 
 With --host the server runs on another machine, where `toolcrib push` has copied it. Its name is toolcrib-HOST, so \

@@ -36,6 +36,9 @@ pub(super) fn line(
     if let Some(network) = common.network_access {
         add("--network-access", network.name());
     }
+    if let Some(outer) = common.outer {
+        add("--outer", outer.name());
+    }
     for (flag, names) in [("--tools", &common.tools), ("--no-tools", &common.no_tools)] {
         if let Some(names) = names {
             add(flag, &names.join(","));

@@ -375,6 +375,8 @@ fn flags_are_passed_to_the_server_with_absolute_paths() {
         "read-only",
         "--outside",
         "ask",
+        "--network-access",
+        "list",
         "--tools",
         "Read,Grep,Bash",
         "--no-tools",
@@ -403,6 +405,8 @@ fn flags_are_passed_to_the_server_with_absolute_paths() {
         "read-only".to_owned(),
         "--outside".to_owned(),
         "ask".to_owned(),
+        "--network-access".to_owned(),
+        "list".to_owned(),
         "--tools".to_owned(),
         "Read,Grep,Bash".to_owned(),
         "--no-tools".to_owned(),
@@ -417,6 +421,8 @@ fn flags_are_passed_to_the_server_with_absolute_paths() {
         "camel".to_owned(),
     ];
     assert_eq!(written["mcpServers"]["toolcrib"]["args"], serde_json::json!(expected));
+    let shown = answer(&top, &["install", "claude", "--outer", "gvisor", "--print"]);
+    assert!(shown.contains("\"--outer\"") && shown.contains("\"gvisor\""), "{shown}");
     // A client with a variable for its project gets no other root.
     let shown = answer(&top, &["install", "cursor", "--root", "ws", "--print"]);
     assert!(shown.contains(&path("ws")) && !shown.contains("workspaceFolder"), "{shown}");

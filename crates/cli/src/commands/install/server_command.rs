@@ -109,6 +109,9 @@ pub(super) fn options(
     if let Some(network) = common.network_access {
         add("--network-access", network.name().to_owned());
     }
+    if let Some(outer) = common.outer {
+        add("--outer", outer.name().to_owned());
+    }
     for (flag, names) in [("--tools", &common.tools), ("--no-tools", &common.no_tools)] {
         if let Some(names) = names {
             add(flag, names.join(","));
