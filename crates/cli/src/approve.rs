@@ -13,8 +13,8 @@ use toolcrib_monitor::{Asked, Channel, SettleError, SettledSignal, described};
 
 use crate::{output, rules};
 
-/// Asks the user at the terminal. It needs a terminal on both stdin and stderr: one to type the answer, one to show
-/// the question.
+/// Asks the user of `toolcrib call` at the terminal. It needs a terminal on both stdin and stderr: one to type the
+/// answer, one to show the question. The session ends with the call, so no answer is for the session.
 pub(crate) struct TerminalApprover {
     /// The file to which "always" and "never" add rules. `None` if no file is suitable.
     pub(crate) rules: Option<PathBuf>,
@@ -83,12 +83,11 @@ impl TerminalApprover {
         let never = question.never.filter(|_| can_add_rules);
         let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
         let d = directory.map_or("", |_| "always in this [d]irectory, ");
-        let scope = question.session_scope();
         loop {
             let m = if parts.is_over() { "" } else { "[m]ore, " };
             let line = prompt(
                 &format!(
-                    "Allow? {m}[y]es, {scope} for this [s]ession, {a}{d}[n]o, {v}or no with a message to the agent (n …): "
+                    "Allow? {m}[y]es, {a}{d}[n]o, {v}or no with a message to the agent (n …): "
                 ),
                 input,
             )?;
@@ -107,7 +106,6 @@ impl TerminalApprover {
                     continue;
                 }
                 ("y" | "yes", ..) => return Ok(Answer::Allow),
-                ("s" | "session", ..) => return Ok(Answer::AllowForSession),
                 ("n" | "no", ..) => return Ok(Answer::Deny(rest)),
                 ("a" | "always", Some(_)) => Answer::AllowAlways,
                 ("d" | "directory", Some(_)) => Answer::AllowDirectoryAlways,
@@ -251,5 +249,10 @@ mod tests {
             |typed: &str| terminal.ask_on(&question, &asked, &mut typed.as_bytes()).unwrap();
         assert_eq!(answered("m\nm\ny\n"), Answer::Allow);
         assert_eq!(answered("m\nn no\n"), Answer::Deny("no".to_owned()));
+        assert_eq!(
+            answered("s\nn\n"),
+            Answer::Deny(String::new()),
+            "the session ends with the call"
+        );
     }
 }
