@@ -350,7 +350,7 @@ mod tests {
             expires: Some(now + 650_000),
         };
         let told = print(answering.time_changed("1", waits(false)));
-        assert!(told.contains("The call waits") && told.contains("11 minutes"), "{told}");
+        assert!(told.contains("The call waits") && told.contains("10 minutes"), "{told}");
         assert!(print(answering.time_changed("1", waits(true))).contains("was told no after 50 s"));
         assert_eq!(answering.time_changed("2", waits(true)), Reaction::Nothing);
         let shown = print(answering.line("o 2", LONG));
