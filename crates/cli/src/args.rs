@@ -45,7 +45,7 @@ pub(crate) use self::listen_address::ListenAt;
 pub(crate) use self::log::{AuditFormat, LogCommand};
 pub(crate) use self::page::PageArgs;
 use self::page::{PAGE, WATCH};
-use self::parse::number;
+use self::parse::{at_least_one, number};
 pub(crate) use self::policy::{NewRuleArgs, PolicyCommand, RuleKind};
 pub(crate) use self::reference_page::Page;
 use self::remote::PUSH;
@@ -173,7 +173,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Option<LogCommand>,
         /// Number of entries
-        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = number::<usize>)]
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
         /// List permission decisions instead of changes
         #[arg(long)]

@@ -136,7 +136,7 @@ pub(crate) struct Config {
     index_files: Option<u64>,
     /// Size limit of an index in MB. 0 turns indexing off.
     index_megabytes: Option<u64>,
-    /// Maximum number of directories watched for changes. The default is half of the user's inotify limit.
+    /// Maximum number of directories watched for changes. The default is half of the user's inotify limit. 0 turns watching off.
     index_watches: Option<usize>,
 }
 
@@ -411,7 +411,23 @@ impl Config {
         // Zero would remove the history of all workspaces with the next change.
         at_least("journal_days", self.journal_days, 1)?;
         at_least("journal_megabytes", self.journal_megabytes, 1)?;
-        at_least("audit_megabytes", self.audit_megabytes, 1)
+        at_least("audit_megabytes", self.audit_megabytes, 1)?;
+        // Zero would refuse every file, search or answer.
+        let least_one = [
+            ("approval_seconds", self.approval_seconds),
+            ("edit_megabytes", self.edit_megabytes),
+            ("picture_megabytes", self.picture_megabytes),
+            ("picture_side", self.picture_side.map(u64::from)),
+            ("pdf_megabytes", self.pdf_megabytes),
+            ("notebook_megabytes", self.notebook_megabytes),
+            ("search_megabytes", self.search_megabytes),
+            ("search_seconds", self.search_seconds),
+        ];
+        least_one.into_iter().try_for_each(|(name, value)| at_least(name, value, 1))?;
+        if self.expose.contains(&0) {
+            return Err("expose has the port 0; name ports from 1 to 65535".to_owned());
+        }
+        Ok(())
     }
 
     /// The exceptions that are for no protected name.
@@ -497,7 +513,14 @@ mod tests {
             ("journal_days = 0", "journal_days = 0 is too small; use at least 1"),
             ("journal_megabytes = 0", "at least 1"),
             ("audit_megabytes = 0", "audit_megabytes = 0 is too small; use at least 1"),
-            ("reply_chars = -1", "invalid value"),
+            ("\nsearch_seconds = 0", "line 2: search_seconds = 0 is too small; use at least 1"),
+            ("approval_seconds = 0", "line 1: approval_seconds = 0 is too small; use at least 1"),
+            ("picture_side = 0", "line 1: picture_side = 0 is too small; use at least 1"),
+            ("network = \"list\"\nexpose = [0]", "line 2: expose has the port 0"),
+            (
+                "reply_chars = -1",
+                "line 1: reply_chars must be a whole number that is not negative, not -1",
+            ),
             ("protect = [\"a//b\"]", "is not a pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),
             ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
