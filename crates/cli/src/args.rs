@@ -41,7 +41,7 @@ pub(crate) use self::global_options::{AmongWorkspaces, Common, NetworkWord, Oute
 pub(crate) use self::index::IndexCommand;
 use self::install::INSTALL;
 pub(crate) use self::install::InstallArgs;
-pub(crate) use self::listen_address::ListenAt;
+pub(crate) use self::listen_address::{ListenAt, cannot_listen};
 pub(crate) use self::log::{AuditFormat, LogCommand};
 pub(crate) use self::page::PageArgs;
 use self::page::{PAGE, WATCH};

@@ -58,7 +58,7 @@ impl ListenAt {
     pub(crate) fn listen(&self, at: &str) -> Result<(Listener, String), String> {
         match self {
             ListenAt::Tcp(address) => {
-                let failed = |error: io::Error| format!("{address}: {error}");
+                let failed = |error: io::Error| cannot_listen(*address, &error);
                 let tcp = TcpListener::bind(address).map_err(failed)?;
                 let address = tcp.local_addr().map_err(failed)?;
                 Ok((Listener::Tcp(tcp), format!("http://{address}{at}")))
@@ -69,6 +69,18 @@ impl ListenAt {
             }
         }
     }
+}
+
+/// Why a TCP address cannot be listened on, and the next step.
+pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {
+    if error.kind() == ErrorKind::AddrInUse {
+        let port = address.port();
+        return format!(
+            "cannot listen on {address}: another program uses this port. Choose another port, or end that program: \
+             `ss -ltnp 'sport = :{port}'` shows it."
+        );
+    }
+    format!("cannot listen on {address}: {error}")
 }
 
 /// Binds a socket that only its owner can use. Replaces a stale socket of an earlier server; anything else at the
@@ -121,6 +133,16 @@ mod tests {
             let refusal = text.parse::<ListenAt>().unwrap_err();
             assert!(refusal.contains(reason), "{text}: {refusal}");
         }
+    }
+
+    #[test]
+    fn a_port_in_use_is_named_with_the_next_step() {
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = other.local_addr().unwrap();
+        let problem = ListenAt::Tcp(address).listen("").err().unwrap();
+        let step = format!("`ss -ltnp 'sport = :{}'` shows it.", address.port());
+        assert!(problem.contains("another program uses this port"), "{problem}");
+        assert!(problem.ends_with(&step), "{problem}");
     }
 
     #[test]

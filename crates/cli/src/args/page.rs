@@ -2,13 +2,13 @@
 
 use clap::Args as ClapArgs;
 
-use super::parse::number;
+use super::parse::port;
 
 /// Arguments of `page`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PageArgs {
     /// Port on 127.0.0.1 [default: a free one]
-    #[arg(long, value_name = "N", value_parser = number::<u16>)]
+    #[arg(long, value_name = "N", value_parser = port)]
     pub(crate) port: Option<u16>,
 
     /// Open the page in the browser

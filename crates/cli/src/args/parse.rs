@@ -7,6 +7,11 @@ pub(super) fn number<N: FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse().map_err(|_| "not a number")
 }
 
+/// Parses a port. 0 is any free one.
+pub(super) fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "not a port, which is a number from 0 to 65535")
+}
+
 /// Parses a limit that cannot be zero.
 pub(super) fn at_least_one(text: &str) -> Result<usize, &'static str> {
     match number(text)? {

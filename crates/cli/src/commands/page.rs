@@ -12,7 +12,7 @@ use toolcrib_page::{Page, PageOptions};
 
 use self::operator::PageOperator;
 use self::single_instance::{Instance, claim};
-use crate::args::{Common, PageArgs};
+use crate::args::{Common, PageArgs, cannot_listen};
 use crate::config::Config;
 use crate::output;
 
@@ -83,8 +83,8 @@ fn prepare(common: &Common, args: &PageArgs) -> Result<Page, String> {
     let logs = OperatorLogs::open(&state, config.journal_caps());
     let logs = logs.map_err(|error| error.to_string())?;
     let port = args.port.unwrap_or(0);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .map_err(|error| format!("cannot listen on 127.0.0.1:{port}: {error}"))?;
+    let address = (Ipv4Addr::LOCALHOST, port).into();
+    let listener = TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))?;
     let operator = Box::new(PageOperator::new(common));
     let (sockets, notify) = (user_machine::socket_directories(), config.notify.clone());
     let options = PageOptions { listener, sockets, logs, operator, notify };
