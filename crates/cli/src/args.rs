@@ -3,12 +3,14 @@
 #[cfg(feature = "backup")]
 mod backup;
 mod client;
+mod completions;
 mod config;
 mod global_options;
 mod index;
 mod install;
 mod listen_address;
 mod log;
+mod missing_value;
 mod page;
 mod parse;
 mod policy;
@@ -35,7 +37,8 @@ use toolcrib::Dialect;
 use self::backup::BACKUP;
 #[cfg(feature = "backup")]
 pub(crate) use self::backup::BackupCommand;
-pub(crate) use self::client::{Client, with_clients};
+pub(crate) use self::client::Client;
+use self::completions::COMPLETIONS;
 pub(crate) use self::config::ConfigCommand;
 pub(crate) use self::global_options::{AmongWorkspaces, Common, NetworkWord, OuterWord, RootArg};
 pub(crate) use self::index::IndexCommand;
@@ -43,6 +46,7 @@ use self::install::INSTALL;
 pub(crate) use self::install::InstallArgs;
 pub(crate) use self::listen_address::{ListenAt, cannot_listen};
 pub(crate) use self::log::{AuditFormat, LogCommand};
+pub(crate) use self::missing_value::with_known_values;
 pub(crate) use self::page::PageArgs;
 use self::page::{PAGE, WATCH};
 use self::parse::{at_least_one, number};
@@ -268,6 +272,7 @@ pub(crate) enum Command {
         command: BackupCommand,
     },
     /// Print a shell completion script
+    #[command(long_about = COMPLETIONS)]
     Completions {
         /// The shell
         shell: Shell,

@@ -32,7 +32,8 @@ fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
-    let args = args::Args::try_parse().unwrap_or_else(|error| args::with_clients(error).exit());
+    let parsed = args::Args::try_parse();
+    let args = parsed.unwrap_or_else(|error| args::with_known_values(error).exit());
     if args.command.has_runtime() {
         toolcrib::raise_nofile_limit();
     }

@@ -6,6 +6,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show the configuration file (default), or one setting
+    #[command(alias = "get")]
     Show {
         /// Name of the setting
         key: Option<String>,

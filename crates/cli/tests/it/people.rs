@@ -51,6 +51,9 @@ fn completions_contain_the_commands() {
         let script = toolcrib(Path::new("."), &["completions", shell], b"");
         assert!(text(&script.stdout).contains("dry-run"), "{shell}");
     }
+    let without = toolcrib(Path::new("."), &["completions"], b"");
+    let said = text(&without.stderr);
+    assert!(said.contains("the shells are bash, elvish, fish, powershell, zsh"), "{said}");
 }
 
 /// As in `toolcrib policy list | head`.

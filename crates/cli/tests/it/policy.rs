@@ -688,8 +688,10 @@ fn one_setting_is_shown_and_values_are_removed_from_lists() {
         ("monitor", "monitor = true\n(the default)"),
         ("project_rules", "project_rules is not set"),
     ] {
-        let (code, said) = place.run(&["config", "show", key]);
-        assert!(code == 0 && said.starts_with(expected), "{said}");
+        for word in ["show", "get"] {
+            let (code, said) = place.run(&["config", word, key]);
+            assert!(code == 0 && said.starts_with(expected), "{said}");
+        }
     }
     let (code, said) = place.run(&["config", "remove", "network_presets", "npm", "--dry-run"]);
     assert!(code == 0 && said.contains("Nothing was written"), "{said}");
