@@ -91,7 +91,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         }
         Command::Push(args) => push::push(common, args),
         Command::Doctor { host, verbose } => doctor::doctor(common, host, *verbose),
-        Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
+        Command::Tools { format, dialect } => {
+            tools::tools(&runtime_to_explain(common)?, *format, *dialect)
+        }
         Command::Log { command: Some(command), .. } => {
             log::audit::run(common, &operator_runtime(common)?, command)
         }
@@ -121,13 +123,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Redo { yes } => undo::redo(common, &operator_runtime(common)?, *yes),
         Command::Policy { command: PolicyCommand::Check { file } } => policy::check(common, file),
         Command::Policy { command: PolicyCommand::Explain { tool, args } } => {
-            policy::explain(common, &runtime(common)?, tool, args)
+            policy::explain(common, &runtime_to_explain(common)?, tool, args)
         }
         Command::Policy { command: PolicyCommand::Test { command } } => {
-            policy::test(common, &runtime(common)?, command)
+            policy::test(common, &runtime_to_explain(common)?, command)
         }
         Command::Policy { command: PolicyCommand::Host { target } } => {
-            policy::host(common, &runtime(common)?, target)
+            policy::host(common, &runtime_to_explain(common)?, target)
         }
         Command::Policy { command: PolicyCommand::List } => policy::list::list(common),
         Command::Policy { command: PolicyCommand::Remove { rule } } => {
@@ -208,6 +210,7 @@ fn runtime_with(
         .inspection(config.inspection()?)
         .rules_source(rules.clone());
     let builder = monitor.into_iter().fold(builder, |builder, monitor| monitor.observe(builder));
+    let builder = with_journal(builder, common, &config)?;
     let held_to = (profile, rules.rules(), sandbox);
     let runtime = build(builder, common, &common.roots(), &config, held_to, own, login_shell)?;
     // Not before: a state directory that is refused would stay hidden from all other servers.
@@ -215,12 +218,39 @@ fn runtime_with(
     Ok(runtime)
 }
 
-/// A runtime with the settings of an agent and these rules, to explain decisions. It runs no command.
-fn runtime_with_rules(common: &Common, rules: Rules) -> Result<Runtime, String> {
+/// A runtime with the settings of an agent, to list tools and explain decisions. It makes no call, and needs no state.
+fn runtime_to_explain(common: &Common) -> Result<Runtime, String> {
     let config = Config::of(common)?;
+    let builder = Runtime::builder().inspection(config.inspection()?);
+    explaining(builder, common, &config, rules::read(common, &config)?)
+}
+
+/// The same with these rules, and without the secrets for inspected hosts.
+fn runtime_with_rules(common: &Common, rules: Rules) -> Result<Runtime, String> {
+    explaining(Runtime::builder(), common, &Config::of(common)?, rules)
+}
+
+fn explaining(
+    builder: RuntimeBuilder,
+    common: &Common,
+    config: &Config,
+    rules: Rules,
+) -> Result<Runtime, String> {
     let held_to = (config.profile(common)?, rules, config.sandbox()?);
-    let builder = with_tools(Runtime::builder(), common, &config);
-    build(builder, common, &common.roots(), &config, held_to, &[], None)
+    let builder = with_tools(builder, common, config);
+    build(builder, common, &common.roots(), config, held_to, &[], None)
+}
+
+/// Opens the journal and the audit log in the state directory.
+fn with_journal(
+    builder: RuntimeBuilder,
+    common: &Common,
+    config: &Config,
+) -> Result<RuntimeBuilder, String> {
+    Ok(match state(common)? {
+        Some(state) => builder.journal(state, config.journal_caps()).audit(config.audits()),
+        None => builder,
+    })
 }
 
 /// Applies the operator's selection of tools. A list in a flag replaces the one in the configuration; exclusions
@@ -289,7 +319,8 @@ fn operator_runtime_of(
     config: &Config,
 ) -> Result<Runtime, String> {
     let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
-    build(Runtime::builder(), common, roots, config, held_to, &[], None)
+    let builder = with_journal(Runtime::builder(), common, config)?;
+    build(builder, common, roots, config, held_to, &[], None)
 }
 
 /// The real path of a file that may be missing.
@@ -361,9 +392,6 @@ fn build(
     }
     if let Some(among) = &common.among {
         builder = builder.hidden_around(&among.directory).max_running_commands(MAX_COMMANDS);
-    }
-    if let Some(state) = state(common)? {
-        builder = builder.journal(state, config.journal_caps()).audit(config.audits());
     }
     let built = {
         // The operator gave the settings, even if a model makes the calls.

@@ -53,6 +53,13 @@ fn a_state_directory_that_others_can_access_is_an_error_at_startup() {
             let said = text(&output.stderr);
             assert!(said.contains(expected) && !said.contains("Only the operator"), "{said}");
         }
+        // Commands that only explain the settings have nothing to store.
+        for words in
+            [&["tools"][..], &["policy", "explain", "Bash", "ls"], &["policy", "test", "ls"]]
+        {
+            let output = run(top.path(), words, "");
+            assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+        }
     }
 }
 
