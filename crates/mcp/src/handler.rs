@@ -76,7 +76,8 @@ const MAX_CLIENT_CHARS: usize = 200;
 /// The time for which a client may cache the server's description and tool list. They do not change while it runs.
 const CACHE_MILLISECONDS: u64 = 60 * 60 * 1_000;
 
-/// The first protocol version whose results have a `resultType`, which may be `InputRequired`.
+/// The first protocol version whose results have a `resultType`, which may be `InputRequired`, and whose lists say how
+/// long they may be kept.
 const FIRST_VERSION_WITH_RESULT_TYPES: &str = "2026-07-28";
 
 /// Answers requests with the tools of a runtime. It is public so that another handler can wrap it.
@@ -366,8 +367,10 @@ impl ServerHandler for Handler {
             tools = tools.into_iter().map(to_protocol::with_nullable_fields).collect();
         }
         let mut list = ListToolsResult::with_all_items(tools);
-        // Private, because the list depends on the client.
-        (list.ttl_ms, list.cache_scope) = (Some(CACHE_MILLISECONDS), Some(CacheScope::Private));
+        if has_result_types(&context) {
+            // Private, because the list depends on the client.
+            (list.ttl_ms, list.cache_scope) = (Some(CACHE_MILLISECONDS), Some(CacheScope::Private));
+        }
         Ok(list)
     }
 
@@ -450,7 +453,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Whether the results of the client's protocol version have a `resultType`.
+/// Whether the results of the client's protocol version have a `resultType`, and lists a lifetime.
 fn has_result_types(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() >= FIRST_VERSION_WITH_RESULT_TYPES)

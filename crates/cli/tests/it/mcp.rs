@@ -89,6 +89,11 @@ fn every_protocol_version_is_supported() {
         workspace.send(call);
         let answer = workspace.transport.receive();
         assert_eq!(answer["result"]["content"][0]["text"], "     1\tone\n");
+        workspace.send(json!({"jsonrpc": "2.0", "id": 8, "method": "tools/list", "params": {}}));
+        let listed = workspace.transport.receive();
+        assert!(listed["result"]["tools"].is_array(), "{listed:?}");
+        let newer = ["resultType", "ttlMs", "cacheScope"].map(|name| listed["result"].get(name));
+        assert_eq!(newer, [None; 3], "{version}");
     }
 }
 
