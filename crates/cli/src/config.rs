@@ -522,12 +522,15 @@ mod tests {
                 "line 1: reply_chars must be a whole number that is not negative, not -1",
             ),
             ("protect = [\"a//b\"]", "is not a pattern"),
-            ("hard_links = \"keep\"", "unknown variant `keep`"),
+            (
+                "hard_links = \"keep\"",
+                "line 1: hard_links must be break or write_through, not \"keep\"",
+            ),
             ("allow_hidden = [\"src\"]", "src is not in the list of hidden paths"),
-            ("network = \"some\"", "unknown variant `some`"),
-            ("network = [\"list\"]", "line 1: network must be a word in quotes"),
+            ("network = \"some\"", "network must be none, list or all, not \"some\""),
+            ("network = [\"list\"]", "line 1: network must be text in quotes"),
             ("\n\ncaches = [\"nix\"]", "line 3: no caches are known for \"nix\""),
-            ("check = \"all\"", "unknown variant `all`"),
+            ("check = \"all\"", "check must be off or errors, not \"all\""),
             ("expose = [8000]", "expose needs network"),
             ("network = \"list\"\nupstream_proxy = \"https://x\"", "upstream_proxy: the URL"),
             ("memory = \"4 apples\"", "memory = \"4 apples\" is not a size"),
@@ -541,9 +544,11 @@ mod tests {
             ),
             (
                 "network = \"list\"\n[[inject]]\nhost = \"a.b\"\nheader = \"X\"\nvalue = \"secret\"",
-                "expected one of `env`, `file`, `command`",
+                "line 5: value must be a table such as { env = \"NAME\" }",
             ),
             ("network_presets = [\"nix\"]", "unknown preset \"nix\"; available: npm, pip"),
+            ("monitor = \"yes\"", "line 1: monitor must be true or false, not \"yes\""),
+            ("tools = \"Read\"", "line 1: tools must be a list in brackets, not \"Read\""),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {
             let error = parse(text).unwrap_err();

@@ -24,6 +24,7 @@ mod runs_later;
 mod setting_hints;
 mod shown_parts;
 mod system_damage;
+mod toml_problem;
 
 pub use access::{Access, Effect};
 pub use approval_subject::{ApprovalScope, SessionApprovals};
@@ -45,3 +46,4 @@ pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;
 pub use setting_hints::SettingHints;
 pub use system_damage::{Danger, find_danger};
+pub use toml_problem::toml_problem;

@@ -206,6 +206,7 @@ pub use toolcrib_policy::{
     Decision, Effect, LocatedRule, NewRule, Outside, PartDecision, Profile, Proposal, Protection,
     RedirectedFile, Role, RuleError, Rules, SessionApprovals, SettingHints, StepPart,
     UnknownOutside, UnknownProfile, Unparsed, UnparsedKind, Word, command_steps, shell_word,
+    toml_problem,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use toolcrib::similar_names;
+use toolcrib::{similar_names, toml_problem};
 
 use super::Config;
 
@@ -22,20 +22,34 @@ pub(super) fn of_toml(text: &str, error: &toml::de::Error) -> String {
             None => format!("unknown key `{key}`; docs/configuration.md lists the keys"),
         });
     }
-    let key = error.span().and_then(|span| key_before(text, &span));
-    match (key, message) {
-        // The parser's words for a setting that is one of some words.
-        (Some(key), "wanted string or table") => at(format!("{key} must be a word in quotes")),
-        _ => error.to_string().trim_end().to_owned(),
+    match in_words(text, error) {
+        Some(problem) => at(problem),
+        None => error.to_string().trim_end().to_owned(),
     }
 }
 
 /// The same of a text that is in no file, with the key instead of the line.
 pub(super) fn without_line(text: &str, error: &toml::de::Error) -> String {
     let message = error.message();
-    match error.span().and_then(|span| key_before(text, &span)) {
+    let key = || error.span().and_then(|span| key_before(text, &span));
+    in_words(text, error).unwrap_or_else(|| match key() {
         Some(key) => format!("{key}: {message}"),
         None => message.to_owned(),
+    })
+}
+
+/// The problem of a single key or value.
+fn in_words(text: &str, error: &toml::de::Error) -> Option<String> {
+    let span = error.span();
+    let key = span.as_ref().and_then(|span| key_before(text, span));
+    let is_source = error.message().contains("`env`, `file`, `command`");
+    match key {
+        // The parser takes a text for one of the words.
+        Some("value") if is_source => Some(
+            "value must be a table such as { env = \"NAME\" }, with env, file or command"
+                .to_owned(),
+        ),
+        _ => toml_problem(text, span.as_ref(), error.message()),
     }
 }
 

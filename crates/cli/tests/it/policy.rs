@@ -269,7 +269,7 @@ fn a_missing_secret_is_an_error_at_startup() {
     let rules = place.home.path().join("toolcrib/rules.toml");
     std::fs::write(&rules, "[[inject]]\nhost = \"a.b\"\n").unwrap();
     let (_, text) = place.run(&["policy", "check", rules.to_str().unwrap()]);
-    assert!(text.contains("unknown field `inject`"), "{text}");
+    assert!(text.contains("line 1: unknown key `inject`; known keys: rule"), "{text}");
 }
 
 /// The command between backticks in a message.
@@ -471,7 +471,7 @@ fn the_configuration_is_changed_by_commands_and_keeps_its_comments() {
         ),
         (
             &["config", "set", "network", "some"],
-            "error: network: unknown variant `some`, expected one of",
+            "error: network must be none, list or all, not \"some\"",
         ),
         (&["config", "set", "journal_days", "0"], "error: journal_days = 0 is too small"),
         (&["config", "set", "monitor", "maybe"], "monitor is true or false, not `maybe`"),

@@ -16,6 +16,7 @@ use super::{Kind, Rule, Rules};
 use crate::command::{ShellContext, analyze_command, normalize_lexically};
 use crate::contacted_hosts::hosts_in;
 use crate::decision::Decision;
+use crate::toml_problem::toml_problem;
 
 /// More rules than a person can oversee. Each is compared with every command.
 const MAX_RULES: usize = 1_000;
@@ -134,11 +135,10 @@ impl Rules {
     /// Parses the user's rules and finds their lines. Fails like [`Rules::parse`].
     pub fn locate(text: &str) -> Result<Vec<LocatedRule>, RuleError> {
         let rules = Rules::parse(text)?.rules;
-        let file: RuleFile = toml::from_str(text)
-            .map_err(|error| RuleError(error.to_string().trim_end().to_owned()))?;
+        let file = parse_file(text)?;
         let lines: Vec<&str> = text.lines().collect();
-        let line_at = |at: usize| text[..at].matches('\n').count() + 1;
-        let firsts: Vec<usize> = file.rule.iter().map(|one| line_at(one.span().start)).collect();
+        let firsts = file.rule.iter().map(|one| line_at(text, one.span().start));
+        let firsts: Vec<usize> = firsts.collect();
         let located = rules.into_iter().zip(&file.rule).enumerate().map(|(at, (rule, entry))| {
             let first_line = firsts[at];
             let next = firsts.get(at + 1).copied().unwrap_or(lines.len() + 1);
@@ -176,13 +176,12 @@ impl Rules {
 
     /// Parses the user's rules. Fails at invalid TOML and at rules that can match nothing.
     pub fn parse(text: &str) -> Result<Rules, RuleError> {
-        let file: RuleFile = toml::from_str(text)
-            .map_err(|error| RuleError(error.to_string().trim_end().to_owned()))?;
+        let file = parse_file(text)?;
         if file.rule.len() > MAX_RULES {
             return Err(RuleError(format!("more than {MAX_RULES} rules; combine patterns")));
         }
         let rule = |entry: Spanned<RuleEntry>| {
-            let line = text[..entry.span().start].matches('\n').count() + 1;
+            let line = line_at(text, entry.span().start);
             let at = |problem: String| RuleError(format!("line {line}: {problem}"));
             build_rule(entry.into_inner()).map_err(at)
         };
@@ -201,6 +200,23 @@ impl Rules {
             ))),
         }
     }
+}
+
+fn parse_file(text: &str) -> Result<RuleFile, RuleError> {
+    toml::from_str(text).map_err(|error| {
+        let span = error.span();
+        let problem = toml_problem(text, span.as_ref(), error.message());
+        RuleError(match (problem, span) {
+            (Some(problem), Some(span)) => format!("line {}: {problem}", line_at(text, span.start)),
+            (Some(problem), None) => problem,
+            (None, _) => error.to_string().trim_end().to_owned(),
+        })
+    })
+}
+
+/// The line of a place, from 1.
+fn line_at(text: &str, at: usize) -> usize {
+    text.get(..at).map_or(1, |before| before.matches('\n').count() + 1)
 }
 
 fn build_rule(entry: RuleEntry) -> Result<Rule, String> {
@@ -466,11 +482,17 @@ mod tests {
         let read = "\n[[rule]]\ndecision = \"deny\"\nkind = \"read\"\n";
         for (text, expected) in [
             ("[[rule]\n".to_owned(), "line 1"),
-            ("[[rules]]\n".to_owned(), "unknown field `rules`"),
-            (format!("{command}command = [\"ls\"]"), "unknown field `command`"),
-            (command.replace("allow", "permit"), "unknown variant `permit`"),
-            (command.replace("\"command\"", "\"exec\""), "unknown variant `exec`"),
-            ("[[rule]]\nkind = \"read\"".to_owned(), "missing field `decision`"),
+            ("[[rules]]\n".to_owned(), "line 1: unknown key `rules`; known keys: rule"),
+            (
+                format!("{command}command = [\"ls\"]"),
+                "line 4: unknown key `command`; known keys: decision, kind",
+            ),
+            (
+                command.replace("allow", "permit"),
+                "line 2: decision must be allow, ask or deny, not \"permit\"",
+            ),
+            (command.replace("\"command\"", "\"exec\""), "line 3: kind must be read, edit,"),
+            ("[[rule]]\nkind = \"read\"".to_owned(), "line 1: the key `decision` is missing"),
             (command.to_owned(), "line 1: a rule without `commands` can match nothing"),
             (format!("{command}paths = [\"x\"]"), "line 1: `paths` has no effect"),
             (format!("{command}commands = [\"ls\"]\ntools = []"), "line 1: `tools` is empty"),

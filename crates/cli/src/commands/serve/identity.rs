@@ -24,7 +24,7 @@ pub(super) use self::with_issuers::read;
 mod with_issuers {
     use std::sync::Arc;
 
-    use toolcrib::{Principal, check_trusted_file};
+    use toolcrib::{Principal, check_trusted_file, toml_problem};
     use toolcrib_identity::{Identity, KeyTimes, NotIdentified, ScopeName, Settings};
     use toolcrib_mcp::{Caller, Identify, Identifying, Scope, Scopes, Unidentified, WorkspaceId};
 
@@ -38,8 +38,10 @@ mod with_issuers {
     pub(in super::super) fn read(file: &Path, has_workspaces: bool) -> Result<Read, String> {
         let read = || {
             let text = text(file)?;
-            let mut settings: Settings =
-                toml::from_str(&text).map_err(|error| error.to_string())?;
+            let mut settings: Settings = toml::from_str(&text).map_err(|error| {
+                let problem = toml_problem(&text, error.span().as_ref(), error.message());
+                problem.unwrap_or_else(|| error.to_string())
+            })?;
             let private_files = named_files(&mut settings)?;
             let report = |problem: &str| output::warning(problem);
             let identity = Identity::new(settings, has_workspaces, KeyTimes::default(), report)?;
@@ -149,7 +151,7 @@ mod with_issuers {
                 (issuer, 0o666, "chmod go-w"),
                 (issuer, 0o644, "missing.json"),
                 ("", 0o644, "[[issuer]] is missing"),
-                ("issuers = 5", 0o644, "unknown field"),
+                ("issuers = 5", 0o644, "unknown key `issuers`"),
             ] {
                 std::fs::write(&file, text).unwrap();
                 std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
