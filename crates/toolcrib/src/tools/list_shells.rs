@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_policy::Access;
-use toolcrib_text::visible;
+use toolcrib_text::{visible, visible_name};
 
 use super::job_status_text::{state_and_duration, unix_seconds};
 use crate::cx::Cx;
@@ -82,13 +82,14 @@ impl Tool for ListShells {
             // Secrets are masked before truncation: half a token would not be recognized.
             let script = visible(job.script());
             let command = one_line(&secrets.mask_command(&script), COMMAND_CHARS);
+            let command = visible_name(command.as_bytes());
             let state = state_and_duration(job, &now);
             text.push_str(&format!("{}  {state}  {command}\n", job.id()));
             facts.push(json!({
                 "bash_id": job.id(),
                 "status": now.status.name(),
                 "command": command,
-                "cwd": job.directory().to_string_lossy(),
+                "cwd": visible_name(job.directory().as_os_str().as_encoded_bytes()),
                 "created": unix_seconds(job.created()),
                 "finished": now.finished.map(unix_seconds),
                 "duration_ms": u64::try_from(now.duration.as_millis()).unwrap_or(u64::MAX),

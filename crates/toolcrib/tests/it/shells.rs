@@ -228,6 +228,22 @@ fn command_ends_with_its_shell() {
 }
 
 #[test]
+fn commands_are_listed_on_one_line_with_invisible_characters_and_secrets_shown_safely() {
+    let shells = shells();
+    let token = ["ghp", "_", "Zx7Kq2Lm9Np4Rs6Tv8Wy1Bc3Df5Gh0JkQeRt"].concat();
+    let command = format!("echo \u{202e}a\tb\u{1b}[31m {token} >/dev/null\nsleep 600");
+    let started = shells.call("Bash", json!({"command": command, "run_in_background": true}));
+    let id = started.unwrap().metadata()["bash_id"].as_str().unwrap().to_owned();
+    let listed = shells.call("ListShells", json!({"running": true})).unwrap();
+    let line = listed.output().lines().next().unwrap();
+    assert!(line.contains("  echo \\u{202e}a\\tb\\x1b[31m "), "{line}");
+    assert!(line.ends_with(" …") && !listed.output().contains(&token), "{line}");
+    let shown = listed.metadata()["shells"][0]["command"].as_str().unwrap();
+    assert!(line.ends_with(shown), "{shown}");
+    shells.call("KillShell", json!({"bash_id": id})).unwrap();
+}
+
+#[test]
 fn timed_out_command_continues_in_the_background() {
     let shells = shells();
     let args = json!({"command": "echo begun; sleep 1.5; echo ended", "timeout": 1000});
