@@ -121,6 +121,7 @@ mod sandbox_checkup;
 mod sandbox_refusal_notes;
 mod sandbox_settings;
 mod schema;
+mod schema_fault;
 mod search_decoder;
 mod seen_files;
 mod services;

@@ -6,6 +6,7 @@ use crate::dialect::other_name;
 use crate::error::{Error, ErrorKind};
 use crate::message_names::Name;
 use crate::schema::Schema;
+use crate::schema_fault::schema_fault;
 use crate::strip_tool_mentions::without_mentions;
 use crate::suggest::{fold, similar_names};
 use crate::tool::Entry;
@@ -151,7 +152,10 @@ impl Table {
             return Some("its arguments are not a struct with named fields".to_owned());
         }
         let text = serde_json::Value::Object(schema.arguments.clone()).to_string();
-        text.contains("\"$ref\"").then(|| "its arguments refer to themselves".to_owned())
+        if text.contains("\"$ref\"") {
+            return Some("its schema has a `$ref`; write the schema in its place".to_owned());
+        }
+        schema_fault(&schema.arguments)
     }
 }
 

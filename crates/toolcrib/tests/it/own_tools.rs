@@ -355,6 +355,11 @@ fn a_tool_that_is_a_value_is_called_like_the_others() {
     runtime.register(tool("double")).unwrap();
     assert_eq!(runtime.register(tool("double")).unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(runtime.register(tool("no blanks")).unwrap_err().kind(), ErrorKind::Invalid);
+    let mut invalid = tool("halve");
+    invalid.arguments["properties"] = serde_json::json!({"count": {"type": "int"}});
+    let refused = runtime.register(invalid).unwrap_err();
+    let expected = "cannot register `halve`: its schema, `count`: `type` must be one of array, ";
+    assert!(refused.message().starts_with(expected), "{refused}");
     let session = runtime.session();
     let call = |args| runtime.call(&session, Call::new("double", args), Options::default());
     assert_eq!(call(serde_json::json!({"count": "21"})).unwrap().text(), "42");
