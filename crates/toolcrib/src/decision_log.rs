@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{CallRecord, DecisionRecord, Journal, Workspace, unix_ms};
-use toolcrib_policy::Access;
+use toolcrib_fs::{CallRecord, DecisionRecord, Journal, Workspace, now_ms, unix_ms};
+use toolcrib_policy::{Access, Verdict};
 use toolcrib_text::{Secrets, truncate_line, visible_name};
 
+use crate::approve::AnswerRecord;
 use crate::call_recorder::Record;
 use crate::error::Error;
 use crate::journal_errors::{journal_error, require_journal};
@@ -112,15 +113,8 @@ impl DecisionLog {
         let Some((journal, (decision, rule))) = self.journal.as_ref().zip(decision) else {
             return;
         };
-        let shown = |access: &Access| {
-            let words = truncate_line(&access.to_string(), 2 * MAX_CHARS);
-            let masked = match access {
-                Access::Command(_) | Access::Reach(_) => secrets.mask_command(&words),
-                _ => secrets.mask(&words),
-            };
-            truncate_line(&visible_name(masked.as_bytes()), MAX_CHARS)
-        };
-        let mut what: Vec<String> = record.accesses.iter().take(MAX_ACCESSES).map(shown).collect();
+        let accesses = record.accesses.iter().take(MAX_ACCESSES);
+        let mut what: Vec<String> = accesses.map(|access| shown(access, secrets)).collect();
         match record.accesses.len().saturating_sub(MAX_ACCESSES) {
             0 => {}
             more => what.push(format!("and {more} more")),
@@ -141,9 +135,45 @@ impl DecisionLog {
         self.state.note(journal.record_decision(decided).map_err(|error| error.to_string()));
     }
 
+    /// Logs the answer to a question that came while a command ran.
+    pub(crate) fn record_answer(
+        &self,
+        (session, secrets): (&Session, &Secrets),
+        tool: &str,
+        access: &Access,
+        verdict: &Verdict,
+        answered: AnswerRecord,
+    ) {
+        let Some(journal) = &self.journal else { return };
+        let decided = DecisionRecord {
+            time_ms: now_ms(),
+            process: 0,
+            session: session.id(),
+            workspace: self.workspace.clone(),
+            tool: tool.to_owned(),
+            what: vec![shown(access, secrets)],
+            decision: verdict.decision.name().to_owned(),
+            rule: verdict.rule.clone(),
+            answer: Some(answered.answer.to_owned()),
+            by: Some(answered.by.to_owned()),
+            dry_run: false,
+        };
+        self.state.note(journal.record_decision(decided).map_err(|error| error.to_string()));
+    }
+
     /// Sentence about a failure that no reply has reported yet.
     pub(crate) fn take_trouble(&self) -> Option<String> {
         let why = self.state.take_trouble()?;
         Some(format!("[decisions on calls are not being logged: {why}]"))
     }
+}
+
+/// An access with secrets masked.
+fn shown(access: &Access, secrets: &Secrets) -> String {
+    let words = truncate_line(&access.to_string(), 2 * MAX_CHARS);
+    let masked = match access {
+        Access::Command(_) | Access::Reach(_) => secrets.mask_command(&words),
+        _ => secrets.mask(&words),
+    };
+    truncate_line(&visible_name(masked.as_bytes()), MAX_CHARS)
 }

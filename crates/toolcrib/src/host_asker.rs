@@ -5,7 +5,7 @@ use std::thread::Scope;
 
 use toolcrib_policy::{Decision, Verdict};
 
-use crate::approve::{Answer, PendingQuestion, Question};
+use crate::approve::{Answer, AnswerRecord, PendingQuestion, Question};
 use crate::call_recorder::Recorder;
 use crate::message_names::{SHELL_TOOL, Spelling};
 use crate::network::{
@@ -104,7 +104,15 @@ impl<'a> HostAsker<'a> {
             &is_cancelled,
             &is_needed,
         );
-        Some(match self.options.approver.ask_pending(&pending)? {
+        let answer = self.options.approver.ask_pending(&pending)?;
+        self.services.decisions.record_answer(
+            (self.session, &self.services.secrets(self.session)),
+            SHELL_TOOL,
+            &question.access(),
+            verdict,
+            AnswerRecord { answer: answer.name(), by: self.options.approver.name() },
+        );
+        Some(match answer {
             Answer::Allow => HostAnswer::Allowed,
             Answer::AllowForSession => {
                 self.session.remember(verdict.asks.clone());

@@ -56,6 +56,11 @@ fn a_connection_waits_for_the_answer() {
         "connect to new.test:{port} | no rule allows new.test:{port} | toolcrib policy allow network new.test:{port}"
     );
     assert_eq!(once.asked(), [expected]);
+    let decided = listed.runtime.decisions().unwrap();
+    let of_host = decided.iter().find(|decided| decided.what[0].starts_with("connect")).unwrap();
+    let answered = of_host.answered.as_ref().map(|(answer, by)| (answer.as_str(), by.as_str()));
+    assert_eq!((of_host.tool.as_str(), of_host.decision.as_str()), ("Bash", "ask"));
+    assert_eq!(answered, Some(("once", "host")));
     // It held for that command only.
     let no = Always::new(Answer::Deny(String::new()));
     let reply = listed.bash_asking(&hidden(&listed), &no);
