@@ -24,6 +24,9 @@ use crate::setting_hints::SettingHints;
 /// The rule that denies commands that damage the system.
 pub const DANGER: &str = "danger";
 
+/// The reason of a rule that denies and gives none.
+pub const A_RULE_DENIES: &str = "a rule denies it";
+
 /// A decision with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
@@ -50,6 +53,15 @@ pub struct PartDecision {
     /// The decision.
     pub decision: Decision,
     /// The rule that decided.
+    pub rule: String,
+    /// The reason of that rule.
+    pub why: String,
+}
+
+/// A rule that denies, and its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// The name of the rule.
     pub rule: String,
     /// The reason of that rule.
     pub why: String,
@@ -283,10 +295,20 @@ impl Policy {
 
     /// Whether a rule denies this effect on this file.
     pub fn denies_file(&self, effect: Effect, path: &Path) -> bool {
+        self.denying_rule(effect, path).is_some()
+    }
+
+    /// The rule that denies this effect on this file.
+    pub fn denial_of_file(&self, effect: Effect, path: &Path) -> Option<Denial> {
+        let rule = self.denying_rule(effect, path)?;
+        let why = if rule.why.is_empty() { A_RULE_DENIES } else { &rule.why };
+        Some(Denial { rule: rule.name.clone(), why: why.to_owned() })
+    }
+
+    fn denying_rule(&self, effect: Effect, path: &Path) -> Option<&Rule> {
         let context = self.context(Path::new(""));
-        let rule =
-            Kind::of_files(effect).and_then(|kind| self.rules.for_path(kind, path, &context));
-        rule.is_some_and(|rule| rule.decision == Decision::Deny)
+        let rule = self.rules.for_path(Kind::of_files(effect)?, path, &context);
+        rule.filter(|rule| rule.decision == Decision::Deny)
     }
 
     /// The paths outside the workspace that rules deny to read, if a pattern names a single path.
@@ -571,7 +593,7 @@ impl Part {
         let why = match (rule.why.as_str(), rule.decision) {
             ("", Decision::Allow) => "a rule allows it",
             ("", Decision::Ask) => "a rule asks about it",
-            ("", Decision::Deny) => "a rule denies it",
+            ("", Decision::Deny) => A_RULE_DENIES,
             (why, _) => why,
         };
         let remedy = match rule.decision {

@@ -34,7 +34,7 @@ pub use command::{
 };
 pub use command_steps::{CommandStep, StepPart, command_steps};
 pub use contacted_hosts::{contacts_only_loopback, is_loopback};
-pub use decide::{DANGER, PartDecision, Policy, RequestVerdict, Verdict};
+pub use decide::{A_RULE_DENIES, DANGER, Denial, PartDecision, Policy, RequestVerdict, Verdict};
 pub use decision::Decision;
 pub use name_pattern::name_matches;
 pub use new_rule::{NewRule, shell_word};

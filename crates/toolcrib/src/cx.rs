@@ -30,6 +30,7 @@ use crate::cancel_and_progress::Progress;
 use crate::error::{Error, ErrorKind};
 use crate::history::History;
 use crate::limits::Limits;
+use crate::message_names::SHELL_TOOL;
 use crate::path_access::Grant;
 use crate::reachable_paths::Paths;
 use crate::request::Options;
@@ -166,6 +167,11 @@ impl<'a> Cx<'a> {
     }
 
     /// The paths that tools reach.
+    /// The rules for commands.
+    pub(crate) fn command_policy(&self) -> Arc<Policy> {
+        self.services.policy.of_tool(SHELL_TOOL)
+    }
+
     pub(crate) fn paths(&self) -> &'a Paths {
         &self.services.paths
     }

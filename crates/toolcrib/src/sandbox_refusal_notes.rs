@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib_exec::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
-use toolcrib_policy::SettingHints;
+use toolcrib_policy::{A_RULE_DENIES, Denial, Effect, Policy, SettingHints};
 use toolcrib_text::visible_name;
 
 use crate::metadata_fields::MetadataField;
@@ -33,29 +33,29 @@ const FAILURES: [&str; 6] =
 /// Accesses named per line.
 const MAX_NAMED: usize = 3;
 
-/// One line per setting, at most `most_lines`, the network first. Paths of failures that `output` reports, absolute
+/// One line per setting or rule, at most `most_lines`, the network first. Paths of failures that `output` reports, absolute
 /// or relative to `directory`, are not repeated.
 pub(crate) fn notes(
     refusals: &[Refusal],
     output: &str,
     directory: &Path,
     most_lines: usize,
-    settings: &SettingHints,
+    (settings, policy): (&SettingHints, &Policy),
 ) -> Vec<String> {
     // Refusals beyond the limit are not counted.
     let is_capped = refusals.len() > MAX_REFUSALS;
-    let mut kinds: Vec<(Kind, Vec<&Refusal>)> = Vec::new();
+    let mut kinds: Vec<((Kind, Option<String>), Vec<&Refusal>)> = Vec::new();
     for refusal in refusals.iter().filter(|refusal| !is_unneeded_cache(refusal)) {
-        let kind = kind(refusal);
+        let kind = (kind(refusal), denial(refusal, policy));
         match kinds.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, others)) => others.push(refusal),
             None => kinds.push((kind, vec![refusal])),
         }
     }
-    kinds.sort_by_key(|(kind, _)| *kind != NO_NETWORK && *kind != UNLISTED);
+    kinds.sort_by_key(|((kind, _), _)| *kind != NO_NETWORK && *kind != UNLISTED);
     let is_shown =
         |refusal: &&Refusal| path(refusal).is_some_and(|path| shows(output, path, directory));
-    let line = |(kind, refused): &(Kind, Vec<&Refusal>)| {
+    let line = |((kind, denial), refused): &((Kind, Option<String>), Vec<&Refusal>)| {
         let (above, others): (Vec<&Refusal>, Vec<&Refusal>) =
             refused.iter().copied().partition(is_shown);
         let names = match others.as_slice() {
@@ -67,9 +67,10 @@ pub(crate) fn notes(
             }
             others => first_of(others, MAX_NAMED, |refusal| description(refusal)),
         };
-        let remedy = match *kind {
-            NO_NETWORK => network_remedy(settings),
-            Kind { remedy, .. } => remedy.to_owned(),
+        let remedy = match (*kind, denial) {
+            (NO_NETWORK, _) => network_remedy(settings),
+            (Kind { remedy, .. }, Some(denial)) => format!("{denial}; {remedy}"),
+            (Kind { remedy, .. }, None) => remedy.to_owned(),
         };
         format!("{}: {names} ({remedy})", kind.refused)
     };
@@ -192,13 +193,30 @@ pub(crate) fn network_remedy(settings: &SettingHints) -> String {
     )
 }
 
+/// Why a rule denies the change of a file, and the name of the rule.
+fn denial(refusal: &Refusal, policy: &Policy) -> Option<String> {
+    let path = match refusal {
+        Refusal::Write(path, Unwritable::Denied) | Refusal::Change(_, path, Unwritable::Denied) => {
+            path
+        }
+        _ => return None,
+    };
+    // The rule for a file below a renamed directory is not named.
+    let denial = [Effect::Write, Effect::Read]
+        .into_iter()
+        .find_map(|effect| policy.denial_of_file(effect, path));
+    let text = denial
+        .map_or_else(|| A_RULE_DENIES.to_owned(), |Denial { rule, why }| format!("{why} ({rule})"));
+    Some(visible_name(text.as_bytes()))
+}
+
 /// The same, for programs.
 pub(crate) fn facts(refusals: &[Refusal]) -> Option<Value> {
     let facts: Vec<Value> = refusals.iter().take(MAX_REFUSALS).map(fact).collect();
     (!facts.is_empty()).then(|| facts.into())
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Kind {
     refused: &'static str,
     remedy: &'static str,
@@ -288,7 +306,7 @@ fn remedy(why: Unwritable) -> &'static str {
             "protected: it can make programs run code, or `protect` names it; allow_protected in config.toml can allow it"
         }
         Unwritable::Denied => {
-            "a rule denies it; the operator can change the rule, which `toolcrib policy list` shows"
+            "the operator can change the rule, which `toolcrib policy list` shows"
         }
         Unwritable::Repository => {
             "protected: this repository existed before the session, and only git may remove or overwrite its parts; the user can do it, or allow it with allow_protected in config.toml"
@@ -341,6 +359,8 @@ fn reason(why: Unwritable) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_policy::Rules;
+
     use super::*;
 
     fn written(count: usize) -> Vec<Refusal> {
@@ -357,17 +377,52 @@ mod tests {
             Refusal::Connect("93.184.216.34:443".parse().unwrap()),
         ];
         assert_eq!(
-            notes(&refusals, "", Path::new("/w"), MAX_LINES, &SettingHints::default()),
+            notes(
+                &refusals,
+                "",
+                Path::new("/w"),
+                MAX_LINES,
+                (&SettingHints::default(), &Policy::default())
+            ),
             [
                 "network is off; refused: the lookup of a host name, connect 93.184.216.34:443 (the user can allow it: `toolcrib config set network list` and `toolcrib policy allow network HOST:PORT`, or network = \"all\" in config.toml)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR or caches in config.toml can allow it)",
             ]
         );
         assert_eq!(
-            notes(&[], "", Path::new("/w"), MAX_LINES, &SettingHints::default()),
+            notes(
+                &[],
+                "",
+                Path::new("/w"),
+                MAX_LINES,
+                (&SettingHints::default(), &Policy::default())
+            ),
             Vec::<String>::new()
         );
         assert_eq!(facts(&[]), None);
+    }
+
+    #[test]
+    fn rules_that_deny_are_named_with_their_reasons() {
+        let rule = |path: &str, rest: &str| {
+            format!(
+                "[[rule]]\ndecision = \"deny\"\nkind = \"edit\"\npaths = [\"{path}\"]\n{rest}\n"
+            )
+        };
+        let text =
+            rule("gen/**", "name = \"generated\"\nwhy = \"run make\"") + &rule("b", "name = \"b\"");
+        let policy = Policy::default().rules(Rules::parse(&text).unwrap());
+        let policy = policy.locations(vec!["/w".into()], None);
+        let refused = ["/w/gen/x", "/w/gen/y", "/w/b", "/w/c"]
+            .map(|path| Refusal::Write(path.into(), Unwritable::Denied));
+        assert_eq!(
+            notes(&refused, "", Path::new("/w"), MAX_LINES, (&SettingHints::default(), &policy)),
+            [
+                "refused by the sandbox: write /w/gen/x, write /w/gen/y (run make (rule:generated); the operator can change the rule, which `toolcrib policy list` shows)",
+                "refused by the sandbox: write /w/b (a rule denies it (rule:b); the operator can change the rule, which `toolcrib policy list` shows)",
+                "refused by the sandbox: write /w/c (a rule denies it; the operator can change the rule, which `toolcrib policy list` shows)",
+            ]
+        );
     }
 
     #[test]
@@ -377,13 +432,30 @@ mod tests {
             Refusal::Change(DeniedAction::Remove, "/w/.git/HEAD".into(), Unwritable::Repository),
         ];
         let output = "rm: cannot remove '.git/config': Permission denied\n";
-        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES, &SettingHints::default());
+        let all = notes(
+            &refusals,
+            output,
+            Path::new("/w"),
+            MAX_LINES,
+            (&SettingHints::default(), &Policy::default()),
+        );
         assert!(all[0].starts_with("refused by the sandbox: remove /w/.git/HEAD ("), "{all:?}");
-        let all =
-            notes(&refusals[..1], output, Path::new("/w"), MAX_LINES, &SettingHints::default());
+        let all = notes(
+            &refusals[..1],
+            output,
+            Path::new("/w"),
+            MAX_LINES,
+            (&SettingHints::default(), &Policy::default()),
+        );
         assert!(all[0].starts_with("refused by the sandbox: the path shown above ("), "{all:?}");
         let output = "/etc/0: Permission denied\n/etc/1: Permission denied\n";
-        let all = notes(&written(2), output, Path::new("/w"), MAX_LINES, &SettingHints::default());
+        let all = notes(
+            &written(2),
+            output,
+            Path::new("/w"),
+            MAX_LINES,
+            (&SettingHints::default(), &Policy::default()),
+        );
         assert!(all[0].starts_with("refused by the sandbox: the paths shown above ("), "{all:?}");
     }
 
@@ -391,7 +463,13 @@ mod tests {
     fn paths_that_the_output_shows_without_a_failure_are_named() {
         let refusals = [Refusal::Socket("/run/x.sock".into())];
         let output = "LISTEN 0 128 /run/x.sock\ncurl: (7) Couldn't connect to server\n";
-        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES, &SettingHints::default());
+        let all = notes(
+            &refusals,
+            output,
+            Path::new("/w"),
+            MAX_LINES,
+            (&SettingHints::default(), &Policy::default()),
+        );
         assert!(all[0].starts_with("refused by the sandbox: connect /run/x.sock ("), "{all:?}");
     }
 
@@ -425,7 +503,13 @@ mod tests {
             for why in [Unwritable::Outside, Unwritable::Hidden] {
                 let refused = [Refusal::Write(Path::new("/home/me").join(name), why)];
                 assert_eq!(
-                    notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default()),
+                    notes(
+                        &refused,
+                        "",
+                        Path::new("/w"),
+                        MAX_LINES,
+                        (&SettingHints::default(), &Policy::default())
+                    ),
                     [""; 0],
                     "{name}"
                 );
@@ -433,12 +517,26 @@ mod tests {
         }
         let refused = [Refusal::Write("/home/me/.ssh/config".into(), Unwritable::Hidden)];
         assert_eq!(
-            notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default()).len(),
+            notes(
+                &refused,
+                "",
+                Path::new("/w"),
+                MAX_LINES,
+                (&SettingHints::default(), &Policy::default())
+            )
+            .len(),
             1
         );
         let refused = [Refusal::Write("/w/.python_history".into(), Unwritable::Protected)];
         assert_eq!(
-            notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default()).len(),
+            notes(
+                &refused,
+                "",
+                Path::new("/w"),
+                MAX_LINES,
+                (&SettingHints::default(), &Policy::default())
+            )
+            .len(),
             1
         );
     }
@@ -446,13 +544,25 @@ mod tests {
     #[test]
     fn created_files_are_called_so() {
         let refused = [Refusal::Change(DeniedAction::Make, "/up/new".into(), Unwritable::Outside)];
-        let all = notes(&refused, "", Path::new("/w"), MAX_LINES, &SettingHints::default());
+        let all = notes(
+            &refused,
+            "",
+            Path::new("/w"),
+            MAX_LINES,
+            (&SettingHints::default(), &Policy::default()),
+        );
         assert!(all[0].starts_with("refused by the sandbox: create /up/new ("), "{all:?}");
     }
 
     #[test]
     fn notes_are_bounded() {
-        let all = notes(&written(21), "", Path::new("/w"), MAX_LINES, &SettingHints::default());
+        let all = notes(
+            &written(21),
+            "",
+            Path::new("/w"),
+            MAX_LINES,
+            (&SettingHints::default(), &Policy::default()),
+        );
         assert_eq!(all.len(), 1);
         assert!(all[0].contains("write /etc/2 and more ("), "{all:?}");
         let mut many = written(2);
@@ -460,7 +570,13 @@ mod tests {
         for why in [Unwritable::Protected, Unwritable::Hidden, Unwritable::ParentOfProtected] {
             many.push(Refusal::Write("/x".into(), why));
         }
-        let all = notes(&many, "", Path::new("/w"), MAX_LINES, &SettingHints::default());
+        let all = notes(
+            &many,
+            "",
+            Path::new("/w"),
+            MAX_LINES,
+            (&SettingHints::default(), &Policy::default()),
+        );
         assert!(all[0].starts_with("network is off"), "{all:?}");
         assert_eq!(all.len(), 3);
         assert_eq!(all[2], "refused by the sandbox: 3 more attempts, for other reasons");

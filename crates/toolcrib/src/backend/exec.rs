@@ -305,7 +305,7 @@ fn executed(cx: &Cx<'_>, command: &RunningCommand, timed_out: bool) -> Result<Ex
         "",
         job.directory(),
         MAX_REFUSAL_LINES,
-        &cx.paths().settings,
+        (&cx.paths().settings, &cx.command_policy()),
     );
     let mut notes = command.notes.clone();
     notes.extend(LimitNote::of(job, &now, None, "").map(|note| note.text()));

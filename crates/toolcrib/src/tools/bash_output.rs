@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_exec::{Job, Network, Snapshot};
-use toolcrib_policy::{Access, SettingHints};
+use toolcrib_policy::Access;
 use toolcrib_search::{Deadline, Pattern, PatternOptions, PatternSyntax};
 use toolcrib_text::{Excerpt, ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
@@ -212,7 +212,7 @@ impl Tool for BashOutput {
             _ => None,
         };
         let ending = Ending { waited, wait_for, port, network, exposed, changes: changes_text };
-        let reply = build_reply(&job, &now, output, end, ending, &cx.paths().settings);
+        let reply = build_reply(cx, (&job, &now), output, end, ending);
         let hosts = notes::facts(&hosts).map(|hosts| ("hosts", hosts)).into_iter().collect();
         let limit = limit.as_ref().map(LimitNote::fact).into_iter().collect();
         Ok(reply.with_all(changes.facts()).with_all(hosts).with_all(limit))
@@ -435,12 +435,11 @@ struct Ending {
 }
 
 fn build_reply(
-    job: &Job,
-    now: &Snapshot,
+    cx: &Cx<'_>,
+    (job, now): (&Job, &Snapshot),
     Output { shown, notes, undecided, is_filtered }: Output,
     cursor: u64,
     Ending { waited, wait_for, port, network, exposed, changes }: Ending,
-    settings: &SettingHints,
 ) -> Reply {
     let mut text = shown.text;
     if text.is_empty() && notes.is_empty() {
@@ -453,7 +452,7 @@ fn build_reply(
         &text,
         job.directory(),
         sandbox_refusal_notes::MAX_LINES,
-        settings,
+        (&cx.paths().settings, &cx.command_policy()),
     );
     text.extend(undecided.notes().map(bracketed));
     text.extend(notes.iter().map(bracketed));

@@ -229,7 +229,7 @@ why = \"frozen\"
     // The reply names the rules as the cause, and not the protection by name.
     let reply = here.bash("f=$(echo frozen/deep/f); echo evil > $f; true").unwrap();
     assert_eq!(reply.metadata()["refused"][0]["why"], "denied", "{}", reply.output());
-    assert!(reply.output().contains("a rule denies it; the operator"), "{}", reply.output());
+    assert!(reply.output().contains("(frozen (rule:frozen); the operator"), "{}", reply.output());
     assert_eq!(here.read("ws/frozen/deep/f"), "canary");
 }
 

@@ -268,7 +268,7 @@ impl<'a> Report<'a> {
             &self.shown.text,
             job.directory(),
             lines,
-            &cx.paths().settings,
+            (&cx.paths().settings, &cx.command_policy()),
         );
         self.notes.extend(content_notes);
         self.notes.extend(notes);
