@@ -163,8 +163,14 @@ impl Fitting<'_> {
         let Some(Value::Object(values)) = schema.get("additionalProperties") else { return fields };
         let is_text = values.get("type").is_some_and(|name| name == "string");
         let fitted = fields.into_iter().map(|(name, value)| {
+            let inner = join(path, clip(&name));
+            if is_text && value.is_f64() {
+                // Its text is not known: 3.10 is 3.1.
+                self.problem(format!("`{inner}`: {value} is a fraction; write it as a string"));
+                return (name, Value::Null);
+            }
             let value = if is_text { scalar_text(value) } else { value };
-            let value = self.value(&join(path, clip(&name)), values, value);
+            let value = self.value(&inner, values, value);
             (name, value)
         });
         fitted.collect()
@@ -347,11 +353,10 @@ impl Fitting<'_> {
     }
 }
 
-/// The text of a boolean or an integer; any other value unchanged. A fraction does not tell its text: 3.10 is 3.1.
+/// The text of a boolean or a number; any other value unchanged.
 fn scalar_text(value: Value) -> Value {
     match &value {
-        Value::Bool(_) => value.to_string().into(),
-        Value::Number(number) if !number.is_f64() => value.to_string().into(),
+        Value::Bool(_) | Value::Number(_) => value.to_string().into(),
         _ => value,
     }
 }
