@@ -128,6 +128,11 @@ impl CommandChanges {
         }
     }
 
+    /// Called if the command may not change a path.
+    pub(crate) fn note_refused(&self, path: &Path) {
+        self.heads.lock().note_refused(path);
+    }
+
     fn remember_rename(&self, accesses: &[FileAccess]) {
         let path = |is_one: fn(&FileAction) -> bool| {
             let access = accesses.iter().find(|access| is_one(&access.action));

@@ -113,6 +113,7 @@ impl Guard for CommandGuard {
             match self.rule(number, accesses, program) {
                 Rule::Allowed => {}
                 Rule::Refused(why) => {
+                    self.changes.note_refused(&accesses[number].path);
                     let restore = self.removed_by_this_command(&accesses[number], why);
                     return GuardVerdict::Refuse { access: number, why, restore };
                 }
@@ -141,6 +142,7 @@ impl Guard for CommandGuard {
             None => self.rules.danger(path, content, is_new),
         };
         let Some(danger) = danger else { return Ok(()) };
+        self.changes.note_refused(path);
         let instead = match danger {
             Danger::Unknown => self.rules.removed(path),
             Danger::Variables(_) => None,

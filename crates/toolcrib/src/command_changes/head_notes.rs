@@ -63,11 +63,13 @@ impl Branches<'_> {
     }
 }
 
-/// The note about a head that a command moved. `None` if it did not.
+/// The note about a head that a command moved. `None` if it did not. With a refused file, git may have left files as they
+/// were, and then refuses to check out the previous commit.
 pub(super) fn moved_head_note(
     before: &HeadState,
     after: &HeadState,
     branches: &Branches<'_>,
+    has_refused_file: bool,
 ) -> Option<String> {
     let (was, is) = (&before.head, &after.head);
     let is_known = |head: &Head| head.branch.is_some() || head.commit.is_some();
@@ -80,10 +82,13 @@ pub(super) fn moved_head_note(
         let branch = visible_name(branch.as_bytes());
         return Some(format!("HEAD moved from {} to {} ({branch})", was.short(), is.short()));
     }
-    let way_back = way_back(before, after, branches);
+    let without_files = command_without_files(was, is)
+        .filter(|_| has_refused_file && before.operation.is_none() && after.operation.is_none());
+    let partly = without_files.as_ref().map_or("", |_| ", but not every file could be written");
+    let way_back = without_files.or_else(|| way_back(before, after, branches));
     let way_back = way_back.map_or(String::new(), |way_back| format!(": {way_back}"));
     Some(format!(
-        "HEAD moved from {} to {}; an undo does not move it back{way_back}",
+        "HEAD moved from {} to {}{partly}; an undo does not move it back{way_back}",
         shown(was),
         shown(is)
     ))
@@ -157,6 +162,20 @@ fn command_to(to: &Head, from: &Head, branches: &Branches<'_>) -> Option<String>
         (None, Some(commit)) => checkout(commit.short()),
         (None, None) => None,
     }
+}
+
+/// The commands that move a head and the index to their previous state, and leave the files to an undo, in words.
+fn command_without_files(to: &Head, from: &Head) -> Option<String> {
+    let commit = to.commit?.short();
+    let head = match &to.branch {
+        Some(branch) if !is_plain(branch.as_bytes()) => return None,
+        Some(branch) if from.branch.as_ref() == Some(branch) => {
+            return Some(format!("after the undo, `git reset -q {commit}` does"));
+        }
+        Some(branch) => format!("git symbolic-ref HEAD refs/heads/{branch}"),
+        None => format!("git update-ref --no-deref HEAD {commit}"),
+    };
+    Some(format!("after the undo, `{head}` and `git reset -q {commit}` do"))
 }
 
 fn shown(head: &Head) -> String {

@@ -44,6 +44,8 @@ pub(super) struct RepositoryStates {
     files: GitFiles,
     /// Parts of the repositories that were changed, in words.
     changed_parts: BTreeSet<String>,
+    /// Whether the command was refused a change of a file outside of git directories. Git goes on then.
+    has_refused_file: bool,
 }
 
 /// State of a repository that Undo does not restore.
@@ -91,6 +93,11 @@ impl RepositoryStates {
         }
     }
 
+    /// Called if the command may not change a path.
+    pub(super) fn note_refused(&mut self, path: &Path) {
+        self.has_refused_file |= !path.iter().any(|name| name == DOT_GIT);
+    }
+
     /// Describes the changes to repositories since the last call of this method that Undo does not revert.
     /// Their git commands work in `next_directory`.
     pub(super) fn take_notes(
@@ -112,7 +119,8 @@ impl RepositoryStates {
                 .iter()
                 .zip(&renamed)
                 .filter(|(other, _)| other.place.common() == one.place.common());
-            let head = one.head_note(same.flat_map(|(_, renamed)| renamed));
+            let renamed = same.flat_map(|(_, renamed)| renamed);
+            let head = one.head_note(renamed, self.has_refused_file);
             if head.is_some() {
                 described.extend(one.described_commits());
                 restored.push(one.place.path());
@@ -238,7 +246,11 @@ impl Compared<'_> {
     }
 
     /// The note about the head or an unfinished operation. A renamed branch has its own note.
-    fn head_note<'r>(&self, renamed: impl Iterator<Item = &'r RenamedBranch>) -> Option<String> {
+    fn head_note<'r>(
+        &self,
+        renamed: impl Iterator<Item = &'r RenamedBranch>,
+        has_refused_file: bool,
+    ) -> Option<String> {
         let (before, after) = (self.before.head.as_ref()?, self.after.head.as_ref()?);
         let GitPlace { tree, directory } = &self.place;
         let mut renamed = renamed.filter(|one| before.head.branch.as_ref() == Some(&one.old));
@@ -246,7 +258,7 @@ impl Compared<'_> {
             Some(one) => &before.with_renamed_branch(&one.old, &one.new),
             None => before,
         };
-        moved_head_note(before, after, &Branches { tree, directory })
+        moved_head_note(before, after, &Branches { tree, directory }, has_refused_file)
             .or_else(|| operation_note(before, after))
     }
 

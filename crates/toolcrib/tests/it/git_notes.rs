@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::json;
+use toolcrib::Rules;
 
 use crate::git_protection::Commands;
 
@@ -165,6 +166,34 @@ fn commands_in_notes_restore_head_and_branches() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// Git refuses to check out the previous commit then, because it sees changes in the files that it could not write.
+#[test]
+fn a_checkout_that_could_not_write_a_file_is_reverted_by_the_commands_in_the_note() {
+    let rules = "[[rule]]\nname = \"generated\"\ndecision = \"deny\"\nkind = \"edit\"\npaths = [\"**/gen/**\"]\nwhy = \"run make\"\n";
+    let setup = "git init -q base && cd base && mkdir gen && echo 1 > gen/x && echo 1 > a.txt && git add -A && git commit -qm one
+        git checkout -qb other && echo 2 > gen/x && echo 2 > gen/y && echo 2 > a.txt && git add -A && git commit -qm two
+        git checkout -q main";
+    let commands = Commands::with_rules(setup, Rules::parse(rules).unwrap());
+    commands.output("cd ../base");
+    for (before, command) in [
+        ("true", "git checkout other"),
+        ("git checkout -q --detach", "git checkout other"),
+        ("git checkout -q main", "git checkout -B main other"),
+    ] {
+        commands.output(before);
+        let state =
+            || commands.output(&format!("{STATE}; git status --porcelain; cat a.txt gen/x"));
+        let clean = state();
+        let text = commands.output(command);
+        assert!(text.contains("but not every file could be written; an undo"), "{text}");
+        assert!(text.contains("(run make (rule:generated); the operator"), "{text}");
+        let ways = git_commands(&text);
+        commands.call("Undo", json!({})).unwrap();
+        let replies: Vec<String> = ways.iter().map(|way| commands.output(way)).collect();
+        assert_eq!(state(), clean, "{command}: {text}\n{ways:?}: {replies:?}");
+    }
 }
 
 /// A step of an operation that had begun before does not lead to a reset of its branch.

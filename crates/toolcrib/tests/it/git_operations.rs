@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
-use toolcrib::{Call, Caps, Options, Profile, Runtime, SandboxSettings, Session};
+use toolcrib::{Call, Caps, Options, Profile, Rules, Runtime, SandboxSettings, Session};
 
 use self::rows::ROWS;
 
@@ -128,11 +128,16 @@ impl GitFixture {
     }
 
     pub(crate) fn runtime(&self) -> (Runtime, Session) {
+        self.runtime_with(Rules::default())
+    }
+
+    pub(crate) fn runtime_with(&self, rules: Rules) -> (Runtime, Session) {
         let variables = self.environment();
         let runtime = Runtime::builder()
             .root(self.ws())
             .journal(self.top.path().join("state"), Caps::default())
             .profile(Profile::Workspace)
+            .rules(rules)
             .environment(move || variables.clone())
             .sandbox(SandboxSettings::default())
             .helper(crate::helper())

@@ -4,7 +4,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use toolcrib::{Call, Error, ErrorKind, Options, Reply, Runtime, Session};
+use toolcrib::{Call, Error, ErrorKind, Options, Reply, Rules, Runtime, Session};
 
 use crate::git_operations::GitFixture;
 
@@ -17,9 +17,14 @@ pub(crate) struct Commands {
 impl Commands {
     /// Creates a workspace with a repository, modified by a script.
     pub(crate) fn after(setup: &str) -> Commands {
+        Commands::with_rules(setup, Rules::default())
+    }
+
+    /// The same with rules.
+    pub(crate) fn with_rules(setup: &str, rules: Rules) -> Commands {
         let here = GitFixture::new();
         here.set_up(setup);
-        let (runtime, session) = here.runtime();
+        let (runtime, session) = here.runtime_with(rules);
         let commands = Commands { here, runtime, session };
         commands.output("cd repo");
         commands
