@@ -44,18 +44,18 @@ pub(crate) fn notes(
 ) -> Vec<String> {
     // Refusals beyond the limit are not counted.
     let is_capped = refusals.len() > MAX_REFUSALS;
-    let mut kinds: Vec<((Kind, Option<String>), Vec<&Refusal>)> = Vec::new();
+    let mut causes: Vec<(Cause, Vec<&Refusal>)> = Vec::new();
     for refusal in refusals.iter().filter(|refusal| !is_unneeded_cache(refusal)) {
-        let kind = (kind(refusal), denial(refusal, policy));
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+        let cause = Cause { kind: kind(refusal), denial: denial(refusal, policy) };
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
             Some((_, others)) => others.push(refusal),
-            None => kinds.push((kind, vec![refusal])),
+            None => causes.push((cause, vec![refusal])),
         }
     }
-    kinds.sort_by_key(|((kind, _), _)| *kind != NO_NETWORK && *kind != UNLISTED);
+    causes.sort_by_key(|(cause, _)| cause.kind != NO_NETWORK && cause.kind != UNLISTED);
     let is_shown =
         |refusal: &&Refusal| path(refusal).is_some_and(|path| shows(output, path, directory));
-    let line = |((kind, denial), refused): &((Kind, Option<String>), Vec<&Refusal>)| {
+    let line = |(Cause { kind, denial }, refused): &(Cause, Vec<&Refusal>)| {
         let (above, others): (Vec<&Refusal>, Vec<&Refusal>) =
             refused.iter().copied().partition(is_shown);
         let names = match others.as_slice() {
@@ -74,11 +74,11 @@ pub(crate) fn notes(
         };
         format!("{}: {names} ({remedy})", kind.refused)
     };
-    if kinds.len() <= most_lines {
-        return kinds.iter().map(line).collect();
+    if causes.len() <= most_lines {
+        return causes.iter().map(line).collect();
     }
     let Some(whole) = most_lines.checked_sub(1) else { return Vec::new() };
-    let (first, others) = kinds.split_at(whole);
+    let (first, others) = causes.split_at(whole);
     let more: usize = others.iter().map(|(_, refused)| refused.len()).sum();
     let more = counted(more as u64, "more attempt");
     first.iter().map(line).chain([format!("{BY_SANDBOX}: {more}, for other reasons")]).collect()
@@ -214,6 +214,14 @@ fn denial(refusal: &Refusal, policy: &Policy) -> Option<String> {
 pub(crate) fn facts(refusals: &[Refusal]) -> Option<Value> {
     let facts: Vec<Value> = refusals.iter().take(MAX_REFUSALS).map(fact).collect();
     (!facts.is_empty()).then(|| facts.into())
+}
+
+/// Why operations were refused.
+#[derive(PartialEq, Eq)]
+struct Cause {
+    kind: Kind,
+    /// The reason and the name of the rule that denies them.
+    denial: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
