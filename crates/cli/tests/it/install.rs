@@ -423,6 +423,13 @@ fn flags_are_passed_to_the_server_with_absolute_paths() {
     assert_eq!(written["mcpServers"]["toolcrib"]["args"], serde_json::json!(expected));
     let shown = answer(&top, &["install", "claude", "--outer", "gvisor", "--print"]);
     assert!(shown.contains("\"--outer\"") && shown.contains("\"gvisor\""), "{shown}");
+    #[cfg(feature = "postgres")]
+    for (store, expected) in
+        [("db", path("db")), ("postgres://a@b/c", "postgres://a@b/c".to_owned())]
+    {
+        let shown = answer(&top, &["install", "claude", "--print", "--", "--store", store]);
+        assert!(shown.contains(&format!("\"{expected}\"")), "{shown}");
+    }
     // A client with a variable for its project gets no other root.
     let shown = answer(&top, &["install", "cursor", "--root", "ws", "--print"]);
     assert!(shown.contains(&path("ws")) && !shown.contains("workspaceFolder"), "{shown}");

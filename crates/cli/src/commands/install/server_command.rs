@@ -69,25 +69,30 @@ fn check(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Options whose value is a path of this machine, which means something else where the client starts the server.
-const PATH_OPTIONS: [&str; 4] = ["--root", "--config", "--rules", "--state"];
+/// Options whose value is a path of this machine, which means something else where the client starts the server. That of
+/// `--store` may be a URL instead.
+const PATH_OPTIONS: [&str; 5] = ["--root", "--config", "--rules", "--state", "--store"];
 
 /// Flags for the server with absolute paths.
 pub(super) fn absolute_flags(flags: &[String]) -> Result<Vec<String>, String> {
     let mut is_path = false;
     let flag = |flag: &String| {
         if std::mem::take(&mut is_path) {
-            return absolute(Path::new(flag));
+            return absolute_unless_url(flag);
         }
         is_path = PATH_OPTIONS.contains(&flag.as_str());
         match flag.split_once('=') {
             Some((name, path)) if PATH_OPTIONS.contains(&name) => {
-                Ok(format!("{name}={}", absolute(Path::new(path))?))
+                Ok(format!("{name}={}", absolute_unless_url(path)?))
             }
             _ => Ok(flag.clone()),
         }
     };
     flags.iter().map(flag).collect()
+}
+
+fn absolute_unless_url(value: &str) -> Result<String, String> {
+    if value.contains("://") { Ok(value.to_owned()) } else { absolute(Path::new(value)) }
 }
 
 /// The options that `install` passes on to the server.
