@@ -166,12 +166,12 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// The paths that tools reach.
     /// The rules for commands.
     pub(crate) fn command_policy(&self) -> Arc<Policy> {
         self.services.policy.of_tool(SHELL_TOOL)
     }
 
+    /// The paths that tools reach.
     pub(crate) fn paths(&self) -> &'a Paths {
         &self.services.paths
     }
