@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 
 pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
-pub use self::take_over::Written;
+pub use self::take_over::{Writer, Written};
 
 use self::limits::Usage;
 use self::path_state::{DirectoryFingerprint, PathState, WritablePath};
@@ -61,7 +61,7 @@ struct State {
     /// Paths in new directories that others have written: they are not new with their directory.
     by_others: BTreeSet<PathBuf>,
     /// Changes of files that others have written since.
-    finished: Vec<Finished>,
+    finished: BTreeMap<PathBuf, Finished>,
 }
 
 #[derive(Debug)]
@@ -134,10 +134,9 @@ impl CapturedPath {
 /// The changes since the last call of [`ChangeCapture::settle`].
 #[derive(Debug, Default)]
 pub struct CapturedChanges {
-    /// The number of the change in the journal. `None` without a journal, or if nothing could be stored.
-    pub id: Option<u64>,
-    /// The number of a second change: of files that the command changed again after others had written them.
-    pub again: Option<u64>,
+    /// The numbers of the changes in the journal that have something to undo. There is a second one if the command changed
+    /// files again after others had written them.
+    pub ids: Vec<u64>,
     /// The changed files, sorted by path. One that was changed again occurs twice.
     pub files: Vec<ChangedFile>,
     /// The error if the journal could not record the change.
@@ -243,7 +242,7 @@ impl ChangeCapture {
             .touched
             .values()
             .map(|touched| touched.class)
-            .chain(state.finished.iter().map(|finished| finished.class));
+            .chain(state.finished.values().map(|finished| finished.class));
         classes.any(|class| class == CaptureClass::Tracked)
     }
 
@@ -267,7 +266,7 @@ impl ChangeCapture {
         let root_modes = std::mem::take(&mut state.root_modes);
         // What the command has changed again is another change.
         let (mut again, mut finished) = (Effects::default(), BTreeSet::new());
-        for Finished { path, class, action, outcome } in std::mem::take(&mut state.finished) {
+        for (path, Finished { class, action, outcome }) in std::mem::take(&mut state.finished) {
             settled.add_file(&mut effects, &path, class, (action, outcome));
             finished.insert(path);
         }
@@ -322,23 +321,20 @@ impl ChangeCapture {
         effects.only_ignored = settled.files.iter().all(|file| file.ignored)
             && directories
                 .all(|directory| (settling.class)(directory, true) != CaptureClass::Tracked);
+        let is_ignored = |file: &ChangedFile| !finished.contains(&file.path) || file.ignored;
+        again.only_ignored = settled.files.iter().all(is_ignored);
+        let changes = [effects, again].into_iter().filter(|effects| !effects.is_empty());
+        let changes: Vec<Effects> = changes.collect();
         if let Some(journal) = &self.journal
-            && !effects.is_empty()
+            && !changes.is_empty()
         {
-            let undoable = !effects.has_nothing_to_undo();
-            match journal.add(self.about(), effects, note.as_ref()) {
-                Ok(id) => settled.id = undoable.then_some(id),
-                Err(error) => settled.failed = Some(error),
-            }
-        }
-        if let Some(journal) = &self.journal
-            && !again.is_empty()
-        {
-            let undoable = !again.has_nothing_to_undo();
-            let is_ignored = |file: &ChangedFile| !finished.contains(&file.path) || file.ignored;
-            again.only_ignored = settled.files.iter().all(is_ignored);
-            match journal.add(self.about(), again, None) {
-                Ok(id) => settled.again = undoable.then_some(id),
+            let undoable: Vec<bool> =
+                changes.iter().map(|effects| !effects.has_nothing_to_undo()).collect();
+            match journal.add(&self.about(), changes, note.as_ref()) {
+                Ok(ids) => {
+                    let ids = ids.into_iter().zip(undoable);
+                    settled.ids = ids.filter_map(|(id, undoable)| undoable.then_some(id)).collect();
+                }
                 Err(error) => settled.failed = Some(error),
             }
         }
@@ -387,10 +383,10 @@ impl ChangeCapture {
         let mut state = capture.state.lock();
         state.note = Some(note);
         for Entry { files, removed, not_kept, .. } in noted {
+            let ended: Vec<PathBuf> = not_kept.iter().map(KeptPath::path).collect();
             for file in files {
-                if file.after.is_some() {
-                    state.touched.remove(&file.path());
-                    state.finished.push(Finished::noted(file));
+                if ended.contains(&file.path()) {
+                    state.finished.insert(file.path(), Finished::noted(file));
                     continue;
                 }
                 let before = file.before.map_or(Before::Nothing, Before::Kept);
@@ -398,9 +394,7 @@ impl ChangeCapture {
                     .touched
                     .insert(file.path(), CapturedPath::new(before, CaptureClass::Tracked, false));
             }
-            for ended in not_kept {
-                state.touched.remove(&ended.path());
-            }
+            ended.iter().for_each(|path| drop(state.touched.remove(path)));
             for directory in removed {
                 let stamp = DirectoryFingerprint { identity: (0, 0), mode: directory.mode };
                 let touched =

@@ -41,6 +41,7 @@ mod pending;
 mod read_back;
 mod store;
 
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
@@ -191,13 +192,21 @@ impl Journal {
     }
 
     /// Appends a completed change to the log. Returns its number.
-    pub(crate) fn append(&self, mut entry: Entry) -> Result<u64, FsError> {
+    pub(crate) fn append(&self, entry: Entry) -> Result<u64, FsError> {
+        self.append_all(vec![entry]).map(|ids| ids.start)
+    }
+
+    /// Appends completed changes to the log, all or none. Returns their numbers.
+    fn append_all(&self, mut entries: Vec<Entry>) -> Result<Range<u64>, FsError> {
         let _lock =
             self.lock_file("lock", FlockOperation::NonBlockingLockExclusive, LOCK_TIMEOUT)?;
-        entry.id = self.log.last_id()?.saturating_add(1);
-        let id = entry.id;
-        self.log.append(&[entry])?;
-        Ok(id)
+        let first = self.log.last_id()?.saturating_add(1);
+        let ids = first..first.saturating_add(entries.len() as u64);
+        for (entry, id) in entries.iter_mut().zip(ids.clone()) {
+            entry.id = id;
+        }
+        self.log.append(&entries)?;
+        Ok(ids)
     }
 
     pub(crate) fn lock_file(

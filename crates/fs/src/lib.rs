@@ -61,7 +61,7 @@ pub use bulk_reader::{BulkReader, EntryStatus, FileParts, Stamp, WholeRead};
 pub use change::{Change, ChangeRecorder, Committed, CommittedFile, HardLinks, NewMode, Step};
 pub use change_capture::{
     Action, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Classify,
-    NotKept, Settling, SizeLimits, Written,
+    NotKept, Settling, SizeLimits, Writer, Written,
 };
 pub use content::Content;
 pub use content_addressed_cache::{

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
     About, Action, BulkReader, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture,
-    ChangedFile, Journal, Settling, Version, Workspace, Written,
+    ChangedFile, Journal, Settling, Version, Workspace, Writer, Written,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
@@ -119,13 +119,15 @@ impl CommandChanges {
         let written = accesses
             .iter()
             .map(|FileAccess { path, action, .. }| Written { path, whole: is_whole(action) });
-        self.running.take_over(&written.collect::<Vec<_>>(), Some(self));
+        let written: Vec<Written<'_>> = written.collect();
         for FileAccess { path, action, .. } in accesses {
             let whole = is_whole(action);
             self.heads.lock().before_change(&self.workspace, path);
             self.capture
                 .touch(path, whole, &|path, is_directory| self.capture_class(path, is_directory));
         }
+        // Afterwards, so that a content that another command is just removing is stored here or there.
+        self.running.taken_over_by_command(&written, self);
     }
 
     /// Called if the command may not change a path.
@@ -193,9 +195,15 @@ impl CommandChanges {
 
     /// Called before another program writes these paths. It waits while the changes are recorded: they must not include
     /// what that program writes.
-    fn take_over(&self, written: &[Written<'_>]) {
+    fn take_over(&self, written: &[Written<'_>], writer: Writer) {
         let _uncollected = self.uncollected.lock();
-        self.settling(|settling| self.capture.take_over(written, settling));
+        self.settling(|settling| self.capture.take_over(written, writer, settling));
+    }
+
+    /// Called after a tool has written these paths.
+    fn written_by_tool(&self, paths: &[PathBuf]) {
+        let class = |path: &Path, is_directory: bool| self.capture_class(path, is_directory);
+        self.capture.written_by_tool(paths, &class);
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
@@ -252,7 +260,7 @@ impl NewChanges {
         self.add_files(settled.files);
         self.made.extend(settled.made);
         self.removed.extend(settled.removed);
-        self.ids.extend(settled.id.into_iter().chain(settled.again));
+        self.ids.extend(settled.ids);
         let shared = settled.shared.iter().take(MAX_SHARED);
         self.warnings.extend(shared.map(|path| {
             format!(

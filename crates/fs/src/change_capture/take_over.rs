@@ -21,10 +21,18 @@ pub struct Written<'a> {
     pub whole: bool,
 }
 
+/// What writes a path that a command has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// A tool, which reports when it has written ([`ChangeCapture::written_by_tool`]).
+    Tool,
+    /// Another command, which has recorded the current content.
+    Command,
+}
+
 /// The change of a file that ended when another program wrote it.
 #[derive(Debug)]
 pub(super) struct Finished {
-    pub(super) path: PathBuf,
     pub(super) class: CaptureClass,
     pub(super) action: Action,
     pub(super) outcome: Result<FileChange, NotKept>,
@@ -33,66 +41,113 @@ pub(super) struct Finished {
 impl Finished {
     /// The change in the note of a crashed process.
     pub(super) fn noted(change: FileChange) -> Finished {
-        let action = if change.before.is_none() { Action::Created } else { Action::Modified };
-        let (path, class) = (change.path(), CaptureClass::Tracked);
-        Finished { path, class, action, outcome: Ok(change) }
+        let action = match (change.before, change.after) {
+            (None, _) => Action::Created,
+            (Some(_), Some(_)) => Action::Modified,
+            (Some(_), None) => Action::Deleted,
+        };
+        Finished { class: CaptureClass::Tracked, action, outcome: Ok(change) }
+    }
+}
+
+impl State {
+    /// Forgets a path that the command has not changed.
+    fn end(&mut self, path: &Path) {
+        self.touched.remove(path);
+        if let Some(note) = &mut self.note {
+            // If this fails, the change is only wrong if the process dies before it is settled.
+            let _ = note.add_ended(path);
+        }
     }
 }
 
 impl ChangeCapture {
-    /// Reports that another program is about to write these paths. The command's changes of them end here. If it writes
-    /// such a path again, that is a separate change, which is not stored if others write the path again, too.
-    pub fn take_over(&self, written: &[Written<'_>], settling: &Settling<'_>) {
+    /// Reports that `writer` is about to write these paths. The command's changes of them end here. If it writes such a
+    /// path again, that is a separate change, which is not stored if others write the path again, too.
+    pub fn take_over(&self, written: &[Written<'_>], writer: Writer, settling: &Settling<'_>) {
         let mut state = self.state.lock();
         for path in self.captured_at(&mut state, written, settling.class) {
-            let is_finished = state.finished.iter().any(|finished| finished.path == path);
-            let State { touched, usage, .. } = &mut *state;
-            let Some(captured) = touched.get_mut(&path) else { continue };
-            let Some(target) = WritablePath::of(&self.workspace, &path) else { continue };
-            let now = target.state();
+            self.take_over_one(&mut state, path, writer, settling);
+        }
+    }
+
+    /// Reports that a tool has written these paths. The command may not have performed an operation yet that it reported
+    /// before: its change begins with what the tool wrote.
+    pub fn written_by_tool(&self, paths: &[PathBuf], class: Classify<'_>) {
+        let mut state = self.state.lock();
+        for path in paths {
+            let Some(captured) = state.touched.get(path) else { continue };
+            let Some(target) = WritablePath::of(&self.workspace, path) else { continue };
+            let state_now = target.state();
             let is_directory = matches!(captured.before, Before::Directory(_))
-                || matches!(now, PathState::Directory(_));
-            if is_directory {
+                || matches!(state_now, PathState::Directory(_));
+            if captured.others != Others::None || is_directory {
                 continue;
             }
-            if captured.is_of_another_file(&now) {
-                touched.remove(&path);
-                continue;
-            }
-            if is_finished {
-                captured.others = Others::WritePath;
-                continue;
-            }
-            // A writer that is open continues with the file, if that is still there.
-            let open = match &now {
-                PathState::File { stamp } if has_writer(&target, &now, settling) => Some(*stamp),
-                _ => None,
-            };
-            let class = captured.class;
-            let compared = self.compare(&target, &captured.before, now, class, usage);
-            let after = match &compared {
-                Some((_, Ok(change))) => change.after.map_or(Before::Nothing, Before::Kept),
-                Some((_, Err(not_kept))) => Before::NotStored(open, not_kept.clone()),
-                None => std::mem::replace(&mut captured.before, Before::Nothing),
-            };
+            let (class, whole) = (class(path, false), captured.whole);
+            state.end(path);
+            self.touch_one(&mut state, (&target, state_now), class, whole);
+        }
+    }
+
+    fn take_over_one(
+        &self,
+        state: &mut State,
+        path: PathBuf,
+        writer: Writer,
+        settling: &Settling<'_>,
+    ) {
+        let is_finished = state.finished.contains_key(&path);
+        let State { touched, usage, .. } = &mut *state;
+        let Some(captured) = touched.get_mut(&path) else { return };
+        let Some(target) = WritablePath::of(&self.workspace, &path) else { return };
+        let now = target.state();
+        let is_directory = matches!(captured.before, Before::Directory(_))
+            || matches!(now, PathState::Directory(_));
+        if is_directory {
+            return;
+        }
+        if captured.is_of_another_file(&now) {
             touched.remove(&path);
-            if let Some(stamp) = open {
-                let others = Others::WriteFile(stamp.identity);
-                let rest = CapturedPath { others, ..CapturedPath::new(after, class, false) };
-                touched.insert(path.clone(), rest);
+            return;
+        }
+        // A writer that is open continues with the file, if that is still there.
+        let open = match &now {
+            PathState::File { stamp } if has_writer(&target, &now, settling) => Some(*stamp),
+            _ => None,
+        };
+        let class = captured.class;
+        let compared = self.compare(&target, &captured.before, now, class, usage);
+        if compared.is_none() && open.is_none() {
+            if writer == Writer::Command {
+                state.end(&path);
             }
-            if let Some(note) = &mut state.note {
-                // If this fails, the change is only wrong if the process dies before it is settled.
-                let _ = match &compared {
-                    Some((_, Ok(change))) if change.after.is_some() => {
-                        note.add_file(change.clone())
-                    }
-                    _ => note.add_ended(&path),
-                };
-            }
-            if let Some((action, outcome)) = compared {
-                state.finished.push(Finished { path, class, action, outcome });
-            }
+            return;
+        }
+        if is_finished {
+            captured.others = Others::WritePath;
+            return;
+        }
+        let after = match &compared {
+            Some((_, Ok(change))) => change.after.map_or(Before::Nothing, Before::Kept),
+            Some((_, Err(not_kept))) => Before::NotStored(open, not_kept.clone()),
+            None => std::mem::replace(&mut captured.before, Before::Nothing),
+        };
+        touched.remove(&path);
+        if let Some(stamp) = open {
+            let others = Others::WriteFile(stamp.identity);
+            let rest = CapturedPath { others, ..CapturedPath::new(after, class, false) };
+            touched.insert(path.clone(), rest);
+        }
+        if let Some(note) = &mut state.note {
+            // If this fails, the change is only wrong if the process dies before it is settled.
+            let _ = match &compared {
+                Some((_, Ok(change))) => note.add_finished(change.clone()),
+                _ => note.add_ended(&path),
+            };
+        }
+        if let Some((action, outcome)) = compared {
+            state.finished.insert(path, Finished { class, action, outcome });
         }
     }
 

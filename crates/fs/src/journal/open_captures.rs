@@ -25,9 +25,15 @@ pub(crate) struct CaptureNote {
 }
 
 impl CaptureNote {
-    /// Adds the previous version of a file, and the version after it if the change has ended.
+    /// Adds the previous version of a file.
     pub(crate) fn add_file(&mut self, file: FileChange) -> Result<(), FsError> {
         self.add(Effects::on_files(vec![file]))
+    }
+
+    /// Adds a change that has ended because another program writes the file.
+    pub(crate) fn add_finished(&mut self, file: FileChange) -> Result<(), FsError> {
+        let ended = vec![KeptPath::new(&file.path())];
+        self.add(Effects { not_kept: ended, ..Effects::on_files(vec![file]) })
     }
 
     /// Adds the previous state of a directory.
@@ -76,13 +82,13 @@ impl Journal {
         self.store.put_unsynced(content)
     }
 
-    /// Appends a change of another program to the log. Returns its number.
+    /// Appends changes of another program to the log, all or none. Returns their numbers.
     pub(crate) fn add(
         &self,
-        about: About,
-        effects: Effects,
+        about: &About,
+        changes: Vec<Effects>,
         note: Option<&CaptureNote>,
-    ) -> Result<u64, FsError> {
+    ) -> Result<Vec<u64>, FsError> {
         self.prepare(&[BLOBS])?;
         let token = match note {
             Some(note) => note.token.clone(),
@@ -90,10 +96,13 @@ impl Journal {
                 FsError::from_errno(self.directory(), "cannot be resolved", errno)
             })?,
         };
-        let id = self.append(Entry::new(token, about, effects))?;
-        // A failed collection is repeated later.
-        let _ = self.collect_periodically(id);
-        Ok(id)
+        let entry = |effects| Entry::new(token.clone(), about.clone(), effects);
+        let ids = self.append_all(changes.into_iter().map(entry).collect())?;
+        for id in ids.clone() {
+            // A failed collection is repeated later.
+            let _ = self.collect_periodically(id);
+        }
+        Ok(ids.collect())
     }
 
     /// The notes of crashed processes that are not in the log yet, each with its entries.

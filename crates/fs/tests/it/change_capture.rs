@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolcrib_fs::{
     About, Action, Caps, CaptureClass, CaptureLimits, ChangeCapture, ChangedFile, Journal, NotKept,
-    RecoveryOutcome, Settling, SizeLimits, Written,
+    RecoveryOutcome, Settling, SizeLimits, Writer, Written,
 };
 
 use crate::Tree;
@@ -68,9 +68,10 @@ fn what_others_write_afterwards_is_not_part_of_the_change() {
         fs::write(&changed, "by the command").unwrap();
         capture.touch(&other, false, &tracked);
         let written = [&changed, &other].map(|path| Written { path, whole: false });
-        capture.take_over(&written, &SETTLING);
+        capture.take_over(&written, Writer::Tool, &SETTLING);
         fs::write(&changed, "by another").unwrap();
         fs::write(&other, "by another").unwrap();
+        capture.written_by_tool(&[changed.clone(), other], &tracked);
         if crashes {
             drop(capture);
             assert_eq!(journal.recover(&tree.workspace).unwrap().len(), 1);
@@ -83,6 +84,117 @@ fn what_others_write_afterwards_is_not_part_of_the_change() {
         let after = journal.content(&only.after.unwrap()).unwrap().unwrap();
         assert_eq!(after, b"by the command");
     }
+}
+
+fn written(path: &Path) -> [Written<'_>; 1] {
+    [Written { path, whole: false }]
+}
+
+/// An operation of the command that is reported, but not performed yet, is part of its change.
+#[test]
+fn a_pending_operation_changes_what_a_tool_wrote_meanwhile() {
+    for (command_removes, expected) in [(true, 1), (false, 0)] {
+        let tree = Tree::new();
+        let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+        let file = tree.path("ws").canonicalize().unwrap().join("a/f");
+        let capture = new_capture(&tree, &journal, CaptureLimits::default());
+        capture.touch(&file, false, &tracked);
+        capture.take_over(&written(&file), Writer::Tool, &SETTLING);
+        fs::write(&file, "by the tool").unwrap();
+        capture.written_by_tool(std::slice::from_ref(&file), &tracked);
+        if command_removes {
+            fs::remove_file(&file).unwrap();
+        }
+        assert_eq!(capture.settle(false, &SETTLING).files.len(), expected);
+        if let [entry] = journal.entries().unwrap().as_slice() {
+            let before = entry.files[0].before.unwrap();
+            assert_eq!(journal.content(&before).unwrap().unwrap(), b"by the tool");
+            assert_eq!(entry.files[0].after, None);
+        }
+    }
+}
+
+#[test]
+fn a_failed_write_of_a_tool_changes_nothing() {
+    let tree = Tree::new();
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    capture.touch(&file, false, &tracked);
+    capture.take_over(&written(&file), Writer::Tool, &SETTLING);
+    fs::write(&file, "by the command").unwrap();
+    assert_eq!(capture.settle(false, &SETTLING).files.len(), 1);
+    let before = journal.entries().unwrap()[0].files[0].before.unwrap();
+    assert_eq!(journal.content(&before).unwrap().unwrap(), b"inside");
+}
+
+#[test]
+fn a_file_that_is_only_opened_again_is_not_changed_again() {
+    let tree = Tree::new();
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    for (round, by) in [(1, Writer::Tool), (2, Writer::Tool), (3, Writer::Command)] {
+        capture.touch(&file, false, &tracked);
+        if round == 1 {
+            fs::write(&file, "by the command").unwrap();
+        }
+        capture.take_over(&written(&file), by, &SETTLING);
+        fs::write(&file, format!("by another {round}")).unwrap();
+        if by == Writer::Tool {
+            capture.written_by_tool(std::slice::from_ref(&file), &tracked);
+        }
+    }
+    let settled = capture.settle(false, &SETTLING);
+    assert_eq!((settled.ids.len(), actions(&settled.files).len()), (1, 1));
+    assert_eq!(settled.files[0].lost, None);
+}
+
+#[test]
+fn a_removal_that_others_followed_is_recovered_after_a_crash() {
+    let tree = Tree::new();
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    capture.touch(&file, false, &tracked);
+    fs::remove_file(&file).unwrap();
+    capture.take_over(&written(&file), Writer::Tool, &SETTLING);
+    fs::write(&file, "by the tool").unwrap();
+    drop(capture);
+    assert_eq!(journal.recover(&tree.workspace).unwrap().len(), 1);
+    journal.collect().unwrap();
+    let entries = journal.entries().unwrap();
+    let [only] = entries[0].files.as_slice() else { panic!("{entries:?}") };
+    assert_eq!(only.after, None);
+    assert_eq!(journal.content(&only.before.unwrap()).unwrap().unwrap(), b"inside");
+}
+
+/// The first of both gets a number at which the journal removes contents that no change names.
+#[test]
+fn a_collection_keeps_the_contents_of_a_second_change() {
+    let tree = Tree::new();
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    let write = |text: &str| {
+        capture.touch(&file, false, &tracked);
+        fs::write(&file, text).unwrap();
+    };
+    for number in 1..64 {
+        write(&number.to_string());
+        assert_eq!(capture.settle(false, &SETTLING).ids, [number]);
+    }
+    write("first");
+    capture.take_over(&written(&file), Writer::Tool, &SETTLING);
+    fs::write(&file, "by the tool").unwrap();
+    capture.written_by_tool(std::slice::from_ref(&file), &tracked);
+    write("second");
+    assert_eq!(capture.settle(false, &SETTLING).ids, [64, 65]);
+    let entries = journal.entries().unwrap();
+    let again = entries.last().unwrap().files[0].clone();
+    let content = |version: Option<_>| journal.content(&version.unwrap()).unwrap().unwrap();
+    assert_eq!(content(again.before), b"by the tool");
+    assert_eq!(content(again.after), b"second");
 }
 
 #[test]
@@ -152,5 +264,5 @@ fn without_a_journal_changes_are_detected_but_not_stored() {
     let settled = capture.settle(false, &SETTLING);
     let lost = NotKept::NoJournal;
     assert_eq!(actions(&settled.files), [("f".to_owned(), Action::Modified, Some(&lost))]);
-    assert_eq!(settled.id, None);
+    assert!(settled.ids.is_empty());
 }

@@ -1,10 +1,11 @@
 //! The changes of the commands that run.
 
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use toolcrib_fs::Written;
+use toolcrib_fs::{Writer, Written};
 
 use super::CommandChanges;
 
@@ -23,13 +24,31 @@ impl RunningChanges {
         commands.push(Arc::downgrade(changes));
     }
 
-    /// Called before these paths are written, by a command or, if there is none, by a tool.
-    pub(crate) fn take_over(&self, written: &[Written<'_>], by: Option<&CommandChanges>) {
-        let is_other = |one: &Arc<CommandChanges>| {
-            by.is_none_or(|command| !std::ptr::eq(Arc::as_ptr(one), command))
-        };
-        let others: Vec<Arc<CommandChanges>> =
-            self.commands.lock().iter().filter_map(Weak::upgrade).filter(is_other).collect();
-        others.iter().for_each(|command| command.take_over(written));
+    /// Called before `command` writes these paths.
+    pub(super) fn taken_over_by_command(&self, written: &[Written<'_>], command: &CommandChanges) {
+        let is_other = |one: &Arc<CommandChanges>| !std::ptr::eq(Arc::as_ptr(one), command);
+        for other in self.running().into_iter().filter(is_other) {
+            other.take_over(written, Writer::Command);
+        }
+    }
+
+    /// Calls `write`, which writes these paths for a tool. Running commands that have changed these files record their
+    /// changes first, so that an undo of them keeps the new content.
+    pub(crate) fn write_by_tool<T, E>(
+        &self,
+        paths: &[PathBuf],
+        write: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let written: Vec<Written<'_>> =
+            paths.iter().map(|path| Written { path, whole: false }).collect();
+        self.running().iter().for_each(|command| command.take_over(&written, Writer::Tool));
+        let made = write()?;
+        // A command may have started in the meantime.
+        self.running().iter().for_each(|command| command.written_by_tool(paths));
+        Ok(made)
+    }
+
+    fn running(&self) -> Vec<Arc<CommandChanges>> {
+        self.commands.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toolcrib_fs::{
     About, Change, ChangeRecorder, Committed, Content, FsErrorKind, KeptPath, Locks, NewMode,
-    ResolvedPath, Step, Written, read_entry,
+    ResolvedPath, Step, read_entry,
 };
 use toolcrib_policy::Effect;
 
@@ -387,9 +387,13 @@ impl Cx<'_> {
         let outcome = match locks {
             None => change.check().map(|()| Committed::default()),
             Some(locks) => {
-                self.take_over(&all);
                 let journal = self.services.history.journal();
-                change.commit(locks, journal.map(|journal| ChangeRecorder { journal, about }))
+                let recorder = journal.map(|journal| ChangeRecorder { journal, about });
+                let commit = || change.commit(locks, recorder);
+                match &self.services.commands {
+                    Some(commands) => commands.running_changes().write_by_tool(&all, commit),
+                    None => commit(),
+                }
             }
         };
         let committed = outcome.map_err(|error| {
@@ -407,16 +411,6 @@ impl Cx<'_> {
             }
         }
         Ok(Changed::of(&committed))
-    }
-
-    /// Running commands that have changed these files record their changes first, so that an undo of them keeps the new
-    /// content.
-    fn take_over(&self, paths: &[PathBuf]) {
-        let written: Vec<Written<'_>> =
-            paths.iter().map(|path| Written { path, whole: false }).collect();
-        if let Some(commands) = &self.services.commands {
-            commands.running_changes().take_over(&written, None);
-        }
     }
 
     /// The seen state of each file after these edits: the whole file if it is new, or if the session
