@@ -11,12 +11,14 @@
 //! if git in the sandbox may write it. The other files are reverted without it.
 
 mod current_file;
+mod file_order;
 mod later_changes;
 mod nonempty_directories;
 mod request;
 mod selection;
 
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode};
@@ -27,6 +29,7 @@ pub use self::request::{UndoPart, UndoSelection};
 pub(crate) use self::selection::{Selection, changes_before};
 
 use self::current_file::{CurrentFile, DENIED};
+use self::file_order::in_order;
 use self::nonempty_directories::nonempty_directories;
 use crate::cx::{Cx, FileEdit};
 use crate::error::{Error, ErrorKind};
@@ -66,24 +69,20 @@ impl Plan {
         // The mode that a directory is to have. `None` if it is to be removed.
         let mut directories: BTreeMap<PathBuf, Option<u32>> = BTreeMap::new();
         let later = LaterChanges { log, undone: chosen, others };
-        for change in &chosen.changes {
-            for file in change.effective_files() {
-                let path = file.path();
-                if !chosen.includes(&path) {
-                    continue;
-                }
-                if !files.contains_key(&path) {
-                    files.insert(path.clone(), CurrentFile::of(cx, &path)?);
-                }
-                if let Some(file_state) = files.get_mut(&path)
-                    && match chosen.hunk {
-                        Some(index) => file_state.revert_hunk(cx, file, (change, index), &later)?,
-                        None => file_state.revert(cx, file, change, &later)?,
-                    }
-                {
-                    merged.insert(path, change.id);
+        for (path, changes) in changes_by_file(chosen, log) {
+            let mut file_state = CurrentFile::of(cx, &path)?;
+            for (change, file) in changes {
+                let is_merged = match chosen.hunk {
+                    Some(index) => file_state.revert_hunk(cx, file, (change, index), &later)?,
+                    None => file_state.revert(cx, file, change, &later)?,
+                };
+                if is_merged {
+                    merged.insert(path.clone(), change.id);
                 }
             }
+            files.insert(path, file_state);
+        }
+        for change in &chosen.changes {
             if chosen.hunk.is_some() {
                 continue;
             }
@@ -182,6 +181,34 @@ impl Plan {
         self.edits.push(FileEdit { path, was: file.was, now: file.now, mode });
         Ok(())
     }
+}
+
+/// The files of the selected changes, each with its changes in the order in which they are reverted.
+fn changes_by_file<'a>(
+    chosen: &'a Selection,
+    log: &ChangeLog,
+) -> Vec<(PathBuf, Vec<(&'a HistoryEntry, &'a FileChange)>)> {
+    let mut files: Vec<(PathBuf, Vec<(&HistoryEntry, &FileChange)>)> = Vec::new();
+    let mut places: HashMap<PathBuf, usize> = HashMap::new();
+    for change in &chosen.changes {
+        for file in change.effective_files() {
+            let path = file.path();
+            if !chosen.includes(&path) {
+                continue;
+            }
+            let at = *places.entry(path.clone()).or_insert(files.len());
+            match files.get_mut(at) {
+                Some((_, changes)) => changes.push((change, file)),
+                None => files.push((path, vec![(change, file)])),
+            }
+        }
+    }
+    for (path, changes) in files.iter_mut().filter(|(_, changes)| changes.len() > 1) {
+        let order: Vec<u64> = in_order(&log.changes, path).into_iter().map(|(id, _)| id).collect();
+        let place = |id: u64| order.iter().position(|one| *one == id);
+        changes.sort_by_key(|(change, _)| Reverse(place(change.id)));
+    }
+    files
 }
 
 /// The error if something else has the path of a file or directory to restore.

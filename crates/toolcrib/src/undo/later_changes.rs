@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Content, ContentHash, FileChange, Version};
+use toolcrib_fs::{Content, FileChange, Version};
 
+use super::file_order::{follows, in_order};
 use super::selection::Selection;
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::message_names::UNDO;
@@ -27,38 +28,28 @@ impl LaterChanges<'_> {
     /// The changes of a file after `id` that are in effect and stay so. Undos are not among them: the effect of an
     /// undo is that another change has none.
     pub(super) fn in_effect(&self, path: &Path, id: u64) -> Vec<u64> {
-        let is_undone_now =
-            |change: &HistoryEntry| self.undone.changes.iter().any(|one| one.id == change.id);
-        let overtaken = self.overtaken(path, id);
-        let later = self.log.changes.iter().filter(|change| {
+        let later = self.after(path, id);
+        let is_in_effect = |change: &&HistoryEntry| {
             let is_undo = change.reverted().next().is_some();
-            (change.id > id || overtaken.contains(&change.id))
-                && !change.undone
-                && !is_undo
-                && !is_undone_now(change)
-        });
-        let of_path = later.filter(|change| change.effective_files().any(|one| one.path() == path));
-        of_path.map(|change| change.id).collect()
+            later.contains(&change.id) && !change.undone && !is_undo && !self.is_undone_now(change)
+        };
+        let of_path =
+            |change: &&HistoryEntry| change.effective_files().any(|one| one.path() == path);
+        let changes = self.log.changes.iter().filter(is_in_effect).filter(of_path);
+        changes.map(|change| change.id).collect()
     }
 
-    /// The changes of a file after `id` with smaller ids: a command gets its id when it ends, and others may have changed
-    /// the file while it ran. Then the versions fit together in this order only.
-    fn overtaken(&self, path: &Path, id: u64) -> Vec<u64> {
-        let of_path = |change: &HistoryEntry| {
-            let mut files = change.entry.files.iter();
-            Some((change.id, files.find(|one| one.path() == path)?.clone()))
-        };
-        let mut until: Vec<(u64, FileChange)> =
-            self.log.changes.iter().filter(|change| change.id <= id).filter_map(of_path).collect();
-        let Some((_, it)) = until.pop_if(|(last, _)| *last == id) else { return Vec::new() };
-        let follows = |earlier: &FileChange, later: &FileChange| {
-            content(earlier.after) == content(later.before)
-        };
-        if until.last().is_none_or(|(_, before)| follows(before, &it)) {
-            return Vec::new();
+    /// The changes of a file that were made after `id`.
+    fn after(&self, path: &Path, id: u64) -> Vec<u64> {
+        let order = in_order(&self.log.changes, path);
+        match order.iter().position(|(one, _)| *one == id) {
+            Some(at) => order[at + 1..].iter().map(|(id, _)| *id).collect(),
+            None => order.into_iter().map(|(one, _)| one).filter(|one| *one > id).collect(),
         }
-        let first = until.iter().position(|(_, other)| follows(&it, other));
-        first.map_or(Vec::new(), |first| until[first..].iter().map(|(id, _)| *id).collect())
+    }
+
+    fn is_undone_now(&self, change: &HistoryEntry) -> bool {
+        self.undone.changes.iter().any(|one| one.id == change.id)
     }
 
     /// The change after `id` that moved a file, and where the file is now. `None` if there is none.
@@ -136,11 +127,15 @@ impl LaterChanges<'_> {
     /// The changes and undos of a file that must be undone before `id`, newest first.
     pub(crate) fn to_undo_first(&self, path: &Path, id: u64) -> Vec<u64> {
         let mut changes = self.in_effect(path, id);
+        let later = self.after(path, id);
         let undos = self.log.changes.iter().filter(|change| {
-            let is_undone_now = self.undone.changes.iter().any(|one| one.id == change.id);
             let is_of_path = || change.effective_files().any(|one| one.path() == path);
             let is_undo = change.reverted().any(|reverted| reverted < id);
-            change.id > id && !change.undone && !is_undone_now && is_undo && is_of_path()
+            later.contains(&change.id)
+                && !change.undone
+                && !self.is_undone_now(change)
+                && is_undo
+                && is_of_path()
         });
         changes.extend(undos.map(|change| change.id));
         changes.sort_unstable_by(|one, other| other.cmp(one));
@@ -162,25 +157,14 @@ impl LaterChanges<'_> {
     /// Whether recorded changes, including undone ones and undos, account for all differences between the change and
     /// the current content.
     fn is_recorded(&self, path: &Path, id: u64, was: Option<&Content>) -> bool {
-        let overtaken = self.overtaken(path, id);
-        let all = || self.log.changes.iter();
-        let since = all()
-            .filter(|change| change.id == id)
-            .chain(all().filter(|change| overtaken.contains(&change.id)))
-            .chain(all().filter(|change| change.id > id));
-        let of_path = |change: &'_ HistoryEntry| {
-            change.entry.files.iter().find(|one| one.path() == path).cloned()
+        let order = in_order(&self.log.changes, path);
+        let since = match order.iter().position(|(one, _)| *one == id) {
+            Some(at) => &order[at..],
+            None => return false,
         };
-        let versions: Vec<FileChange> = since.filter_map(of_path).collect();
-        let is_gapless =
-            versions.windows(2).all(|pair| content(pair[0].after) == content(pair[1].before));
-        is_gapless && versions.last().is_some_and(|last| Version::is(last.after, was))
+        let is_gapless = since.windows(2).all(|pair| follows(pair[0].1, pair[1].1));
+        is_gapless && since.last().is_some_and(|(_, last)| Version::is(last.after, was))
     }
-}
-
-/// What tells the contents of two versions apart.
-fn content(version: Option<Version>) -> Option<(ContentHash, bool)> {
-    version.map(|one| (one.hash, one.link))
 }
 
 /// Whether a change alters files as they were after the change `id`. An undo of a later change does not.

@@ -409,6 +409,39 @@ fn undo_of_a_job_does_not_delete_a_file_that_was_edited_since() {
 }
 
 #[test]
+fn an_undo_of_several_changes_reverts_them_in_the_order_in_which_they_were_made() {
+    for undo in [json!({"since": 1}), json!({"steps": 2})] {
+        for command in ["cp b.txt new.txt", "sed s/9/TEN/ b.txt > new.txt"] {
+            let fixture = Fixture::new();
+            fs::write(fixture.path("b.txt"), NUMBERS).unwrap();
+            if command.starts_with("sed") {
+                fs::write(fixture.path("new.txt"), NUMBERS).unwrap();
+            }
+            let id = fixture.job(&format!("{command}; echo x > end"), "end", "x");
+            let last = if command.starts_with("sed") { "TEN" } else { "9" };
+            fixture.edit("new.txt", last, "NINE");
+            fixture.kill(&id);
+            fixture.call("Undo", undo.clone()).unwrap();
+            let now = fs::read_to_string(fixture.path("new.txt")).ok();
+            assert_eq!(now.as_deref(), command.starts_with("sed").then_some(NUMBERS));
+        }
+    }
+}
+
+#[test]
+fn an_undo_of_an_edit_names_no_job_that_wrote_the_file_before() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let id = fixture.job("sed -i s/1/JOB/ a.txt", "a.txt", "JOB");
+    fixture.edit("a.txt", "9", "NINE");
+    fixture.kill(&id);
+    fixture.edit("a.txt", "5", "FIVE");
+    let undone = fixture.call("Undo", json!({"id": 1})).unwrap().text();
+    assert!(undone.contains("Later changes were kept in: a.txt (change 3)."), "{undone}");
+    assert_eq!(fixture.text("a.txt"), NUMBERS.replace('1', "JOB").replace('5', "FIVE"));
+}
+
+#[test]
 fn undo_of_a_job_keeps_files_that_others_made_in_its_directory() {
     for after in ["echo job >> d/mine", "mv d e", "true"] {
         let fixture = Fixture::new();
