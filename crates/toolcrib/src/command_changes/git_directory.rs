@@ -53,6 +53,11 @@ impl GitPlace {
         found.is_some_and(|found| ObjectId::of_file(&found) == content)
     }
 
+    /// Whether a path may be in the work tree.
+    pub(super) fn may_have(&self, path: &Path) -> bool {
+        self.work_tree().is_none_or(|top| path.starts_with(top))
+    }
+
     /// The work tree. `None` if it is not known, as for a submodule.
     fn work_tree(&self) -> Option<PathBuf> {
         let dot_git = match directory::read(&self.tree, &self.directory.join("gitdir")) {

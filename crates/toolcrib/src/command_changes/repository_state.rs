@@ -19,6 +19,9 @@ use crate::git::refs::ObjectId;
 /// Limit of observed repositories.
 const MAX_HEADS: usize = 8;
 
+/// Limit of refused files that are remembered.
+const MAX_REFUSED: usize = 64;
+
 /// Names in a git directory that change with its head, its references or an unfinished operation.
 const STATE_ENTRIES: [&str; 10] = [
     "BISECT_LOG",
@@ -44,8 +47,9 @@ pub(super) struct RepositoryStates {
     files: GitFiles,
     /// Parts of the repositories that were changed, in words.
     changed_parts: BTreeSet<String>,
-    /// Whether the command was refused a change of a file outside of git directories. Git goes on then.
-    has_refused_file: bool,
+    /// The first files outside of git directories that the command was refused to change since the last notes. Git goes on
+    /// then.
+    refused: BTreeSet<PathBuf>,
 }
 
 /// State of a repository that Undo does not restore.
@@ -95,7 +99,9 @@ impl RepositoryStates {
 
     /// Called if the command may not change a path.
     pub(super) fn note_refused(&mut self, path: &Path) {
-        self.has_refused_file |= !path.iter().any(|name| name == DOT_GIT);
+        if self.refused.len() < MAX_REFUSED && !path.iter().any(|name| name == DOT_GIT) {
+            self.refused.insert(path.to_owned());
+        }
     }
 
     /// Describes the changes to repositories since the last call of this method that Undo does not revert.
@@ -120,7 +126,8 @@ impl RepositoryStates {
                 .zip(&renamed)
                 .filter(|(other, _)| other.place.common() == one.place.common());
             let renamed = same.flat_map(|(_, renamed)| renamed);
-            let head = one.head_note(renamed, self.has_refused_file);
+            let has_refused_file = self.refused.iter().any(|path| one.place.may_have(path));
+            let head = one.head_note(renamed, has_refused_file);
             if head.is_some() {
                 described.extend(one.described_commits());
                 restored.push(one.place.path());
@@ -153,6 +160,7 @@ impl RepositoryStates {
             notes.moved.push(work_tree.place.adapt(note, here.as_deref()));
         }
         self.take_existence_notes(workspace, &added, &mut notes);
+        self.refused.clear();
         notes
     }
 
