@@ -44,13 +44,13 @@ fn fault_of(place: &str, keyword: &str, value: &Value) -> Option<String> {
             }
             _ => wrong("an object with a schema for each name"),
         },
+        // Older drafts have an array for the items of a tuple.
+        "items" | "anyOf" | "oneOf" | "allOf" | "prefixItems" if value.is_array() => {
+            let mut schemas = value.as_array().into_iter().flatten();
+            schemas.find_map(|schema| fault(&inner(keyword), schema))
+        }
         "items" | "additionalProperties" => fault(&inner(keyword), value),
-        "anyOf" | "oneOf" | "allOf" | "prefixItems" => match value {
-            Value::Array(schemas) => {
-                schemas.iter().find_map(|schema| fault(&inner(keyword), schema))
-            }
-            _ => wrong("an array of schemas"),
-        },
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => wrong("an array of schemas"),
         "required" => {
             let names = value.as_array();
             let is_valid = names.is_some_and(|names| names.iter().all(Value::is_string));
@@ -58,6 +58,8 @@ fn fault_of(place: &str, keyword: &str, value: &Value) -> Option<String> {
         }
         "enum" if !value.is_array() => wrong("an array of values"),
         "description" if !value.is_string() => wrong("a string"),
+        // In older drafts they say whether `minimum` and `maximum` are exclusive.
+        "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => None,
         keyword if NUMBERS.contains(&keyword) && !value.is_number() => wrong("a number"),
         _ => None,
     }
@@ -88,6 +90,7 @@ mod tests {
             (json!({"required": "a"}), "its schema: `required` must be an array of names"),
             (json!({"items": {"enum": "a"}}), "its schema, `items`: `enum` must be an array"),
             (json!({"anyOf": {}}), "its schema: `anyOf` must be an array of schemas"),
+            (json!({"items": [{"type": 1}]}), "its schema, `items`: `type` must be one of"),
             (
                 json!({"anyOf": [{"minimum": "1"}]}),
                 "its schema, `anyOf`: `minimum` must be a number",
@@ -101,6 +104,8 @@ mod tests {
             "properties": {
                 "type": {"type": ["string", "null"], "enum": ["a", null]},
                 "rest": {"type": "array", "items": true, "minItems": 1},
+                "pair": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
+                "share": {"type": "number", "minimum": 0, "exclusiveMinimum": true},
             },
             "required": ["type"],
             "additionalProperties": false,
