@@ -176,11 +176,12 @@ impl Report {
     fn add_modes(&mut self, cx: &Cx<'_>, chosen: &Selection) {
         // The oldest change of a directory has the mode that it had.
         let modes = chosen.changes.iter().flat_map(|change| &change.entry.modes);
+        let modes = modes.map(|mode| (mode.path(), mode));
         let modes: BTreeMap<PathBuf, &DirectoryMode> =
-            modes.map(|mode| (mode.path(), mode)).collect();
+            modes.filter(|(path, _)| chosen.includes(path)).collect();
         for (path, mode) in modes.iter().take(NAMED) {
-            let now = cx.entry(path).ok().and_then(|place| place.mode()).unwrap_or(mode.after);
-            if now != mode.before {
+            let now = cx.entry(path).ok().and_then(|place| place.mode());
+            if let Some(now) = now.filter(|now| *now != mode.before) {
                 let (shown, before) = (cx.show_real(path), mode.before);
                 self.lines.push(format!(
                     "The mode of the directory {shown} stays {now:o} (it was {before:o})."
