@@ -71,7 +71,7 @@ fn key_at<'a>(text: &'a str, span: &Range<usize>) -> Option<&'a str> {
         // In a table within a line, the last key.
         let line = line.rfind(['{', ',']).map_or(line, |at| &line[at + 1..]);
         let key = line.split_once('=').map_or(key, |(key, _)| key).trim();
-        (!key.is_empty() && !key.starts_with(['#', '['])).then_some(key)
+        (!key.is_empty() && !key.starts_with(['#', '[', '"', '\''])).then_some(key)
     })
 }
 
@@ -120,6 +120,7 @@ mod tests {
             ("port = 70000", "port must be a whole number from 0 to 65535, not 70000"),
             ("list = \"a\"", "list must be a list in brackets, not \"a\""),
             ("list = [\n  \"a\",\n  5,\n]", "list must be text in quotes, not 5"),
+            ("list = [\n  \"a=b\",\n  5,\n]", "list must be text in quotes, not 5"),
             ("on = \"yes\"", "on must be true or false, not \"yes\""),
             ("on = [true]", "on must be true or false, not a list"),
             ("word = \"four\"", "word must be one, two or three, not \"four\""),
