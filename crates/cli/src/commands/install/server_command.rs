@@ -75,24 +75,27 @@ const PATH_OPTIONS: [&str; 5] = ["--root", "--config", "--rules", "--state", "--
 
 /// Flags for the server with absolute paths.
 pub(super) fn absolute_flags(flags: &[String]) -> Result<Vec<String>, String> {
-    let mut is_path = false;
-    let flag = |flag: &String| {
-        if std::mem::take(&mut is_path) {
-            return absolute_unless_url(flag);
+    // The option whose value is the next flag.
+    let mut option = None;
+    let flag = |flag: &String| match (option.take(), flag.split_once('=')) {
+        (Some(option), _) => absolute_value(option, flag),
+        (None, Some((name, value))) if PATH_OPTIONS.contains(&name) => {
+            Ok(format!("{name}={}", absolute_value(name, value)?))
         }
-        is_path = PATH_OPTIONS.contains(&flag.as_str());
-        match flag.split_once('=') {
-            Some((name, path)) if PATH_OPTIONS.contains(&name) => {
-                Ok(format!("{name}={}", absolute_unless_url(path)?))
-            }
-            _ => Ok(flag.clone()),
+        (None, _) => {
+            option = PATH_OPTIONS.into_iter().find(|option| option == flag);
+            Ok(flag.clone())
         }
     };
     flags.iter().map(flag).collect()
 }
 
-fn absolute_unless_url(value: &str) -> Result<String, String> {
-    if value.contains("://") { Ok(value.to_owned()) } else { absolute(Path::new(value)) }
+/// The value of a path option. A store may have a URL.
+fn absolute_value(option: &str, value: &str) -> Result<String, String> {
+    if option == "--store" && value.contains("://") {
+        return Ok(value.to_owned());
+    }
+    absolute(Path::new(value))
 }
 
 /// The options that `install` passes on to the server.
