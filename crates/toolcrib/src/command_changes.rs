@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
     About, Action, BulkReader, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture,
@@ -49,6 +49,10 @@ pub(crate) struct CommandChanges {
     /// Recorded changes that no call has collected yet.
     uncollected: Mutex<NewChanges>,
     has_ended: AtomicBool,
+    /// The number of tools that write files on which the command may have an operation pending. Its changes are recorded
+    /// afterwards.
+    writing_tools: Mutex<usize>,
+    no_tool_writes: Condvar,
     /// The changes of all running commands, with its own.
     running: Arc<RunningChanges>,
 }
@@ -94,6 +98,8 @@ impl CommandChanges {
             ),
             uncollected: Mutex::default(),
             has_ended: AtomicBool::new(false),
+            writing_tools: Mutex::new(0),
+            no_tool_writes: Condvar::new(),
             running: running.clone(),
         });
         running.add(&changes);
@@ -102,6 +108,7 @@ impl CommandChanges {
 
     /// Changes since the last call of this method. Notes have git commands for the directory of the next command.
     pub(crate) fn take(&self, next_directory: &Path) -> NewChanges {
+        let _recording = self.wait_for_tools();
         let mut uncollected = self.uncollected.lock();
         uncollected.add(self.settle(!self.has_ended.load(Ordering::Relaxed)));
         let mut new = std::mem::take(&mut *uncollected);
@@ -188,16 +195,35 @@ impl CommandChanges {
 
     /// Called when no process of the command is new.
     pub(crate) fn command_ended(&self) {
+        let _recording = self.wait_for_tools();
         let mut uncollected = self.uncollected.lock();
         uncollected.add(self.settle(false));
         self.has_ended.store(true, Ordering::Relaxed);
     }
 
+    /// Called before a tool writes these paths. If the command may have an operation pending there, its changes are not
+    /// recorded until the result is dropped.
+    fn take_over_by_tool(&self, written: &[Written<'_>]) -> Option<WritingTool<'_>> {
+        let mut writing_tools = self.writing_tools.lock();
+        self.take_over(written, Writer::Tool).then(|| {
+            *writing_tools += 1;
+            WritingTool(self)
+        })
+    }
+
+    /// Waits for tools that write files on which the command may have an operation pending. No other one begins until the
+    /// result is dropped.
+    fn wait_for_tools(&self) -> MutexGuard<'_, usize> {
+        let mut writing_tools = self.writing_tools.lock();
+        self.no_tool_writes.wait_while(&mut writing_tools, |count| *count > 0);
+        writing_tools
+    }
+
     /// Called before another program writes these paths. It waits while the changes are recorded: they must not include
-    /// what that program writes.
-    fn take_over(&self, written: &[Written<'_>], writer: Writer) {
+    /// what that program writes. Returns whether the command may have an operation pending.
+    fn take_over(&self, written: &[Written<'_>], writer: Writer) -> bool {
         let _uncollected = self.uncollected.lock();
-        self.settling(|settling| self.capture.take_over(written, writer, settling));
+        self.settling(|settling| self.capture.take_over(written, writer, settling))
     }
 
     /// Called after a tool has written these paths.
@@ -231,6 +257,16 @@ impl CommandChanges {
             })
         });
         if is_ignored { CaptureClass::Ignored } else { CaptureClass::Tracked }
+    }
+}
+
+/// A tool that writes files on which a command may have an operation pending.
+struct WritingTool<'a>(&'a CommandChanges);
+
+impl Drop for WritingTool<'_> {
+    fn drop(&mut self) {
+        *self.0.writing_tools.lock() -= 1;
+        self.0.no_tool_writes.notify_all();
     }
 }
 

@@ -63,12 +63,21 @@ impl State {
 
 impl ChangeCapture {
     /// Reports that `writer` is about to write these paths. The command's changes of them end here. If it writes such a
-    /// path again, that is a separate change, which is not stored if others write the path again, too.
-    pub fn take_over(&self, written: &[Written<'_>], writer: Writer, settling: &Settling<'_>) {
+    /// path again, that is a separate change, which is not stored if others write the path again, too. Returns whether the
+    /// command may have an operation pending that it has reported: then [`ChangeCapture::settle`] must wait for the tool.
+    pub fn take_over(
+        &self,
+        written: &[Written<'_>],
+        writer: Writer,
+        settling: &Settling<'_>,
+    ) -> bool {
         let mut state = self.state.lock();
-        for path in self.captured_at(&mut state, written, settling.class) {
-            self.take_over_one(&mut state, path, writer, settling);
+        let captured = self.captured_at(&mut state, written, settling.class);
+        let mut is_pending = false;
+        for path in captured {
+            is_pending |= self.take_over_one(&mut state, path, writer, settling);
         }
+        is_pending
     }
 
     /// Reports that a tool has written these paths. The command may not have performed an operation yet that it reported
@@ -90,26 +99,27 @@ impl ChangeCapture {
         }
     }
 
+    /// Returns whether an operation may be pending.
     fn take_over_one(
         &self,
         state: &mut State,
         path: PathBuf,
         writer: Writer,
         settling: &Settling<'_>,
-    ) {
+    ) -> bool {
         let is_finished = state.finished.contains_key(&path);
         let State { touched, usage, .. } = &mut *state;
-        let Some(captured) = touched.get_mut(&path) else { return };
-        let Some(target) = WritablePath::of(&self.workspace, &path) else { return };
+        let Some(captured) = touched.get_mut(&path) else { return false };
+        let Some(target) = WritablePath::of(&self.workspace, &path) else { return false };
         let now = target.state();
         let is_directory = matches!(captured.before, Before::Directory(_))
             || matches!(now, PathState::Directory(_));
         if is_directory {
-            return;
+            return false;
         }
         if captured.is_of_another_file(&now) {
             touched.remove(&path);
-            return;
+            return false;
         }
         // A writer that is open continues with the file, if that is still there.
         let open = match &now {
@@ -122,11 +132,11 @@ impl ChangeCapture {
             if writer == Writer::Command {
                 state.end(&path);
             }
-            return;
+            return writer == Writer::Tool;
         }
         if is_finished {
             captured.others = Others::WritePath;
-            return;
+            return false;
         }
         let after = match &compared {
             Some((_, Ok(change))) => change.after.map_or(Before::Nothing, Before::Kept),
@@ -149,6 +159,7 @@ impl ChangeCapture {
         if let Some((action, outcome)) = compared {
             state.finished.insert(path, Finished { class, action, outcome });
         }
+        false
     }
 
     /// The captured paths among those that another program writes. Remembers those in new directories.

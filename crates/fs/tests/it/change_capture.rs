@@ -99,7 +99,7 @@ fn a_pending_operation_changes_what_a_tool_wrote_meanwhile() {
         let file = tree.path("ws").canonicalize().unwrap().join("a/f");
         let capture = new_capture(&tree, &journal, CaptureLimits::default());
         capture.touch(&file, false, &tracked);
-        capture.take_over(&written(&file), Writer::Tool, &SETTLING);
+        assert!(capture.take_over(&written(&file), Writer::Tool, &SETTLING), "it is pending");
         fs::write(&file, "by the tool").unwrap();
         capture.written_by_tool(std::slice::from_ref(&file), &tracked);
         if command_removes {

@@ -28,7 +28,7 @@ impl RunningChanges {
     pub(super) fn taken_over_by_command(&self, written: &[Written<'_>], command: &CommandChanges) {
         let is_other = |one: &Arc<CommandChanges>| !std::ptr::eq(Arc::as_ptr(one), command);
         for other in self.running().into_iter().filter(is_other) {
-            other.take_over(written, Writer::Command);
+            let _ = other.take_over(written, Writer::Command);
         }
     }
 
@@ -41,10 +41,13 @@ impl RunningChanges {
     ) -> Result<T, E> {
         let written: Vec<Written<'_>> =
             paths.iter().map(|path| Written { path, whole: false }).collect();
-        self.running().iter().for_each(|command| command.take_over(&written, Writer::Tool));
+        let running = self.running();
+        let pending: Vec<_> =
+            running.iter().filter_map(|command| command.take_over_by_tool(&written)).collect();
         let made = write()?;
         // A command may have started in the meantime.
         self.running().iter().for_each(|command| command.written_by_tool(paths));
+        drop(pending);
         Ok(made)
     }
 
