@@ -13,6 +13,7 @@
 //! the disk a thousand times.
 
 mod limits;
+mod others;
 mod path_state;
 mod take_over;
 
@@ -26,6 +27,7 @@ pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
 pub use self::take_over::{Writer, Written};
 
 use self::limits::Usage;
+use self::others::OthersChanges;
 use self::path_state::{DirectoryFingerprint, PathState, WritablePath};
 use self::take_over::Finished;
 use crate::bulk_reader::Stamp;
@@ -34,6 +36,7 @@ use crate::journal::{
     About, CaptureNote, DirectoryMode, Effects, Entry, FileChange, Journal, KeptDirectory,
     KeptPath, Version,
 };
+use crate::unix_time::now_ms;
 use crate::workspace::Workspace;
 
 /// The largest number of paths in a renamed directory that are examined.
@@ -60,6 +63,8 @@ struct State {
     root_modes: BTreeMap<PathBuf, u32>,
     /// Paths in new directories that others have written: they are not new with their directory.
     by_others: BTreeSet<PathBuf>,
+    /// The number of the last change in the journal when the first path was touched.
+    last_id: Option<u64>,
     /// Changes of files that others have written since.
     finished: BTreeMap<PathBuf, Finished>,
 }
@@ -69,6 +74,8 @@ struct CapturedPath {
     before: Before,
     class: CaptureClass,
     others: Others,
+    /// The time when it was touched.
+    touched_ms: u64,
     /// If the path is a directory in the end, everything in it is new.
     whole: bool,
     /// The original directory was missing at some point.
@@ -111,7 +118,8 @@ pub type Classify<'a> = &'a dyn Fn(&Path, bool) -> CaptureClass;
 
 impl CapturedPath {
     fn new(before: Before, class: CaptureClass, whole: bool) -> CapturedPath {
-        CapturedPath { before, class, others: Others::None, whole, was_missing: false }
+        let (others, touched_ms, was_missing) = (Others::None, now_ms(), false);
+        CapturedPath { before, class, others, touched_ms, whole, was_missing }
     }
 
     /// Whether the command has only a descriptor of a file that is no longer at the path.
@@ -134,7 +142,7 @@ impl CapturedPath {
 /// The changes since the last call of [`ChangeCapture::settle`].
 #[derive(Debug, Default)]
 pub struct CapturedChanges {
-    /// The numbers of the changes in the journal that have something to undo. There is a second one if the command changed
+    /// The numbers of the changes in the journal that have something to undo. There are several if the command changed
     /// files again after others had written them.
     pub ids: Vec<u64>,
     /// The changed files, sorted by path. One that was changed again occurs twice.
@@ -177,6 +185,16 @@ pub enum Action {
     Modified,
     /// It no longer exists.
     Deleted,
+}
+
+impl Action {
+    fn of(change: &FileChange) -> Action {
+        match (change.before, change.after) {
+            (None, _) => Action::Created,
+            (Some(_), Some(_)) => Action::Modified,
+            (Some(_), None) => Action::Deleted,
+        }
+    }
 }
 
 impl ChangeCapture {
@@ -264,8 +282,9 @@ impl ChangeCapture {
         self.add_renamed_contents(&mut state, settling.class);
         settled.incomplete = std::mem::take(&mut state.incomplete);
         let root_modes = std::mem::take(&mut state.root_modes);
-        // What the command has changed again is another change.
-        let (mut again, mut finished) = (Effects::default(), BTreeSet::new());
+        // What the command has changed again, after others, is another change.
+        let (mut again, mut finished) = (Vec::new(), BTreeSet::new());
+        let others = self.others_changes(&state);
         for (path, Finished { class, action, outcome }) in std::mem::take(&mut state.finished) {
             settled.add_file(&mut effects, &path, class, (action, outcome));
             finished.insert(path);
@@ -303,8 +322,18 @@ impl ChangeCapture {
             if is_shared && action == Action::Modified {
                 settled.shared.push(path.clone());
             }
-            let effects = if finished.contains(path) { &mut again } else { &mut effects };
-            settled.add_file(effects, path, touched.class, (action, outcome));
+            let parts = match outcome.map(|change| others.own_parts(&change, touched.touched_ms)) {
+                Ok(Some(parts)) => {
+                    parts.into_iter().map(|part| (Action::of(&part), Ok(part))).collect()
+                }
+                Ok(None) => vec![(action, Err(NotKept::Contested))],
+                Err(not_kept) => vec![(action, Err(not_kept))],
+            };
+            let first = usize::from(finished.contains(path));
+            for (at, part) in (first..).zip(parts) {
+                let effects = round(&mut effects, &mut again, at);
+                settled.add_file(effects, path, touched.class, part);
+            }
         }
         settled.files.sort_by(|one, other| one.path.cmp(&other.path));
         for (root, mode) in root_modes {
@@ -321,10 +350,8 @@ impl ChangeCapture {
         effects.only_ignored = settled.files.iter().all(|file| file.ignored)
             && directories
                 .all(|directory| (settling.class)(directory, true) != CaptureClass::Tracked);
-        let is_ignored = |file: &ChangedFile| !finished.contains(&file.path) || file.ignored;
-        again.only_ignored = settled.files.iter().all(is_ignored);
-        let changes = [effects, again].into_iter().filter(|effects| !effects.is_empty());
-        let changes: Vec<Effects> = changes.collect();
+        let changes = std::iter::once(effects).chain(again);
+        let changes: Vec<Effects> = changes.filter(|effects| !effects.is_empty()).collect();
         if let Some(journal) = &self.journal
             && !changes.is_empty()
         {
@@ -332,6 +359,9 @@ impl ChangeCapture {
                 changes.iter().map(|effects| !effects.has_nothing_to_undo()).collect();
             match journal.add(&self.about(), changes, note.as_ref()) {
                 Ok(ids) => {
+                    if let (Some(known), Some(own)) = (&mut self.state.lock().last_id, ids.last()) {
+                        *known = (*known).max(*own);
+                    }
                     let ids = ids.into_iter().zip(undoable);
                     settled.ids = ids.filter_map(|(id, undoable)| undoable.then_some(id)).collect();
                 }
@@ -417,6 +447,9 @@ impl ChangeCapture {
         if class == CaptureClass::Excluded || state.touched.contains_key(&path) {
             return;
         }
+        if state.last_id.is_none() {
+            state.last_id = self.journal.as_ref().and_then(|journal| journal.last_id().ok());
+        }
         // A path in a new directory did not exist before, unless others made it there.
         let is_new = !state.by_others.contains(&path) && self.is_in_new_directory(state, &path);
         let before = match state_now {
@@ -486,6 +519,14 @@ impl ChangeCapture {
             None => state.note.insert(journal.begin_capture(&self.about())?),
         };
         add(note)
+    }
+
+    /// What others have recorded since the first path was touched.
+    fn others_changes(&self, state: &State) -> OthersChanges {
+        let Some((journal, first)) = self.journal.as_ref().zip(state.last_id) else {
+            return OthersChanges::default();
+        };
+        OthersChanges::since(journal, first)
     }
 
     fn about(&self) -> About {
@@ -592,6 +633,14 @@ impl ChangeCapture {
     }
 }
 
+/// The effects before all changes of others, or after the first, second and so on of a file.
+fn round<'a>(first: &'a mut Effects, again: &'a mut Vec<Effects>, at: usize) -> &'a mut Effects {
+    let Some(at) = at.checked_sub(1) else { return first };
+    let new = || Effects { only_ignored: true, ..Effects::default() };
+    again.resize_with(again.len().max(at + 1), new);
+    &mut again[at]
+}
+
 /// Whether a descriptor or a mapping may write a file.
 fn has_writer(target: &WritablePath, now: &PathState, settling: &Settling<'_>) -> bool {
     matches!(now, PathState::File { .. })
@@ -608,6 +657,7 @@ impl CapturedChanges {
         (action, outcome): (Action, Result<FileChange, NotKept>),
     ) {
         let ignored = class != CaptureClass::Tracked;
+        effects.only_ignored &= ignored;
         let (change, lost) = match outcome {
             Ok(change) => (Some(change), None),
             Err(not_kept) => (None, Some(not_kept)),

@@ -147,6 +147,16 @@ impl Journal {
         self.log.read()
     }
 
+    /// The number of the last change.
+    pub(crate) fn last_id(&self) -> Result<u64, FsError> {
+        self.log.last_id()
+    }
+
+    /// The readable changes with numbers after `id`, oldest first.
+    pub(crate) fn entries_after(&self, id: u64) -> Result<Vec<Entry>, FsError> {
+        self.log.entries_after(id)
+    }
+
     /// The content of a version. `None` if it is no longer stored.
     pub fn content(&self, version: &Version) -> Result<Option<Vec<u8>>, FsError> {
         self.store.get(version)

@@ -226,12 +226,6 @@ impl CommandChanges {
         self.settling(|settling| self.capture.take_over(written, writer, settling))
     }
 
-    /// Called after a tool has written these paths.
-    fn written_by_tool(&self, paths: &[PathBuf]) {
-        let class = |path: &Path, is_directory: bool| self.capture_class(path, is_directory);
-        self.capture.written_by_tool(paths, &class);
-    }
-
     fn settle(&self, still_runs: bool) -> CapturedChanges {
         let parts = self.heads.lock().changed_parts(&self.workspace);
         self.capture.set_repository_parts(parts);

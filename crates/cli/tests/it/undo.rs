@@ -472,6 +472,10 @@ impl Session {
 
     fn call(&mut self, tool: &str, args: &Value) -> Value {
         self.send(tool, args);
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
@@ -481,6 +485,33 @@ impl Session {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }
+}
+
+/// The command does not know of the edit, but the journal does.
+#[test]
+fn an_undo_of_a_command_keeps_an_edit_that_another_process_made_meanwhile() {
+    let directory = crate::command_directory();
+    let workspace = directory.path();
+    let file = workspace.join("a.txt");
+    let content = || std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+    let mut session = Session::start(workspace);
+    let command = "sed -i s/one/ONE/ a.txt; until [ -f go ]; do sleep 0.01; done; sed -i s/three/THREE/ a.txt; cat a.txt";
+    session.send("Bash", &json!({"command": command}));
+    let until = Instant::now() + Duration::from_secs(600);
+    while !content().contains("ONE") {
+        assert!(Instant::now() < until, "the command does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    edit(workspace, "two", "edited");
+    std::fs::write(workspace.join("go"), "").unwrap();
+    let ended = session.answer();
+    assert!(ended["output"].as_str().unwrap().contains("ONE\nedited\nTHREE\n"), "{ended}");
+    // The command's part before the edit, and that after it.
+    let undone = session.call("Undo", &json!({"steps": 2}));
+    assert_eq!(undone["success"], true, "{undone}");
+    assert_eq!(content(), "one\nedited\nthree\n");
+    session.end();
 }
 
 #[test]

@@ -24,9 +24,9 @@ pub struct Written<'a> {
 /// What writes a path that a command has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// A tool, which reports when it has written ([`ChangeCapture::written_by_tool`]).
+    /// A tool, which records its change in the journal.
     Tool,
-    /// Another command, which has recorded the current content.
+    /// Another command, which has stored the current content.
     Command,
 }
 
@@ -41,12 +41,8 @@ pub(super) struct Finished {
 impl Finished {
     /// The change in the note of a crashed process.
     pub(super) fn noted(change: FileChange) -> Finished {
-        let action = match (change.before, change.after) {
-            (None, _) => Action::Created,
-            (Some(_), Some(_)) => Action::Modified,
-            (Some(_), None) => Action::Deleted,
-        };
-        Finished { class: CaptureClass::Tracked, action, outcome: Ok(change) }
+        let (class, action) = (CaptureClass::Tracked, Action::of(&change));
+        Finished { class, action, outcome: Ok(change) }
     }
 }
 
@@ -63,8 +59,8 @@ impl State {
 
 impl ChangeCapture {
     /// Reports that `writer` is about to write these paths. The command's changes of them end here. If it writes such a
-    /// path again, that is a separate change, which is not stored if others write the path again, too. Returns whether the
-    /// command may have an operation pending that it has reported: then [`ChangeCapture::settle`] must wait for the tool.
+    /// path again, that is a separate change. If other commands write the path again, too, that is not stored. Returns
+    /// whether [`ChangeCapture::settle`] must wait until the tool has recorded its change.
     pub fn take_over(
         &self,
         written: &[Written<'_>],
@@ -80,26 +76,7 @@ impl ChangeCapture {
         is_pending
     }
 
-    /// Reports that a tool has written these paths. The command may not have performed an operation yet that it reported
-    /// before: its change begins with what the tool wrote.
-    pub fn written_by_tool(&self, paths: &[PathBuf], class: Classify<'_>) {
-        let mut state = self.state.lock();
-        for path in paths {
-            let Some(captured) = state.touched.get(path) else { continue };
-            let Some(target) = WritablePath::of(&self.workspace, path) else { continue };
-            let state_now = target.state();
-            let is_directory = matches!(captured.before, Before::Directory(_))
-                || matches!(state_now, PathState::Directory(_));
-            if captured.others != Others::None || is_directory {
-                continue;
-            }
-            let (class, whole) = (class(path, false), captured.whole);
-            state.end(path);
-            self.touch_one(&mut state, (&target, state_now), class, whole);
-        }
-    }
-
-    /// Returns whether an operation may be pending.
+    /// Returns whether the change continues after the tool's, which the journal has then.
     fn take_over_one(
         &self,
         state: &mut State,
@@ -128,15 +105,19 @@ impl ChangeCapture {
         };
         let class = captured.class;
         let compared = self.compare(&target, &captured.before, now, class, usage);
+        let is_recorded = writer == Writer::Tool && self.journal.is_some();
         if compared.is_none() && open.is_none() {
-            if writer == Writer::Command {
+            // An operation that was reported may still be pending.
+            if !is_recorded {
                 state.end(&path);
             }
-            return writer == Writer::Tool;
+            return is_recorded;
         }
         if is_finished {
-            captured.others = Others::WritePath;
-            return false;
+            if !is_recorded {
+                captured.others = Others::WritePath;
+            }
+            return is_recorded;
         }
         let after = match &compared {
             Some((_, Ok(change))) => change.after.map_or(Before::Nothing, Before::Kept),

@@ -7,12 +7,13 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::OFlags;
 
 use super::entry::Entry;
+use super::read_back::lines_before;
 use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::private_directory::PrivateDirectory;
@@ -122,6 +123,26 @@ impl Log {
             }
         };
         Ok(found.max(self.stored_last_id().unwrap_or(0)))
+    }
+
+    /// The readable changes with numbers after `id`, oldest first.
+    pub(super) fn entries_after(&self, id: u64) -> Result<Vec<Entry>, FsError> {
+        let mut entries = Vec::new();
+        let mut read = || -> io::Result<()> {
+            let Some(file) = self.open()? else { return Ok(()) };
+            let max_line = usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX);
+            let _ = lines_before(&file, file.metadata()?.len(), max_line, |line, _| {
+                match parse(&[line, b"\n"].concat()) {
+                    Some(entry) if entry.id <= id => return ControlFlow::Break(()),
+                    entry => entries.extend(entry),
+                }
+                ControlFlow::Continue(())
+            })?;
+            Ok(())
+        };
+        read().map_err(|error| self.error("cannot be read", &error))?;
+        entries.reverse();
+        Ok(entries)
     }
 
     /// Appends lines and syncs them. The caller holds the lock. First removes a line that a crash cut off.

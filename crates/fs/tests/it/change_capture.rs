@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolcrib_fs::{
-    About, Action, Caps, CaptureClass, CaptureLimits, ChangeCapture, ChangedFile, Journal, NotKept,
-    RecoveryOutcome, Settling, SizeLimits, Writer, Written,
+    About, Action, Caps, CaptureClass, CaptureLimits, Change, ChangeCapture, ChangeRecorder,
+    ChangedFile, Journal, NotKept, RecoveryOutcome, Settling, SizeLimits, Step, Version, Writer,
+    Written,
 };
 
 use crate::Tree;
@@ -68,10 +69,9 @@ fn what_others_write_afterwards_is_not_part_of_the_change() {
         fs::write(&changed, "by the command").unwrap();
         capture.touch(&other, false, &tracked);
         let written = [&changed, &other].map(|path| Written { path, whole: false });
-        capture.take_over(&written, Writer::Tool, &SETTLING);
+        capture.take_over(&written, Writer::Command, &SETTLING);
         fs::write(&changed, "by another").unwrap();
         fs::write(&other, "by another").unwrap();
-        capture.written_by_tool(&[changed.clone(), other], &tracked);
         if crashes {
             drop(capture);
             assert_eq!(journal.recover(&tree.workspace).unwrap().len(), 1);
@@ -90,26 +90,79 @@ fn written(path: &Path) -> [Written<'_>; 1] {
     [Written { path, whole: false }]
 }
 
-/// An operation of the command that is reported, but not performed yet, is part of its change.
+/// Replaces the content of `a/f`, as a tool of the same or another process does.
+fn write_by_tool(tree: &Tree, journal: &Journal, text: &str) {
+    let was = fs::read(tree.path("ws/a/f")).ok();
+    let place = tree.resolve("a/f").unwrap();
+    let change = Change::new(vec![Step::new(place, was.map(Into::into), Some(text.into()))]);
+    let about = About { tool: "Edit".into(), ..About::default() };
+    let locks = change.lock().unwrap();
+    change.commit(&locks, Some(ChangeRecorder { journal, about })).unwrap();
+}
+
+/// The changes of commands in `a/f`, in letters for contents. A blank is no file.
+fn changes_of_commands(journal: &Journal) -> Vec<String> {
+    let entries = journal.entries().unwrap();
+    let letter = |version: Option<Version>| {
+        let content = version.map(|version| journal.content(&version).unwrap().unwrap());
+        content.map_or(" ".to_owned(), |content| String::from_utf8(content).unwrap())
+    };
+    let own = entries.iter().filter(|entry| entry.about.tool == "Bash");
+    own.flat_map(|entry| &entry.files)
+        .map(|file| letter(file.before) + &letter(file.after))
+        .collect()
+}
+
+/// Also if a tool of another process writes the file, which does not call `take_over`.
 #[test]
-fn a_pending_operation_changes_what_a_tool_wrote_meanwhile() {
-    for (command_removes, expected) in [(true, 1), (false, 0)] {
-        let tree = Tree::new();
-        let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-        let file = tree.path("ws").canonicalize().unwrap().join("a/f");
-        let capture = new_capture(&tree, &journal, CaptureLimits::default());
-        capture.touch(&file, false, &tracked);
-        assert!(capture.take_over(&written(&file), Writer::Tool, &SETTLING), "it is pending");
-        fs::write(&file, "by the tool").unwrap();
-        capture.written_by_tool(std::slice::from_ref(&file), &tracked);
-        if command_removes {
-            fs::remove_file(&file).unwrap();
-        }
-        assert_eq!(capture.settle(false, &SETTLING).files.len(), expected);
-        if let [entry] = journal.entries().unwrap().as_slice() {
-            let before = entry.files[0].before.unwrap();
-            assert_eq!(journal.content(&before).unwrap().unwrap(), b"by the tool");
-            assert_eq!(entry.files[0].after, None);
+fn what_tools_write_meanwhile_is_not_part_of_the_changes() {
+    for is_told in [true, false] {
+        for (steps, expected) in [
+            ("c1 t2 c3", vec!["01", "23"]),
+            ("c1 t2", vec!["01"]),
+            ("c  t2 c3", vec!["23"]),
+            ("c  t2", vec![]),
+            ("c1 t2 t3 c4", vec!["01", "34"]),
+            ("c1 t2 c3 t4 c5 t6", vec!["01", "23", "45"]),
+            ("c1 t2 c  t4", vec!["01"]),
+            ("c- t2", vec!["0 "]),
+            ("c1 t2 c-", vec!["01", "2 "]),
+            ("c1 t0 c2", vec!["02"]),
+        ] {
+            let tree = Tree::new();
+            let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+            let file = tree.path("ws").canonicalize().unwrap().join("a/f");
+            fs::write(&file, "0").unwrap();
+            let capture = new_capture(&tree, &journal, CaptureLimits::default());
+            for step in steps.as_bytes().chunks(3) {
+                let text = std::str::from_utf8(&step[1..2]).unwrap();
+                match (step[0], text) {
+                    (b't', _) => {
+                        if is_told {
+                            capture.take_over(&written(&file), Writer::Tool, &SETTLING);
+                        }
+                        write_by_tool(&tree, &journal, text);
+                        continue;
+                    }
+                    (_, "-") => {
+                        capture.touch(&file, false, &tracked);
+                        fs::remove_file(&file).unwrap();
+                    }
+                    // It only opens the file.
+                    (_, " ") => capture.touch(&file, false, &tracked),
+                    _ => {
+                        capture.touch(&file, false, &tracked);
+                        fs::write(&file, text).unwrap();
+                    }
+                }
+            }
+            let settled = capture.settle(false, &SETTLING);
+            assert!(settled.files.iter().all(|file| file.lost.is_none()), "{steps} {is_told}");
+            let mut made = changes_of_commands(&journal);
+            made.sort_by_key(|change| change.replace(' ', "9"));
+            let is_joined = steps == "c1 t0 c2" && is_told;
+            let expected = if is_joined { vec!["01", "02"] } else { expected };
+            assert_eq!(made, expected, "{steps} {is_told}");
         }
     }
 }
@@ -126,28 +179,6 @@ fn a_failed_write_of_a_tool_changes_nothing() {
     assert_eq!(capture.settle(false, &SETTLING).files.len(), 1);
     let before = journal.entries().unwrap()[0].files[0].before.unwrap();
     assert_eq!(journal.content(&before).unwrap().unwrap(), b"inside");
-}
-
-#[test]
-fn a_file_that_is_only_opened_again_is_not_changed_again() {
-    let tree = Tree::new();
-    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
-    let capture = new_capture(&tree, &journal, CaptureLimits::default());
-    for (round, by) in [(1, Writer::Tool), (2, Writer::Tool), (3, Writer::Command)] {
-        capture.touch(&file, false, &tracked);
-        if round == 1 {
-            fs::write(&file, "by the command").unwrap();
-        }
-        capture.take_over(&written(&file), by, &SETTLING);
-        fs::write(&file, format!("by another {round}")).unwrap();
-        if by == Writer::Tool {
-            capture.written_by_tool(std::slice::from_ref(&file), &tracked);
-        }
-    }
-    let settled = capture.settle(false, &SETTLING);
-    assert_eq!((settled.ids.len(), actions(&settled.files).len()), (1, 1));
-    assert_eq!(settled.files[0].lost, None);
 }
 
 #[test]
@@ -180,14 +211,13 @@ fn a_collection_keeps_the_contents_of_a_second_change() {
         capture.touch(&file, false, &tracked);
         fs::write(&file, text).unwrap();
     };
-    for number in 1..64 {
+    // The tool's change is 63.
+    for number in 1..63 {
         write(&number.to_string());
         assert_eq!(capture.settle(false, &SETTLING).ids, [number]);
     }
     write("first");
-    capture.take_over(&written(&file), Writer::Tool, &SETTLING);
-    fs::write(&file, "by the tool").unwrap();
-    capture.written_by_tool(std::slice::from_ref(&file), &tracked);
+    write_by_tool(&tree, &journal, "by the tool");
     write("second");
     assert_eq!(capture.settle(false, &SETTLING).ids, [64, 65]);
     let entries = journal.entries().unwrap();

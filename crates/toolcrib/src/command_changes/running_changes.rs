@@ -34,21 +34,15 @@ impl RunningChanges {
 
     /// Calls `write`, which writes these paths for a tool. Running commands that have changed these files record their
     /// changes first, so that an undo of them keeps the new content.
-    pub(crate) fn write_by_tool<T, E>(
-        &self,
-        paths: &[PathBuf],
-        write: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
+    pub(crate) fn write_by_tool<T>(&self, paths: &[PathBuf], write: impl FnOnce() -> T) -> T {
         let written: Vec<Written<'_>> =
             paths.iter().map(|path| Written { path, whole: false }).collect();
         let running = self.running();
         let pending: Vec<_> =
             running.iter().filter_map(|command| command.take_over_by_tool(&written)).collect();
-        let made = write()?;
-        // A command may have started in the meantime.
-        self.running().iter().for_each(|command| command.written_by_tool(paths));
+        let made = write();
         drop(pending);
-        Ok(made)
+        made
     }
 
     fn running(&self) -> Vec<Arc<CommandChanges>> {

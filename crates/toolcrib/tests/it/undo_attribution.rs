@@ -474,7 +474,32 @@ fn undo_of_a_command_keeps_what_another_command_wrote_meanwhile() {
 }
 
 #[test]
-fn what_a_job_and_others_write_again_is_not_undone_silently() {
+fn what_a_job_writes_between_edits_can_be_undone() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
+    let wait = |n: u8| format!("until [ -f go{n} ]; do sleep 0.01; done");
+    let command = format!(
+        "sed -i s/1/JOB/ a.txt; {}; sed -i s/5/FIVE/ a.txt; {}; sed -i s/7/SEVEN/ a.txt",
+        wait(1),
+        wait(2)
+    );
+    let id = fixture.job(&command, "a.txt", "JOB");
+    fixture.edit("a.txt", "JOB", "EDIT");
+    fs::write(fixture.path("go1"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("FIVE"));
+    fixture.edit("a.txt", "FIVE", "EDIT5");
+    fs::write(fixture.path("go2"), "").unwrap();
+    crate::eventually(|| fixture.text("a.txt").contains("SEVEN"));
+    let ended = fixture.kill(&id);
+    assert!(ended.contains("[modified a.txt; Undo with id 3, 4, 5 reverts this]"), "{ended}");
+    fixture.call("Undo", json!({"id": 5})).unwrap();
+    assert_eq!(fixture.text("a.txt"), "EDIT\n2\n3\n4\nEDIT5\n6\n7\n8\n9\n");
+    fixture.call("Undo", json!({"since": 1})).unwrap();
+    assert_eq!(fixture.text("a.txt"), NUMBERS);
+}
+
+#[test]
+fn what_a_job_and_commands_write_again_is_not_undone_silently() {
     let fixture = Fixture::new();
     fs::write(fixture.path("a.txt"), NUMBERS).unwrap();
     let wait = |n: u8| format!("until [ -f go{n} ]; do sleep 0.01; done");
@@ -487,11 +512,11 @@ fn what_a_job_and_others_write_again_is_not_undone_silently() {
     fixture.edit("a.txt", "9", "NINE");
     fs::write(fixture.path("go1"), "").unwrap();
     crate::eventually(|| fixture.text("a.txt").contains("FIVE"));
-    fixture.edit("a.txt", "3", "THREE");
+    fixture.bash("sed -i s/3/THREE/ a.txt");
     fs::write(fixture.path("go2"), "").unwrap();
     crate::eventually(|| fixture.text("a.txt").contains("SEVEN"));
     let ended = fixture.kill(&id);
-    // The second change has an edit in it, so nothing tells what of it is the job's.
+    // The second change has another one in it, and nothing tells which part is the job's.
     let lost = "not kept, so Undo cannot restore it: a.txt (another tool or command wrote it at the same time)";
     assert!(ended.contains("Undo with id 3 reverts this (exceptions below)"), "{ended}");
     assert!(ended.contains(lost), "{ended}");
