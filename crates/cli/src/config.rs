@@ -23,6 +23,7 @@ use toolcrib::{
 
 use crate::args::{Common, NetworkWord, OuterWord};
 use crate::injected_credentials::InjectEntry;
+use crate::optional_file::{is_missing, unreadable};
 use crate::{build_caches, network_presets};
 
 /// The keys of `config.toml`.
@@ -181,8 +182,8 @@ impl Config {
             }
             None => match default_path().map(|path| (std::fs::read_to_string(&path), path)) {
                 Some((Ok(text), path)) => Config::parse(&path, &text),
-                Some((Err(error), path)) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(format!("{}: {error}", path.display()))
+                Some((Err(error), path)) if !is_missing(&path, &error) => {
+                    Err(unreadable(&path, &error))
                 }
                 _ => Ok(Config::default()),
             },

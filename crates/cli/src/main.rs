@@ -19,6 +19,7 @@ mod foreign_roots;
 mod host_name;
 mod injected_credentials;
 mod network_presets;
+mod optional_file;
 mod output;
 mod rules;
 mod ssh;

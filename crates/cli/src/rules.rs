@@ -13,6 +13,7 @@ use toolcrib::{Rules, check_tools_of_rules, shell_word};
 use crate::args::Common;
 use crate::config::Config;
 use crate::network_presets;
+use crate::optional_file::{is_missing, unreadable};
 pub(crate) use append::{add, replace_if_unchanged, with};
 pub(crate) use changes::ChangingRules;
 use toolcrib::user_machine;
@@ -100,10 +101,8 @@ impl RulesFile {
                 }
                 self.parse(&text)
             }
-            Err(error) if may_be_missing && error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(Rules::default())
-            }
-            Err(error) => Err(format!("{}: {error}", self.path.display())),
+            Err(error) if may_be_missing && is_missing(&self.path, &error) => Ok(Rules::default()),
+            Err(error) => Err(unreadable(&self.path, &error)),
         }
     }
 
@@ -143,8 +142,8 @@ pub(crate) fn user_text(common: &Common) -> Result<(PathBuf, String), String> {
     let (path, _) = user_file(common).ok_or("the configuration directory is unknown")?;
     match text(&path) {
         Ok(text) => Ok((path, text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((path, String::new())),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) if is_missing(&path, &error) => Ok((path, String::new())),
+        Err(error) => Err(unreadable(&path, &error)),
     }
 }
 

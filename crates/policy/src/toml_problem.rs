@@ -67,7 +67,11 @@ fn found_value(found: &str) -> &str {
 /// The key whose value begins at a place, or contains it as an entry of a list.
 fn key_at<'a>(text: &'a str, span: &Range<usize>) -> Option<&'a str> {
     text.get(..span.start)?.lines().rev().find_map(|line| {
-        let (key, _) = line.split_once('=')?;
+        let Some((key, _)) = line.split_once('=') else {
+            // A table in place of a value.
+            let name = line.trim().strip_prefix('[')?.strip_suffix(']')?;
+            return Some(name).filter(|name| !name.is_empty() && !name.starts_with('['));
+        };
         // In a table within a line, the last key.
         let line = line.rfind(['{', ',']).map_or(line, |at| &line[at + 1..]);
         let key = line.split_once('=').map_or(key, |(key, _)| key).trim();
@@ -122,6 +126,7 @@ mod tests {
             ("list = [\n  \"a\",\n  5,\n]", "list must be text in quotes, not 5"),
             ("list = [\n  \"a=b\",\n  5,\n]", "list must be text in quotes, not 5"),
             ("on = \"yes\"", "on must be true or false, not \"yes\""),
+            ("count = 1\n[word]\nmode = 1", "word must be one, two or three, not \"mode\""),
             ("on = [true]", "on must be true or false, not a list"),
             ("word = \"four\"", "word must be one, two or three, not \"four\""),
             ("word = 4", "word must be text in quotes"),

@@ -494,7 +494,7 @@ fn an_undo_of_a_command_keeps_an_edit_that_another_process_made_meanwhile() {
     let workspace = directory.path();
     let file = workspace.join("a.txt");
     let content = || std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+    std::fs::write(&file, "one\n\n\n\ntwo\n\n\n\nthree\n").unwrap();
     let mut session = Session::start(workspace);
     let command = "sed -i s/one/ONE/ a.txt; until [ -f go ]; do sleep 0.01; done; sed -i s/three/THREE/ a.txt; cat a.txt";
     session.send("Bash", &json!({"command": command}));
@@ -506,11 +506,11 @@ fn an_undo_of_a_command_keeps_an_edit_that_another_process_made_meanwhile() {
     edit(workspace, "two", "edited");
     std::fs::write(workspace.join("go"), "").unwrap();
     let ended = session.answer();
-    assert!(ended["output"].as_str().unwrap().contains("ONE\nedited\nTHREE\n"), "{ended}");
+    assert!(ended["output"].as_str().unwrap().contains("ONE\n\n\n\nedited\n\n\n\nTHREE\n"), "{ended}");
     // The command's part before the edit, and that after it.
     let undone = session.call("Undo", &json!({"steps": 2}));
     assert_eq!(undone["success"], true, "{undone}");
-    assert_eq!(content(), "one\nedited\nthree\n");
+    assert_eq!(content(), "one\n\n\n\nedited\n\n\n\nthree\n");
     session.end();
 }
 

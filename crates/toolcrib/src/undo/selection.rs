@@ -7,7 +7,7 @@ use super::request::{ChangesBy, UndoRequest};
 use crate::error::{Error, ErrorKind};
 use crate::history::{ChangeLog, HistoryEntry, undone_parts};
 use crate::message_names::{HISTORY, UNDO};
-use crate::phrases::first_of;
+use crate::phrases::{counted, first_of};
 
 /// Changes of ignored files that are named.
 const MAX_NAMED_CHANGES: usize = 10;
@@ -118,7 +118,10 @@ fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Erro
     if let ChangesBy::Session { others, .. } = by {
         let message = match chosen.len() {
             0 => "this session has made no change that can be undone".to_owned(),
-            known => format!("this session has made only {known} changes that can be undone"),
+            known => format!(
+                "this session has made only {} that can be undone",
+                counted(known as u64, "change")
+            ),
         };
         let others: Vec<u64> = others.iter().rev().copied().collect();
         return Err(not_found(message).hint(format!(
@@ -129,6 +132,7 @@ fn last(log: &ChangeLog, steps: usize, by: &ChangesBy) -> Result<Selection, Erro
     let error = match (chosen.len(), ignored.as_slice()) {
         (0, []) => not_found("there is nothing to undo"),
         (0, _) => not_found("only changes of ignored files can be undone"),
+        (1, _) => not_found("there is only 1 change to undo"),
         (known, _) => not_found(format!("there are only {known} changes to undo")),
     };
     let error = match modes.as_slice() {
