@@ -506,7 +506,10 @@ fn an_undo_of_a_command_keeps_an_edit_that_another_process_made_meanwhile() {
     edit(workspace, "two", "edited");
     std::fs::write(workspace.join("go"), "").unwrap();
     let ended = session.answer();
-    assert!(ended["output"].as_str().unwrap().contains("ONE\n\n\n\nedited\n\n\n\nTHREE\n"), "{ended}");
+    assert!(
+        ended["output"].as_str().unwrap().contains("ONE\n\n\n\nedited\n\n\n\nTHREE\n"),
+        "{ended}"
+    );
     // The command's part before the edit, and that after it.
     let undone = session.call("Undo", &json!({"steps": 2}));
     assert_eq!(undone["success"], true, "{undone}");

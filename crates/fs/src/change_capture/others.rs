@@ -10,9 +10,19 @@ use crate::journal::{Entry, FileChange, Journal, Version};
 /// More changes of one file are not told apart.
 const MAX_CHANGES: usize = 100;
 
-/// The recorded changes by path, oldest first, each with its time.
+/// The recorded changes by path, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct OthersChanges(BTreeMap<PathBuf, Vec<(u64, FileChange)>>);
+pub(super) struct OthersChanges(BTreeMap<PathBuf, Vec<OthersChange>>);
+
+#[derive(Debug)]
+struct OthersChange {
+    /// The time when it began.
+    time_ms: u64,
+    before: Option<Version>,
+    after: Option<Version>,
+    /// It is being recorded, so the file may not be changed yet.
+    is_pending: bool,
+}
 
 impl OthersChanges {
     /// The changes with numbers after `id`, and those that are being recorded. None if they cannot be read.
@@ -25,16 +35,18 @@ impl OthersChanges {
         let mut changes = OthersChanges::default();
         let is_imported = |entry: &&Entry| entry.imported_ms.is_some();
         for Entry { time_ms, files, .. } in recorded.iter().filter(|entry| !is_imported(entry)) {
-            files.iter().for_each(|file| changes.add(*time_ms, file));
+            files.iter().for_each(|file| changes.add(*time_ms, file, false));
         }
         for Entry { time_ms, files, .. } in pending {
-            files.iter().for_each(|file| changes.add(*time_ms, file));
+            files.iter().for_each(|file| changes.add(*time_ms, file, true));
         }
         changes
     }
 
-    fn add(&mut self, time_ms: u64, change: &FileChange) {
-        self.0.entry(change.path()).or_default().push((time_ms, change.clone()));
+    fn add(&mut self, time_ms: u64, change: &FileChange, is_pending: bool) {
+        let FileChange { before, after, .. } = *change;
+        let others = OthersChange { time_ms, before, after, is_pending };
+        self.0.entry(change.path()).or_default().push(others);
     }
 
     /// The command's parts of a change of a file that it reported first at `touched_ms`. `None` if there are too many.
@@ -56,7 +68,8 @@ impl OthersChanges {
         if others.len() > MAX_CHANGES {
             return None;
         }
-        for (_, other) in others {
+        let is_made = |other: &&OthersChange| !(other.is_pending && other.before == after);
+        for other in others.iter().filter(is_made) {
             part(at, other.before);
             at = other.after;
         }
@@ -65,18 +78,11 @@ impl OthersChanges {
     }
 
     /// The changes of a file after it was `before`, which the command found at `touched_ms`.
-    fn during(
-        &self,
-        path: &Path,
-        before: Option<Version>,
-        touched_ms: u64,
-    ) -> &[(u64, FileChange)] {
+    fn during(&self, path: &Path, before: Option<Version>, touched_ms: u64) -> &[OthersChange] {
         let all = self.0.get(path).map(Vec::as_slice).unwrap_or_default();
-        // The time is that of the beginning, and the number that of the end.
-        let is_later =
-            |(time, other): &(u64, FileChange)| *time >= touched_ms || other.before == before;
+        let is_later = |other: &OthersChange| other.time_ms >= touched_ms || other.before == before;
         let later = &all[all.iter().position(is_later).unwrap_or(all.len())..];
-        let last_before = later.iter().rposition(|(_, other)| other.after == before);
+        let last_before = later.iter().rposition(|other| other.after == before);
         &later[last_before.map_or(0, |at| at + 1)..]
     }
 }
@@ -98,7 +104,12 @@ mod tests {
             FileChange::new(Path::new("/f"), version(before.trim()), version(after.trim()))
         };
         let mut all = OthersChanges::default();
-        others.iter().for_each(|(time, text)| all.add(*time, &change_of(text)));
+        // In capitals if it is pending.
+        let add = |(time, text): &(u64, &str)| {
+            let is_pending = text.to_lowercase() != *text;
+            all.add(*time, &change_of(&text.to_lowercase()), is_pending);
+        };
+        others.iter().for_each(add);
         all.own_parts(&change_of(change), 10).unwrap()
     }
 
@@ -119,6 +130,9 @@ mod tests {
         assert_eq!(parts(&[(11, "bc")], " c"), expected(&[" b"]));
         assert_eq!(parts(&[(11, " c")], "ac"), expected(&["a "]));
         assert_eq!(parts(&[(11, "ac")], "ac"), expected(&[]));
+        // It is about to be made, or was just made.
+        assert_eq!(parts(&[(11, "BC")], "ab"), expected(&["ab"]));
+        assert_eq!(parts(&[(11, "BC")], "ac"), expected(&["ab"]));
         // It began before the command touched the file.
         assert_eq!(parts(&[(9, "ac")], "ad"), expected(&["cd"]));
     }
