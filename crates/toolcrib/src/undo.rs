@@ -29,7 +29,7 @@ pub use self::request::{UndoPart, UndoSelection};
 pub(crate) use self::selection::{Selection, changes_before};
 
 use self::current_file::{CurrentFile, DENIED};
-use self::file_order::in_order;
+use self::file_order::{follows, in_order_by_file};
 use self::nonempty_directories::nonempty_directories;
 use crate::cx::{Cx, FileEdit};
 use crate::error::{Error, ErrorKind};
@@ -203,10 +203,17 @@ fn changes_by_file<'a>(
             }
         }
     }
-    for (path, changes) in files.iter_mut().filter(|(_, changes)| changes.len() > 1) {
-        let order: Vec<u64> = in_order(&log.changes, path).into_iter().map(|(id, _)| id).collect();
-        let place = |id: u64| order.iter().position(|one| *one == id);
-        changes.sort_by_key(|(change, _)| Reverse(place(change.id)));
+    // They mostly follow each other from the oldest to the newest, which is the first here.
+    let is_unordered = |changes: &[(&HistoryEntry, &FileChange)]| {
+        changes.windows(2).any(|pair| !follows(pair[1].1, pair[0].1))
+    };
+    let unordered = files.iter().filter(|(_, changes)| is_unordered(changes));
+    let orders = in_order_by_file(&log.changes, unordered.map(|(path, _)| path.clone()));
+    for (path, changes) in &mut files {
+        if let Some(order) = orders.get(path) {
+            let place = |id: u64| order.iter().position(|(one, _)| *one == id);
+            changes.sort_by_key(|(change, _)| Reverse(place(change.id)));
+        }
     }
     files
 }

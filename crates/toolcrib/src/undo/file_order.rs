@@ -1,6 +1,7 @@
 //! The order in which changes of a file were made.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{ContentHash, FileChange, Version};
 
@@ -13,10 +14,33 @@ pub(super) fn in_order<'a>(changes: &'a [HistoryEntry], path: &Path) -> Vec<(u64
     let mut order: Vec<(u64, &FileChange)> = Vec::new();
     for change in changes {
         let Some(it) = change.entry.files.iter().find(|file| file.path() == path) else { continue };
-        let at = place(&order, it);
-        order.insert(at, (change.id, it));
+        insert(&mut order, change.id, it);
     }
     order
+}
+
+/// The same for several files.
+pub(super) fn in_order_by_file(
+    changes: &[HistoryEntry],
+    paths: impl Iterator<Item = PathBuf>,
+) -> HashMap<PathBuf, Vec<(u64, &FileChange)>> {
+    let mut orders: HashMap<PathBuf, Vec<(u64, &FileChange)>> =
+        paths.map(|path| (path, Vec::new())).collect();
+    if orders.is_empty() {
+        return orders;
+    }
+    for change in changes {
+        for it in &change.entry.files {
+            if let Some(order) = orders.get_mut(&it.path()) {
+                insert(order, change.id, it);
+            }
+        }
+    }
+    orders
+}
+
+fn insert<'a>(order: &mut Vec<(u64, &'a FileChange)>, id: u64, it: &'a FileChange) {
+    order.insert(place(order, it), (id, it));
 }
 
 /// The place of the next change. Changes that follow each other are not separated.
@@ -58,7 +82,7 @@ mod tests {
             changes.iter().map(|(before, after)| change(*before, *after)).collect();
         let mut order: Vec<(u64, &FileChange)> = Vec::new();
         for (id, it) in (1..).zip(&changes) {
-            order.insert(place(&order, it), (id, it));
+            insert(&mut order, id, it);
         }
         order.into_iter().map(|(id, _)| id).collect()
     }
