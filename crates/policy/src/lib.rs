@@ -46,4 +46,4 @@ pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;
 pub use setting_hints::SettingHints;
 pub use system_damage::{Danger, find_danger};
-pub use toml_problem::toml_problem;
+pub use toml_problem::{line_number, toml_key, toml_problem};

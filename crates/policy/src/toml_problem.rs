@@ -6,7 +6,7 @@ use std::ops::Range;
 /// the syntax of the file.
 pub fn toml_problem(text: &str, span: Option<&Range<usize>>, message: &str) -> Option<String> {
     let message = message.lines().next()?;
-    let key = span.and_then(|span| key_at(text, span)).unwrap_or("the value");
+    let key = span.and_then(|span| toml_key(text, span)).unwrap_or("the value");
     if let Some(rest) = message.strip_prefix("missing field `") {
         return Some(format!("the key `{}` is missing", rest.split('`').next()?));
     }
@@ -64,8 +64,13 @@ fn found_value(found: &str) -> &str {
     }
 }
 
+/// The line of a place in a text, from 1.
+pub fn line_number(text: &str, at: usize) -> usize {
+    text.get(..at).map_or(1, |before| before.matches('\n').count() + 1)
+}
+
 /// The key whose value begins at a place, or contains it as an entry of a list.
-fn key_at<'a>(text: &'a str, span: &Range<usize>) -> Option<&'a str> {
+pub fn toml_key<'a>(text: &'a str, span: &Range<usize>) -> Option<&'a str> {
     text.get(..span.start)?.lines().rev().find_map(|line| {
         let Some((key, _)) = line.split_once('=') else {
             // A table in place of a value.

@@ -206,8 +206,8 @@ pub use toolcrib_policy::{
     Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, CommandStep,
     Decision, Effect, LocatedRule, NewRule, Outside, PartDecision, Profile, Proposal, Protection,
     RedirectedFile, Role, RuleError, Rules, SessionApprovals, SettingHints, StepPart,
-    UnknownOutside, UnknownProfile, Unparsed, UnparsedKind, Word, command_steps, shell_word,
-    toml_problem,
+    UnknownOutside, UnknownProfile, Unparsed, UnparsedKind, Word, command_steps, line_number,
+    shell_word, toml_key, toml_problem,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{

@@ -1,15 +1,13 @@
 //! Problems of a configuration file, with the line and the key that they are about.
 
-use std::ops::Range;
-
-use toolcrib::{similar_names, toml_problem};
+use toolcrib::{line_number, similar_names, toml_key, toml_problem};
 
 use super::Config;
 
 /// The problem of a text that does not parse, or that has unknown keys or values of another type.
 pub(super) fn of_toml(text: &str, error: &toml::de::Error) -> String {
     let message = error.message();
-    let line = error.span().map(|span| line_of(text, &span));
+    let line = error.span().map(|span| line_number(text, span.start));
     let at = |problem: String| match line {
         Some(line) => format!("line {line}: {problem}"),
         None => problem,
@@ -31,7 +29,7 @@ pub(super) fn of_toml(text: &str, error: &toml::de::Error) -> String {
 /// The same of a text that is in no file, with the key instead of the line.
 pub(super) fn without_line(text: &str, error: &toml::de::Error) -> String {
     let message = error.message();
-    let key = || error.span().and_then(|span| key_before(text, &span));
+    let key = || error.span().and_then(|span| toml_key(text, &span));
     in_words(text, error).unwrap_or_else(|| match key() {
         Some(key) => format!("{key}: {message}"),
         None => message.to_owned(),
@@ -41,7 +39,7 @@ pub(super) fn without_line(text: &str, error: &toml::de::Error) -> String {
 /// The problem of a single key or value.
 fn in_words(text: &str, error: &toml::de::Error) -> Option<String> {
     let span = error.span();
-    let key = span.as_ref().and_then(|span| key_before(text, span));
+    let key = span.as_ref().and_then(|span| toml_key(text, span));
     let is_source = error.message().contains("`env`, `file`, `command`");
     match key {
         // The parser takes a text for one of the words.
@@ -71,14 +69,4 @@ fn line_of_key(text: &str, key: &str) -> Option<usize> {
         rest.is_some_and(|rest| rest.trim_start().starts_with(['=', ']']))
     };
     text.lines().position(is_key).map(|at| at + 1)
-}
-
-fn line_of(text: &str, span: &Range<usize>) -> usize {
-    text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1)
-}
-
-/// The key of a value that begins at a place.
-fn key_before<'a>(text: &'a str, span: &Range<usize>) -> Option<&'a str> {
-    let line = text.get(..span.start)?.lines().last()?;
-    line.split_once('=').map(|(key, _)| key.trim())
 }

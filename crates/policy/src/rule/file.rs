@@ -16,7 +16,7 @@ use super::{Kind, Rule, Rules};
 use crate::command::{ShellContext, analyze_command, normalize_lexically};
 use crate::contacted_hosts::hosts_in;
 use crate::decision::Decision;
-use crate::toml_problem::toml_problem;
+use crate::toml_problem::{line_number, toml_problem};
 
 /// More rules than a person can oversee. Each is compared with every command.
 const MAX_RULES: usize = 1_000;
@@ -137,7 +137,7 @@ impl Rules {
         let rules = Rules::parse(text)?.rules;
         let file = parse_file(text)?;
         let lines: Vec<&str> = text.lines().collect();
-        let firsts = file.rule.iter().map(|one| line_at(text, one.span().start));
+        let firsts = file.rule.iter().map(|one| line_number(text, one.span().start));
         let firsts: Vec<usize> = firsts.collect();
         let located = rules.into_iter().zip(&file.rule).enumerate().map(|(at, (rule, entry))| {
             let first_line = firsts[at];
@@ -181,7 +181,7 @@ impl Rules {
             return Err(RuleError(format!("more than {MAX_RULES} rules; combine patterns")));
         }
         let rule = |entry: Spanned<RuleEntry>| {
-            let line = line_at(text, entry.span().start);
+            let line = line_number(text, entry.span().start);
             let at = |problem: String| RuleError(format!("line {line}: {problem}"));
             build_rule(entry.into_inner()).map_err(at)
         };
@@ -207,16 +207,13 @@ fn parse_file(text: &str) -> Result<RuleFile, RuleError> {
         let span = error.span();
         let problem = toml_problem(text, span.as_ref(), error.message());
         RuleError(match (problem, span) {
-            (Some(problem), Some(span)) => format!("line {}: {problem}", line_at(text, span.start)),
+            (Some(problem), Some(span)) => {
+                format!("line {}: {problem}", line_number(text, span.start))
+            }
             (Some(problem), None) => problem,
             (None, _) => error.to_string().trim_end().to_owned(),
         })
     })
-}
-
-/// The line of a place, from 1.
-fn line_at(text: &str, at: usize) -> usize {
-    text.get(..at).map_or(1, |before| before.matches('\n').count() + 1)
 }
 
 fn build_rule(entry: RuleEntry) -> Result<Rule, String> {
