@@ -3,7 +3,8 @@
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
-/// Whether there is no file. A symlink to a missing file is a mistake: somebody wanted a file there.
+/// Whether the file does not exist. A dangling symlink is an error instead: without it, the settings that the user put there
+/// would be ignored silently.
 pub(crate) fn is_missing(path: &Path, error: &Error) -> bool {
     error.kind() == ErrorKind::NotFound && !path.is_symlink()
 }

@@ -1,6 +1,5 @@
 //! `toolcrib config`: shows and changes `config.toml`. All other bytes of the file stay.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,6 +9,7 @@ use toolcrib::{SettingHints, check_tool_names, similar_names};
 
 use crate::args::{Common, ConfigCommand};
 use crate::config::{self, Config, KeyType};
+use crate::optional_file::{is_missing, unreadable};
 use crate::{network_presets, output, rules};
 
 /// Runs a subcommand. Without one, shows the file.
@@ -46,8 +46,8 @@ fn file(common: &Common) -> Result<(PathBuf, String), String> {
     let path = named.ok_or("the configuration directory is unknown; name a file with --config")?;
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok((path, text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path, String::new())),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) if is_missing(&path, &error) => Ok((path, String::new())),
+        Err(error) => Err(unreadable(&path, &error)),
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use toolcrib::{Rules, random_bytes};
 
+use crate::optional_file::is_missing;
+
 /// Longer than an addition takes.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -86,9 +88,7 @@ fn is_end_of_table(rest: &str) -> bool {
 fn destination(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(real) => Ok(real),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
-            std::path::absolute(path)
-        }
+        Err(error) if is_missing(path, &error) => std::path::absolute(path),
         Err(error) => Err(error),
     }
 }
