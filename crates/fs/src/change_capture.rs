@@ -633,7 +633,7 @@ impl ChangeCapture {
     }
 }
 
-/// The effects before all changes of others, or after the first, second and so on of a file.
+/// The effects of the command before others changed a file (0), or after their change with this number.
 fn round<'a>(first: &'a mut Effects, again: &'a mut Vec<Effects>, at: usize) -> &'a mut Effects {
     let Some(at) = at.checked_sub(1) else { return first };
     let new = || Effects { only_ignored: true, ..Effects::default() };

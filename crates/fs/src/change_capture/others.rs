@@ -97,28 +97,24 @@ mod tests {
         (!text.is_empty()).then(|| Version::of(&content(), 0o644))
     }
 
-    /// The parts of a change, in letters for versions. A blank is no file.
-    fn parts(others: &[(u64, &str)], change: &str) -> Vec<FileChange> {
-        let change_of = |text: &str| {
-            let (before, after) = text.split_at(1);
-            FileChange::new(Path::new("/f"), version(before.trim()), version(after.trim()))
-        };
+    /// A change, in letters for versions. A blank is no file.
+    fn change(text: &str) -> FileChange {
+        let (before, after) = text.split_at(1);
+        FileChange::new(Path::new("/f"), version(before.trim()), version(after.trim()))
+    }
+
+    /// The parts of a change. Changes of others are in capitals if they are pending.
+    fn parts(others: &[(u64, &str)], own: &str) -> Vec<FileChange> {
         let mut all = OthersChanges::default();
-        // In capitals if it is pending.
-        let add = |(time, text): &(u64, &str)| {
+        for (time, text) in others {
             let is_pending = text.to_lowercase() != *text;
-            all.add(*time, &change_of(&text.to_lowercase()), is_pending);
-        };
-        others.iter().for_each(add);
-        all.own_parts(&change_of(change), 10).unwrap()
+            all.add(*time, &change(&text.to_lowercase()), is_pending);
+        }
+        all.own_parts(&change(own), 10).unwrap()
     }
 
     fn expected(parts: &[&str]) -> Vec<FileChange> {
-        let change = |text: &&str| {
-            let (before, after) = text.split_at(1);
-            FileChange::new(Path::new("/f"), version(before.trim()), version(after.trim()))
-        };
-        parts.iter().map(change).collect()
+        parts.iter().map(|text| change(text)).collect()
     }
 
     #[test]

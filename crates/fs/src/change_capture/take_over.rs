@@ -76,7 +76,8 @@ impl ChangeCapture {
         is_pending
     }
 
-    /// Returns whether the change continues after the tool's, which the journal has then.
+    /// Returns whether the entry stays, because a tool is the writer: [`ChangeCapture::settle`] divides the change at the
+    /// tool's, which the journal has by then.
     fn take_over_one(
         &self,
         state: &mut State,

@@ -1,7 +1,7 @@
 //! Changes of another program are stored before they are made, and become a change in the journal.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolcrib_fs::{
@@ -100,6 +100,13 @@ fn write_by_tool(tree: &Tree, journal: &Journal, text: &str) {
     change.commit(&locks, Some(ChangeRecorder { journal, about })).unwrap();
 }
 
+/// A capture, and the real path of `a/f`.
+fn capture_of_file(tree: &Tree) -> (Journal, ChangeCapture, PathBuf) {
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+    let capture = new_capture(tree, &journal, CaptureLimits::default());
+    (journal, capture, tree.path("ws").canonicalize().unwrap().join("a/f"))
+}
+
 /// The changes of commands in `a/f`, in letters for contents. A blank is no file.
 fn changes_of_commands(journal: &Journal) -> Vec<String> {
     let entries = journal.entries().unwrap();
@@ -130,10 +137,8 @@ fn what_tools_write_meanwhile_is_not_part_of_the_changes() {
             ("c1 t0 c2", vec!["02"]),
         ] {
             let tree = Tree::new();
-            let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-            let file = tree.path("ws").canonicalize().unwrap().join("a/f");
+            let (journal, capture, file) = capture_of_file(&tree);
             fs::write(&file, "0").unwrap();
-            let capture = new_capture(&tree, &journal, CaptureLimits::default());
             for step in steps.as_bytes().chunks(3) {
                 let text = std::str::from_utf8(&step[1..2]).unwrap();
                 match (step[0], text) {
@@ -170,9 +175,7 @@ fn what_tools_write_meanwhile_is_not_part_of_the_changes() {
 #[test]
 fn a_failed_write_of_a_tool_changes_nothing() {
     let tree = Tree::new();
-    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
-    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    let (journal, capture, file) = capture_of_file(&tree);
     capture.touch(&file, false, &tracked);
     capture.take_over(&written(&file), Writer::Tool, &SETTLING);
     fs::write(&file, "by the command").unwrap();
@@ -184,9 +187,7 @@ fn a_failed_write_of_a_tool_changes_nothing() {
 #[test]
 fn a_removal_that_others_followed_is_recovered_after_a_crash() {
     let tree = Tree::new();
-    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
-    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    let (journal, capture, file) = capture_of_file(&tree);
     capture.touch(&file, false, &tracked);
     fs::remove_file(&file).unwrap();
     capture.take_over(&written(&file), Writer::Tool, &SETTLING);
@@ -204,9 +205,7 @@ fn a_removal_that_others_followed_is_recovered_after_a_crash() {
 #[test]
 fn a_collection_keeps_the_contents_of_a_second_change() {
     let tree = Tree::new();
-    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-    let file = tree.path("ws").canonicalize().unwrap().join("a/f");
-    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    let (journal, capture, file) = capture_of_file(&tree);
     let write = |text: &str| {
         capture.touch(&file, false, &tracked);
         fs::write(&file, text).unwrap();

@@ -38,11 +38,9 @@ impl RunningChanges {
         let written: Vec<Written<'_>> =
             paths.iter().map(|path| Written { path, whole: false }).collect();
         let running = self.running();
-        let pending: Vec<_> =
+        let _pending: Vec<_> =
             running.iter().filter_map(|command| command.take_over_by_tool(&written)).collect();
-        let made = write();
-        drop(pending);
-        made
+        write()
     }
 
     fn running(&self) -> Vec<Arc<CommandChanges>> {
