@@ -195,7 +195,7 @@ fn named_title(call: &RunningCall) -> String {
     if title.starts_with(&call.tool) { title } else { format!("{} {title}", name(&call.tool)) }
 }
 
-/// A time in whole seconds or minutes, of which none is promised that is not complete.
+/// A time in seconds, or in complete minutes.
 fn duration_words(ms: u64) -> String {
     match ms.div_ceil(1_000) {
         seconds @ 0..120 => format!("{seconds} s"),
