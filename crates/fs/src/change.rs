@@ -179,7 +179,7 @@ impl Change {
         let pending = match recorder {
             None => None,
             Some(recorder) => {
-                let contents: Vec<_> = self.steps.iter().flat_map(Step::contents).collect();
+                let contents: Vec<_> = self.steps.iter().map(Step::contents).collect();
                 let effects = Effects {
                     files: prepared.iter().chain(&waiting).map(Prepared::file_change).collect(),
                     made: all_made(&made, &later, &needed_later),

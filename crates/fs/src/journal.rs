@@ -3,7 +3,7 @@
 //! # How it works
 //!
 //! The journal is a directory outside every root: `log`, with one line for each completed change,
-//! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
+//! append-only; `blobs/`, file contents by their hash, compressed, large ones also as deltas; `pending/`, with one file for each change
 //! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
 //! the decisions about calls; `backups/`, how far copies elsewhere have come; `calls`, the calls that have ended; `command-ends`, the ends of commands that went on after their calls; `audit/`, the calls of each workspace in a chain of hashes;
 //! `connections` and `refused-connections`, the connections of commands; `last`, the highest number of a
@@ -68,8 +68,7 @@ use self::audit::AuditLogs;
 use self::bounded_log::{BoundedLog, MAX_BYTES};
 use self::log::Log;
 use self::pending::Pending;
-use self::store::Store;
-use crate::content::Content;
+use self::store::{ContentChange, Store};
 use crate::error::FsError;
 use crate::lock::lock_with_timeout;
 use crate::private_directory::{PrivateDirectory, PrivateDirectoryError};
@@ -168,7 +167,7 @@ impl Journal {
         &self,
         about: About,
         effects: Effects,
-        contents: &[&Content],
+        contents: &[ContentChange<'_>],
     ) -> Result<PendingChange<'_>, FsError> {
         self.prepare(&[BLOBS, PENDING])?;
         let token = random::hex::<16>()
@@ -193,7 +192,11 @@ impl Journal {
         state_version::raise(&self.directory)
     }
 
-    fn try_begin(&self, entry: Entry, contents: &[&Content]) -> Result<PendingChange<'_>, FsError> {
+    fn try_begin(
+        &self,
+        entry: Entry,
+        contents: &[ContentChange<'_>],
+    ) -> Result<PendingChange<'_>, FsError> {
         let shared = FlockOperation::NonBlockingLockShared;
         let collection_lock = self.lock_file("collecting", shared, LOCK_TIMEOUT)?;
         self.store.put_all(contents)?;

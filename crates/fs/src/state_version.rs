@@ -9,6 +9,7 @@
 //! | --- | --- | --- |
 //! | 1 | 0.1.0 | no `version` |
 //! | 2 | after 0.1.0 | symlinks and removed directories in the log, `last`, `version` |
+//! | 3 | after 0.1.0 | contents as deltas |
 //!
 //! A field that an older program may ignore needs no new format. The first line of `version` keeps its form.
 
@@ -22,7 +23,7 @@ use crate::error::{FsError, FsErrorKind};
 use crate::private_directory::PrivateDirectory;
 
 /// The format that this program writes.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 const FILE: &str = "version";
 const NEW: &str = "version.new";

@@ -166,7 +166,7 @@ fn the_journal_of_0_1_0_is_read_and_its_changes_are_undone() {
     assert_eq!(upgrade.read("src/new.txt"), "first\n");
 
     let version = std::fs::read_to_string(upgrade.state().join("version")).unwrap();
-    assert_eq!(version, format!("toolcrib state 2, written by {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(version, format!("toolcrib state 3, written by {}\n", env!("CARGO_PKG_VERSION")));
     assert_eq!(upgrade.json(&["log"])["changes"][0]["id"], 15, "numbers continue");
 }
 
@@ -311,8 +311,8 @@ fn commands() -> Vec<(Vec<&'static str>, String)> {
 
 #[test]
 fn newer_or_unknown_state_is_refused_by_every_command_and_left_as_it_is() {
-    let newer = "toolcrib state 3, written by 7.8.9\n";
-    let own = format!("toolcrib state 2, written by {}\n", env!("CARGO_PKG_VERSION"));
+    let newer = "toolcrib state 999, written by 7.8.9\n";
+    let own = format!("toolcrib state 3, written by {}\n", env!("CARGO_PKG_VERSION"));
     let versions: [(&[u8], &str); 5] = [
         (newer.as_bytes(), "use toolcrib 7.8.9 or newer"),
         (&newer.as_bytes()[..20], "is damaged"),
@@ -345,7 +345,7 @@ fn a_newer_default_state_directory_gets_no_records() {
     let top = tempfile::tempdir().unwrap();
     let state = top.path().join(".state/toolcrib");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&state).unwrap();
-    std::fs::write(state.join("version"), "toolcrib state 3, written by 7.8.9\n").unwrap();
+    std::fs::write(state.join("version"), "toolcrib state 999, written by 7.8.9\n").unwrap();
     std::fs::create_dir(top.path().join("ws")).unwrap();
     let before = snapshot(&state);
     let run = |words: &[&str]| {

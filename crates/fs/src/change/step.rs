@@ -235,8 +235,8 @@ impl Step {
             .map_err(|errno| self.error("is in a directory that cannot be opened", errno))
     }
 
-    pub(super) fn contents(&self) -> impl Iterator<Item = &Content> {
-        [self.was.as_ref(), self.now.as_ref()].into_iter().flatten()
+    pub(super) fn contents(&self) -> (Option<&Content>, Option<&Content>) {
+        (self.was.as_ref(), self.now.as_ref())
     }
 
     pub(super) fn fail(&self, kind: FsErrorKind, detail: &str) -> FsError {

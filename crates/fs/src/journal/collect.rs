@@ -63,9 +63,14 @@ impl Journal {
         let oldest = u128::from(now_ms()).saturating_sub(self.caps.age.as_millis());
         let (mut counted, mut bytes) = (HashSet::new(), 0);
         for (at, entry) in entries.iter().enumerate().rev() {
-            let new = entry.contents().filter(|hash| counted.insert(*hash));
-            let sizes = new.map(|hash| self.store.size(&hash));
-            bytes += sizes.sum::<u64>() + log::line(entry).len() as u64;
+            bytes += log::line(entry).len() as u64;
+            for hash in entry.contents() {
+                if !counted.contains(&hash) {
+                    let sizes = self.store.sizes(hash).into_iter();
+                    let new = sizes.filter(|(hash, _)| counted.insert(*hash));
+                    bytes += new.map(|(_, size)| size).sum::<u64>();
+                }
+            }
             let over = bytes > self.caps.bytes
                 || u128::from(entry.imported_ms.unwrap_or(entry.time_ms)) < oldest;
             if over && at + 1 < entries.len() {

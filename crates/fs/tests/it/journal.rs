@@ -255,7 +255,7 @@ fn a_journal_that_became_newer_is_neither_read_nor_written() {
     let tree = Tree::new();
     let journal = journal(&tree, Caps { bytes: 0, age: Duration::ZERO, ..Caps::default() });
     commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]);
-    std::fs::write(tree.path("state/version"), "toolcrib state 3, written by 0.9.0\n").unwrap();
+    std::fs::write(tree.path("state/version"), "toolcrib state 999, written by 0.9.0\n").unwrap();
     let before = files_below(&tree.path("state"));
     let change = Change::new(vec![replace(&tree, "a/f", "new", "newer")]);
     let locks = change.lock().unwrap();
