@@ -38,8 +38,11 @@ use self::prepared_step::{LastDirectory, Prepared};
 use crate::error::{FsError, FsErrorKind};
 use crate::file_kind::FileKind;
 use crate::hash::ContentHash;
-use crate::journal::{About, Effects, Journal, KeptDirectory, KeptPath};
+use crate::journal::{
+    About, ContentChange, Effects, Journal, KeptDirectory, KeptPath, PendingChange,
+};
 use crate::lock::Locks;
+use crate::parallel_io;
 use crate::resolved_path::ResolvedPath;
 
 /// The number of new files that are written before the first is renamed: each holds a descriptor, and the
@@ -73,6 +76,27 @@ pub struct ChangeRecorder<'a> {
     pub journal: &'a Journal,
     /// The origin of the change.
     pub about: About,
+}
+
+impl<'a> ChangeRecorder<'a> {
+    /// Records a change and syncs its new files at the same time.
+    fn record(
+        self,
+        effects: Effects,
+        contents: &[ContentChange<'_>],
+        sync: impl Fn() -> Result<(), FsError> + Sync,
+    ) -> Result<PendingChange<'a>, FsError> {
+        let begin = || self.journal.begin(self.about, effects, contents);
+        let (synced, pending) = parallel_io::both(sync, begin);
+        let pending = pending?;
+        match synced {
+            Ok(()) => Ok(pending),
+            Err(error) => {
+                pending.close(None);
+                Err(error)
+            }
+        }
+    }
 }
 
 /// The result of a committed change.
@@ -171,13 +195,15 @@ impl Change {
             let (kept, ahead) = (recorder.is_some(), prepared.len() < MAX_WRITTEN_AHEAD);
             prepared.push(Prepared::new(step, &mut directory, self.hard_links, kept, ahead)?);
         }
-        let ahead = prepared.len().min(MAX_WRITTEN_AHEAD);
-        Prepared::write(&mut prepared[..ahead], &mut directory)?;
         let waiting: Vec<Prepared<'_>> = later.iter().map(|step| Prepared::later(step)).collect();
         let files: Vec<CommittedFile> =
             prepared.iter().chain(&waiting).map(Prepared::result).collect();
+        let sync_ahead = || Prepared::sync(&prepared[..prepared.len().min(MAX_WRITTEN_AHEAD)]);
         let pending = match recorder {
-            None => None,
+            None => {
+                sync_ahead()?;
+                None
+            }
             Some(recorder) => {
                 let contents: Vec<_> = self.steps.iter().map(Step::contents).collect();
                 let effects = Effects {
@@ -186,7 +212,7 @@ impl Change {
                     removed: self.unneeded.iter().filter_map(kept_directory).collect(),
                     ..Effects::default()
                 };
-                Some(recorder.journal.begin(recorder.about, effects, &contents)?)
+                Some(recorder.record(effects, &contents, sync_ahead)?)
             }
         };
         let (mut done, mut later_effects) = (0, LaterEffects::default());
@@ -238,7 +264,7 @@ impl Change {
         // Descriptors of the previous directories are useless.
         let mut directory = LastDirectory::default();
         let ahead = waiting.len().min(MAX_WRITTEN_AHEAD);
-        Prepared::write(&mut waiting[..ahead], &mut directory)?;
+        Prepared::write_and_sync(&mut waiting[..ahead], &mut directory)?;
         put_all(waiting, &mut directory, locks, || later_effects.done += 1)
     }
 
@@ -305,7 +331,31 @@ fn put_all(
             file.put_in_place(directory, &mut done)?;
         }
         batch = rest.by_ref().take(MAX_WRITTEN_AHEAD).collect();
-        Prepared::write(&mut batch, directory)?;
+        Prepared::write_and_sync(&mut batch, directory)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Content;
+    use crate::journal::Caps;
+
+    #[test]
+    fn a_change_whose_files_cannot_be_synced_is_not_pending() {
+        let top = tempfile::tempdir().unwrap();
+        let journal = Journal::open(top.path().join("state"), Caps::default()).unwrap();
+        let content = Content::from("text");
+        let pending = || std::fs::read_dir(top.path().join("state/pending")).unwrap().count();
+        for (synced, expected) in [(Ok(()), 1), (Err(()), 0)] {
+            let sync =
+                || synced.map_err(|()| FsError::new(FsErrorKind::Io, "file", "cannot be synced"));
+            let recorder = ChangeRecorder { journal: &journal, about: About::default() };
+            let recorded = recorder.record(Effects::default(), &[(None, Some(&content))], sync);
+            assert_eq!((recorded.is_ok(), pending()), (synced.is_ok(), expected));
+            let _ = recorded.map(|pending| pending.close(None));
+            assert_eq!(pending(), 0);
+        }
+    }
 }

@@ -63,12 +63,13 @@ pub use self::entry::{About, DirectoryMode, Entry, FileChange, KeptDirectory, Ke
 pub use self::import::JournalImport;
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::open_captures::CaptureNote;
+pub(crate) use self::store::ContentChange;
 
 use self::audit::AuditLogs;
 use self::bounded_log::{BoundedLog, MAX_BYTES};
 use self::log::Log;
 use self::pending::Pending;
-use self::store::{ContentChange, Store};
+use self::store::Store;
 use crate::error::FsError;
 use crate::lock::lock_with_timeout;
 use crate::private_directory::{PrivateDirectory, PrivateDirectoryError};

@@ -1,10 +1,19 @@
 //! Runs work on several threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
+use std::thread::{Builder, ScopedJoinHandle};
 
 /// More threads would not make a disk faster.
 pub(crate) const DISK_THREADS: usize = 8;
+
+/// Calls `one` on another thread while `other` runs, or after it if the system refuses a thread.
+pub(crate) fn both<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let thread = Builder::new().spawn_scoped(scope, &one);
+        let other = other();
+        (thread.map_or_else(|_| one(), result_of), other)
+    })
+}
 
 /// Calls `work` for each item, on at most `threads` threads. No item is begun after one has failed.
 ///
@@ -26,13 +35,17 @@ pub fn in_parallel<T: Sync, E: Send>(
         Ok(())
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(items.len())).map(|_| scope.spawn(work)).collect();
-        let ended = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        others.into_iter().map(ended).fold(work(), Result::and)
+        let spawned =
+            (1..threads.min(items.len())).map(|_| Builder::new().spawn_scoped(scope, work));
+        // If the system refuses more threads, these and the own one do all the work.
+        let others: Vec<_> = spawned.map_while(Result::ok).collect();
+        let own = work();
+        others.into_iter().map(result_of).fold(own, Result::and)
     })
+}
+
+fn result_of<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]
@@ -61,6 +74,11 @@ mod tests {
         assert!(in_parallel(6, &items, fail).is_err());
         // At most the first item of each thread.
         assert!(begun.load(Ordering::Relaxed) <= 6);
+    }
+
+    #[test]
+    fn both_are_done() {
+        assert_eq!(both(|| 1, || "two"), (1, "two"));
     }
 
     #[test]

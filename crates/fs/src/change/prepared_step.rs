@@ -123,7 +123,16 @@ impl<'a> Prepared<'a> {
     }
 
     /// Writes the new content of files that are not written yet, and syncs all.
-    pub(super) fn write(files: &mut [Self], directory: &mut LastDirectory) -> Result<(), FsError> {
+    pub(super) fn write_and_sync(
+        files: &mut [Self],
+        directory: &mut LastDirectory,
+    ) -> Result<(), FsError> {
+        Prepared::write(files, directory)?;
+        Prepared::sync(files)
+    }
+
+    /// Writes the new content of files that are not written yet.
+    fn write(files: &mut [Self], directory: &mut LastDirectory) -> Result<(), FsError> {
         for Prepared { step, method, .. } in files.iter_mut() {
             if let Method::Rename(staged @ None) = method {
                 let (directory, old) = (directory.get(step)?, step.open_old()?);
@@ -132,6 +141,11 @@ impl<'a> Prepared<'a> {
                 *staged = Some(written.map_err(|errno| step.error("cannot be written", errno))?);
             }
         }
+        Ok(())
+    }
+
+    /// Syncs the new content of written files.
+    pub(super) fn sync(files: &[Self]) -> Result<(), FsError> {
         let sync = |file: &Self| match &file.method {
             Method::Rename(Some(staged)) => {
                 staged.sync().map_err(|errno| file.step.error("cannot be written", errno))
