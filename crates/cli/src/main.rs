@@ -18,6 +18,8 @@ mod config;
 mod foreign_roots;
 mod host_name;
 mod injected_credentials;
+#[cfg(test)]
+mod memory_compare_tests;
 mod network_presets;
 mod optional_file;
 mod output;
